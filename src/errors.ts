@@ -1,0 +1,96 @@
+/**
+ * Everything Mulligan throws on purpose: a closed set of classes with stable codes.
+ * A message says what was expected, what came, and what to do next.
+ */
+export type ErrorCode =
+  | 'CONFIG'
+  | 'INPUT'
+  | 'PAYLOAD'
+  | 'NOT_FOUND'
+  | 'CLOSED'
+  | 'LEASE_LOST'
+  | 'STORE_UNAVAILABLE'
+  | 'STORE_BUSY'
+  | 'STORE_INCOMPATIBLE';
+
+export class MulliganError extends Error {
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = new.target.name;
+    this.code = code;
+  }
+}
+
+/** A definition, policy or option does not make sense. */
+export class ConfigError extends MulliganError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('CONFIG', message, options);
+  }
+}
+
+/** One complaint of an input schema, in the shape Standard Schema reports it. */
+export interface InputIssue {
+  readonly message: string;
+  readonly path: string;
+}
+
+/** An input was rejected by its definition's schema. */
+export class InputError extends MulliganError {
+  readonly issues: readonly InputIssue[];
+
+  constructor(message: string, issues: readonly InputIssue[]) {
+    super('INPUT', message);
+    this.issues = issues;
+  }
+}
+
+/** A payload cannot be stored: JSON cannot carry it, or it is too large. */
+export class PayloadError extends MulliganError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('PAYLOAD', message, options);
+  }
+}
+
+/** No job has that id. */
+export class NotFoundError extends MulliganError {
+  constructor(message: string) {
+    super('NOT_FOUND', message);
+  }
+}
+
+/** The queue, worker or store was used after it had been closed. */
+export class ClosedError extends MulliganError {
+  constructor(message: string) {
+    super('CLOSED', message);
+  }
+}
+
+/** A run no longer owns its job; whatever it still writes changes nothing. */
+export class LeaseLostError extends MulliganError {
+  constructor(message: string) {
+    super('LEASE_LOST', message);
+  }
+}
+
+/** The store cannot be reached or cannot write; the same call may work later. */
+export class StoreUnavailableError extends MulliganError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('STORE_UNAVAILABLE', message, options);
+  }
+}
+
+/** Another process held the store's lock for too long; nothing was written. */
+export class StoreBusyError extends MulliganError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('STORE_BUSY', message, options);
+  }
+}
+
+/** This is not a store this version can use; nothing was touched. */
+export class StoreIncompatibleError extends MulliganError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('STORE_INCOMPATIBLE', message, options);
+  }
+}

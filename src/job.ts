@@ -1,0 +1,134 @@
+import type { DeadReason, Decision } from './retry/decide.ts';
+import type { OutcomeKind, StoredError } from './retry/outcome.ts';
+import type { RetryPolicy } from './retry/policy.ts';
+
+/*
+ * The states of a job. Attempts fail; jobs do not: there is no `failed` state.
+ *
+ *   enqueue -> scheduled | ready
+ *   scheduled, retrying -> ready            when due (by time alone; nothing is written)
+ *   ready -> running                        claim
+ *   running -> completed | retrying | dead | cancelled, or back to ready | scheduled
+ *   scheduled, ready, retrying -> cancelled
+ *   dead -> ready                           redrive
+ */
+export const states = ['scheduled', 'ready', 'running', 'retrying', 'completed', 'dead', 'cancelled'] as const;
+export type JobState = (typeof states)[number];
+
+/** The one transition table. Stores and docs use it; nothing else says what may follow what. */
+export const transitions = {
+  scheduled: ['ready', 'cancelled'],
+  ready: ['running', 'cancelled'],
+  running: ['completed', 'retrying', 'dead', 'cancelled', 'ready', 'scheduled'],
+  retrying: ['ready', 'cancelled'],
+  completed: [],
+  dead: ['ready'],
+  cancelled: [],
+} as const;
+
+export type Next<From extends JobState> = (typeof transitions)[From][number];
+
+export function isTerminal(state: JobState): boolean {
+  return state === 'completed' || state === 'dead' || state === 'cancelled';
+}
+
+/**
+ * The lane a job waits in. `suspect` is for a job whose next crash would bury it as poison: it runs
+ * alone in its worker, so that the jobs that merely ran beside a killer are never buried with it.
+ */
+export const lanes = ['fresh', 'retry', 'redrive', 'suspect'] as const;
+export type Lane = (typeof lanes)[number];
+
+/** Until when a job holds its key: its first start, its end, or for as long as its row is kept. */
+export const keyLives = ['started', 'finished', 'pruned'] as const;
+export type KeyLife = (typeof keyLives)[number];
+
+export const HIGHEST_PRIORITY = 0;
+export const LOWEST_PRIORITY = 9;
+export const DEFAULT_PRIORITY = 5;
+export const DEFAULT_QUEUE = 'default';
+
+/** A job as it is read back. Times are ms since the epoch, in store time. */
+export interface Job {
+  readonly id: string;
+  readonly name: string;
+  readonly queue: string;
+  readonly state: JobState;
+  readonly lane: Lane;
+  readonly priority: number;
+  readonly payload: unknown;
+  readonly key: string | null;
+  readonly resource: string | null;
+  readonly policy: RetryPolicy;
+  /** How often it was started; the number of the newest run. */
+  readonly runs: number;
+  /** How many of those count against the cap. */
+  readonly attempts: number;
+  readonly crashes: number;
+  readonly enqueuedAt: number;
+  /** When it is, was, or will next be claimable. */
+  readonly dueAt: number;
+  readonly firstStartedAt: number | null;
+  readonly finishedAt: number | null;
+  readonly leaseEndsAt: number | null;
+  readonly worker: string | null;
+  readonly deadReason: DeadReason | null;
+  readonly lastError: StoredError | null;
+  readonly progress: unknown;
+  readonly cancelRequested: boolean;
+}
+
+/** One row of the ledger: a finished run, what it did and what was decided. */
+export interface RunRecord {
+  readonly jobId: string;
+  readonly run: number;
+  /** The attempt this run was when it started, counted or given back since. */
+  readonly attempt: number;
+  readonly outcome: OutcomeKind;
+  readonly counted: boolean;
+  readonly worker: string;
+  readonly startedAt: number;
+  readonly endedAt: number;
+  readonly error: StoredError | null;
+  readonly decision: Decision;
+  /** When the job may run next; null when it ended. */
+  readonly nextDueAt: number | null;
+}
+
+/** What a settlement does to a job's row: the only way to build one is from a decision. */
+export interface Settled {
+  readonly state: Next<'running'>;
+  readonly lane: Lane;
+  readonly counted: boolean;
+  /** null when the job has ended. */
+  readonly dueAt: number | null;
+  readonly deadReason: DeadReason | null;
+}
+
+export function settledBy(decision: Decision, claimedLane: Lane, now: number): Settled {
+  switch (decision.kind) {
+    case 'complete':
+      return { state: 'completed', lane: claimedLane, counted: true, dueAt: null, deadReason: null };
+    case 'cancel':
+      return { state: 'cancelled', lane: claimedLane, counted: true, dueAt: null, deadReason: null };
+    case 'dead':
+      return { state: 'dead', lane: claimedLane, counted: decision.counted, dueAt: null, deadReason: decision.reason };
+    case 'retry':
+      return { state: 'retrying', lane: decision.lane, counted: true, dueAt: now + decision.delayMs, deadReason: null };
+    case 'snooze':
+    case 'release':
+    case 'defer':
+      return {
+        state: decision.delayMs > 0 ? 'scheduled' : 'ready',
+        lane: claimedLane,
+        counted: false,
+        dueAt: now + decision.delayMs,
+        deadReason: null,
+      };
+  }
+}
+
+/** Waiting jobs become ready by time alone, so the stored state is read together with the clock. */
+export function stateAt(stored: JobState, dueAt: number, now: number): JobState {
+  return (stored === 'scheduled' || stored === 'retrying') && dueAt <= now ? 'ready' : stored;
+}

@@ -1,0 +1,45 @@
+/** What a run did: a value, made by running and read by `decide`. */
+export type Outcome =
+  | { readonly kind: 'completed' }
+  | { readonly kind: 'failed'; readonly failure: Failure }
+  | { readonly kind: 'crashed' }
+  | { readonly kind: 'snoozed'; readonly delayMs: number }
+  | { readonly kind: 'released'; readonly because: ReleaseCause }
+  | { readonly kind: 'cancelled'; readonly error: StoredError | null };
+
+/** The ledger's words for outcomes; `deferred` is a failure whose attempt a gate gave back. */
+export type OutcomeKind = Outcome['kind'] | 'deferred';
+
+/** Why a run was handed back without having run its handler to an end. */
+export type ReleaseCause =
+  | { readonly kind: 'shutdown' }
+  | { readonly kind: 'no-handler'; readonly giveUpAfterMs: number }
+  | { readonly kind: 'deadline' };
+
+/** permanent: retrying cannot help; environment: a dependency is in trouble; job: everything else. */
+export type FailureClass = 'permanent' | 'environment' | 'job';
+
+/** A failure as plain data: what the handler threw, and what classification made of it. */
+export interface Failure {
+  readonly error: StoredError;
+  readonly class: FailureClass;
+  /** The rule that classified it, for the ledger: `said:Unrecoverable`, `http:503`, `default`, ... */
+  readonly rule: string;
+  /** A wait the other side asked for; jitter and caps never shorten it. */
+  readonly retryAfterMs: number | null;
+  /** What the definition's own backoff function chose; null when it has none, or when it misbehaved. */
+  readonly customDelayMs: number | null;
+  /** What went wrong in user-supplied functions on the way here. */
+  readonly note: string | null;
+}
+
+/** What is kept of an error: an allow-list, trimmed, never the whole object. */
+export interface StoredError {
+  readonly name: string;
+  readonly message: string;
+  readonly code: string | null;
+  readonly status: number | null;
+  readonly stack: string | null;
+  /** What a schema said about the input, when that is why it failed. */
+  readonly issues?: readonly { readonly message: string; readonly path: string }[];
+}

@@ -1,0 +1,62 @@
+import type { Lane } from '../job.ts';
+import type { ClaimRequest, QueueQuota } from './store.ts';
+
+/** Takes up to `count` due jobs of one lane of one queue and says how many it found. */
+export type Take = (queue: string, lane: Lane, count: number) => number;
+
+/**
+ * How a claim's places are filled, for every store that can take lane by lane.
+ *
+ * Each queue first gets its share, then the queues in turn take what is left (work-conserving).
+ * Inside a queue: suspects (asked for only by an idle worker), then up to the kept places retries and
+ * redrives, each lending the other what it leaves; then fresh work; and when no fresh work is left,
+ * retries and redrives take the rest.
+ */
+export function fillQuotas(request: ClaimRequest, take: Take): number {
+  let left = request.limit;
+  const queues = request.queues.map((quota) => new QueueFill(quota, take));
+  for (const queue of queues) left -= queue.fill(Math.min(left, queue.share));
+  for (const queue of queues) {
+    if (left <= 0) break;
+    left -= queue.fill(left);
+  }
+  return request.limit - left;
+}
+
+class QueueFill {
+  readonly share: number;
+  readonly #queue: string;
+  readonly #take: Take;
+  readonly #left: Record<'retry' | 'redrive' | 'suspect', number>;
+  /** A lane that gave less than it was asked for is empty for the rest of this claim. */
+  readonly #empty: Set<Lane> = new Set();
+
+  constructor(quota: QueueQuota, take: Take) {
+    this.share = quota.share;
+    this.#queue = quota.queue;
+    this.#take = take;
+    this.#left = { retry: quota.retry, redrive: quota.redrive, suspect: quota.suspect };
+  }
+
+  fill(places: number): number {
+    let left = places;
+    const draw = (lane: Lane, count: number): number => {
+      const wanted = Math.min(left, count);
+      if (wanted <= 0 || this.#empty.has(lane)) return 0;
+      const taken = this.#take(this.#queue, lane, wanted);
+      if (taken < wanted) this.#empty.add(lane);
+      left -= taken;
+      return taken;
+    };
+
+    this.#left.suspect -= draw('suspect', this.#left.suspect);
+    this.#left.retry -= draw('retry', this.#left.retry);
+    this.#left.redrive -= draw('redrive', this.#left.redrive);
+    if (this.#empty.has('redrive')) this.#left.redrive -= draw('retry', this.#left.redrive);
+    if (this.#empty.has('retry')) this.#left.retry -= draw('redrive', this.#left.retry);
+    draw('fresh', left);
+    draw('retry', left);
+    draw('redrive', left);
+    return places - left;
+  }
+}

@@ -1,0 +1,255 @@
+import type { Job, JobState, KeyLife, Lane, RunRecord } from '../job.ts';
+import type { DeadReason, Decision } from '../retry/decide.ts';
+import type { OutcomeKind, StoredError } from '../retry/outcome.ts';
+import type { RetryPolicy } from '../retry/policy.ts';
+
+/**
+ * What every store can do, in the words of the queue: no SQL and no driver type crosses this line.
+ *
+ * Rules that hold for all verbs:
+ * - Time is the store's. A caller gives durations; due times and leases are reckoned from the store's clock.
+ * - A write that was answered is durable. A write that failed has an unknown result, and may be sent again:
+ *   every verb that writes is safe to repeat.
+ * - Verbs take batches. One bad row of a batch never stops the others.
+ */
+export interface Store {
+  readonly kind: string;
+
+  // Producing
+  /** Stores jobs. Sending a job again under its id changes nothing; a key held by a live job yields that job. */
+  enqueue(jobs: readonly NewJob[]): Promise<Enqueued[]>;
+
+  // Working
+  /** Takes due jobs under a lease. `runs` and `attempts` rise in the same write: a crash is counted before it happens. */
+  claim(request: ClaimRequest): Promise<Claim>;
+  /** Extends leases and stores progress; tells which were lost and which should stop. */
+  heartbeat(beats: readonly Heartbeat[]): Promise<HeartbeatAnswer[]>;
+  /** Ends runs. Only the holder of the fence changes anything; a repeated settlement is a no-op that answers `settled`. */
+  settle(settlements: readonly Settlement[]): Promise<SettleAnswer[]>;
+  /** Jobs whose lease has run out, oldest first, for a rescuer to settle as `crashed`. */
+  expired(limit: number): Promise<ClaimedJob[]>;
+  /** Stores the result of a once-only effect, under the fence. False when the lease was lost. */
+  remember(fence: Fence, key: string, value: string): Promise<boolean>;
+  /** All that was remembered for a job: key to JSON text. */
+  recall(jobId: string): Promise<ReadonlyMap<string, string>>;
+
+  // Reading
+  get(ids: readonly string[]): Promise<Job[]>;
+  /** Newest first. */
+  list(filter: JobFilter): Promise<Job[]>;
+  /** The ledger of one job, oldest run first. */
+  runs(jobId: string): Promise<RunRecord[]>;
+  stats(): Promise<StoreStats>;
+  queues(): Promise<QueueInfo[]>;
+
+  // Operating
+  /** A waiting job ends at once; a running one is told at its next heartbeat. */
+  cancel(ids: readonly string[]): Promise<CancelAnswer[]>;
+  redrive(request: RedriveRequest): Promise<Redriven>;
+  /** Deletes dead jobs with their ledger. Answers their ids. */
+  discard(selection: DeadSelection): Promise<string[]>;
+  pause(queue: string): Promise<void>;
+  resume(queue: string): Promise<void>;
+  /** Deletes up to `limit` finished jobs that outlived their retention. Answers how many. */
+  prune(retention: Retention, limit: number): Promise<number>;
+
+  // Living
+  /** Calls back when work may have become claimable. A hint: it may come late, twice or never. */
+  onWork(listener: () => void): Unsubscribe;
+  close(): Promise<void>;
+}
+
+export type Unsubscribe = () => void;
+
+export interface NewJob {
+  readonly id: string;
+  readonly name: string;
+  readonly queue: string;
+  /** Where its retries wait, when not in `queue`. */
+  readonly retryQueue: string | null;
+  /** The gate it stands behind. */
+  readonly resource: string | null;
+  readonly priority: number;
+  /** JSON text. */
+  readonly payload: string;
+  readonly policy: RetryPolicy;
+  /** First run this long from now, in store time; ignored when `dueAt` is given. */
+  readonly delayMs: number;
+  /** First run at this point in time. */
+  readonly dueAt: number | null;
+  readonly key: string | null;
+  readonly keyLife: KeyLife;
+}
+
+export interface Enqueued {
+  readonly id: string;
+  /** True when the key was taken and `id` is the job that holds it. */
+  readonly existed: boolean;
+}
+
+/** The right to write about a run. Whoever cannot name all three is late. */
+export interface Fence {
+  readonly id: string;
+  readonly run: number;
+  readonly worker: string;
+}
+
+export interface ClaimRequest {
+  readonly worker: string;
+  readonly leaseMs: number;
+  /** At most this many in all. */
+  readonly limit: number;
+  /** Served in this order: first each queue its `share`, then what is left of `limit`. */
+  readonly queues: readonly QueueQuota[];
+}
+
+/** How many of a claim's places each queue and lane may take; `fillQuotas` says how they combine. */
+export interface QueueQuota {
+  readonly queue: string;
+  readonly share: number;
+  /** Places of this queue kept for retries, while fresh work waits. */
+  readonly retry: number;
+  /** Places of this queue kept for redriven jobs, while fresh work waits. */
+  readonly redrive: number;
+  /** Suspects run alone, so they are claimed alone: this many places, before any other lane. */
+  readonly suspect: number;
+  /** No more retries of this queue than this may run at once, over all workers. */
+  readonly maxRetriesInFlight: number | null;
+}
+
+export interface Claim {
+  readonly jobs: ClaimedJob[];
+  /** Store time of this claim. */
+  readonly now: number;
+  /** When the next job of these queues falls due; null when none waits or the claim was filled. */
+  readonly nextDueAt: number | null;
+  /** True when a due suspect waits in one of these queues. */
+  readonly suspectsWait: boolean;
+}
+
+export interface ClaimedJob extends Fence {
+  readonly name: string;
+  readonly queue: string;
+  readonly resource: string | null;
+  readonly lane: Lane;
+  readonly priority: number;
+  readonly payload: string;
+  readonly policy: RetryPolicy;
+  /** Attempts spent, this run included. */
+  readonly attempts: number;
+  readonly crashes: number;
+  readonly enqueuedAt: number;
+  /** When it fell due for this run. */
+  readonly dueAt: number;
+  /** When it first could have run since it was enqueued or redriven. */
+  readonly availableAt: number;
+  readonly firstStartedAt: number;
+  readonly claimedAt: number;
+  readonly leaseEndsAt: number;
+  /** The delay chosen before this run; decorrelated jitter grows from it. */
+  readonly previousDelayMs: number | null;
+  readonly lastError: StoredError | null;
+  readonly cancelRequested: boolean;
+}
+
+export interface Heartbeat extends Fence {
+  readonly leaseMs: number;
+  /** JSON text; undefined leaves the stored progress alone. */
+  readonly progress?: string;
+}
+
+export type HeartbeatAnswer =
+  | { readonly kept: true; readonly leaseEndsAt: number; readonly cancelRequested: boolean }
+  | { readonly kept: false };
+
+/**
+ * The end of a run. Beyond the fence, a `crashed` one only lands while the lease is expired: a worker
+ * that comes back in time keeps its run.
+ */
+export interface Settlement extends Fence {
+  readonly outcome: OutcomeKind;
+  readonly decision: Decision;
+  readonly error: StoredError | null;
+  /** In store time, as the worker reckons it from the claim. The next due time is the store's own. */
+  readonly startedAt: number;
+  readonly endedAt: number;
+}
+
+export type SettleAnswer = 'settled' | 'stale';
+
+export interface JobFilter {
+  readonly state?: JobState;
+  readonly queue?: string;
+  readonly name?: string;
+  readonly key?: string;
+  readonly limit: number;
+  /** Continue after this job (the last one of the page before). */
+  readonly after?: string;
+}
+
+/** Which dead jobs; conditions add up, and at least one is needed. */
+export interface DeadSelection {
+  readonly ids?: readonly string[];
+  readonly name?: string;
+  readonly queue?: string;
+  readonly reason?: DeadReason;
+  readonly limit?: number;
+}
+
+export interface RedriveRequest extends DeadSelection {
+  /** `reset` gives the full number of attempts and crashes again; `keep` goes on with what was left. */
+  readonly attempts: 'reset' | 'keep';
+  /** Only tell what would happen. */
+  readonly dryRun: boolean;
+}
+
+export interface Redriven {
+  readonly ids: string[];
+  readonly skipped: { readonly id: string; readonly why: RedriveRefusal }[];
+}
+
+/** key-taken: a live job holds its key; nothing-left: attempts were kept, and all are spent. */
+export type RedriveRefusal = 'key-taken' | 'nothing-left';
+
+export interface CancelAnswer {
+  readonly id: string;
+  /** `cancelling`: it runs; its worker is told at the next heartbeat. */
+  readonly result: 'cancelled' | 'cancelling' | 'already-ended' | 'not-found';
+}
+
+/** How long finished jobs and their ledgers are kept; null for ever. */
+export interface Retention {
+  readonly completedMs: number | null;
+  readonly deadMs: number | null;
+  readonly cancelledMs: number | null;
+}
+
+export interface QueueInfo {
+  readonly queue: string;
+  readonly paused: boolean;
+}
+
+/** Totals since the store was made (they survive pruning), and how many jobs are in each state now. */
+export interface StoreStats {
+  readonly now: number;
+  readonly rows: readonly StatsRow[];
+}
+
+export interface StatsRow {
+  readonly queue: string;
+  readonly name: string;
+  readonly states: Readonly<Record<JobState, number>>;
+  readonly totals: Readonly<Totals>;
+}
+
+export interface Totals {
+  readonly enqueued: number;
+  /** Finished runs by outcome. */
+  readonly runs: Readonly<Record<OutcomeKind, number>>;
+  /** Finished counted runs that were not a job's first attempt. */
+  readonly retries: number;
+  /** Those of them that completed. */
+  readonly successfulRetries: number;
+  /** Jobs that died, by reason. */
+  readonly dead: Readonly<Record<DeadReason, number>>;
+}
