@@ -6,7 +6,6 @@ export type ErrorCode =
   | 'CONFIG'
   | 'INPUT'
   | 'PAYLOAD'
-  | 'NOT_FOUND'
   | 'CLOSED'
   | 'LEASE_LOST'
   | 'STORE_UNAVAILABLE'
@@ -50,13 +49,6 @@ export class InputError extends MulliganError {
 export class PayloadError extends MulliganError {
   constructor(message: string, options?: ErrorOptions) {
     super('PAYLOAD', message, options);
-  }
-}
-
-/** No job has that id. */
-export class NotFoundError extends MulliganError {
-  constructor(message: string) {
-    super('NOT_FOUND', message);
   }
 }
 

@@ -1,4 +1,8 @@
+import { formatDuration } from '../duration.ts';
 import type { Lane } from '../job.ts';
+import type { ClaimedJob } from '../store/store.ts';
+import { between, delayBefore, type Random, spread } from './jitter.ts';
+import type { Failure, Outcome, ReleaseCause } from './outcome.ts';
 
 export type DeadReason = 'exhausted' | 'unrecoverable' | 'deadline' | 'poison' | 'no-handler';
 export type RetryCause = 'backoff' | 'retry-after' | 'crash';
@@ -11,3 +15,128 @@ export type Decision = { readonly rule: string; readonly note?: string } & (
   | { readonly kind: 'snooze' | 'release' | 'defer'; readonly delayMs: number }
   | { readonly kind: 'cancel' }
 );
+
+/** What a decision looks at: `attempts` includes this run, `crashes` does not yet include this crash. */
+export type DecidableJob = Pick<
+  ClaimedJob,
+  'policy' | 'attempts' | 'crashes' | 'lane' | 'firstStartedAt' | 'availableAt' | 'previousDelayMs' | 'cancelRequested'
+>;
+
+/** A worker of the new deploy is likely up by then; the spread keeps a backlog of unknown jobs from coming back as one. */
+const NO_HANDLER_DELAY_MS = 15_000;
+const NO_HANDLER_SPREAD = 0.2;
+
+/** At most this share of a Retry-After is added to it, and never more than this. */
+const RETRY_AFTER_STRETCH = 0.1;
+const LONGEST_STRETCH_MS = 5 * 60_000;
+
+/** The one place that decides what becomes of a job after a run. Pure: same arguments, same decision. */
+export function decide(job: DecidableJob, outcome: Outcome, now: number, random: Random): Decision {
+  switch (outcome.kind) {
+    case 'completed':
+      // Even when it was to be cancelled: the work is done.
+      return { kind: 'complete', rule: 'completed' };
+    case 'cancelled':
+      return { kind: 'cancel', rule: 'cancelled' };
+    case 'failed':
+      return withNote(afterFailure(job, outcome.failure, now, random), outcome.failure.note);
+    case 'crashed':
+      return afterCrash(job, now, random);
+    case 'snoozed':
+      return afterSnooze(job, outcome.delayMs, now);
+    case 'released':
+      return afterRelease(job, outcome.because, now, random);
+  }
+}
+
+function afterFailure(job: DecidableJob, failure: Failure, now: number, random: Random): Decision {
+  if (job.cancelRequested) return cancelRequested;
+  if (failure.class === 'permanent') return dead('unrecoverable', failure.rule);
+  if (isExhausted(job)) return exhausted(job);
+  const { delayMs, why } = delayAfterFailure(job, failure, random);
+  if (isPastDeadline(job, now + delayMs)) return pastDeadline(job, { counted: true });
+  return { kind: 'retry', why, delayMs, lane: laneAfter(job.crashes, job), rule: failure.rule };
+}
+
+/**
+ * A Retry-After bounds the wait from below and does not replace the backoff: a server that answers
+ * `Retry-After: 1` for hours would otherwise undo the backoff of everyone who obeys it. Jitter only
+ * lengthens it, by up to a tenth, so that all who were told the same second do not come back in it; a
+ * policy without jitter gets exactly what was asked.
+ */
+function delayAfterFailure(job: DecidableJob, failure: Failure, random: Random): { delayMs: number; why: RetryCause } {
+  const { policy, attempts, previousDelayMs } = job;
+  const ownMs = failure.customDelayMs ?? delayBefore(policy, attempts, previousDelayMs, random);
+  if (failure.retryAfterMs === null) return { delayMs: ownMs, why: 'backoff' };
+  const stretchMs =
+    policy.jitter === 'none' ? 0 : Math.min(LONGEST_STRETCH_MS, failure.retryAfterMs * RETRY_AFTER_STRETCH);
+  const askedMs = failure.retryAfterMs + between(0, Math.floor(stretchMs), random);
+  return askedMs >= ownMs ? { delayMs: askedMs, why: 'retry-after' } : { delayMs: ownMs, why: 'backoff' };
+}
+
+function afterCrash(job: DecidableJob, now: number, random: Random): Decision {
+  const { policy, attempts, previousDelayMs } = job;
+  const crashes = job.crashes + 1;
+  if (crashes >= policy.maxCrashes) return dead('poison', `maxCrashes ${policy.maxCrashes}`);
+  if (isExhausted(job)) return exhausted(job);
+  if (job.cancelRequested) return cancelRequested;
+  const delayMs = delayBefore(policy, attempts, previousDelayMs, random);
+  if (isPastDeadline(job, now + delayMs)) return pastDeadline(job, { counted: true });
+  const rule = `crash ${crashes} of ${policy.maxCrashes}`;
+  return { kind: 'retry', why: 'crash', delayMs, lane: laneAfter(crashes, job), rule };
+}
+
+function afterSnooze(job: DecidableJob, delayMs: number, now: number): Decision {
+  if (job.cancelRequested) return cancelRequested;
+  if (isPastDeadline(job, now + delayMs)) return pastDeadline(job, { counted: false });
+  return { kind: 'snooze', delayMs, rule: 'snoozed' };
+}
+
+function afterRelease(job: DecidableJob, because: ReleaseCause, now: number, random: Random): Decision {
+  if (job.cancelRequested) return cancelRequested;
+  switch (because.kind) {
+    case 'shutdown':
+      return { kind: 'release', delayMs: 0, rule: 'shutdown' };
+    case 'deadline':
+      return pastDeadline(job, { counted: false });
+    case 'no-handler': {
+      const waitedLong = now - job.availableAt >= because.giveUpAfterMs;
+      const rule = `no-handler for ${formatDuration(because.giveUpAfterMs)}`;
+      if (waitedLong) return { kind: 'dead', reason: 'no-handler', counted: false, rule };
+      return { kind: 'release', delayMs: spread(NO_HANDLER_DELAY_MS, NO_HANDLER_SPREAD, random), rule: 'no-handler' };
+    }
+  }
+}
+
+const cancelRequested: Decision = { kind: 'cancel', rule: 'cancel requested' };
+
+function dead(reason: DeadReason, rule: string): Decision {
+  return { kind: 'dead', reason, counted: true, rule };
+}
+
+function isExhausted({ attempts, policy }: DecidableJob): boolean {
+  return attempts >= policy.maxAttempts;
+}
+
+function exhausted({ attempts, policy }: DecidableJob): Decision {
+  return dead('exhausted', `attempts ${attempts} of ${policy.maxAttempts}`);
+}
+
+/** A run that could only start beyond the deadline is not waited for. */
+function isPastDeadline({ policy, firstStartedAt }: DecidableJob, startsAt: number): boolean {
+  return policy.deadlineMs !== null && startsAt - firstStartedAt > policy.deadlineMs;
+}
+
+function pastDeadline({ policy }: DecidableJob, { counted }: { counted: boolean }): Decision {
+  const rule = policy.deadlineMs === null ? 'deadline' : `deadline ${formatDuration(policy.deadlineMs)}`;
+  return { kind: 'dead', reason: 'deadline', counted, rule };
+}
+
+/** One crash away from being buried as poison, a job runs alone: see `Lane`. */
+function laneAfter(crashes: number, { policy }: DecidableJob): Lane {
+  return policy.maxCrashes > 1 && crashes >= policy.maxCrashes - 1 ? 'suspect' : 'retry';
+}
+
+function withNote(decision: Decision, note: string | null): Decision {
+  return note === null ? decision : { ...decision, note };
+}

@@ -1,0 +1,155 @@
+import { ConfigError } from './errors.ts';
+
+/** What all option checking shares: every complaint names the option, what was expected, what came, and what to do. */
+export function unexpected(what: string, expected: string, came: unknown, hint?: string): ConfigError {
+  return new ConfigError(
+    `${what}: expected ${expected}, came ${describe(came)}.${hint === undefined ? '' : ` ${hint}`}`,
+  );
+}
+
+/**
+ * A short rendering of any value for a message. It never throws, and shows an object's keys but not
+ * its values: an option object may hold credentials, and reading values would run getters.
+ */
+export function describe(value: unknown): string {
+  try {
+    return render(value);
+  } catch {
+    return 'a value that cannot be read';
+  }
+}
+
+const LONGEST_TEXT = 80;
+const MOST_KEYS = 6;
+
+function shorten(text: string): string {
+  return text.length <= LONGEST_TEXT ? text : `${text.slice(0, LONGEST_TEXT).toWellFormed()}...`;
+}
+
+function render(value: unknown): string {
+  switch (typeof value) {
+    case 'string':
+      return JSON.stringify(shorten(value));
+    case 'bigint':
+      return shorten(`${value}n`);
+    case 'symbol':
+      return shorten(String(value));
+    case 'function':
+      return 'a function';
+    case 'object':
+      return value === null ? 'null' : renderObject(value);
+    default:
+      return Object.is(value, -0) ? '-0' : String(value);
+  }
+}
+
+function renderObject(value: object): string {
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : `an array of ${value.length}`;
+  if (!isPlainObject(value)) {
+    const className: unknown = value.constructor?.name;
+    return typeof className === 'string' && className !== '' ? `an object of class ${shorten(className)}` : 'an object';
+  }
+  const keys = Object.keys(value);
+  if (keys.length === 0) return 'an empty object';
+  const shown = keys.slice(0, MOST_KEYS).map(shorten).join(', ');
+  return `an object with ${keys.length === 1 ? 'the key' : 'the keys'} ${shown}${keys.length > MOST_KEYS ? ', ...' : ''}`;
+}
+
+/** Made by a literal or JSON, in this realm or another: its prototype is the end of its chain. */
+function isPlainObject(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+/** The candidate most likely meant by a misspelt word; null when none comes close. */
+export function closest(word: string, candidates: readonly string[]): string | null {
+  const typed = word.toLowerCase();
+  const limit = Math.min(3, Math.max(1, Math.floor(typed.length / 3)));
+  let best: string | null = null;
+  let bestDistance = limit + 1;
+  for (const candidate of candidates) {
+    if (Math.abs(candidate.length - typed.length) >= bestDistance) continue;
+    const distance = editDistance(typed, candidate.toLowerCase());
+    if (distance < bestDistance) {
+      best = candidate;
+      bestDistance = distance;
+    }
+  }
+  // `attempts` is four letters away from `maxAttempts`, and yet clearly meant.
+  return best ?? (typed.length < 4 ? null : (candidates.find((one) => one.toLowerCase().includes(typed)) ?? null));
+}
+
+/** How many letters to insert, drop, replace or swap with their neighbour to get from `a` to `b`. */
+function editDistance(a: string, b: string): number {
+  let beforePrevious: number[] = [];
+  let previous = Array.from({ length: b.length + 1 }, (_, column) => column);
+  for (let row = 1; row <= a.length; row++) {
+    const current = [row];
+    for (let column = 1; column <= b.length; column++) {
+      const replaced = at(previous, column - 1) + (a[row - 1] === b[column - 1] ? 0 : 1);
+      let least = Math.min(replaced, at(previous, column) + 1, at(current, column - 1) + 1);
+      const swapped = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1];
+      if (swapped) least = Math.min(least, at(beforePrevious, column - 2) + 1);
+      current.push(least);
+    }
+    beforePrevious = previous;
+    previous = current;
+  }
+  return at(previous, b.length);
+}
+
+function at(row: readonly number[], column: number): number {
+  return row[column] as number;
+}
+
+function didYouMean(word: string, known: readonly string[]): string {
+  const meant = closest(word, known);
+  return meant === null ? `Known are ${known.join(', ')}.` : `Did you mean ${meant}?`;
+}
+
+export function checkKeys(
+  options: unknown,
+  known: readonly string[],
+  what: string,
+): asserts options is Record<string, unknown> {
+  if (!isPlainObject(options))
+    throw unexpected(what, 'an object with options', options, `Known are ${known.join(', ')}.`);
+  for (const key of Object.keys(options)) {
+    if (known.includes(key)) continue;
+    throw new ConfigError(`${what}: there is no option ${JSON.stringify(shorten(key))}. ${didYouMean(key, known)}`);
+  }
+}
+
+export function checkOneOf<Choice extends string>(value: unknown, choices: readonly Choice[], what: string): Choice {
+  if (choices.includes(value as Choice)) return value as Choice;
+  const hint = typeof value === 'string' ? closest(value, choices) : null;
+  throw unexpected(what, `one of ${choices.join(', ')}`, value, hint === null ? undefined : `Did you mean ${hint}?`);
+}
+
+export interface Bounds {
+  readonly min?: number;
+  readonly max?: number;
+  /** What to do instead, said after the complaint. */
+  readonly hint?: string;
+}
+
+export function checkInteger(value: unknown, what: string, bounds: Bounds = {}): number {
+  if (Number.isSafeInteger(value) && isWithin(value as number, bounds)) return value as number;
+  throw unexpected(what, `a whole number${range(bounds)}`, value, bounds.hint);
+}
+
+export function checkNumber(value: unknown, what: string, bounds: Bounds = {}): number {
+  if (Number.isFinite(value) && isWithin(value as number, bounds)) return value as number;
+  throw unexpected(what, `a number${range(bounds)}`, value, bounds.hint);
+}
+
+function isWithin(value: number, { min = -Infinity, max = Infinity }: Bounds): boolean {
+  return value >= min && value <= max;
+}
+
+function range({ min, max }: Bounds): string {
+  if (min !== undefined && max !== undefined) return ` from ${min} to ${max}`;
+  if (min !== undefined) return ` of at least ${min}`;
+  return max === undefined ? '' : ` of at most ${max}`;
+}

@@ -1,0 +1,165 @@
+import { checkInteger, checkKeys, describe, unexpected } from './config.ts';
+import { type Duration, parseDuration } from './duration.ts';
+import { ConfigError } from './errors.ts';
+import { DEFAULT_PRIORITY, DEFAULT_QUEUE, LOWEST_PRIORITY } from './job.ts';
+import type { BackoffFunction, ClassifyFunction, ClassifyRule } from './retry/classify.ts';
+import { validateClassifyRules } from './retry/classify.ts';
+import type { Decision } from './retry/decide.ts';
+import type { StoredError } from './retry/outcome.ts';
+import { type RetryOptions, validateRetryOptions } from './retry/policy.ts';
+import type { InputSchema } from './schema.ts';
+import type { JobContext } from './worker/context.ts';
+
+/** What `defineJob` takes. `Input` is what is enqueued; `Parsed` is what the schema makes of it. */
+export interface JobOptions<Input, Parsed = Input> {
+  /** Unique among the jobs of an application; it is stored with each job. */
+  readonly name: string;
+  /** Any Standard Schema (zod, valibot, ...). Checked at enqueue, and again before each run. */
+  readonly input?: InputSchema<Input, Parsed>;
+  readonly run: (input: Parsed, context: JobContext) => unknown;
+  readonly queue?: string;
+  /** Where retries wait, to be worked apart from fresh jobs. */
+  readonly retryQueue?: string;
+  /** The resource it depends on, whose gate it stands behind. */
+  readonly resource?: string;
+  /** 0 (first) to 9 (last). */
+  readonly priority?: number;
+  readonly retry?: RetryOptions;
+  /** How long one run may take before its signal aborts and it counts as failed. */
+  readonly timeout?: Duration;
+  /** Says what an error means; whatever it does not answer is left to the rules. */
+  readonly classify?: ClassifyFunction;
+  /** Rules of your own, tried before the default ones. */
+  readonly rules?: readonly ClassifyRule[];
+  /** Chooses the delay before the next attempt; the policy's caps and deadline still hold. */
+  readonly backoff?: BackoffFunction;
+  /** Called once a job of this kind is dead, in the process that buried it. Best effort: it is not repeated. */
+  readonly onDead?: (job: DeadJob) => unknown;
+}
+
+export interface DeadJob {
+  readonly id: string;
+  readonly name: string;
+  readonly queue: string;
+  readonly payload: unknown;
+  readonly run: number;
+  readonly attempts: number;
+  readonly error: StoredError | null;
+  readonly decision: Decision;
+}
+
+/** A checked definition: types the producer (`Input`) and the worker (`Parsed`) from one place. */
+export interface JobDefinition<Input = unknown, Parsed = unknown> {
+  readonly name: string;
+  readonly input: InputSchema<Input, Parsed> | undefined;
+  readonly queue: string;
+  readonly retryQueue: string | null;
+  readonly resource: string | null;
+  readonly priority: number;
+  readonly retry: RetryOptions | undefined;
+  readonly timeoutMs: number | null;
+  readonly classify: ClassifyFunction | undefined;
+  readonly rules: readonly ClassifyRule[];
+  readonly backoff: BackoffFunction | undefined;
+  readonly onDead: ((job: DeadJob) => unknown) | undefined;
+  // A method, so that definitions of any input fit into one list.
+  run(input: Parsed, context: JobContext): unknown;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a list of definitions mixes inputs; each keeps its own types.
+export type AnyJobDefinition = JobDefinition<any, any>;
+
+const optionNames = [
+  'name',
+  'input',
+  'run',
+  'queue',
+  'retryQueue',
+  'resource',
+  'priority',
+  'retry',
+  'timeout',
+  'classify',
+  'rules',
+  'backoff',
+  'onDead',
+] as const;
+
+export function defineJob<Input = unknown, Parsed = Input>(
+  options: JobOptions<Input, Parsed>,
+): JobDefinition<Input, Parsed> {
+  checkKeys(options, optionNames, 'defineJob');
+  const name = checkName(options.name, 'defineJob: name');
+  const what = `job ${name}`;
+  if (typeof options.run !== 'function') throw unexpected(`${what}: run`, 'a function', options.run);
+  if (options.input !== undefined && !isSchema(options.input)) {
+    throw unexpected(`${what}: input`, 'a Standard Schema (zod, valibot, arktype, ...)', options.input);
+  }
+  for (const hook of ['classify', 'backoff', 'onDead'] as const) {
+    const value = options[hook];
+    if (value !== undefined && typeof value !== 'function') throw unexpected(`${what}: ${hook}`, 'a function', value);
+  }
+  if (options.retry !== undefined) validateRetryOptions(options.retry, `${what}: retry`);
+  return Object.freeze({
+    name,
+    input: options.input,
+    queue: checkName(options.queue ?? DEFAULT_QUEUE, `${what}: queue`),
+    retryQueue: options.retryQueue === undefined ? null : checkName(options.retryQueue, `${what}: retryQueue`),
+    resource: options.resource === undefined ? null : checkName(options.resource, `${what}: resource`),
+    priority: checkPriority(options.priority ?? DEFAULT_PRIORITY, `${what}: priority`),
+    retry: options.retry,
+    timeoutMs: options.timeout === undefined ? null : checkTimeout(options.timeout, `${what}: timeout`),
+    classify: options.classify,
+    rules: options.rules === undefined ? [] : validateClassifyRules(options.rules, `${what}: rules`),
+    backoff: options.backoff,
+    onDead: options.onDead,
+    run: options.run,
+  });
+}
+
+/** Definitions by name. A Map, so that no name can reach into a prototype. */
+export function definitionsByName(jobs: unknown, what: string): ReadonlyMap<string, AnyJobDefinition> {
+  if (!Array.isArray(jobs)) throw unexpected(what, 'a list of definitions made by defineJob', jobs);
+  const byName = new Map<string, AnyJobDefinition>();
+  for (const [index, job] of jobs.entries()) {
+    if (!isDefinition(job)) throw unexpected(`${what}[${index}]`, 'a definition made by defineJob', job);
+    const twin = byName.get(job.name);
+    if (twin !== undefined && twin !== job) {
+      throw new ConfigError(`${what}: expected one definition per name, came two for ${describe(job.name)}.`);
+    }
+    byName.set(job.name, job);
+  }
+  return byName;
+}
+
+export function isDefinition(value: unknown): value is AnyJobDefinition {
+  if (typeof value !== 'object' || value === null) return false;
+  const { name, run, timeoutMs } = value as Record<string, unknown>;
+  return typeof name === 'string' && typeof run === 'function' && timeoutMs !== undefined;
+}
+
+function isSchema(value: unknown): value is InputSchema {
+  // arktype's schemas are functions.
+  if (value === null || (typeof value !== 'object' && typeof value !== 'function')) return false;
+  const standard = (value as { '~standard'?: { validate?: unknown } })['~standard'];
+  return typeof standard?.validate === 'function';
+}
+
+const LONGEST_NAME = 200;
+
+export function checkName(value: unknown, what: string): string {
+  const fits = typeof value === 'string' && value.trim() !== '' && value.length <= LONGEST_NAME;
+  // PostgreSQL cannot store NUL, and a control character in a name only ever misleads whoever reads it.
+  if (fits && value.isWellFormed() && !/\p{Cc}/u.test(value)) return value;
+  throw unexpected(what, `a text of 1 to ${LONGEST_NAME} characters, none of them control characters`, value);
+}
+
+export function checkPriority(value: unknown, what: string): number {
+  return checkInteger(value, what, { min: 0, max: LOWEST_PRIORITY, hint: '0 runs first, 9 last.' });
+}
+
+function checkTimeout(value: unknown, what: string): number {
+  const ms = parseDuration(value, what);
+  if (ms > 0) return ms;
+  throw unexpected(what, 'a duration above 0', value, 'Leave it out for no timeout.');
+}

@@ -1,0 +1,50 @@
+import { unexpected } from './config.ts';
+
+/** `'500ms'`, `'30s'`, `'5m'`, `'2h'`, `'3d'`, or a number of milliseconds. */
+export type Duration = number | `${number}${Unit}`;
+type Unit = 'ms' | 's' | 'm' | 'h' | 'd';
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+const unitMs: Readonly<Record<Unit, number>> = { ms: 1, s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS };
+
+const EXPECTED = "a duration such as '500ms', '30s', '5m', '2h' or '3d', or a number of milliseconds";
+const pattern = /^(\d+(?:\.\d+)?)([a-z]+)$/i;
+
+/** Milliseconds, rounded to whole ones. `what` names the option in the message of the ConfigError. */
+export function parseDuration(value: unknown, what: string): number {
+  const exactMs = typeof value === 'string' ? parseText(value, what) : typeof value === 'number' ? value : NaN;
+  const ms = Math.round(exactMs);
+  if (!Number.isSafeInteger(ms) || exactMs < 0) throw unexpected(what, EXPECTED, value, advice(value));
+  return Math.abs(ms); // -0 is 0
+}
+
+function parseText(text: string, what: string): number {
+  const [, amount, unit] = pattern.exec(text) ?? [];
+  if (amount === undefined || unit === undefined) return NaN;
+  if (!Object.hasOwn(unitMs, unit)) throw unexpected(what, EXPECTED, text, `There is no unit ${unit}.`);
+  return Number(amount) * unitMs[unit as Unit];
+}
+
+function advice(value: unknown): string | undefined {
+  if (typeof value === 'string' && /^\d+$/.test(value)) return 'Add a unit.';
+  if (typeof value === 'number' && value < 0) return 'A duration cannot be negative.';
+  return undefined;
+}
+
+/** The largest unit that needs no more than one short decimal wins, so that the text stays exact. */
+const shown: readonly { readonly unit: Unit; readonly sizeMs: number; readonly stepMs: number }[] = [
+  { unit: 'd', sizeMs: DAY_MS, stepMs: DAY_MS / 2 },
+  { unit: 'h', sizeMs: HOUR_MS, stepMs: HOUR_MS / 2 },
+  { unit: 'm', sizeMs: MINUTE_MS, stepMs: MINUTE_MS / 2 },
+  { unit: 's', sizeMs: SECOND_MS, stepMs: SECOND_MS / 10 },
+];
+
+/** Compact and exact: `parseDuration` reads it back as the same number. */
+export function formatDuration(ms: number): string {
+  const fit = shown.find(({ sizeMs, stepMs }) => ms >= sizeMs && ms % stepMs === 0);
+  return fit === undefined ? `${ms}ms` : `${ms / fit.sizeMs}${fit.unit}`;
+}

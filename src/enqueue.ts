@@ -1,0 +1,163 @@
+import { Batch } from './batch.ts';
+import type { Clock } from './clock.ts';
+import { checkKeys, checkOneOf, unexpected } from './config.ts';
+import { type AnyJobDefinition, checkName, checkPriority } from './definition.ts';
+import { type Duration, parseDuration } from './duration.ts';
+import { DEFAULT_PRIORITY, DEFAULT_QUEUE, type KeyLife, keyLives } from './job.ts';
+import type { Events } from './observe/events.ts';
+import { encodeJson } from './payload.ts';
+import { type RetryOptions, resolvePolicy } from './retry/policy.ts';
+import { validateInput } from './schema.ts';
+import type { Enqueued, NewJob, Store } from './store/store.ts';
+
+export interface EnqueueOptions {
+  /** Run no sooner than this from now; or `at`. */
+  readonly delay?: Duration;
+  /** Run no sooner than this point in time. */
+  readonly at?: Date;
+  /** 0 (first) to 9 (last). */
+  readonly priority?: number;
+  /** Another queue than the definition's. */
+  readonly queue?: string;
+  /** At most one live job per name and key; a second enqueue answers with the first. */
+  readonly key?: string;
+  /** Until when the job holds its key: `started`, `finished` (default) or `pruned`. */
+  readonly keyUntil?: KeyLife;
+  /** Overrides the definition's policy, field by field. */
+  readonly retry?: RetryOptions;
+}
+
+/** What the store answered, and what the hard cap took away. */
+export interface EnqueueResult extends Enqueued {
+  /** Set when `hardCap` gave the job fewer attempts than it asked for. */
+  readonly lowered?: { readonly asked: number; readonly hardCap: number };
+}
+
+const optionNames = ['delay', 'at', 'priority', 'queue', 'key', 'keyUntil', 'retry'] as const;
+const LARGEST_BATCH = 1_000;
+
+export interface EnqueueSettings {
+  readonly store: Pick<Store, 'enqueue'>;
+  readonly clock: Clock;
+  readonly events: Events;
+  readonly queueRetry: ReadonlyMap<string, RetryOptions>;
+  readonly hardCap: number | undefined;
+  readonly maxPayloadBytes: number;
+}
+
+/** What is known of a job by its name alone, when its definition is not at hand (the CLI, another service). */
+export type Target = AnyJobDefinition | { readonly name: string };
+
+/** validate -> encode -> group commit -> wake (by the store) */
+export class Enqueuer {
+  readonly #settings: EnqueueSettings;
+  readonly #batch: Batch<NewJob, Enqueued>;
+  /** Jobs of one definition share one policy object, which stores recognise. */
+  readonly #policies: WeakMap<object, Map<string, ReturnType<typeof resolvePolicy>>> = new WeakMap();
+
+  constructor(settings: EnqueueSettings) {
+    this.#settings = settings;
+    this.#batch = new Batch((jobs) => settings.store.enqueue(jobs), LARGEST_BATCH);
+  }
+
+  async enqueue(target: Target, input: unknown, options: EnqueueOptions = {}): Promise<EnqueueResult> {
+    const { job, lowered } = await this.#prepare(target, input, readOptions(options));
+    return this.#answer(job, await this.#batch.add(job), lowered);
+  }
+
+  /** All or nothing is checked before the first is sent; then they go in batches. */
+  async enqueueMany(
+    target: Target,
+    inputs: readonly unknown[],
+    options: EnqueueOptions = {},
+  ): Promise<EnqueueResult[]> {
+    if (!Array.isArray(inputs)) throw unexpected('enqueueMany', 'a list of inputs', inputs);
+    const checked = readOptions(options);
+    const prepared: Prepared[] = [];
+    for (const input of inputs) prepared.push(await this.#prepare(target, input, checked));
+    const answers = await Promise.all(prepared.map(({ job }) => this.#batch.add(job)));
+    return prepared.map(({ job, lowered }, index) => this.#answer(job, answers[index] as Enqueued, lowered));
+  }
+
+  async #prepare(target: Target, input: unknown, options: CheckedOptions): Promise<Prepared> {
+    const { clock, maxPayloadBytes } = this.#settings;
+    const definition = 'run' in target ? target : undefined;
+    const payload = encodeJson(input, maxPayloadBytes, `${target.name}: input`);
+    // The schema sees what the worker will see: the value after its trip through JSON.
+    if (definition?.input) await validateInput(definition.input, JSON.parse(payload), target.name);
+    const queue = options.queue ?? definition?.queue ?? DEFAULT_QUEUE;
+    const { policy, lowered } = this.#policy(definition, queue, options.retry);
+    const job: NewJob = {
+      id: clock.newId(),
+      name: target.name,
+      queue,
+      retryQueue: definition?.retryQueue ?? null,
+      resource: definition?.resource ?? null,
+      priority: options.priority ?? definition?.priority ?? DEFAULT_PRIORITY,
+      payload,
+      policy,
+      delayMs: options.delayMs,
+      dueAt: options.dueAt,
+      key: options.key,
+      keyLife: options.keyLife,
+    };
+    return { job, lowered };
+  }
+
+  #policy(
+    definition: AnyJobDefinition | undefined,
+    queue: string,
+    own: RetryOptions | undefined,
+  ): ReturnType<typeof resolvePolicy> {
+    const { queueRetry, hardCap } = this.#settings;
+    const resolve = (): ReturnType<typeof resolvePolicy> =>
+      resolvePolicy({ job: own, definition: definition?.retry, queue: queueRetry.get(queue), hardCap });
+    if (own !== undefined || definition === undefined) return resolve();
+    const byQueue = this.#policies.get(definition) ?? new Map();
+    this.#policies.set(definition, byQueue);
+    const known = byQueue.get(queue) ?? resolve();
+    byQueue.set(queue, known);
+    return known;
+  }
+
+  #answer(job: NewJob, { id, existed }: Enqueued, lowered: Prepared['lowered']): EnqueueResult {
+    this.#settings.events.emit('enqueued', () => ({ id, name: job.name, queue: job.queue, existed }));
+    return lowered === null ? { id, existed } : { id, existed, lowered };
+  }
+}
+
+interface Prepared {
+  readonly job: NewJob;
+  readonly lowered: { readonly asked: number; readonly hardCap: number } | null;
+}
+
+interface CheckedOptions {
+  readonly delayMs: number;
+  readonly dueAt: number | null;
+  readonly priority: number | undefined;
+  readonly queue: string | undefined;
+  readonly key: string | null;
+  readonly keyLife: KeyLife;
+  readonly retry: RetryOptions | undefined;
+}
+
+function readOptions(options: EnqueueOptions): CheckedOptions {
+  checkKeys(options as unknown, optionNames, 'enqueue');
+  const { delay, at, priority, queue, key, keyUntil, retry } = options;
+  if (delay !== undefined && at !== undefined) throw unexpected('enqueue', 'delay or at', 'both');
+  return {
+    delayMs: delay === undefined ? 0 : parseDuration(delay, 'enqueue: delay'),
+    dueAt: at === undefined ? null : readDate(at),
+    priority: priority === undefined ? undefined : checkPriority(priority, 'enqueue: priority'),
+    queue: queue === undefined ? undefined : checkName(queue, 'enqueue: queue'),
+    key: key === undefined ? null : checkName(key, 'enqueue: key'),
+    keyLife: keyUntil === undefined ? 'finished' : checkOneOf(keyUntil, keyLives, 'enqueue: keyUntil'),
+    retry,
+  };
+}
+
+function readDate(at: unknown): number {
+  const ms = at instanceof Date ? at.getTime() : Number.NaN;
+  if (Number.isNaN(ms)) throw unexpected('enqueue: at', 'a valid Date', at);
+  return ms;
+}

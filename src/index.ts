@@ -1,0 +1,42 @@
+export type { Clock, Timer } from './clock.ts';
+export type { AnyJobDefinition, DeadJob, JobDefinition, JobOptions } from './definition.ts';
+export { defineJob } from './definition.ts';
+export type { Duration } from './duration.ts';
+export type { EnqueueOptions, EnqueueResult } from './enqueue.ts';
+export {
+  ClosedError,
+  ConfigError,
+  type ErrorCode,
+  InputError,
+  type InputIssue,
+  LeaseLostError,
+  MulliganError,
+  PayloadError,
+  StoreBusyError,
+  StoreIncompatibleError,
+  StoreUnavailableError,
+} from './errors.ts';
+export type { Job, JobState, KeyLife, Lane, RunRecord } from './job.ts';
+export { Mulligan, type MulliganOptions } from './mulligan.ts';
+export type { EventMap, EventName, FinishedEvent, Listener, RunEvent } from './observe/events.ts';
+export type { LogEntry, Logger, LogLevel, LogSink } from './observe/log.ts';
+export type { RetryStats, Stats } from './observe/stats.ts';
+export type { DeadJobs, Jobs, ListOptions, Queues, RedriveOptions } from './operate.ts';
+export type {
+  BackoffArgs,
+  BackoffFunction,
+  ClassifyFunction,
+  ClassifyRule,
+  FailedRun,
+  Verdict,
+} from './retry/classify.ts';
+export type { DeadReason, Decision, RetryCause } from './retry/decide.ts';
+export type { FailureClass, OutcomeKind, StoredError } from './retry/outcome.ts';
+export type { Backoff, BackoffOptions, Jitter, RetryOptions, RetryPolicy } from './retry/policy.ts';
+export { policies } from './retry/presets.ts';
+export { Cancel, RetryAfter, Snooze, Unrecoverable } from './retry/said.ts';
+export type { InputSchema } from './schema.ts';
+export type { CancelAnswer, DeadSelection, QueueInfo, Redriven, RedriveRefusal, Store, Totals } from './store/store.ts';
+export type { JobContext } from './worker/context.ts';
+export type { QueueOptions, WorkOptions } from './worker/options.ts';
+export type { Worker } from './worker/worker.ts';

@@ -1,0 +1,238 @@
+import { type Clock, systemClock } from './clock.ts';
+import { checkInteger, checkKeys, unexpected } from './config.ts';
+import { type AnyJobDefinition, checkName, definitionsByName, isDefinition, type JobDefinition } from './definition.ts';
+import { type Duration, parseDuration } from './duration.ts';
+import { type EnqueueOptions, type EnqueueResult, Enqueuer } from './enqueue.ts';
+import { ClosedError } from './errors.ts';
+import { type EventName, Events, type Listener } from './observe/events.ts';
+import { type Logger, type LogSink, makeLogger, writeToStderr } from './observe/log.ts';
+import { Metrics } from './observe/metrics.ts';
+import { type Stats, summarise } from './observe/stats.ts';
+import { DeadJobs, Jobs, Queues } from './operate.ts';
+import { type RetryOptions, validateRetryOptions } from './retry/policy.ts';
+import { openStore } from './store/open.ts';
+import type { Retention, Store } from './store/store.ts';
+import { planWork, type WorkOptions } from './worker/options.ts';
+import { Reporter } from './worker/report.ts';
+import { Worker } from './worker/worker.ts';
+
+export interface MulliganOptions {
+  /** The definitions this process works with. A producer may leave out those it only enqueues by definition. */
+  readonly jobs?: readonly AnyJobDefinition[];
+  /** Retry defaults per queue, weaker than a definition's own. */
+  readonly queues?: Readonly<Record<string, { readonly retry?: RetryOptions }>>;
+  /** No job gets more attempts than this; enqueue reports when it lowers what was asked. */
+  readonly hardCap?: number;
+  /** Largest payload in bytes of JSON. Default 256 KiB. */
+  readonly maxPayloadBytes?: number;
+  /** How long finished jobs and their ledgers are kept: defaults 1 d, 90 d and 7 d; `null` keeps them for ever. */
+  readonly retention?: {
+    readonly completed?: Duration | null;
+    readonly dead?: Duration | null;
+    readonly cancelled?: Duration | null;
+  };
+  /** Where log entries go. Default: standard error. */
+  readonly log?: LogSink;
+  /** First part of all metric names. Default `mulligan`. */
+  readonly metricsPrefix?: string;
+  /** Another clock than the system's, for tests. */
+  readonly clock?: Clock;
+}
+
+const optionNames = [
+  'jobs',
+  'queues',
+  'hardCap',
+  'maxPayloadBytes',
+  'retention',
+  'log',
+  'metricsPrefix',
+  'clock',
+] as const;
+
+const DEFAULT_MAX_PAYLOAD_BYTES = 256 * 1024;
+
+/** A queue: open a store, enqueue, work, operate. */
+export class Mulligan {
+  /** Jobs of any state. */
+  readonly jobs: Jobs;
+  /** Dead jobs: look at them, bring them back, throw them away. */
+  readonly dead: DeadJobs;
+  readonly queues: Queues;
+  readonly #store: Store;
+  readonly #settings: Settings;
+  readonly #events: Events;
+  readonly #metrics: Metrics;
+  readonly #log: Logger;
+  readonly #enqueuer: Enqueuer;
+  readonly #workers: Set<Worker> = new Set();
+  #closing: Promise<void> | null = null;
+
+  /** Opens `sqlite:path/to/file.db`, `memory:`, or a store of your own. */
+  static async open(target: string | Store, options: MulliganOptions = {}): Promise<Mulligan> {
+    const settings = readSettings(options);
+    return new Mulligan(await openStore(target, settings.clock), settings);
+  }
+
+  private constructor(store: Store, settings: Settings) {
+    const { clock, queueRetry, hardCap, maxPayloadBytes } = settings;
+    this.#store = store;
+    this.#settings = settings;
+    this.#log = makeLogger(settings.log, () => ({}));
+    this.#events = new Events((event, error) => this.#log.error('an event listener threw', { event, error }));
+    this.#metrics = new Metrics(settings.metricsPrefix);
+    this.#enqueuer = new Enqueuer({ store, clock, events: this.#events, queueRetry, hardCap, maxPayloadBytes });
+    this.jobs = new Jobs(store);
+    this.dead = new DeadJobs(store);
+    this.queues = new Queues(store);
+  }
+
+  /**
+   * Stores a job; when this resolves, it is durable. A name instead of a definition skips the schema.
+   * @example await mulligan.enqueue(sendEmail, { to: 'a@example.com' }, { delay: '5m', key: 'welcome-42' })
+   */
+  enqueue<Input>(
+    job: JobDefinition<Input, never> | string,
+    input: NoInfer<Input>,
+    options?: EnqueueOptions,
+  ): Promise<EnqueueResult> {
+    return this.#open(() => this.#enqueuer.enqueue(this.#target(job), input, options));
+  }
+
+  /** Stores many jobs with one set of options, in few writes. All inputs are checked before the first is stored. */
+  enqueueMany<Input>(
+    job: JobDefinition<Input, never> | string,
+    inputs: readonly NoInfer<Input>[],
+    options?: EnqueueOptions,
+  ): Promise<EnqueueResult[]> {
+    return this.#open(() => this.#enqueuer.enqueueMany(this.#target(job), inputs, options));
+  }
+
+  /** Starts a worker for the given definitions. Stop it with `worker.stop()`, or by closing the queue. */
+  work(options: WorkOptions = {}): Worker {
+    if (this.#closing) throw closed();
+    const { clock, definitions, log, retention, maxPayloadBytes } = this.#settings;
+    const worker = new Worker({
+      store: this.#store,
+      clock,
+      definitions,
+      plan: planWork(options),
+      report: new Reporter(this.#events, this.#metrics, this.#log, definitions),
+      logSink: log,
+      retention,
+      maxPayloadBytes,
+    });
+    this.#workers.add(worker);
+    worker.start();
+    return worker;
+  }
+
+  /** Calls `listener` for events of this process; answers a function that stops it. */
+  on<Name extends EventName>(name: Name, listener: Listener<Name>): () => void {
+    return this.#events.on(name, listener);
+  }
+
+  /** How retrying goes, over all processes, since the store was made. */
+  stats(): Promise<Stats> {
+    return this.#open(async () => summarise(await this.#store.stats()));
+  }
+
+  /** What this process has seen, in Prometheus' text format, and the jobs in the store by state. */
+  metrics(): Promise<string> {
+    return this.#open(async () => this.#metrics.render(await this.#store.stats()));
+  }
+
+  /** Stops the workers (see `Worker.stop`) and closes the store. */
+  close(options: { readonly grace?: Duration } = {}): Promise<void> {
+    this.#closing ??= this.#close(options);
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(options: { readonly grace?: Duration }): Promise<void> {
+    await Promise.all([...this.#workers].map((worker) => worker.stop(options)));
+    await this.#store.close();
+  }
+
+  #target(job: unknown): AnyJobDefinition | { name: string } {
+    if (isDefinition(job)) return job;
+    if (typeof job !== 'string') throw unexpected('enqueue', 'a definition made by defineJob, or a job name', job);
+    return this.#settings.definitions.get(job) ?? { name: checkName(job, 'enqueue: job name') };
+  }
+
+  /** Every call answers with a promise, for bad input too. */
+  async #open<T>(action: () => Promise<T>): Promise<T> {
+    if (this.#closing) throw closed();
+    return await action();
+  }
+}
+
+interface Settings {
+  readonly definitions: ReadonlyMap<string, AnyJobDefinition>;
+  readonly queueRetry: ReadonlyMap<string, RetryOptions>;
+  readonly hardCap: number | undefined;
+  readonly maxPayloadBytes: number;
+  readonly retention: Retention;
+  readonly log: LogSink;
+  readonly metricsPrefix: string;
+  readonly clock: Clock;
+}
+
+function readSettings(options: MulliganOptions): Settings {
+  checkKeys(options as unknown, optionNames, 'Mulligan.open');
+  const { hardCap, maxPayloadBytes = DEFAULT_MAX_PAYLOAD_BYTES, log = writeToStderr, clock = systemClock } = options;
+  if (typeof log !== 'function') throw unexpected('Mulligan.open: log', 'a function that takes log entries', log);
+  return {
+    definitions: definitionsByName(options.jobs ?? [], 'Mulligan.open: jobs'),
+    queueRetry: readQueues(options.queues ?? {}),
+    hardCap: hardCap === undefined ? undefined : checkInteger(hardCap, 'Mulligan.open: hardCap', { min: 1 }),
+    maxPayloadBytes: checkInteger(maxPayloadBytes, 'Mulligan.open: maxPayloadBytes', { min: 1 }),
+    retention: readRetention(options.retention ?? {}),
+    log,
+    metricsPrefix: readPrefix(options.metricsPrefix ?? 'mulligan'),
+    clock,
+  };
+}
+
+function readQueues(queues: NonNullable<MulliganOptions['queues']>): ReadonlyMap<string, RetryOptions> {
+  if (typeof queues !== 'object' || queues === null || Array.isArray(queues)) {
+    throw unexpected('Mulligan.open: queues', 'an object from queue name to { retry }', queues);
+  }
+  const byQueue = new Map<string, RetryOptions>();
+  for (const [queue, own] of Object.entries(queues)) {
+    const what = `Mulligan.open: queues.${queue}`;
+    checkKeys(own, ['retry'], what);
+    if (own.retry === undefined) continue;
+    validateRetryOptions(own.retry, `${what}.retry`);
+    byQueue.set(queue, own.retry);
+  }
+  return byQueue;
+}
+
+function readRetention(retention: NonNullable<MulliganOptions['retention']>): Retention {
+  const what = 'Mulligan.open: retention';
+  checkKeys(retention, ['completed', 'dead', 'cancelled'], what);
+  const read = (value: Duration | null | undefined, fallback: Duration, field: string): number | null =>
+    value === null ? null : parseDuration(value ?? fallback, `${what}.${field}`);
+  return {
+    completedMs: read(retention.completed, '1d', 'completed'),
+    deadMs: read(retention.dead, '90d', 'dead'),
+    cancelledMs: read(retention.cancelled, '7d', 'cancelled'),
+  };
+}
+
+function readPrefix(prefix: unknown): string {
+  if (typeof prefix === 'string' && /^[a-zA-Z_][a-zA-Z0-9_]*$/.test(prefix)) return prefix;
+  throw unexpected(
+    'Mulligan.open: metricsPrefix',
+    'letters, digits and underscores, not beginning with a digit',
+    prefix,
+  );
+}
+
+function closed(): ClosedError {
+  return new ClosedError('expected an open queue, but it was closed; open it again to go on');
+}

@@ -1,0 +1,96 @@
+import { states } from '../job.ts';
+import type { ClaimedJob, Settlement, StoreStats } from '../store/store.ts';
+import { Counter, Gauge, Histogram, type Labels } from './prometheus.ts';
+
+/** Backoffs reach from milliseconds to days. */
+const BACKOFF_BUCKETS_S = [0.1, 0.5, 1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400];
+const DURATION_BUCKETS_S = [0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900];
+
+/**
+ * What this process has seen, for Prometheus: counters and histograms are this process's own, so sum them over
+ * processes; the gauge of jobs by state is read from the store and is the same wherever it is scraped.
+ * Labels are queue, name, and closed sets; beyond `MOST_SERIES` combinations, the rest is counted under "other".
+ */
+export class Metrics {
+  readonly #runs: Counter;
+  readonly #retries: Counter;
+  readonly #exhausted: Counter;
+  readonly #dead: Counter;
+  readonly #leasesLost: Counter;
+  readonly #settleFailures: Counter;
+  readonly #retryLatency: Histogram;
+  readonly #duration: Histogram;
+  readonly #wait: Histogram;
+  readonly #jobs: Gauge;
+
+  constructor(prefix: string) {
+    const named = (name: string): string => `${prefix}_${name}`;
+    this.#runs = new Counter(named('runs_total'), 'Finished runs by outcome.');
+    this.#retries = new Counter(named('retries_total'), 'Counted runs that were not the first attempt of their job.');
+    this.#exhausted = new Counter(named('retry_exhausted_total'), 'Jobs that died with no attempt left.');
+    this.#dead = new Counter(named('dead_total'), 'Jobs that died, by reason.');
+    this.#leasesLost = new Counter(named('leases_lost_total'), 'Runs whose job was taken over by another worker.');
+    this.#settleFailures = new Counter(named('settle_failures_total'), 'Outcomes that could not be recorded.');
+    this.#retryLatency = new Histogram(
+      named('retry_latency_seconds'),
+      'Time that retried jobs spent waiting out their backoff.',
+      BACKOFF_BUCKETS_S,
+    );
+    this.#duration = new Histogram(named('run_duration_seconds'), 'How long runs took.', DURATION_BUCKETS_S);
+    this.#wait = new Histogram(named('wait_seconds'), 'How long due jobs waited for a worker.', DURATION_BUCKETS_S);
+    this.#jobs = new Gauge(named('jobs'), 'Jobs in the store by state.');
+  }
+
+  started(job: ClaimedJob, waitedMs: number): void {
+    const labels = labelsOf(job);
+    this.#wait.observe(labels, waitedMs / 1_000);
+    if (job.attempts > 1 && job.previousDelayMs !== null) {
+      this.#retryLatency.observe(labels, job.previousDelayMs / 1_000);
+    }
+  }
+
+  settled(job: ClaimedJob, { outcome, decision, startedAt, endedAt }: Settlement): void {
+    const labels = labelsOf(job);
+    this.#runs.add({ ...labels, outcome });
+    this.#duration.observe(labels, (endedAt - startedAt) / 1_000);
+    const counted = decision.kind === 'dead' ? decision.counted : !('delayMs' in decision) || decision.kind === 'retry';
+    if (counted && job.attempts > 1) this.#retries.add(labels);
+    if (decision.kind !== 'dead') return;
+    this.#dead.add({ ...labels, reason: decision.reason });
+    if (decision.reason === 'exhausted') this.#exhausted.add(labels);
+  }
+
+  leaseLost(job: ClaimedJob): void {
+    this.#leasesLost.add(labelsOf(job));
+  }
+
+  settleFailed(job: ClaimedJob): void {
+    this.#settleFailures.add(labelsOf(job));
+  }
+
+  /** The text that Prometheus scrapes. */
+  render({ rows }: StoreStats): string {
+    this.#jobs.clear();
+    for (const row of rows) {
+      for (const state of states) this.#jobs.set({ queue: row.queue, name: row.name, state }, row.states[state]);
+    }
+    return [
+      this.#runs,
+      this.#retries,
+      this.#exhausted,
+      this.#dead,
+      this.#leasesLost,
+      this.#settleFailures,
+      this.#retryLatency,
+      this.#duration,
+      this.#wait,
+      this.#jobs,
+    ]
+      .map((metric) => metric.render())
+      .join('');
+  }
+}
+
+function labelsOf({ queue, name }: ClaimedJob): Labels {
+  return { queue, name };
+}

@@ -1,0 +1,134 @@
+import { checkInteger, checkKeys, checkOneOf, unexpected } from './config.ts';
+import { checkName } from './definition.ts';
+import { type Job, type RunRecord, states } from './job.ts';
+import type { DeadReason } from './retry/decide.ts';
+import type {
+  CancelAnswer,
+  DeadSelection,
+  JobFilter,
+  QueueInfo,
+  Redriven,
+  RedriveRequest,
+  Store,
+} from './store/store.ts';
+
+const DEFAULT_PAGE = 50;
+const LARGEST_PAGE = 10_000;
+const deadReasons: readonly DeadReason[] = ['exhausted', 'unrecoverable', 'deadline', 'poison', 'no-handler'];
+
+export type ListOptions = Partial<JobFilter>;
+
+export class Jobs {
+  readonly #store: Store;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** One job; null when there is none with that id. */
+  async get(id: string): Promise<Job | null> {
+    return (await this.#store.get([checkName(id, 'jobs.get: id')]))[0] ?? null;
+  }
+
+  /** Newest first; 50 unless `limit` says otherwise. Continue with `after: lastId`. */
+  async list(options: ListOptions = {}): Promise<Job[]> {
+    return this.#store.list(readFilter(options, 'jobs.list'));
+  }
+
+  /** The ledger of a job: one record per finished run, oldest first. */
+  async runs(id: string): Promise<RunRecord[]> {
+    return this.#store.runs(checkName(id, 'jobs.runs: id'));
+  }
+
+  /** Ends a waiting job at once; a running one is told through its signal, within a heartbeat. */
+  async cancel(id: string): Promise<CancelAnswer['result']> {
+    const [answer] = await this.#store.cancel([checkName(id, 'jobs.cancel: id')]);
+    return (answer as CancelAnswer).result;
+  }
+}
+
+export type RedriveOptions = DeadSelection & Partial<Pick<RedriveRequest, 'attempts' | 'dryRun'>>;
+
+export class DeadJobs {
+  readonly #store: Store;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  async list(options: Omit<ListOptions, 'state'> = {}): Promise<Job[]> {
+    return this.#store.list({ ...readFilter(options, 'dead.list'), state: 'dead' });
+  }
+
+  /**
+   * Brings dead jobs back, oldest first. They keep their ledger and get all their attempts again, or with
+   * `attempts: 'keep'` only what was left. `dryRun` tells what would happen.
+   */
+  async redrive(options: RedriveOptions): Promise<Redriven> {
+    checkKeys(options, [...selectionKeys, 'attempts', 'dryRun'], 'dead.redrive');
+    const { attempts = 'reset', dryRun = false, ...selection } = options;
+    if (typeof dryRun !== 'boolean') throw unexpected('dead.redrive: dryRun', 'true or false', dryRun);
+    return this.#store.redrive({
+      ...readSelection(selection, 'dead.redrive'),
+      attempts: checkOneOf(attempts, ['reset', 'keep'], 'dead.redrive: attempts'),
+      dryRun,
+    });
+  }
+
+  /** Deletes dead jobs and their ledgers; answers their ids. */
+  async discard(selection: DeadSelection): Promise<string[]> {
+    checkKeys(selection, selectionKeys, 'dead.discard');
+    return this.#store.discard(readSelection(selection, 'dead.discard'));
+  }
+}
+
+export class Queues {
+  readonly #store: Store;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  async list(): Promise<QueueInfo[]> {
+    return this.#store.queues();
+  }
+
+  /** No worker claims from a paused queue; what runs goes on. */
+  async pause(queue: string): Promise<void> {
+    return this.#store.pause(checkName(queue, 'queues.pause'));
+  }
+
+  async resume(queue: string): Promise<void> {
+    return this.#store.resume(checkName(queue, 'queues.resume'));
+  }
+}
+
+function readFilter(options: ListOptions, what: string): JobFilter {
+  checkKeys(options, ['state', 'queue', 'name', 'key', 'limit', 'after'], what);
+  const { state, limit = DEFAULT_PAGE, ...texts } = options;
+  const read = Object.entries(texts)
+    .filter(([, value]) => value !== undefined)
+    .map(([field, value]) => [field, checkName(value, `${what}: ${field}`)]);
+  return {
+    ...(state === undefined ? {} : { state: checkOneOf(state, states, `${what}: state`) }),
+    ...Object.fromEntries(read),
+    limit: checkInteger(limit, `${what}: limit`, { min: 1, max: LARGEST_PAGE }),
+  };
+}
+
+const selectionKeys = ['ids', 'name', 'queue', 'reason', 'limit'] as const;
+
+function readSelection(selection: DeadSelection, what: string): DeadSelection {
+  const { ids, name, queue, reason, limit } = selection;
+  if (ids === undefined && name === undefined && queue === undefined && reason === undefined) {
+    throw unexpected(what, 'at least one of ids, name, queue or reason', selection);
+  }
+  if (ids !== undefined && !Array.isArray(ids)) throw unexpected(`${what}: ids`, 'a list of job ids', ids);
+  return {
+    ...(ids === undefined ? {} : { ids: ids.map((id, index) => checkName(id, `${what}: ids[${index}]`)) }),
+    ...(name === undefined ? {} : { name: checkName(name, `${what}: name`) }),
+    ...(queue === undefined ? {} : { queue: checkName(queue, `${what}: queue`) }),
+    ...(reason === undefined ? {} : { reason: checkOneOf(reason, deadReasons, `${what}: reason`) }),
+    ...(limit === undefined ? {} : { limit: checkInteger(limit, `${what}: limit`, { min: 1 }) }),
+  };
+}

@@ -1,0 +1,149 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { describe as describeValue } from '../config.ts';
+import { type ClassifyContext, classify } from './classify.ts';
+import { retryAfterOf } from './retry-after.ts';
+import { whatWasSaid } from './said.ts';
+import { toStoredError } from './stored-error.ts';
+
+/*
+ * Anything can be thrown, and user code may answer anything. None of it may make us throw, hang, or
+ * build something the store cannot keep.
+ */
+
+function revoked(target: object): object {
+  const { proxy, revoke } = Proxy.revocable(target, {});
+  revoke();
+  return proxy;
+}
+
+const refuse = (): never => {
+  throw new Error('hostile');
+};
+
+/** Every trap throws. */
+const refusing = (target: object): object =>
+  new Proxy(target, new Proxy({}, { get: () => refuse }) as ProxyHandler<object>);
+
+/** Every property is another such object, callable, without end. */
+const endless = (): object => new Proxy(() => {}, { get: () => endless(), apply: () => endless() });
+
+const keys = [
+  'name',
+  'message',
+  'stack',
+  'code',
+  'cause',
+  'errors',
+  'issues',
+  'status',
+  'response',
+  'headers',
+  '$response',
+];
+
+/** Real errors with fields of any kind, or getters that throw. */
+const oddError = fc
+  .dictionary(fc.constantFrom(...keys, 'get', 'retry-after', 'constructor', 'then'), fc.anything())
+  .chain((fields) => fc.constantFrom('plain', 'assigned', 'throwing').map((kind) => ({ kind, fields })))
+  .map(({ kind, fields }) => {
+    if (kind === 'plain') return fields;
+    const error = new Error('x');
+    for (const [key, value] of Object.entries(fields)) {
+      const get = kind === 'throwing' ? refuse : (): unknown => value;
+      Object.defineProperty(error, key, { get, configurable: true });
+    }
+    return error;
+  });
+
+const branded = fc.anything().map((said) => ({ [Symbol.for('mulligan.said')]: said }));
+const withHeaders = fc.anything().map((headers) => ({ headers, response: { headers }, $response: { headers } }));
+
+const hostile = fc.oneof(
+  { weight: 4, arbitrary: fc.anything({ withBigInt: true, withDate: true, withMap: true, withNullPrototype: true }) },
+  { weight: 4, arbitrary: oddError },
+  branded,
+  withHeaders,
+  fc
+    .constantFrom<() => unknown>(
+      () => refusing({}),
+      () => refusing([]),
+      () => refusing(() => {}),
+      () => revoked({}),
+      () => revoked([]),
+      endless,
+      () => ({ headers: [revoked([]), revoked({})] }),
+      () => ({ headers: { get: refuse } }),
+      () => ({ headers: { get: () => refusing({}) } }),
+      () => ({ headers: refusing({}) }),
+      () => ({ headers: { 'retry-after': revoked([]) } }),
+      () => ({ errors: revoked([]), cause: refusing({}) }),
+      () => ({ errors: [revoked({}), refusing([]), endless()] }),
+      () => ({ issues: [revoked({}), { message: 'm', path: revoked([]) }, { message: 'm', path: [refusing({})] }] }),
+      () => ({ [Symbol.for('mulligan.said')]: refusing({}) }),
+      () => ({ [Symbol.for('mulligan.said')]: { kind: 'snooze', wait: refusing({}) } }),
+      () => Object.create(refusing({})),
+      () => ({ message: '\ud800'.repeat(9_000), stack: '\0'.repeat(9_000) }),
+    )
+    .map((make) => make()),
+);
+
+const options = { numRuns: 3_000 };
+
+test('describe answers a short text', () => {
+  fc.assert(
+    fc.property(hostile, (value) => {
+      expect(describeValue(value).length).toBeLessThan(700);
+    }),
+    options,
+  );
+});
+
+test('toStoredError answers bounded text that any store can keep', () => {
+  fc.assert(
+    fc.property(hostile, (thrown) => {
+      const json = JSON.stringify(toStoredError(thrown));
+      expect(json.length).toBeLessThan(200_000);
+      expect(json.includes('\\u0000')).toBe(false);
+      expect(/\\ud[89a-f]/.test(json)).toBe(false);
+    }),
+    options,
+  );
+});
+
+test('retryAfterOf answers a whole number of ms or null', () => {
+  fc.assert(
+    fc.property(hostile, (thrown) => {
+      const ms = retryAfterOf(thrown, 1_000);
+      expect(ms === null || (Number.isSafeInteger(ms) && ms >= 0)).toBe(true);
+    }),
+    options,
+  );
+});
+
+test('whatWasSaid answers sense or null', () => {
+  fc.assert(
+    fc.property(hostile, (thrown) => {
+      const kinds = [undefined, 'unrecoverable', 'retry-after', 'snooze', 'cancel'];
+      expect(kinds).toContain(whatWasSaid(thrown)?.kind);
+    }),
+    options,
+  );
+});
+
+test('classify answers an outcome, whatever is thrown and whatever the definition answers', () => {
+  const run = { name: 'a', run: 1, attempt: 1, maxAttempts: 4, previousDelayMs: null };
+  fc.assert(
+    fc.property(hostile, hostile, fc.boolean(), (thrown, answer, throws) => {
+      const verdict = (): never => {
+        if (throws) throw answer;
+        return answer as never;
+      };
+      const context: ClassifyContext = { now: 1_000, run, classify: verdict, rules: [{ name: 'A', class: 'job' }] };
+      const outcome = classify(thrown, context);
+      expect(['failed', 'snoozed', 'cancelled']).toContain(outcome.kind);
+      expect(() => JSON.stringify(outcome)).not.toThrow();
+    }),
+    options,
+  );
+});

@@ -1,0 +1,96 @@
+import { runInNewContext } from 'node:vm';
+import { describe, expect, test } from 'vitest';
+import { ConfigError } from '../errors.ts';
+import { LONGEST_DELAY_MS } from './backoff.ts';
+import { Cancel, RetryAfter, type Said, Snooze, Unrecoverable, waitFrom, whatWasSaid } from './said.ts';
+
+test.each<[Error, Said, string]>([
+  [new Unrecoverable(), { kind: 'unrecoverable' }, 'Unrecoverable'],
+  [new Cancel(), { kind: 'cancel' }, 'Cancel'],
+  [new RetryAfter('1.5s'), { kind: 'retry-after', wait: { delayMs: 1_500 } }, 'RetryAfter'],
+  [new RetryAfter(new Date(5_000)), { kind: 'retry-after', wait: { at: 5_000 } }, 'RetryAfter'],
+  [new Snooze(250), { kind: 'snooze', wait: { delayMs: 250 } }, 'Snooze'],
+  [new Snooze(new Date(0)), { kind: 'snooze', wait: { at: 0 } }, 'Snooze'],
+])('%s is understood', (error, said, name) => {
+  expect(whatWasSaid(error)).toEqual(said);
+  expect(error).toBeInstanceOf(Error);
+  expect(error.name).toBe(name);
+  expect(error.message).not.toBe('');
+});
+
+test('message and cause are the caller’s', () => {
+  const cause = new Error('why');
+  for (const error of [
+    new Unrecoverable('no', { cause }),
+    new RetryAfter(1, 'no', { cause }),
+    new Snooze(1, 'no', { cause }),
+    new Cancel('no', { cause }),
+  ]) {
+    expect(error.message).toBe('no');
+    expect(error.cause).toBe(cause);
+  }
+});
+
+test('a subclass says the same', () => {
+  class CardDeclined extends Unrecoverable {}
+  expect(whatWasSaid(new CardDeclined())).toEqual({ kind: 'unrecoverable' });
+});
+
+test('another realm or package copy is understood, without any shared class', () => {
+  const foreign: unknown = runInNewContext(`
+    const error = new Error('later');
+    error[Symbol.for('mulligan.said')] = { kind: 'retry-after', wait: { delayMs: 7 }, from: 'elsewhere' };
+    error`);
+  expect(foreign).not.toBeInstanceOf(Error);
+  expect(whatWasSaid(foreign)).toEqual({ kind: 'retry-after', wait: { delayMs: 7 } });
+});
+
+test('a Date of another realm is a Date', () => {
+  expect(whatWasSaid(new Snooze(runInNewContext('new Date(9)')))).toEqual({ kind: 'snooze', wait: { at: 9 } });
+});
+
+test.each([[new RetryAfter(1, 'x'), 'cannot be changed after the fact']])('what was said %s', (error) => {
+  const said = Reflect.get(error, Symbol.for('mulligan.said'));
+  expect(() => Object.assign(said, { kind: 'cancel' })).toThrow(TypeError);
+  expect(Object.keys(error)).not.toContain('wait');
+});
+
+describe('a delay that makes no sense is a ConfigError where it is thrown', () => {
+  test.each([['5 s'], [-1], [NaN], [undefined], [null], [new Date(NaN)], ['366d'], [{}]])('%o', (delay) => {
+    expect(() => new RetryAfter(delay as never)).toThrow(ConfigError);
+    expect(() => new RetryAfter(delay as never)).toThrow(/^RetryAfter: expected/);
+    expect(() => new Snooze(delay as never)).toThrow(/^Snooze: expected/);
+  });
+});
+
+describe('a brand with nonsense in it is ignored', () => {
+  test.each([
+    [null],
+    ['unrecoverable'],
+    [{}],
+    [{ kind: 'explode' }],
+    [{ kind: 'snooze' }],
+    [{ kind: 'snooze', wait: 5 }],
+    [{ kind: 'snooze', wait: { delayMs: -1 } }],
+    [{ kind: 'snooze', wait: { delayMs: 1.5 } }],
+    [{ kind: 'snooze', wait: { delayMs: NaN } }],
+    [{ kind: 'snooze', wait: { delayMs: '5' } }],
+    [{ kind: 'snooze', wait: { delayMs: LONGEST_DELAY_MS + 1 } }],
+    [{ kind: 'retry-after', wait: { at: Infinity } }],
+    [{ kind: 'retry-after', wait: { at: 8.64e15 + 1 } }],
+  ])('%o', (said) => {
+    expect(whatWasSaid(Object.assign(new Error('x'), { [Symbol.for('mulligan.said')]: said }))).toBeNull();
+  });
+
+  test('and so is everything without a brand', () => {
+    for (const thrown of [new Error('x'), 'Unrecoverable', null, undefined, 5, { name: 'Unrecoverable' }]) {
+      expect(whatWasSaid(thrown)).toBeNull();
+    }
+  });
+});
+
+test('a point in time becomes a wait from now on, and no wait once it is past', () => {
+  expect(waitFrom({ delayMs: 5 }, 1_000)).toBe(5);
+  expect(waitFrom({ at: 1_500 }, 1_000)).toBe(500);
+  expect(waitFrom({ at: 500 }, 1_000)).toBe(0);
+});

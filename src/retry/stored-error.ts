@@ -1,0 +1,101 @@
+import { describe } from '../config.ts';
+import type { StoredError } from './outcome.ts';
+import { scrub } from './scrub.ts';
+import { causeChain, codeOf, namesOf, read, readList, readString, statusOf } from './thrown.ts';
+
+/*
+ * Every finished run keeps one of these, and every job its last: the caps bound what a failing job costs
+ * the store, whatever its handler throws.
+ */
+const NAME_BYTES = 128;
+const CODE_BYTES = 64;
+const MESSAGE_BYTES = 4 * 1_024;
+const HEADER_BYTES = 1_024;
+const STACK_BYTES = 8 * 1_024;
+const MOST_ISSUES = 20;
+const ISSUE_BYTES = 512;
+
+/** Text beyond this is not even looked at. */
+const LONGEST_READ = 32 * 1_024;
+/** How much of that end may be half a secret, cut where no pattern knows it any more. */
+const CUT_SECRET = 8 * 1_024;
+
+/** An allow-list of what was thrown, trimmed and without credentials. Never throws. */
+export function toStoredError(thrown: unknown): StoredError {
+  const chain = causeChain(thrown);
+  const issues = issuesOf(thrown);
+  return {
+    name: tidy(nameOf(thrown), NAME_BYTES),
+    message: tidy(messageOf(thrown), MESSAGE_BYTES),
+    // `fetch failed` says nothing; the code that says why sits in its cause.
+    code: firstOf(chain, (error) => codeOf(error)?.slice(0, CODE_BYTES).toWellFormed().replaceAll('\0', '') ?? null),
+    status: firstOf(chain, statusOf),
+    stack: stackOf(chain),
+    ...(issues.length === 0 ? {} : { issues }),
+  };
+}
+
+/** A class that forgot to set its `name` is still better known by its own than as `Error`. */
+function nameOf(thrown: unknown): string {
+  const names = namesOf(thrown);
+  const specific = names.find((name) => name !== 'Error' && name !== 'Object');
+  return specific ?? (names.includes('Error') ? 'Error' : 'NonError');
+}
+
+function messageOf(thrown: unknown): string {
+  if (typeof thrown === 'string') return thrown;
+  return (
+    readString(thrown, 'message') ?? (readString(thrown, 'stack') === null ? `${describe(thrown)} was thrown` : '')
+  );
+}
+
+function firstOf<T>(chain: readonly unknown[], find: (error: unknown) => T | null): T | null {
+  for (const error of chain) {
+    const found = find(error);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+function stackOf(chain: readonly unknown[]): string | null {
+  const stacks = chain.map((error) => readString(error, 'stack')).filter((stack) => stack !== null);
+  if (stacks.length === 0) return null;
+  return tidy(stacks.map(shortHeader).join('\ncaused by: '), STACK_BYTES);
+}
+
+/** A stack opens with the message: a page-long one must not push the frames out. */
+function shortHeader(stack: string): string {
+  const frames = stack.search(/\n\s{1,16}at /);
+  return frames <= HEADER_BYTES ? stack : tidy(stack.slice(0, frames), HEADER_BYTES) + stack.slice(frames);
+}
+
+function issuesOf(thrown: unknown): { message: string; path: string }[] {
+  return readList(read(thrown, 'issues'), MOST_ISSUES).flatMap((issue) => {
+    const message = readString(issue, 'message');
+    return message === null ? [] : [{ message: tidy(message, ISSUE_BYTES), path: tidy(pathOf(issue), ISSUE_BYTES) }];
+  });
+}
+
+/** A path comes as text, as a list of keys, or as a list of objects with a `key`. */
+function pathOf(issue: unknown): string {
+  const path = read(issue, 'path');
+  if (typeof path === 'string') return path;
+  const keys = readList(path, MOST_ISSUES).map((part) => read(part, 'key') ?? part);
+  return keys.filter((key) => typeof key === 'string' || typeof key === 'number').join('.');
+}
+
+/** Scrubs first and trims after: a secret cut in half would no longer be known as one. */
+function tidy(text: string, maxBytes: number): string {
+  const scrubbed = text.length <= LONGEST_READ ? scrub(text) : scrub(text.slice(0, LONGEST_READ)).slice(0, -CUT_SECRET);
+  // PostgreSQL stores neither NUL nor half a surrogate pair.
+  return trimmed(scrubbed.replaceAll('\0', '\ufffd').toWellFormed(), maxBytes);
+}
+
+const ELLIPSIS = '...';
+
+function trimmed(text: string, maxBytes: number): string {
+  if (Buffer.byteLength(text) <= maxBytes) return text;
+  const bytes = Buffer.from(text.slice(0, maxBytes)).subarray(0, maxBytes - ELLIPSIS.length);
+  // As a stream, so that the decoder leaves a character cut in half out.
+  return new TextDecoder().decode(bytes, { stream: true }) + ELLIPSIS;
+}

@@ -1,0 +1,54 @@
+import { cancelCases } from './cancel.ts';
+import { claimCases } from './claim.ts';
+import { discardCases } from './discard.ts';
+import { enqueueCases } from './enqueue.ts';
+import { expiredCases } from './expired.ts';
+import { fenceCases } from './fence.ts';
+import { heartbeatCases } from './heartbeat.ts';
+import { keyCases } from './keys.ts';
+import { laneCases } from './lanes.ts';
+import { memoCases } from './memo.ts';
+import { pauseCases } from './pause.ts';
+import { pruneCases } from './prune.ts';
+import { readCases } from './read.ts';
+import { redriveCases } from './redrive.ts';
+import { settleCases } from './settle.ts';
+import { statsCases } from './stats.ts';
+import { bind, type ConformanceCase, type ConformanceOptions, type OpenStore, type StoreCase } from './suite.ts';
+import { closeCases, wakeCases } from './wake.ts';
+
+export type { ConformanceCase, ConformanceOptions, OpenStore, StoreHarness } from './suite.ts';
+
+const suite: readonly StoreCase[] = [
+  ...enqueueCases,
+  ...keyCases,
+  ...claimCases,
+  ...laneCases,
+  ...heartbeatCases,
+  ...settleCases,
+  ...fenceCases,
+  ...expiredCases,
+  ...memoCases,
+  ...readCases,
+  ...cancelCases,
+  ...redriveCases,
+  ...discardCases,
+  ...pauseCases,
+  ...pruneCases,
+  ...statsCases,
+  ...wakeCases,
+  ...closeCases,
+];
+
+/**
+ * What every store has to pass, as plain cases for any test runner.
+ *
+ * @example
+ * for (const { verb, name, skip, run } of storeConformance(openMyStore)) {
+ *   if (skip) test.skip(`${verb}: ${name} (${skip})`);
+ *   else test(`${verb}: ${name}`, run);
+ * }
+ */
+export function storeConformance(open: OpenStore, options: ConformanceOptions = {}): ConformanceCase[] {
+  return bind(suite, open, options);
+}

@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict';
+import type { JobState } from '../../job.ts';
+import type { JobFilter, Store } from '../store.ts';
+import {
+  bury,
+  claimOne,
+  complete,
+  enqueueOne,
+  HOUR,
+  idsOf,
+  jobOf,
+  MINUTE,
+  newJob,
+  newJobs,
+  policy,
+  quota,
+  retryIn,
+  settleOne,
+  startOne,
+} from './builders.ts';
+import { cases, type StoreCase } from './suite.ts';
+
+async function listed(store: Store, filter: Partial<JobFilter> = {}): Promise<string[]> {
+  return idsOf(await store.list({ limit: 100, ...filter }));
+}
+
+const getting: StoreCase[] = cases('get', {
+  'jobs are answered in the order asked for, and unknown ones left out': async ({ store }) => {
+    const jobs = newJobs(3);
+    await store.enqueue(jobs);
+    const [a, b, c] = idsOf(jobs) as [string, string, string];
+    assert.deepEqual(idsOf(await store.get([c, 'unknown', a, b])), [c, a, b]);
+    assert.deepEqual(await store.get([]), []);
+    assert.deepEqual(await store.get(['unknown']), []);
+  },
+
+  '5,000 jobs can be asked for at once': async ({ store }) => {
+    const jobs = newJobs(5_000);
+    await store.enqueue(jobs);
+    const asked = idsOf(jobs).reverse();
+    assert.deepEqual(idsOf(await store.get(asked)), asked);
+  },
+
+  'what a caller changes in an answer stays outside': async ({ store }) => {
+    const job = await startOne(store, { payload: '{"list":[1]}' });
+    const answer = await jobOf(store, job.id);
+    try {
+      Object.assign(answer, { state: 'dead', runs: 99 });
+      Object.assign(answer.policy, { maxAttempts: 99 });
+      (answer.payload as { list: number[] }).list.push(2);
+    } catch (error) {
+      // An answer may be frozen; then there is nothing to leak.
+      assert.ok(error instanceof TypeError);
+    }
+    const again = await jobOf(store, job.id);
+    assert.partialDeepStrictEqual(again, { state: 'running', runs: 1, payload: { list: [1] } });
+    assert.deepEqual(again.policy, policy);
+  },
+});
+
+const listing: StoreCase[] = cases('list', {
+  'jobs are listed newest first, by the order they were accepted': async ({ store }) => {
+    // Neither ids nor due times follow that order.
+    const jobs = newJobs(10).reverse();
+    await store.enqueue(jobs.slice(0, 5).map((job) => ({ ...job, delayMs: HOUR })));
+    await store.enqueue(jobs.slice(5));
+    assert.deepEqual(await listed(store), idsOf(jobs).reverse());
+  },
+
+  'pages continue where the last one ended, also when new jobs come in': async ({ store }) => {
+    const jobs = newJobs(7);
+    await store.enqueue(jobs);
+    const newestFirst = idsOf(jobs).reverse();
+    const first = await listed(store, { limit: 3 });
+    assert.deepEqual(first, newestFirst.slice(0, 3));
+    await enqueueOne(store);
+    const second = await listed(store, { limit: 3, after: first.at(-1) as string });
+    assert.deepEqual(second, newestFirst.slice(3, 6));
+    assert.deepEqual(await listed(store, { limit: 3, after: second.at(-1) as string }), newestFirst.slice(6));
+    assert.deepEqual(await listed(store, { limit: 3, after: newestFirst.at(-1) as string }), []);
+  },
+
+  'a page after an unknown job is empty': async ({ store }) => {
+    await enqueueOne(store);
+    assert.deepEqual(await listed(store, { after: 'unknown' }), []);
+  },
+
+  'a page may continue after a job that the filter leaves out': async ({ store }) => {
+    const jobs = ['a', 'b', 'a'].map((name) => newJob({ name }));
+    await store.enqueue(jobs);
+    assert.deepEqual(await listed(store, { name: 'a', after: jobs[1]?.id as string }), [jobs[0]?.id]);
+  },
+
+  'filters add up': async ({ store }) => {
+    const wanted = newJob({ name: 'a', queue: 'x', key: 'k' });
+    const others = [
+      newJob({ name: 'a', queue: 'x' }),
+      newJob({ name: 'a', queue: 'y' }),
+      newJob({ name: 'b', key: 'k' }),
+    ];
+    await store.enqueue([wanted, ...others]);
+    assert.deepEqual(await listed(store, { name: 'a', queue: 'x', key: 'k', state: 'ready' }), [wanted.id]);
+    assert.equal((await listed(store, { name: 'a' })).length, 3);
+    assert.equal((await listed(store, { queue: 'x' })).length, 2);
+    assert.equal((await listed(store, { key: 'k' })).length, 2);
+    assert.deepEqual(await listed(store, { name: 'a', state: 'dead' }), []);
+    assert.deepEqual(await listed(store, { name: `a' OR '1'='1` }), []);
+  },
+
+  'every state can be listed': async ({ store }) => {
+    const dead = await bury(store);
+    const done = await startOne(store);
+    await settleOne(store, done, complete);
+    const cancelled = await enqueueOne(store);
+    await store.cancel([cancelled]);
+    const retried = await startOne(store);
+    await settleOne(store, retried, retryIn(HOUR));
+    const byState: Record<JobState, string> = {
+      dead,
+      completed: done.id,
+      cancelled,
+      retrying: retried.id,
+      running: (await startOne(store)).id,
+      scheduled: await enqueueOne(store, { delayMs: HOUR }),
+      ready: await enqueueOne(store),
+    };
+    for (const [state, id] of Object.entries(byState)) {
+      assert.deepEqual(await listed(store, { state: state as JobState }), [id], state);
+    }
+  },
+
+  'a waiting job that fell due is listed as ready': async ({ store, advance }) => {
+    const scheduled = await enqueueOne(store, { delayMs: MINUTE });
+    const retrying = await startOne(store);
+    await settleOne(store, retrying, retryIn(MINUTE));
+    assert.deepEqual(await listed(store, { state: 'ready' }), []);
+    await advance(HOUR);
+    assert.deepEqual(await listed(store, { state: 'ready' }), [retrying.id, scheduled]);
+    assert.deepEqual(await listed(store, { state: 'scheduled' }), []);
+    assert.deepEqual(await listed(store, { state: 'retrying' }), []);
+  },
+});
+
+const ledger: StoreCase[] = cases('runs', {
+  'a job that never ran, or is unknown, has an empty ledger': async ({ store }) => {
+    const id = await enqueueOne(store);
+    assert.deepEqual(await store.runs(id), []);
+    assert.deepEqual(await store.runs('unknown'), []);
+    await claimOne(store);
+    assert.deepEqual(await store.runs(id), []);
+  },
+});
+
+const queues: StoreCase[] = cases('queues', {
+  'queues that hold jobs or are paused are known': async ({ store }) => {
+    assert.deepEqual(await store.queues(), []);
+    await store.enqueue([newJob({ queue: 'a' }), newJob({ queue: 'b' })]);
+    await store.pause('b');
+    await store.pause('empty');
+    const known = (await store.queues()).toSorted((x, y) => (x.queue < y.queue ? -1 : 1));
+    assert.deepEqual(known, [
+      { queue: 'a', paused: false },
+      { queue: 'b', paused: true },
+      { queue: 'empty', paused: true },
+    ]);
+    await store.resume('b');
+    assert.equal((await store.queues()).find((info) => info.queue === 'b')?.paused, false);
+  },
+
+  'a retry queue is known once a job waits there': async ({ store }) => {
+    const job = await startOne(store, { queue: 'mail', retryQueue: 'mail.retry' });
+    await settleOne(store, job, retryIn(0));
+    const names = (await store.queues()).map((info) => info.queue);
+    assert.deepEqual(names.toSorted(), ['mail', 'mail.retry']);
+    await claimOne(store, { queues: [quota({ queue: 'mail.retry' })] });
+  },
+});
+
+export const readCases: readonly StoreCase[] = [...getting, ...listing, ...ledger, ...queues];

@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { bury, claim, enqueueOne, giveBack, HOUR, retryIn, settleOne, startOne } from './builders.ts';
+import { cases, type StoreCase, type StoreHarness } from './suite.ts';
+
+/** Counts hints. A store that cannot give them skips these cases: polling alone must do. */
+class Listener {
+  heard = 0;
+  readonly #harness: StoreHarness;
+  readonly stop: () => void;
+
+  constructor(harness: StoreHarness) {
+    this.#harness = harness;
+    this.stop = harness.store.onWork(() => {
+      this.heard++;
+    });
+  }
+
+  /** Lets hints that are on their way arrive, and forgets them. */
+  async quiet(): Promise<void> {
+    await this.#harness.advance(10);
+    this.heard = 0;
+  }
+
+  async assertHeard(after: string): Promise<void> {
+    for (let turn = 0; turn < 50 && this.heard === 0; turn++) await this.#harness.advance(10);
+    assert.ok(this.heard > 0, `no hint came after ${after}`);
+  }
+}
+
+export const wakeCases: readonly StoreCase[] = cases('wake', {
+  'listeners hear of new jobs': async (harness) => {
+    const listeners = [new Listener(harness), new Listener(harness)];
+    await enqueueOne(harness.store);
+    for (const listener of listeners) await listener.assertHeard('enqueue');
+  },
+
+  'a hint comes after the job can be claimed': async (harness) => {
+    const claims: Promise<number>[] = [];
+    harness.store.onWork(() => {
+      claims.push(claim(harness.store).then(({ jobs }) => jobs.length));
+    });
+    await enqueueOne(harness.store);
+    for (let turn = 0; turn < 50 && claims.length === 0; turn++) await harness.advance(10);
+    assert.equal(await claims[0], 1);
+  },
+
+  'listeners hear of redriven jobs and resumed queues': async (harness) => {
+    const id = await bury(harness.store);
+    await harness.store.pause('default');
+    const listener = new Listener(harness);
+    await listener.quiet();
+    await harness.store.redrive({ ids: [id], attempts: 'reset', dryRun: false });
+    await listener.assertHeard('redrive');
+    await listener.quiet();
+    await harness.store.resume('default');
+    await listener.assertHeard('resume');
+  },
+
+  'listeners hear of runs that were given back or may be retried at once': async (harness) => {
+    const [a, b] = [await startOne(harness.store), await startOne(harness.store)];
+    const listener = new Listener(harness);
+    await listener.quiet();
+    await settleOne(harness.store, a, giveBack('release'));
+    await listener.assertHeard('release');
+    await listener.quiet();
+    await settleOne(harness.store, b, retryIn(0));
+    await listener.assertHeard('retry');
+  },
+
+  'a listener that has stopped hears nothing': async (harness) => {
+    const [stopped, other] = [new Listener(harness), new Listener(harness)];
+    stopped.stop();
+    stopped.stop();
+    await enqueueOne(harness.store);
+    await other.assertHeard('enqueue');
+    assert.equal(stopped.heard, 0);
+  },
+});
+
+export const closeCases: readonly StoreCase[] = cases('close', {
+  'every verb of a closed store says that it is closed': async ({ store }) => {
+    const job = await startOne(store);
+    await store.close();
+    const verbs: Record<string, () => Promise<unknown>> = {
+      enqueue: () => store.enqueue([]),
+      claim: () => claim(store),
+      heartbeat: () => store.heartbeat([{ ...job, leaseMs: HOUR }]),
+      settle: () => store.settle([]),
+      expired: () => store.expired(1),
+      remember: () => store.remember(job, 'a', '1'),
+      recall: () => store.recall(job.id),
+      get: () => store.get([job.id]),
+      list: () => store.list({ limit: 1 }),
+      runs: () => store.runs(job.id),
+      stats: () => store.stats(),
+      queues: () => store.queues(),
+      cancel: () => store.cancel([job.id]),
+      redrive: () => store.redrive({ ids: [job.id], attempts: 'reset', dryRun: true }),
+      discard: () => store.discard({ ids: [job.id] }),
+      pause: () => store.pause('default'),
+      resume: () => store.resume('default'),
+      prune: () => store.prune({ completedMs: 0, deadMs: 0, cancelledMs: 0 }, 1),
+    };
+    for (const [verb, call] of Object.entries(verbs)) await assert.rejects(call(), { code: 'CLOSED' }, verb);
+  },
+
+  'a store may be closed twice, and listeners may stop afterwards': async ({ store }) => {
+    const stop = store.onWork(() => {});
+    await store.close();
+    await store.close();
+    stop();
+  },
+
+  'what was under way when the store was closed is answered': async ({ store }) => {
+    const answers = Promise.all([enqueueOne(store), enqueueOne(store)]);
+    await store.close();
+    assert.equal(new Set(await answers).size, 2);
+  },
+});

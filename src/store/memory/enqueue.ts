@@ -1,0 +1,53 @@
+import type { Enqueued, NewJob } from '../store.ts';
+import { kept } from './row.ts';
+import type { MemoryState } from './state.ts';
+
+/** Job by job, so that two jobs of one batch meet each other's ids and keys like any others. */
+export function enqueue(state: MemoryState, jobs: readonly NewJob[], now: number): Enqueued[] {
+  return jobs.map((job) => {
+    // The id comes first: a job sent again must find itself, not count as another that wants its key.
+    if (state.rows.has(job.id)) return { id: job.id, existed: false };
+    const holder = state.keys.holder(job.name, job.key);
+    if (holder) return { id: holder.id, existed: true };
+    accept(state, job, now);
+    return { id: job.id, existed: false };
+  });
+}
+
+function accept(state: MemoryState, job: NewJob, now: number): void {
+  const dueAt = job.dueAt ?? now + job.delayMs;
+  state.accept({
+    id: job.id,
+    name: job.name,
+    homeQueue: job.queue,
+    retryQueue: job.retryQueue,
+    resource: job.resource,
+    priority: job.priority,
+    payload: job.payload,
+    policy: kept(job.policy),
+    key: job.key,
+    keyLife: job.keyLife,
+    enqueuedAt: now,
+    ledger: [],
+    memos: new Map(),
+    queue: job.queue,
+    state: dueAt > now ? 'scheduled' : 'ready',
+    lane: 'fresh',
+    runs: 0,
+    attempts: 0,
+    crashes: 0,
+    dueAt,
+    availableAt: dueAt,
+    firstStartedAt: null,
+    finishedAt: null,
+    lease: null,
+    previousDelayMs: null,
+    deadReason: null,
+    lastError: null,
+    progress: null,
+    cancelRequested: false,
+  });
+  state.totals.of({ homeQueue: job.queue, name: job.name }).totals.enqueued++;
+  // A delayed job is news as well: an idle worker sleeps until the due time it last heard of.
+  state.wake.hint();
+}

@@ -1,0 +1,61 @@
+import { type Job, type JobState, type RunRecord, stateAt } from '../../job.ts';
+import type { JobFilter, QueueInfo, StoreStats } from '../store.ts';
+import { type Row, toJob } from './row.ts';
+import type { MemoryState } from './state.ts';
+import type { Tally } from './totals.ts';
+
+/** In the order asked for, each job once; an unknown id has no place in the answer. */
+export function get(state: MemoryState, ids: readonly string[], now: number): Job[] {
+  return [...new Set(ids)].flatMap((id) => {
+    const row = state.rows.get(id);
+    return row ? [toJob(row, now)] : [];
+  });
+}
+
+/**
+ * A page after an unknown job is empty. Guessing where it stood could show jobs twice, and a caller
+ * that pages until nothing comes would never end.
+ */
+export function list(state: MemoryState, filter: JobFilter, now: number): Job[] {
+  const after = filter.after === undefined ? undefined : (state.rows.get(filter.after)?.accepted ?? -1);
+  return [...state.rows.values()]
+    .reverse()
+    .filter((row) => (after === undefined || row.accepted < after) && matches(row, filter, now))
+    .slice(0, filter.limit)
+    .map((row) => toJob(row, now));
+}
+
+function matches(row: Row, filter: JobFilter, now: number): boolean {
+  return (
+    (filter.state === undefined || stateAt(row.state, row.dueAt, now) === filter.state) &&
+    (filter.queue === undefined || row.queue === filter.queue) &&
+    (filter.name === undefined || row.name === filter.name) &&
+    (filter.key === undefined || row.key === filter.key)
+  );
+}
+
+export function runs(state: MemoryState, jobId: string): RunRecord[] {
+  return [...(state.rows.get(jobId)?.ledger ?? [])];
+}
+
+export function stats(state: MemoryState, now: number): StoreStats {
+  const states = new Map<Tally, Record<JobState, number>>();
+  for (const row of state.rows.values()) {
+    const tally = state.totals.of(row);
+    const counts = states.get(tally) ?? noJobs();
+    counts[stateAt(row.state, row.dueAt, now)]++;
+    states.set(tally, counts);
+  }
+  return { now, rows: state.totals.rows((tally) => states.get(tally) ?? noJobs()) };
+}
+
+function noJobs(): Record<JobState, number> {
+  return { scheduled: 0, ready: 0, running: 0, retrying: 0, completed: 0, dead: 0, cancelled: 0 };
+}
+
+/** Every queue that a stored job is in or came from, and every paused one, even while it is empty. */
+export function queues(state: MemoryState): QueueInfo[] {
+  const names = new Set(state.paused);
+  for (const row of state.rows.values()) names.add(row.queue).add(row.homeQueue);
+  return [...names].sort().map((queue) => ({ queue, paused: state.paused.has(queue) }));
+}

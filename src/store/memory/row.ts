@@ -1,0 +1,110 @@
+import { type Job, type JobState, type KeyLife, type Lane, type RunRecord, stateAt } from '../../job.ts';
+import type { DeadReason } from '../../retry/decide.ts';
+import type { StoredError } from '../../retry/outcome.ts';
+import type { RetryPolicy } from '../../retry/policy.ts';
+import type { ClaimedJob } from '../store.ts';
+
+/** A job as it is kept. No row ever leaves the store: callers get copies, made below. */
+export interface Row {
+  /** The order in which the store accepted the jobs. */
+  readonly accepted: number;
+  readonly id: string;
+  readonly name: string;
+  /** The queue it was enqueued to: statistics stay with it, and a redrive goes back to it. */
+  readonly homeQueue: string;
+  readonly retryQueue: string | null;
+  readonly resource: string | null;
+  readonly priority: number;
+  readonly payload: string;
+  readonly policy: RetryPolicy;
+  readonly key: string | null;
+  readonly keyLife: KeyLife;
+  readonly enqueuedAt: number;
+  readonly ledger: RunRecord[];
+  readonly memos: Map<string, string>;
+
+  queue: string;
+  state: JobState;
+  /** Stays as it was claimed while the job runs. */
+  lane: Lane;
+  runs: number;
+  attempts: number;
+  crashes: number;
+  dueAt: number;
+  availableAt: number;
+  firstStartedAt: number | null;
+  finishedAt: number | null;
+  /** The lease; null unless the job runs. */
+  lease: Lease | null;
+  previousDelayMs: number | null;
+  deadReason: DeadReason | null;
+  lastError: StoredError | null;
+  /** JSON text. */
+  progress: string | null;
+  cancelRequested: boolean;
+}
+
+export interface Lease {
+  readonly worker: string;
+  readonly claimedAt: number;
+  readonly endsAt: number;
+}
+
+export function toJob(row: Row, now: number): Job {
+  return {
+    id: row.id,
+    name: row.name,
+    queue: row.queue,
+    state: stateAt(row.state, row.dueAt, now),
+    lane: row.lane,
+    priority: row.priority,
+    payload: JSON.parse(row.payload),
+    key: row.key,
+    resource: row.resource,
+    policy: row.policy,
+    runs: row.runs,
+    attempts: row.attempts,
+    crashes: row.crashes,
+    enqueuedAt: row.enqueuedAt,
+    dueAt: row.dueAt,
+    firstStartedAt: row.firstStartedAt,
+    finishedAt: row.finishedAt,
+    leaseEndsAt: row.lease?.endsAt ?? null,
+    worker: row.lease?.worker ?? null,
+    deadReason: row.deadReason,
+    lastError: row.lastError,
+    progress: row.progress === null ? null : JSON.parse(row.progress),
+    cancelRequested: row.cancelRequested,
+  };
+}
+
+export function toClaimedJob(row: Row, lease: Lease): ClaimedJob {
+  return {
+    id: row.id,
+    run: row.runs,
+    worker: lease.worker,
+    name: row.name,
+    queue: row.queue,
+    resource: row.resource,
+    lane: row.lane,
+    priority: row.priority,
+    payload: row.payload,
+    policy: row.policy,
+    attempts: row.attempts,
+    crashes: row.crashes,
+    enqueuedAt: row.enqueuedAt,
+    dueAt: row.dueAt,
+    availableAt: row.availableAt,
+    firstStartedAt: row.firstStartedAt ?? lease.claimedAt,
+    claimedAt: lease.claimedAt,
+    leaseEndsAt: lease.endsAt,
+    previousDelayMs: row.previousDelayMs,
+    lastError: row.lastError,
+    cancelRequested: row.cancelRequested,
+  };
+}
+
+/** A deep, frozen copy as JSON carries it: what other stores would give back, and safe to hand out again and again. */
+export function kept<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value), (_, part) => Object.freeze(part));
+}

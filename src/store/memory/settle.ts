@@ -1,0 +1,85 @@
+import { type Settled, settledBy } from '../../job.ts';
+import type { SettleAnswer, Settlement } from '../store.ts';
+import { kept, type Row } from './row.ts';
+import { isRetry, type MemoryState } from './state.ts';
+
+export function settle(state: MemoryState, settlements: readonly Settlement[], now: number): SettleAnswer[] {
+  return settlements.map((settlement) => {
+    const row = state.held(settlement);
+    if (!row) return wasSettled(state, settlement) ? 'settled' : 'stale';
+    if (settlement.outcome === 'crashed' && row.lease.endsAt > now) return 'stale';
+
+    const settled = heedCancel(row, settledBy(settlement.decision, row.lane, now));
+    record(row, settlement, settled);
+    count(state, row, settlement, settled);
+    end(state, row, settlement, settled, now);
+    return 'settled';
+  });
+}
+
+function wasSettled(state: MemoryState, settlement: Settlement): boolean {
+  const { id, run, worker, outcome } = settlement;
+  const ledger = state.rows.get(id)?.ledger ?? [];
+  return ledger.some((record) => record.run === run && record.worker === worker && record.outcome === outcome);
+}
+
+/**
+ * A cancel may arrive after the worker decided and before it settles. Then the job would go back to
+ * waiting with nobody left to cancel it, so it ends here. The ledger keeps the decision as it was made.
+ */
+function heedCancel(row: Row, settled: Settled): Settled {
+  if (!row.cancelRequested || settled.dueAt === null) return settled;
+  return { ...settled, state: 'cancelled', lane: row.lane, dueAt: null };
+}
+
+function record(row: Row, settlement: Settlement, settled: Settled): void {
+  const { id, run, worker, outcome, startedAt, endedAt, error, decision } = settlement;
+  row.ledger.push(
+    kept({
+      jobId: id,
+      run,
+      attempt: row.attempts,
+      outcome,
+      counted: settled.counted,
+      worker,
+      startedAt,
+      endedAt,
+      error,
+      decision,
+      nextDueAt: settled.dueAt,
+    }),
+  );
+}
+
+function count(state: MemoryState, row: Row, settlement: Settlement, settled: Settled): void {
+  const { totals } = state.totals.of(row);
+  totals.runs[settlement.outcome]++;
+  if (settled.deadReason !== null) totals.dead[settled.deadReason]++;
+  if (settled.counted && row.attempts > 1) {
+    totals.retries++;
+    if (settlement.outcome === 'completed') totals.successfulRetries++;
+  }
+}
+
+function end(state: MemoryState, row: Row, settlement: Settlement, settled: Settled, now: number): void {
+  const { decision, outcome, error } = settlement;
+  const ended = settled.dueAt === null;
+  const freesRetryPlace = isRetry(row.lane);
+
+  state.move(row, settled.state, now, {
+    queue: settled.state === 'retrying' ? (row.retryQueue ?? row.queue) : row.queue,
+    lane: settled.lane,
+    attempts: settled.counted ? row.attempts : Math.max(0, row.attempts - 1),
+    crashes: row.crashes + (outcome === 'crashed' ? 1 : 0),
+    dueAt: settled.dueAt ?? row.dueAt,
+    finishedAt: ended ? now : null,
+    lease: null,
+    previousDelayMs: decision.kind === 'retry' ? decision.delayMs : row.previousDelayMs,
+    deadReason: settled.deadReason,
+    lastError: error === null ? row.lastError : kept(error),
+    cancelRequested: ended ? false : row.cancelRequested,
+  });
+
+  // The end of a retry also lets another one start where `maxRetriesInFlight` held it back.
+  if (freesRetryPlace || (settled.dueAt !== null && settled.dueAt <= now)) state.wake.hint();
+}

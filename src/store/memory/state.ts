@@ -1,0 +1,83 @@
+import { isTerminal, type JobState, type Lane, stateAt, transitions } from '../../job.ts';
+import type { Fence } from '../store.ts';
+import { Keys } from './keys.ts';
+import type { Lease, Row } from './row.ts';
+import { TotalsBook } from './totals.ts';
+import { Waiting } from './waiting.ts';
+import { Wake } from './wake.ts';
+
+type Ended = 'completed' | 'dead' | 'cancelled';
+
+/** The fields a move may change; whatever a row is filed under changes here and nowhere else. */
+type Changes = Partial<Omit<Row, 'state' | 'accepted' | 'id' | 'name' | 'key' | 'keyLife' | 'priority'>>;
+
+/** Both lanes hold jobs that a counted run came before; together they are what `maxRetriesInFlight` bounds. */
+export function isRetry(lane: Lane): boolean {
+  return lane === 'retry' || lane === 'suspect';
+}
+
+/** All rows, and the indexes that are kept with every move of a row. */
+export class MemoryState {
+  /** In the order they were accepted. */
+  readonly rows: Map<string, Row> = new Map();
+  readonly waiting: Waiting = new Waiting();
+  readonly running: Set<Row> = new Set();
+  /** In the order they ended. */
+  readonly ended: Record<Ended, Set<Row>> = { completed: new Set(), dead: new Set(), cancelled: new Set() };
+  readonly keys: Keys = new Keys();
+  readonly paused: Set<string> = new Set();
+  readonly totals: TotalsBook = new TotalsBook();
+  readonly wake: Wake = new Wake();
+  readonly #retriesInFlight: Map<string, number> = new Map();
+  #accepted = 0;
+
+  retriesInFlight(queue: string): number {
+    return this.#retriesInFlight.get(queue) ?? 0;
+  }
+
+  /** The row whose newest run the fence names, while that run still holds it; its lease may have expired. */
+  held(fence: Fence): (Row & { lease: Lease }) | null {
+    const row = this.rows.get(fence.id);
+    if (!row?.lease || row.runs !== fence.run || row.lease.worker !== fence.worker) return null;
+    return row as Row & { lease: Lease };
+  }
+
+  accept(row: Omit<Row, 'accepted'>): void {
+    const accepted: Row = { ...row, accepted: this.#accepted++ };
+    this.rows.set(row.id, accepted);
+    this.keys.take(accepted);
+    this.#file(accepted);
+  }
+
+  move(row: Row, to: JobState, now: number, changes: Changes): void {
+    const from = stateAt(row.state, row.dueAt, now);
+    const allowed: readonly JobState[] = transitions[from];
+    if (!allowed.includes(to)) throw new Error(`Job ${row.id} cannot go from ${from} to ${to}: this is a bug.`);
+    this.#unfile(row);
+    Object.assign(row, changes, { state: to });
+    this.#file(row);
+    this.keys.follow(row);
+  }
+
+  remove(row: Row): void {
+    this.#unfile(row);
+    this.keys.release(row);
+    this.rows.delete(row.id);
+  }
+
+  #file(row: Row): void {
+    if (row.state === 'running') {
+      this.running.add(row);
+      if (isRetry(row.lane)) this.#retriesInFlight.set(row.queue, this.retriesInFlight(row.queue) + 1);
+    } else if (isTerminal(row.state)) this.ended[row.state as Ended].add(row);
+    else this.waiting.add(row);
+  }
+
+  #unfile(row: Row): void {
+    if (row.state === 'running') {
+      this.running.delete(row);
+      if (isRetry(row.lane)) this.#retriesInFlight.set(row.queue, this.retriesInFlight(row.queue) - 1);
+    } else if (isTerminal(row.state)) this.ended[row.state as Ended].delete(row);
+    else this.waiting.remove(row);
+  }
+}

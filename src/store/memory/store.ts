@@ -1,0 +1,144 @@
+import type { Clock } from '../../clock.ts';
+import { ClosedError } from '../../errors.ts';
+import type { Job, RunRecord } from '../../job.ts';
+import type {
+  CancelAnswer,
+  Claim,
+  ClaimedJob,
+  ClaimRequest,
+  DeadSelection,
+  Enqueued,
+  Fence,
+  Heartbeat,
+  HeartbeatAnswer,
+  JobFilter,
+  NewJob,
+  QueueInfo,
+  Redriven,
+  RedriveRequest,
+  Retention,
+  SettleAnswer,
+  Settlement,
+  Store,
+  StoreStats,
+  Unsubscribe,
+} from '../store.ts';
+import { claim } from './claim.ts';
+import { enqueue } from './enqueue.ts';
+import { expired } from './expired.ts';
+import { heartbeat } from './heartbeat.ts';
+import { recall, remember } from './memo.ts';
+import { cancel, discard, pause, prune, redrive, resume } from './operate.ts';
+import { get, list, queues, runs, stats } from './read.ts';
+import { settle } from './settle.ts';
+import { MemoryState } from './state.ts';
+
+export interface MemoryStoreOptions {
+  readonly clock: Clock;
+}
+
+/**
+ * The readable model of the contract, for tests and for work that may be lost with the process.
+ *
+ * Each verb does all its work before it first yields, so verbs never interleave: that is all the
+ * locking there is.
+ *
+ * @example
+ * const store = new MemoryStore({ clock: systemClock });
+ */
+export class MemoryStore implements Store {
+  readonly kind = 'memory';
+  readonly #clock: Clock;
+  readonly #state: MemoryState = new MemoryState();
+  #closed = false;
+
+  constructor(options: MemoryStoreOptions) {
+    this.#clock = options.clock;
+  }
+
+  async enqueue(jobs: readonly NewJob[]): Promise<Enqueued[]> {
+    return enqueue(this.#open(), jobs, this.#clock.now());
+  }
+
+  async claim(request: ClaimRequest): Promise<Claim> {
+    return claim(this.#open(), request, this.#clock.now());
+  }
+
+  async heartbeat(beats: readonly Heartbeat[]): Promise<HeartbeatAnswer[]> {
+    return heartbeat(this.#open(), beats, this.#clock.now());
+  }
+
+  async settle(settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
+    return settle(this.#open(), settlements, this.#clock.now());
+  }
+
+  async expired(limit: number): Promise<ClaimedJob[]> {
+    return expired(this.#open(), limit, this.#clock.now());
+  }
+
+  async remember(fence: Fence, key: string, value: string): Promise<boolean> {
+    return remember(this.#open(), fence, key, value);
+  }
+
+  async recall(jobId: string): Promise<ReadonlyMap<string, string>> {
+    return recall(this.#open(), jobId);
+  }
+
+  async get(ids: readonly string[]): Promise<Job[]> {
+    return get(this.#open(), ids, this.#clock.now());
+  }
+
+  async list(filter: JobFilter): Promise<Job[]> {
+    return list(this.#open(), filter, this.#clock.now());
+  }
+
+  async runs(jobId: string): Promise<RunRecord[]> {
+    return runs(this.#open(), jobId);
+  }
+
+  async stats(): Promise<StoreStats> {
+    return stats(this.#open(), this.#clock.now());
+  }
+
+  async queues(): Promise<QueueInfo[]> {
+    return queues(this.#open());
+  }
+
+  async cancel(ids: readonly string[]): Promise<CancelAnswer[]> {
+    return cancel(this.#open(), ids, this.#clock.now());
+  }
+
+  async redrive(request: RedriveRequest): Promise<Redriven> {
+    return redrive(this.#open(), request, this.#clock.now());
+  }
+
+  async discard(selection: DeadSelection): Promise<string[]> {
+    return discard(this.#open(), selection);
+  }
+
+  async pause(queue: string): Promise<void> {
+    pause(this.#open(), queue);
+  }
+
+  async resume(queue: string): Promise<void> {
+    resume(this.#open(), queue);
+  }
+
+  async prune(retention: Retention, limit: number): Promise<number> {
+    return prune(this.#open(), retention, limit, this.#clock.now());
+  }
+
+  onWork(listener: () => void): Unsubscribe {
+    return this.#open().wake.listen(listener);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#state.wake.stop();
+  }
+
+  #open(): MemoryState {
+    if (this.#closed) throw new ClosedError('This memory store was closed, and its jobs went with it. Open a new one.');
+    return this.#state;
+  }
+}

@@ -1,0 +1,183 @@
+import type { Lane } from '../../job.ts';
+import { lanes } from '../../job.ts';
+import { fillQuotas } from '../fill.ts';
+import type { Claim, ClaimedJob, ClaimRequest } from '../store.ts';
+import { CLAIMED_COLUMNS, type ClaimedRow, claimedJob } from './rows.ts';
+import { laneCodes, STATE } from './schema.ts';
+import type { Session } from './session.ts';
+import type { Stream } from './words.ts';
+
+/*
+ * A claim walks the index of waiting jobs: per stream and lane, from one stored priority to the next, and in
+ * each only over jobs that are due. So it touches what it takes, plus a probe per priority in use.
+ */
+const NEXT_PRIORITY = `
+  SELECT priority FROM jobs WHERE state < 3 AND stream = ? AND lane = ? AND priority >= ?
+  ORDER BY priority LIMIT 1`;
+const DUE = `
+  SELECT seq, priority, due_at FROM jobs
+  WHERE state < 3 AND stream = ? AND lane = ? AND priority = ? AND due_at <= ?
+  ORDER BY due_at, seq LIMIT ?`;
+const NEXT_DUE = `
+  SELECT due_at FROM jobs WHERE state < 3 AND stream = ? AND lane = ? AND priority = ? AND due_at > ?
+  ORDER BY due_at LIMIT 1`;
+/* key_life 0: the key is given up at the first start. */
+const TAKE = `
+  UPDATE jobs SET state = ${STATE.running}, runs = runs + 1, attempts = attempts + 1, worker = ?2, claimed_at = ?3,
+    lease_ends_at = ?4, first_started_at = coalesce(first_started_at, ?3),
+    held_key = CASE key_life WHEN 0 THEN NULL ELSE held_key END
+  WHERE seq IN (SELECT value FROM json_each(?1))
+  RETURNING ${CLAIMED_COLUMNS}`;
+const RETRIES_RUNNING = `
+  SELECT count(*) AS n FROM jobs
+  WHERE state = ${STATE.running} AND lane IN (${laneCodes.indexOf('retry')}, ${laneCodes.indexOf('suspect')})
+    AND stream IN (SELECT id FROM streams WHERE queue = ?)`;
+const PAUSED = 'SELECT queue FROM paused_queues';
+
+interface Candidate {
+  readonly seq: number;
+  readonly priority: number;
+  readonly due_at: number;
+}
+
+/** Answers a claim that would find nothing without a write transaction; null when there may be something. */
+export function claimNothing(session: Session, request: ClaimRequest): Claim | null {
+  session.streams.refresh();
+  const queues = unpaused(session, request);
+  for (const { queue, suspect } of queues) {
+    for (const lane of lanes) {
+      if (lane === 'suspect' && suspect === 0) continue;
+      if (findDue(session, queue, lane, 1).length > 0) return null;
+    }
+  }
+  return answer(
+    session,
+    queues.map((quota) => quota.queue),
+    [],
+    true,
+  );
+}
+
+export function claim(session: Session, request: ClaimRequest): Claim {
+  session.streams.refresh();
+  const queues = unpaused(session, request);
+  const room = new RetryRoom(session, request);
+  const jobs: ClaimedJob[] = [];
+  fillQuotas({ ...request, queues }, (queue, lane, count) => {
+    const allowed = Math.min(count, room.left(queue, lane));
+    const taken = take(session, request, findDue(session, queue, lane, allowed));
+    room.use(queue, lane, taken.length);
+    jobs.push(...taken);
+    return taken.length;
+  });
+  return answer(
+    session,
+    queues.map((quota) => quota.queue),
+    jobs,
+    jobs.length < request.limit,
+  );
+}
+
+function unpaused(session: Session, request: ClaimRequest): ClaimRequest['queues'] {
+  const paused = session.sql(PAUSED).all() as { queue: string }[];
+  return paused.length === 0
+    ? request.queues
+    : request.queues.filter(({ queue }) => !paused.some((row) => row.queue === queue));
+}
+
+function findDue(session: Session, queue: string, lane: Lane, count: number): Candidate[] {
+  const streams = session.streams.ofQueue(queue);
+  if (count <= 0) return [];
+  if (streams.length === 1) return findDueInStream(session, streams[0] as Stream, lane, count);
+  return streams
+    .flatMap((stream) => findDueInStream(session, stream, lane, count))
+    .sort((a, b) => a.priority - b.priority || a.due_at - b.due_at || a.seq - b.seq)
+    .slice(0, count);
+}
+
+function findDueInStream(session: Session, stream: Stream, lane: Lane, count: number): Candidate[] {
+  const found: Candidate[] = [];
+  for (const priority of priorities(session, stream, lane)) {
+    const left = count - found.length;
+    const rows = session.sql(DUE).all(stream.id, laneCodes.indexOf(lane), priority, session.now, left);
+    found.push(...(rows as unknown as Candidate[]));
+    if (found.length >= count) break;
+  }
+  return found;
+}
+
+function* priorities(session: Session, stream: Stream, lane: Lane): Generator<number> {
+  let next = 0;
+  for (;;) {
+    const row = session.sql(NEXT_PRIORITY).get(stream.id, laneCodes.indexOf(lane), next);
+    if (!row) return;
+    const { priority } = row as { priority: number };
+    yield priority;
+    next = priority + 1;
+  }
+}
+
+function take(session: Session, request: ClaimRequest, candidates: readonly Candidate[]): ClaimedJob[] {
+  if (candidates.length === 0) return [];
+  const { now } = session;
+  const rows = session
+    .sql(TAKE)
+    .all(
+      JSON.stringify(candidates.map((candidate) => candidate.seq)),
+      session.words.intern(request.worker),
+      now,
+      now + request.leaseMs,
+    ) as unknown as ClaimedRow[];
+  // RETURNING promises no order.
+  rows.sort((a, b) => a.priority - b.priority || a.due_at - b.due_at || a.seq - b.seq);
+  return rows.map((row) => claimedJob(session, row));
+}
+
+function answer(session: Session, queues: readonly string[], jobs: ClaimedJob[], wantsMore: boolean): Claim {
+  return {
+    jobs,
+    now: session.now,
+    nextDueAt: wantsMore ? nextDue(session, queues) : null,
+    suspectsWait: queues.some((queue) => findDue(session, queue, 'suspect', 1).length > 0),
+  };
+}
+
+function nextDue(session: Session, queues: readonly string[]): number | null {
+  let earliest: number | null = null;
+  for (const stream of queues.flatMap((queue) => session.streams.ofQueue(queue))) {
+    for (const lane of lanes) {
+      for (const priority of priorities(session, stream, lane)) {
+        const row = session.sql(NEXT_DUE).get(stream.id, laneCodes.indexOf(lane), priority, session.now);
+        const dueAt = (row as { due_at: number } | undefined)?.due_at;
+        if (dueAt !== undefined && (earliest === null || dueAt < earliest)) earliest = dueAt;
+      }
+    }
+  }
+  return earliest;
+}
+
+/** How many more retries of each capped queue may start, over all workers. */
+class RetryRoom {
+  readonly #left: Map<string, number> = new Map();
+
+  constructor(session: Session, request: ClaimRequest) {
+    for (const { queue, maxRetriesInFlight } of request.queues) {
+      if (maxRetriesInFlight === null) continue;
+      const running = (session.sql(RETRIES_RUNNING).get(queue) as { n: number }).n;
+      this.#left.set(queue, Math.max(0, maxRetriesInFlight - running));
+    }
+  }
+
+  left(queue: string, lane: Lane): number {
+    return isRetry(lane) ? (this.#left.get(queue) ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY;
+  }
+
+  use(queue: string, lane: Lane, count: number): void {
+    const left = this.#left.get(queue);
+    if (left !== undefined && isRetry(lane)) this.#left.set(queue, left - count);
+  }
+}
+
+function isRetry(lane: Lane): boolean {
+  return lane === 'retry' || lane === 'suspect';
+}

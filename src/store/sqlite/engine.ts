@@ -1,0 +1,145 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { Clock } from '../../clock.ts';
+import type { MulliganError } from '../../errors.ts';
+import type { ClaimRequest, Store } from '../store.ts';
+import { claim, claimNothing } from './claim.ts';
+import { enqueue } from './enqueue.ts';
+import { isBusy, toStoreError } from './failure.ts';
+import { heartbeat, remember } from './heartbeat.ts';
+import { cancel, discard, pause, prune, redrive, resume } from './operate.ts';
+import { expired, get, list, queues, recall, runs, stats } from './read.ts';
+import { pragma } from './schema.ts';
+import { Session } from './session.ts';
+import { settle } from './settle.ts';
+
+export type ReadName = 'get' | 'list' | 'runs' | 'recall' | 'stats' | 'queues' | 'expired';
+export type WriteName = Exclude<keyof Store, ReadName | 'kind' | 'onWork' | 'close'>;
+export type VerbName = ReadName | WriteName;
+
+type Verb = (session: Session, ...args: never[]) => unknown;
+
+/**
+ * In the order in which one transaction serves them: leases are extended before anything else, and what a
+ * settlement frees can be claimed by the claim beside it.
+ */
+const writes: Record<WriteName, Verb> = {
+  heartbeat,
+  settle,
+  remember,
+  enqueue,
+  cancel,
+  redrive,
+  discard,
+  pause,
+  resume,
+  prune,
+  claim,
+};
+const reads: Record<ReadName, Verb> = { get, list, runs, recall, stats, queues, expired };
+
+function isRead(verb: VerbName): verb is ReadName {
+  return verb in reads;
+}
+
+const rank = new Map<string, number>(Object.keys(writes).map((verb, index) => [verb, index]));
+
+export interface Call {
+  readonly verb: VerbName;
+  readonly args: readonly unknown[];
+}
+
+export type Result = { readonly value: unknown } | { readonly error: MulliganError };
+
+export interface Executed {
+  readonly results: Result[];
+  /** Something became claimable. */
+  readonly madeWork: boolean;
+}
+
+/** Runs the calls of one moment: all writes in one transaction, so that they share one lock and one sync. */
+export class Engine {
+  readonly #session: Session;
+  readonly #db: DatabaseSync;
+  readonly #clock: Clock;
+  readonly #path: string;
+
+  constructor(db: DatabaseSync, path: string, clock: Clock) {
+    this.#db = db;
+    this.#path = path;
+    this.#clock = clock;
+    this.#session = new Session(db);
+  }
+
+  /** Throws only when the file was busy (nothing happened, call again); every other trouble is a result. */
+  execute(calls: readonly Call[]): Executed {
+    const results: Result[] = new Array(calls.length);
+    this.#session.now = Math.floor(this.#clock.now());
+    this.#session.madeWork = false;
+    const writing: { call: Call; index: number }[] = [];
+    for (const [index, call] of calls.entries()) {
+      const answer = this.#answerByReading(call);
+      if (answer) results[index] = answer;
+      else writing.push({ call, index });
+    }
+    writing.sort((a, b) => (rank.get(a.call.verb) as number) - (rank.get(b.call.verb) as number));
+    if (writing.length > 0) this.#transact(writing, results);
+    return { results, madeWork: this.#session.madeWork };
+  }
+
+  /** Changes whenever another connection has committed. */
+  dataVersion(): number {
+    return pragma(this.#db, 'data_version');
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+
+  /** Reads, and the claims of an idle worker: those must not fight for the write lock. Null when it takes a write. */
+  #answerByReading({ verb, args }: Call): Result | null {
+    try {
+      if (isRead(verb)) return { value: reads[verb](this.#session, ...(args as never[])) };
+      if (verb !== 'claim') return null;
+      const nothing = claimNothing(this.#session, args[0] as ClaimRequest);
+      return nothing && { value: nothing };
+    } catch (error) {
+      if (isBusy(error)) throw error;
+      return { error: toStoreError(error, this.#path) };
+    }
+  }
+
+  #transact(writing: readonly { call: Call; index: number }[], results: Result[]): void {
+    this.#db.exec('BEGIN IMMEDIATE');
+    // The lock may have taken a while: leases and due times count from when it was got.
+    this.#session.now = Math.floor(this.#clock.now());
+    try {
+      for (const { call, index } of writing) results[index] = this.#savepoint(call);
+      this.#db.exec('COMMIT');
+    } catch (error) {
+      this.#rollback();
+      for (const { index } of writing) results[index] = { error: toStoreError(error, this.#path) };
+    }
+  }
+
+  /** One call that fails takes back only its own writes, unless SQLite itself gave up the whole transaction. */
+  #savepoint(call: Call): Result {
+    this.#db.exec('SAVEPOINT call');
+    try {
+      const value = writes[call.verb as WriteName](this.#session, ...(call.args as never[]));
+      this.#session.writeCounts();
+      this.#db.exec('RELEASE call');
+      return { value };
+    } catch (error) {
+      if (!this.#db.isTransaction) throw error;
+      this.#db.exec('ROLLBACK TO call');
+      this.#db.exec('RELEASE call');
+      this.#session.rolledBack();
+      return { error: toStoreError(error, this.#path) };
+    }
+  }
+
+  #rollback(): void {
+    this.#session.rolledBack();
+    if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
+  }
+}

@@ -1,0 +1,86 @@
+import type { Clock, Timer } from '../../clock.ts';
+import type { Call, Engine, Result } from './engine.ts';
+import { isBusy, toStoreError } from './failure.ts';
+
+/** How long a call waits for the write lock before it is answered with an error. */
+const LOCK_PATIENCE_MS = 10_000;
+const FIRST_RETRY_MS = 1;
+const LONGEST_RETRY_MS = 8;
+/** More rows than this go to the next transaction, so that other processes get their turn at the lock. */
+const ROWS_PER_TRANSACTION = 4_000;
+
+export interface Waiting {
+  readonly call: Call;
+  answer(result: Result): void;
+}
+
+/**
+ * Collects calls and runs all that wait as one transaction.
+ *
+ * The lock is never waited for inside SQLite: BEGIN either gets it or says busy, and between two tries new calls
+ * join the batch. So a heartbeat that arrives while another process holds the lock is not queued behind a sleeping
+ * claim; it goes out with the very next transaction.
+ */
+export class GroupCommit {
+  readonly #engine: Engine;
+  readonly #clock: Clock;
+  readonly #path: string;
+  readonly #onWork: () => void;
+  #waiting: (Waiting & { since: number })[] = [];
+  #retry: Timer | null = null;
+  #retryMs = FIRST_RETRY_MS;
+
+  constructor(engine: Engine, path: string, clock: Clock, onWork: () => void) {
+    this.#engine = engine;
+    this.#path = path;
+    this.#clock = clock;
+    this.#onWork = onWork;
+  }
+
+  add(waiting: Waiting): void {
+    this.#waiting.push({ ...waiting, since: this.#clock.monotonic() });
+  }
+
+  flush(): void {
+    while (this.#waiting.length > 0 && this.#retry === null) {
+      const batch = this.#nextBatch();
+      try {
+        const { results, madeWork } = this.#engine.execute(batch.map(({ call }) => call));
+        this.#retryMs = FIRST_RETRY_MS;
+        for (const [index, waiting] of batch.entries()) waiting.answer(results[index] as Result);
+        if (madeWork) this.#onWork();
+      } catch (error) {
+        this.#later(batch, error);
+      }
+    }
+  }
+
+  close(): void {
+    this.#retry?.cancel();
+    this.#engine.close();
+  }
+
+  #nextBatch(): (Waiting & { since: number })[] {
+    let rows = 0;
+    let count = 0;
+    while (count < this.#waiting.length && rows < ROWS_PER_TRANSACTION) {
+      const first = (this.#waiting[count] as Waiting).call.args[0];
+      rows += Array.isArray(first) ? first.length : 1;
+      count++;
+    }
+    return this.#waiting.splice(0, count);
+  }
+
+  #later(batch: (Waiting & { since: number })[], error: unknown): void {
+    const now = this.#clock.monotonic();
+    const patient = (waiting: { since: number }): boolean => isBusy(error) && now - waiting.since < LOCK_PATIENCE_MS;
+    for (const waiting of batch) if (!patient(waiting)) waiting.answer({ error: toStoreError(error, this.#path) });
+    this.#waiting.unshift(...batch.filter(patient));
+    if (this.#waiting.length === 0) return;
+    this.#retry = this.#clock.after(this.#retryMs * (0.5 + this.#clock.random()), () => {
+      this.#retry = null;
+      this.flush();
+    });
+    this.#retryMs = Math.min(LONGEST_RETRY_MS, this.#retryMs * 2);
+  }
+}

@@ -1,0 +1,115 @@
+import { accessSync, constants, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import type { Clock } from '../../clock.ts';
+import { StoreIncompatibleError, StoreUnavailableError } from '../../errors.ts';
+import { isBusy, toStoreError } from './failure.ts';
+import { APPLICATION_ID, migrate, migrations, pragma, schemaVersion } from './schema.ts';
+
+/** How long opening waits for other processes that are just creating the same file. */
+const OPEN_PATIENCE_MS = 15_000;
+const OPEN_RETRY_MS = 20;
+
+/** Opens a queue's file, creating or migrating it. Whatever is refused is refused before anything is written. */
+export async function openDatabase(path: string, clock: Clock): Promise<DatabaseSync> {
+  refuseUnsafeSqlite(process.versions.sqlite);
+  refuseUnwritable(path);
+  let db: DatabaseSync;
+  try {
+    // No busy timeout: SQLite would sleep in it. Whoever finds the file busy tries again (see group-commit.ts).
+    db = new DatabaseSync(path, { timeout: 0, enableForeignKeyConstraints: true });
+  } catch (error) {
+    throw toStoreError(error, path);
+  }
+  try {
+    await whileBusy(clock, () => prepare(db, path));
+    return db;
+  } catch (error) {
+    db.close();
+    throw toStoreError(error, path);
+  }
+}
+
+function prepare(db: DatabaseSync, path: string): void {
+  refuseForeign(db, path);
+  // WAL lets readers and one writer work at once; FULL makes every commit durable before it is answered.
+  db.exec(`
+    PRAGMA journal_mode = WAL;
+    PRAGMA synchronous = FULL;
+    PRAGMA foreign_keys = ON;
+    PRAGMA mmap_size = 0;
+    PRAGMA cache_size = -32000;
+    PRAGMA temp_store = MEMORY;
+    PRAGMA wal_autocheckpoint = 4000;
+    PRAGMA journal_size_limit = 67108864;
+  `);
+  if (schemaVersion(db) === migrations.length) return;
+  db.exec('BEGIN IMMEDIATE');
+  try {
+    migrate(db);
+    db.exec('COMMIT');
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK');
+    throw error;
+  }
+}
+
+async function whileBusy(clock: Clock, action: () => void): Promise<void> {
+  const giveUpAt = clock.monotonic() + OPEN_PATIENCE_MS;
+  for (;;) {
+    try {
+      action();
+      return;
+    } catch (error) {
+      if (!isBusy(error) || clock.monotonic() >= giveUpAt) throw error;
+      await new Promise<void>((resolve) => clock.after(OPEN_RETRY_MS * (1 + clock.random()), resolve));
+    }
+  }
+}
+
+/**
+ * Before 3.51.3 (and but for the fixes in 3.50.7 and 3.44.6), resetting the WAL while several connections
+ * write can corrupt the file.
+ */
+export function refuseUnsafeSqlite(version: string | undefined): void {
+  const [major = 0, minor = 0, patch = 0] = (version ?? '').split('.').map(Number);
+  const fixed =
+    major > 3 ||
+    (major === 3 &&
+      (minor > 51 || (minor === 51 && patch >= 3) || (minor === 50 && patch >= 7) || (minor === 44 && patch >= 6)));
+  if (fixed) return;
+  throw new StoreIncompatibleError(
+    `expected SQLite 3.51.3 or newer (3.50.7 and 3.44.6 are fine too), this Node.js ships ${version || 'none'}: ` +
+      'older ones can corrupt a file that several processes write. Use a newer Node.js, for example the latest 24.',
+  );
+}
+
+function refuseUnwritable(path: string): void {
+  const folder = dirname(path);
+  try {
+    if (!statSync(folder).isDirectory()) throw new Error('not a folder');
+    accessSync(folder, constants.W_OK);
+  } catch (error) {
+    throw new StoreUnavailableError(
+      `${path}: expected a folder that exists and can be written, but ${folder} cannot (${(error as Error).message}); ` +
+        'SQLite keeps its write-ahead log beside the file',
+    );
+  }
+}
+
+/** Looks before it writes: somebody else's database, or one from a newer Mulligan, is left untouched. */
+function refuseForeign(db: DatabaseSync, path: string): void {
+  const version = schemaVersion(db);
+  const owner = pragma(db, 'application_id');
+  const tables = db.prepare('SELECT count(*) AS n FROM sqlite_schema').get() as { n: number };
+  if (owner !== APPLICATION_ID && tables.n > 0) {
+    throw new StoreIncompatibleError(
+      `${path}: expected a Mulligan database or no file, found another program's database; it was left as it is. Give the queue a file of its own.`,
+    );
+  }
+  if (version > migrations.length) {
+    throw new StoreIncompatibleError(
+      `${path}: expected schema version ${migrations.length} or older, found ${version}: it was made by a newer Mulligan and was left as it is. Upgrade this process.`,
+    );
+  }
+}

@@ -1,0 +1,154 @@
+import type { Clock } from '../../clock.ts';
+import { ClosedError } from '../../errors.ts';
+import type { Job, RunRecord } from '../../job.ts';
+import type {
+  CancelAnswer,
+  Claim,
+  ClaimedJob,
+  ClaimRequest,
+  DeadSelection,
+  Enqueued,
+  Fence,
+  Heartbeat,
+  HeartbeatAnswer,
+  JobFilter,
+  NewJob,
+  QueueInfo,
+  Redriven,
+  RedriveRequest,
+  Retention,
+  SettleAnswer,
+  Settlement,
+  Store,
+  StoreStats,
+  Unsubscribe,
+} from '../store.ts';
+import { type Channel, DirectChannel, ThreadChannel } from './channel.ts';
+import type { ReadName, VerbName } from './engine.ts';
+
+export interface SqliteOptions {
+  /** The file. Its folder must exist. */
+  readonly path: string;
+  /** Run in the calling thread on this clock instead of on a thread of its own: for simulation and tests. */
+  readonly inline?: Clock;
+}
+
+type Args<V extends VerbName> = Parameters<Store[V]>;
+type Answer<V extends VerbName> = ReturnType<Store[V]>;
+
+/**
+ * A queue in a SQLite file. Writes go through one connection; what may take long to read goes through another, so
+ * that a look at a large queue never stands before a heartbeat.
+ */
+export class SqliteStore implements Store {
+  readonly kind = 'sqlite';
+  readonly #writer: Channel;
+  readonly #openReader: () => Promise<Channel>;
+  #reader: Promise<Channel> | null = null;
+  readonly #listeners: Set<() => void> = new Set();
+  #closed = false;
+
+  static async open(options: SqliteOptions): Promise<SqliteStore> {
+    const { path, inline } = options;
+    const listeners = new Set<() => void>();
+    const onWork = (): void => {
+      for (const listener of listeners) listener();
+    };
+    if (inline) {
+      const channel = await DirectChannel.open(path, inline, onWork);
+      return new SqliteStore(channel, async () => channel, listeners);
+    }
+    const writer = await ThreadChannel.open(path, onWork);
+    return new SqliteStore(writer, () => ThreadChannel.open(path, () => {}), listeners);
+  }
+
+  private constructor(writer: Channel, openReader: () => Promise<Channel>, listeners: Set<() => void>) {
+    this.#writer = writer;
+    this.#openReader = openReader;
+    this.#listeners = listeners;
+  }
+
+  enqueue(jobs: readonly NewJob[]): Promise<Enqueued[]> {
+    return this.#write('enqueue', jobs);
+  }
+  claim(request: ClaimRequest): Promise<Claim> {
+    return this.#write('claim', request);
+  }
+  heartbeat(beats: readonly Heartbeat[]): Promise<HeartbeatAnswer[]> {
+    return this.#write('heartbeat', beats);
+  }
+  settle(settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
+    return this.#write('settle', settlements);
+  }
+  remember(fence: Fence, key: string, value: string): Promise<boolean> {
+    return this.#write('remember', fence, key, value);
+  }
+  cancel(ids: readonly string[]): Promise<CancelAnswer[]> {
+    return this.#write('cancel', ids);
+  }
+  redrive(request: RedriveRequest): Promise<Redriven> {
+    return this.#write('redrive', request);
+  }
+  discard(selection: DeadSelection): Promise<string[]> {
+    return this.#write('discard', selection);
+  }
+  pause(queue: string): Promise<void> {
+    return this.#write('pause', queue);
+  }
+  resume(queue: string): Promise<void> {
+    return this.#write('resume', queue);
+  }
+  prune(retention: Retention, limit: number): Promise<number> {
+    return this.#write('prune', retention, limit);
+  }
+
+  expired(limit: number): Promise<ClaimedJob[]> {
+    return this.#read('expired', limit);
+  }
+  recall(jobId: string): Promise<ReadonlyMap<string, string>> {
+    return this.#read('recall', jobId);
+  }
+  get(ids: readonly string[]): Promise<Job[]> {
+    return this.#read('get', ids);
+  }
+  list(filter: JobFilter): Promise<Job[]> {
+    return this.#read('list', filter);
+  }
+  runs(jobId: string): Promise<RunRecord[]> {
+    return this.#read('runs', jobId);
+  }
+  stats(): Promise<StoreStats> {
+    return this.#read('stats');
+  }
+  queues(): Promise<QueueInfo[]> {
+    return this.#read('queues');
+  }
+
+  onWork(listener: () => void): Unsubscribe {
+    if (this.#listeners.size === 0) this.#writer.watch();
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    const reader = await this.#reader?.catch(() => null);
+    await Promise.all([this.#writer.close(), reader?.close()]);
+  }
+
+  #write<V extends VerbName>(verb: V, ...args: Args<V>): Answer<V> {
+    if (this.#closed) return Promise.reject(closed()) as Answer<V>;
+    return this.#writer.call(verb, args) as Answer<V>;
+  }
+
+  #read<V extends ReadName>(verb: V, ...args: Args<V>): Answer<V> {
+    if (this.#closed) return Promise.reject(closed()) as Answer<V>;
+    this.#reader ??= this.#openReader();
+    return this.#reader.then((reader) => reader.call(verb, args)) as Answer<V>;
+  }
+}
+
+function closed(): ClosedError {
+  return new ClosedError('expected an open store, but it was closed; open it again to go on');
+}

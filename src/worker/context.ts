@@ -1,0 +1,35 @@
+import type { Duration } from '../duration.ts';
+import type { Logger } from '../observe/log.ts';
+import type { StoredError } from '../retry/outcome.ts';
+
+/** What a handler gets beside its input. */
+export interface JobContext {
+  /** Aborts on timeout, cancel, shutdown and a lost lease; `signal.reason` says which. */
+  readonly signal: AbortSignal;
+  readonly job: {
+    readonly id: string;
+    readonly name: string;
+    readonly queue: string;
+    readonly priority: number;
+    readonly enqueuedAt: Date;
+  };
+  /** Number of this start; it only ever rises. */
+  readonly run: number;
+  /** This attempt, from 1 to `maxAttempts`. */
+  readonly attempt: number;
+  readonly maxAttempts: number;
+  /** What the last failed run ended with. */
+  readonly lastError: StoredError | null;
+  readonly log: Logger;
+  /** Run again after `delay`; this run does not count. Ends the handler by throwing. */
+  snooze(delay: Duration): never;
+  /** Stores a JSON value that others can read; sent along with the next heartbeat. */
+  progress(value: unknown): void;
+  /**
+   * Runs `effect` at most until its result has been recorded: later runs of this job get the recorded result.
+   * The result must be JSON. A crash between the effect and its recording lets it run again.
+   */
+  once<Result>(key: string, effect: () => Result | Promise<Result>): Promise<Result>;
+  /** Lengthens the lease, for work that keeps the event loop from sending heartbeats. */
+  extend(duration: Duration): Promise<void>;
+}

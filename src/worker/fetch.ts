@@ -1,0 +1,166 @@
+import type { Clock } from '../clock.ts';
+import type { Claim, ClaimRequest, QueueQuota, Store } from '../store/store.ts';
+import { Quotas } from './lanes.ts';
+import type { WorkPlan } from './options.ts';
+import { Signal } from './signal.ts';
+
+/** Jobs are claimed ahead only as far as they will start within this time: a crash counts against what is claimed. */
+const PREFETCH_MS = 50;
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 5_000;
+const FOREVER_MS = 2 ** 31 - 1;
+
+/** What the fetcher must know of the worker's hands. */
+export interface Capacity {
+  readonly running: number;
+  readonly buffered: number;
+  readonly settling: number;
+  readonly meanRunMs: number | null;
+}
+
+export interface FetcherParts {
+  readonly store: Pick<Store, 'claim'>;
+  readonly clock: Clock;
+  readonly plan: WorkPlan;
+  readonly worker: string;
+  readonly capacity: () => Capacity;
+  /** Takes over what was claimed. */
+  readonly accept: (claim: Claim, askedAt: number) => void;
+  /** Nothing is left that is due. */
+  readonly onDrained: () => void;
+  readonly onTrouble: (error: unknown) => void;
+  readonly onAnswer: () => void;
+}
+
+/**
+ * Keeps the worker supplied. One claim is under way at a time:
+ *
+ *   room -> claim -> filled: look for room again
+ *                 -> not filled: wait for a wake-up, the next due time, or the poll
+ *                 -> a suspect waits: empty the worker, run it alone
+ */
+export class Fetcher {
+  readonly #parts: FetcherParts;
+  readonly #quotas: Quotas;
+  readonly #signal: Signal;
+  #stopped = false;
+  #drained = false;
+  /** A wake-up came while a claim was under way: its answer may already be out of date. */
+  #wokenMeanwhile = false;
+  #pauseMs = FIRST_PAUSE_MS;
+  #loop: Promise<void> | null = null;
+
+  constructor(parts: FetcherParts) {
+    this.#parts = parts;
+    this.#quotas = new Quotas(parts.plan.queues);
+    this.#signal = new Signal(parts.clock);
+  }
+
+  /** True when the last claim left places empty. */
+  get drained(): boolean {
+    return this.#drained;
+  }
+
+  start(): void {
+    this.#loop = this.#run();
+  }
+
+  /** There may be work. */
+  wake(): void {
+    this.#wokenMeanwhile = true;
+    this.#drained = false;
+    this.#signal.notify();
+  }
+
+  /** A place became free. */
+  room(): void {
+    if (!this.#drained) this.#signal.notify();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#signal.notify();
+    await this.#loop;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stopped) {
+      const places = this.#places();
+      if (places === 0) {
+        await this.#signal.wait(FOREVER_MS);
+        continue;
+      }
+      const claim = await this.#claim(places, this.#quotas.next(places));
+      if (claim === null) continue;
+      this.#quotas.settle(places, claim.jobs.length);
+      this.#drained = claim.jobs.length < places && !this.#wokenMeanwhile && !claim.suspectsWait;
+      if (claim.suspectsWait && !this.#stopped) await this.#runSuspect();
+      if (!this.#drained || this.#stopped) continue;
+      this.#parts.onDrained();
+      await this.#signal.wait(this.#untilDue(claim));
+    }
+  }
+
+  /** How many to claim now; 0 when it is better to wait until more room can be filled at once. */
+  #places(): number {
+    const { concurrency } = this.#parts.plan;
+    const { running, buffered, settling, meanRunMs } = this.#parts.capacity();
+    // Outcomes that cannot be recorded hold back new work.
+    if (settling > 4 * concurrency) return 0;
+    const ahead = meanRunMs === null ? 0 : Math.min(concurrency, Math.floor((concurrency * PREFETCH_MS) / meanRunMs));
+    const places = Math.max(0, concurrency + ahead - running - buffered);
+    return buffered > 0 && places < concurrency / 2 ? 0 : places;
+  }
+
+  #untilDue({ now, nextDueAt }: Claim): number {
+    const { pollMs } = this.#parts.plan;
+    return nextDueAt === null ? pollMs : Math.max(1, Math.min(pollMs, nextDueAt - now));
+  }
+
+  /** Null when the store did not answer; then it has already waited. */
+  async #claim(limit: number, queues: QueueQuota[]): Promise<Claim | null> {
+    const { store, clock, plan, worker, accept, onAnswer, onTrouble } = this.#parts;
+    const request: ClaimRequest = { worker, leaseMs: plan.leaseMs, limit, queues };
+    const askedAt = clock.monotonic();
+    this.#wokenMeanwhile = false;
+    try {
+      const claim = await store.claim(request);
+      accept(claim, askedAt);
+      this.#pauseMs = FIRST_PAUSE_MS;
+      onAnswer();
+      return claim;
+    } catch (error) {
+      onTrouble(error);
+      if (!this.#stopped) await this.#pause(this.#pauseMs * (0.5 + clock.random()));
+      this.#pauseMs = Math.min(LONGEST_PAUSE_MS, this.#pauseMs * 2);
+      return null;
+    }
+  }
+
+  /**
+   * A suspect's next crash would bury it, so it gets a fair trial: alone, with nobody else to blame or to harm. Both
+   * the wait for an empty worker and the time alone end after one lease, or a slow job would stop the whole worker.
+   */
+  async #runSuspect(): Promise<void> {
+    const { clock, plan, capacity } = this.#parts;
+    const patientUntil = clock.monotonic() + plan.leaseMs;
+    const busy = (): boolean => capacity().running + capacity().buffered > 0;
+    while (busy() && !this.#stopped && clock.monotonic() < patientUntil) {
+      await this.#signal.wait(patientUntil - clock.monotonic());
+    }
+    if (this.#stopped) return;
+    const claim = await this.#claim(1, this.#quotas.suspect());
+    if (claim === null || claim.jobs.length === 0) return;
+    const aloneUntil = clock.monotonic() + plan.leaseMs;
+    while (busy() && !this.#stopped && clock.monotonic() < aloneUntil) {
+      await this.#signal.wait(aloneUntil - clock.monotonic());
+    }
+  }
+
+  async #pause(ms: number): Promise<void> {
+    const until = this.#parts.clock.monotonic() + ms;
+    while (!this.#stopped && this.#parts.clock.monotonic() < until) {
+      await this.#signal.wait(until - this.#parts.clock.monotonic());
+    }
+  }
+}

@@ -1,0 +1,47 @@
+import type { Lease } from './lease.ts';
+import type { Run } from './run.ts';
+
+/** A claimed job on its way through the worker: buffered, then running, then settling. */
+export class Hand {
+  readonly lease: Lease;
+  run: Run | null = null;
+  settling = false;
+  cancelRequested: boolean;
+  startedAt = 0;
+  readonly #ended: PromiseWithResolvers<void> = Promise.withResolvers();
+
+  constructor(lease: Lease) {
+    this.lease = lease;
+    this.cancelRequested = lease.job.cancelRequested;
+  }
+
+  get ended(): Promise<void> {
+    return this.#ended.promise;
+  }
+
+  end(): void {
+    this.#ended.resolve();
+  }
+
+  // What the heart needs of it.
+
+  get unsentProgress(): string | null {
+    return this.run?.unsentProgress ?? null;
+  }
+
+  set unsentProgress(text: string | null) {
+    if (this.run) this.run.unsentProgress = text;
+  }
+
+  onLost(): void {
+    // While it settles, the settlement itself will learn whether the lease was lost or the job has just ended.
+    if (this.settling) return;
+    this.lease.lose();
+    this.run?.stop('lease-lost');
+  }
+
+  onCancel(): void {
+    this.cancelRequested = true;
+    this.run?.stop('cancel');
+  }
+}

@@ -1,0 +1,101 @@
+import { checkInteger, checkKeys, checkNumber, unexpected } from '../config.ts';
+import { checkName } from '../definition.ts';
+import { type Duration, formatDuration, parseDuration } from '../duration.ts';
+import { DEFAULT_QUEUE } from '../job.ts';
+import type { QueuePlan } from './lanes.ts';
+
+export interface WorkOptions {
+  /** Queues to serve: a list, or a map from queue to its own options. Default: `['default']`. */
+  readonly queues?: readonly string[] | Readonly<Record<string, QueueOptions>>;
+  /** How many jobs run at once. Default 10. */
+  readonly concurrency?: number;
+  /** How long a silent worker keeps its jobs. Default 30 s. */
+  readonly lease?: Duration;
+  /** The part of each claim that second chances may take while fresh work waits. Default 0.2. */
+  readonly retryShare?: number;
+  /** Per queue and over all workers: how many retries may run at once. Default: no limit. */
+  readonly maxRetriesInFlight?: number;
+  /** How often to look for work when nothing wakes the worker. Default 1 s. */
+  readonly poll?: Duration;
+  /** After this long, a job whose name no worker knew is dead (`no-handler`). Default 7 d. */
+  readonly giveUpUnknown?: Duration;
+  /** A name for this worker in the ledger; a random part is added. Default: host and process id. */
+  readonly name?: string;
+}
+
+export interface QueueOptions {
+  /** Its part of the worker's places, relative to the other queues. Default 1. */
+  readonly weight?: number;
+  readonly retryShare?: number;
+  readonly maxRetriesInFlight?: number;
+}
+
+export interface WorkPlan {
+  readonly queues: readonly QueuePlan[];
+  readonly concurrency: number;
+  readonly leaseMs: number;
+  readonly pollMs: number;
+  readonly giveUpUnknownMs: number;
+  readonly name: string | null;
+}
+
+const optionNames = [
+  'queues',
+  'concurrency',
+  'lease',
+  'retryShare',
+  'maxRetriesInFlight',
+  'poll',
+  'giveUpUnknown',
+  'name',
+] as const;
+
+const SHORTEST_LEASE_MS = 1_000;
+const DEFAULT_RETRY_SHARE = 0.2;
+
+export function planWork(options: WorkOptions): WorkPlan {
+  checkKeys(options, optionNames, 'work');
+  const leaseMs = parseDuration(options.lease ?? '30s', 'work: lease');
+  if (leaseMs < SHORTEST_LEASE_MS) {
+    throw unexpected(
+      'work: lease',
+      `at least ${formatDuration(SHORTEST_LEASE_MS)}`,
+      options.lease,
+      'A shorter one would take jobs away from workers that merely paused.',
+    );
+  }
+  return {
+    queues: planQueues(options),
+    concurrency: checkInteger(options.concurrency ?? 10, 'work: concurrency', { min: 1, max: 10_000 }),
+    leaseMs,
+    pollMs: Math.max(1, parseDuration(options.poll ?? '1s', 'work: poll')),
+    giveUpUnknownMs: parseDuration(options.giveUpUnknown ?? '7d', 'work: giveUpUnknown'),
+    name: options.name === undefined ? null : checkName(options.name, 'work: name'),
+  };
+}
+
+function planQueues(options: WorkOptions): QueuePlan[] {
+  const { queues = [DEFAULT_QUEUE], retryShare, maxRetriesInFlight } = options;
+  if (typeof queues !== 'object' || queues === null) {
+    throw unexpected('work: queues', 'a list of queue names, or an object from queue name to options', queues);
+  }
+  const entries: [string, QueueOptions][] = Array.isArray(queues)
+    ? queues.map((queue) => [queue as string, {}])
+    : Object.entries(queues as Record<string, QueueOptions>);
+  if (entries.length === 0) throw unexpected('work: queues', 'at least one queue', queues);
+  const plans = entries.map(([queue, own]) => {
+    const what = `work: queues.${queue}`;
+    checkKeys(own, ['weight', 'retryShare', 'maxRetriesInFlight'], what);
+    const share = own.retryShare ?? retryShare ?? DEFAULT_RETRY_SHARE;
+    const cap = own.maxRetriesInFlight ?? maxRetriesInFlight;
+    return {
+      queue: checkName(queue, 'work: queues'),
+      weight: checkNumber(own.weight ?? 1, `${what}.weight`, { min: 0.001, max: 1_000 }),
+      retryShare: checkNumber(share, `${what}.retryShare`, { min: 0, max: 1 }),
+      maxRetriesInFlight: cap === undefined ? null : checkInteger(cap, `${what}.maxRetriesInFlight`, { min: 1 }),
+    };
+  });
+  const doubled = plans.find((plan, index) => plans.findIndex(({ queue }) => queue === plan.queue) !== index);
+  if (doubled) throw unexpected('work: queues', 'each queue once', doubled.queue);
+  return plans;
+}

@@ -1,0 +1,98 @@
+import type { AnyJobDefinition, DeadJob } from '../definition.ts';
+import type { Events, RunEvent } from '../observe/events.ts';
+import type { Logger } from '../observe/log.ts';
+import type { Metrics } from '../observe/metrics.ts';
+import type { ClaimedJob, Settlement } from '../store/store.ts';
+
+/** Tells the world what happened to a run: events, metrics, the log, and the definition's `onDead`. */
+export class Reporter {
+  readonly #events: Events;
+  readonly #metrics: Metrics;
+  readonly #log: Logger;
+  readonly #definitions: ReadonlyMap<string, AnyJobDefinition>;
+
+  constructor(events: Events, metrics: Metrics, log: Logger, definitions: ReadonlyMap<string, AnyJobDefinition>) {
+    this.#events = events;
+    this.#metrics = metrics;
+    this.#log = log;
+    this.#definitions = definitions;
+  }
+
+  started(job: ClaimedJob, startedAt: number): void {
+    const waitedMs = Math.max(0, startedAt - job.dueAt);
+    this.#metrics.started(job, waitedMs);
+    this.#events.emit('started', () => ({ ...runEvent(job), waitedMs }));
+  }
+
+  settled(job: ClaimedJob, settlement: Settlement): void {
+    const { decision, outcome, error, startedAt, endedAt } = settlement;
+    const durationMs = endedAt - startedAt;
+    this.#metrics.settled(job, settlement);
+    const finished = () => ({ ...runEvent(job), outcome, decision, error, durationMs });
+    switch (decision.kind) {
+      case 'complete':
+        this.#events.emit('completed', finished);
+        return;
+      case 'cancel':
+        this.#events.emit('cancelled', finished);
+        return;
+      case 'retry':
+        this.#events.emit('retrying', () => ({ ...finished(), delayMs: decision.delayMs }));
+        return;
+      case 'dead':
+        this.#events.emit('dead', () => ({ ...finished(), reason: decision.reason }));
+        this.#callOnDead(job, settlement);
+        return;
+      default:
+        this.#events.emit('released', () => ({ ...finished(), delayMs: decision.delayMs }));
+    }
+  }
+
+  rescued(job: ClaimedJob, settlement: Settlement): void {
+    this.#events.emit('rescued', () => runEvent(job));
+    this.settled(job, settlement);
+  }
+
+  leaseLost(job: ClaimedJob): void {
+    this.#metrics.leaseLost(job);
+    this.#log.warn('the lease was lost; another worker has the job, and this result is dropped', runEvent(job));
+    this.#events.emit('lease-lost', () => runEvent(job));
+  }
+
+  settleFailed(job: ClaimedJob, error: unknown): void {
+    this.#metrics.settleFailed(job);
+    this.#log.error('the outcome could not be recorded while the lease lasted; the job will run again', {
+      ...runEvent(job),
+      error,
+    });
+    this.#events.emit('settle-failed', () => ({ ...runEvent(job), error }));
+  }
+
+  #callOnDead(job: ClaimedJob, { decision, error }: Settlement): void {
+    const onDead = this.#definitions.get(job.name)?.onDead;
+    if (onDead === undefined) return;
+    const { id, name, queue, run, attempts } = job;
+    const complain = (thrown: unknown): void => {
+      this.#log.error('onDead threw; the job stays dead', { ...runEvent(job), error: thrown });
+    };
+    const dead: DeadJob = {
+      id,
+      name,
+      queue,
+      payload: JSON.parse(job.payload),
+      run,
+      attempts,
+      error: error ?? job.lastError,
+      decision,
+    };
+    try {
+      Promise.resolve(onDead(dead)).catch(complain);
+    } catch (thrown) {
+      complain(thrown);
+    }
+  }
+}
+
+function runEvent({ id, name, queue, run, attempts, worker }: ClaimedJob): RunEvent & Record<string, unknown> {
+  return { id, name, queue, run, attempt: attempts, worker };
+}

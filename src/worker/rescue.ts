@@ -1,0 +1,36 @@
+import type { Clock } from '../clock.ts';
+import { decide } from '../retry/decide.ts';
+import type { ClaimedJob, Settlement, Store } from '../store/store.ts';
+
+const BATCH = 200;
+
+export interface Rescued {
+  readonly job: ClaimedJob;
+  readonly settlement: Settlement;
+}
+
+/**
+ * Ends the runs of workers that went silent: an expired lease is the outcome `crashed`, and goes through the same
+ * decide and the same fenced settle as any other. Two rescuers may meet; the second one's settlement is stale.
+ */
+export async function rescue(
+  store: Pick<Store, 'expired' | 'settle'>,
+  clock: Clock,
+  onRescued: (rescued: Rescued) => void,
+): Promise<void> {
+  for (;;) {
+    const expired = await store.expired(BATCH);
+    if (expired.length === 0) return;
+    const rescued = expired.map((job) => ({ job, settlement: crashed(job, clock) }));
+    const answers = await store.settle(rescued.map(({ settlement }) => settlement));
+    for (const [index, answer] of answers.entries()) if (answer === 'settled') onRescued(rescued[index] as Rescued);
+    if (expired.length < BATCH) return;
+  }
+}
+
+/** Dated to the end of the lease: nobody saw when the worker really died. */
+function crashed(job: ClaimedJob, clock: Clock): Settlement {
+  const { id, run, worker, claimedAt, leaseEndsAt } = job;
+  const decision = decide(job, { kind: 'crashed' }, leaseEndsAt, () => clock.random());
+  return { id, run, worker, outcome: 'crashed', decision, error: null, startedAt: claimedAt, endedAt: leaseEndsAt };
+}

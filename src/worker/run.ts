@@ -1,0 +1,203 @@
+import type { Clock, Timer } from '../clock.ts';
+import type { AnyJobDefinition } from '../definition.ts';
+import { formatDuration, parseDuration } from '../duration.ts';
+import { LeaseLostError } from '../errors.ts';
+import { type Logger, type LogSink, makeLogger } from '../observe/log.ts';
+import { encodeJson } from '../payload.ts';
+import { classify, type FailedRun, withCustomDelay } from '../retry/classify.ts';
+import type { Outcome } from '../retry/outcome.ts';
+import { Cancel, Snooze, whatWasSaid } from '../retry/said.ts';
+import { toStoredError } from '../retry/stored-error.ts';
+import { validateInput } from '../schema.ts';
+import type { JobContext } from './context.ts';
+import type { Lease } from './lease.ts';
+import { Memos } from './once.ts';
+import { whileLeased } from './persist.ts';
+
+/** Why a run was told to stop. */
+export type StopReason = 'timeout' | 'cancel' | 'shutdown' | 'lease-lost';
+
+/** How long a handler may go on after its signal aborted. Then its place is freed; nobody can stop its code. */
+const ABORT_GRACE_MS = 5_000;
+const PROGRESS_MAX_BYTES = 16 * 1024;
+
+/** What a run needs from its worker. */
+export interface RunServices {
+  readonly clock: Clock;
+  readonly logSink: LogSink;
+  readonly store: ConstructorParameters<typeof Memos>[1];
+  /** Sends a heartbeat for this run now; false when its lease was lost. */
+  readonly beat: (run: Run) => Promise<boolean>;
+  /** Sends heartbeats soon, for progress. */
+  readonly beatSoon: () => void;
+  readonly maxPayloadBytes: number;
+}
+
+/** One run under way: the handler's call, its signal, and the outcome it will have. */
+export class Run implements JobContext {
+  readonly lease: Lease;
+  /** JSON text that the store has not got yet. */
+  unsentProgress: string | null = null;
+  readonly #definition: AnyJobDefinition;
+  readonly #services: RunServices;
+  #controller: AbortController | null = null;
+  #stopReason: StopReason | null = null;
+  #timers: Timer[] = [];
+  #memos: Memos | null = null;
+  #log: Logger | null = null;
+  readonly #ended: PromiseWithResolvers<Outcome> = Promise.withResolvers();
+
+  constructor(lease: Lease, definition: AnyJobDefinition, services: RunServices) {
+    this.lease = lease;
+    this.#definition = definition;
+    this.#services = services;
+  }
+
+  /** Never rejects: whatever happens in a handler becomes an outcome. */
+  async outcome(): Promise<Outcome> {
+    const { timeoutMs } = this.#definition;
+    if (this.#isPastDeadline()) return { kind: 'released', because: { kind: 'deadline' } };
+    if (timeoutMs !== null) this.#timers.push(this.#services.clock.after(timeoutMs, () => this.stop('timeout')));
+    this.#handle().then(
+      () => this.#ended.resolve({ kind: 'completed' }),
+      (thrown: unknown) => this.#ended.resolve(this.#failed(thrown)),
+    );
+    const outcome = await this.#ended.promise;
+    for (const timer of this.#timers) timer.cancel();
+    return outcome;
+  }
+
+  /** Tells the handler to stop; if it does not, its place is freed after a grace. */
+  stop(reason: StopReason): void {
+    if (this.#stopReason !== null) return;
+    this.#stopReason = reason;
+    const error = this.#stopError(reason);
+    this.#controller?.abort(error);
+    this.#timers.push(
+      this.#services.clock.after(ABORT_GRACE_MS, () => {
+        this.log.warn(`the handler did not stop within ${formatDuration(ABORT_GRACE_MS)} of its signal: ${reason}`);
+        this.#ended.resolve(this.#failed(error));
+      }),
+    );
+  }
+
+  async #handle(): Promise<void> {
+    const { input: schema, name } = this.#definition;
+    const input = JSON.parse(this.lease.job.payload);
+    await this.#definition.run(schema === undefined ? input : await validateInput(schema, input, name), this);
+  }
+
+  #isPastDeadline(): boolean {
+    const { policy, firstStartedAt } = this.lease.job;
+    return policy.deadlineMs !== null && this.lease.storeNow > firstStartedAt + policy.deadlineMs;
+  }
+
+  #stopError(reason: StopReason): Error {
+    const { name, id } = this.lease.job;
+    switch (reason) {
+      case 'timeout': {
+        const limit = formatDuration(this.#definition.timeoutMs as number);
+        return named('TimeoutError', `${name} ran longer than its timeout of ${limit}`);
+      }
+      case 'cancel':
+        return new Cancel(`job ${id} was cancelled`);
+      case 'shutdown':
+        return named('AbortError', 'the worker is shutting down');
+      case 'lease-lost':
+        return new LeaseLostError(`job ${id}: another worker holds its lease; nothing this run writes will count`);
+    }
+  }
+
+  /** What the handler threw, read together with why it may have been told to stop. What it said itself comes first. */
+  #failed(thrown: unknown): Outcome {
+    if (whatWasSaid(thrown) !== null) return this.#classified(thrown);
+    switch (this.#stopReason) {
+      case 'cancel':
+        return { kind: 'cancelled', error: toStoredError(thrown) };
+      case 'shutdown':
+        return { kind: 'released', because: { kind: 'shutdown' } };
+      case 'timeout':
+        return this.#classified(this.#stopError('timeout'));
+      default:
+        return this.#classified(thrown);
+    }
+  }
+
+  #classified(error: unknown): Outcome {
+    const { job, storeNow } = this.lease;
+    const { classify: custom, rules, backoff } = this.#definition;
+    const failed: FailedRun = {
+      name: job.name,
+      run: job.run,
+      attempt: job.attempts,
+      maxAttempts: job.policy.maxAttempts,
+      previousDelayMs: job.previousDelayMs,
+    };
+    const outcome = classify(error, { now: storeNow, run: failed, classify: custom, rules });
+    if (outcome.kind !== 'failed' || backoff === undefined) return outcome;
+    return { kind: 'failed', failure: withCustomDelay(outcome.failure, backoff, { ...failed, error }) };
+  }
+
+  // The context, as the handler sees it. The run is its own context: a job that uses none of it pays for none of it.
+
+  get signal(): AbortSignal {
+    if (this.#controller === null) {
+      this.#controller = new AbortController();
+      if (this.#stopReason !== null) this.#controller.abort(this.#stopError(this.#stopReason));
+    }
+    return this.#controller.signal;
+  }
+
+  get job(): JobContext['job'] {
+    const { id, name, queue, priority, enqueuedAt } = this.lease.job;
+    return { id, name, queue, priority, enqueuedAt: new Date(enqueuedAt) };
+  }
+
+  get run(): number {
+    return this.lease.job.run;
+  }
+
+  get attempt(): number {
+    return this.lease.job.attempts;
+  }
+
+  get maxAttempts(): number {
+    return this.lease.job.policy.maxAttempts;
+  }
+
+  get lastError(): JobContext['lastError'] {
+    return this.lease.job.lastError;
+  }
+
+  get log(): Logger {
+    const { id, name, run } = this.lease.job;
+    this.#log ??= makeLogger(this.#services.logSink, () => ({ job: id, name, run }));
+    return this.#log;
+  }
+
+  snooze(delay: Parameters<JobContext['snooze']>[0]): never {
+    throw new Snooze(delay);
+  }
+
+  progress(value: unknown): void {
+    this.unsentProgress = encodeJson(value, PROGRESS_MAX_BYTES, 'progress');
+    this.#services.beatSoon();
+  }
+
+  once<Result>(key: string, effect: () => Result | Promise<Result>): Promise<Result> {
+    this.#memos ??= new Memos(this.lease, this.#services.store, this.#services.clock, this.#services.maxPayloadBytes);
+    return this.#memos.once(key, effect);
+  }
+
+  async extend(duration: Parameters<JobContext['extend']>[0]): Promise<void> {
+    this.lease.want(parseDuration(duration, 'extend'));
+    const kept = await whileLeased([this.lease], this.#services.clock, () => this.#services.beat(this));
+    if (!kept) throw this.#stopError('lease-lost');
+  }
+}
+
+function named(name: string, message: string): Error {
+  const error = new Error(message);
+  error.name = name;
+  return error;
+}

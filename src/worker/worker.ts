@@ -1,0 +1,269 @@
+import { hostname } from 'node:os';
+import type { Clock } from '../clock.ts';
+import type { AnyJobDefinition } from '../definition.ts';
+import { type Duration, parseDuration } from '../duration.ts';
+import type { LogSink } from '../observe/log.ts';
+import { type Logger, makeLogger } from '../observe/log.ts';
+import { decide } from '../retry/decide.ts';
+import type { Outcome } from '../retry/outcome.ts';
+import type { Claim, Retention, Store } from '../store/store.ts';
+import { Chore } from './chores.ts';
+import { Fetcher } from './fetch.ts';
+import { Hand } from './hand.ts';
+import { Heart } from './heartbeat.ts';
+import { Lease } from './lease.ts';
+import type { WorkPlan } from './options.ts';
+import type { Reporter } from './report.ts';
+import { rescue } from './rescue.ts';
+import { Run, type RunServices } from './run.ts';
+import { Settler, settlementOf } from './settle.ts';
+
+const PRUNE_EVERY_MS = 30_000;
+const PRUNE_BATCH = 500;
+const RESCUES_PER_LEASE = 3;
+
+export interface WorkerParts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly definitions: ReadonlyMap<string, AnyJobDefinition>;
+  readonly plan: WorkPlan;
+  readonly report: Reporter;
+  readonly logSink: LogSink;
+  readonly retention: Retention;
+  readonly maxPayloadBytes: number;
+}
+
+/**
+ * The way of a job through a worker:
+ *
+ *   fetch (lanes, capacity) -> run (signal, timeout, heartbeat) -> outcome -> decide -> settle
+ *
+ * Beside it: the heart extends leases, the rescuer settles what silent workers left, the pruner deletes what
+ * outlived its retention.
+ */
+export class Worker {
+  readonly id: string;
+  readonly #parts: WorkerParts;
+  readonly #fetcher: Fetcher;
+  readonly #settler: Settler;
+  readonly #heart: Heart;
+  readonly #chores: readonly Chore[];
+  readonly #runServices: RunServices;
+  readonly #log: Logger;
+  readonly #hands: Set<Hand> = new Set();
+  readonly #buffer: Hand[] = [];
+  #running = 0;
+  #settling = 0;
+  #meanRunMs: number | null = null;
+  #inTrouble = false;
+  #unsubscribe: () => void = () => {};
+  #stopping: Promise<void> | null = null;
+  readonly #idleWaiters: Set<() => void> = new Set();
+
+  constructor(parts: WorkerParts) {
+    const { store, clock, plan, logSink } = parts;
+    this.#parts = parts;
+    this.id = `${plan.name ?? `${hostname()}-${process.pid}`}-${clock.newId().slice(-8)}`;
+    this.#log = makeLogger(logSink, () => ({ worker: this.id }));
+    this.#settler = new Settler(store, clock);
+    const onTrouble = (error: unknown): void => this.#trouble(error);
+    this.#heart = new Heart(store, clock, plan.leaseMs, () => this.#hands, onTrouble);
+    this.#fetcher = new Fetcher({
+      store,
+      clock,
+      plan,
+      worker: this.id,
+      capacity: () => ({
+        running: this.#running,
+        buffered: this.#buffer.length,
+        settling: this.#settling,
+        meanRunMs: this.#meanRunMs,
+      }),
+      accept: (claim, askedAt) => this.#accept(claim, askedAt),
+      onDrained: () => this.#checkIdle(),
+      onTrouble,
+      onAnswer: () => this.#troubleOver(),
+    });
+    this.#chores = [
+      new Chore(clock, plan.leaseMs / RESCUES_PER_LEASE, () => this.#rescue(), onTrouble),
+      new Chore(clock, PRUNE_EVERY_MS, () => this.#prune(), onTrouble),
+    ];
+    this.#runServices = {
+      clock,
+      logSink,
+      store,
+      beat: (run) => this.#heart.beat([...this.#hands].filter((hand) => hand.run === run)),
+      beatSoon: () => this.#heart.soon(),
+      maxPayloadBytes: parts.maxPayloadBytes,
+    };
+  }
+
+  /** How many jobs run right now. */
+  get running(): number {
+    return this.#running;
+  }
+
+  start(): void {
+    this.#unsubscribe = this.#parts.store.onWork(() => this.#fetcher.wake());
+    this.#fetcher.start();
+    this.#heart.start();
+    for (const chore of this.#chores) chore.start();
+  }
+
+  /** Resolves once this worker holds no job and found none that is due. Jobs may still wait for a later time. */
+  whenIdle(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#idleWaiters.add(resolve);
+      this.#checkIdle();
+    });
+  }
+
+  /**
+   * Stops claiming, lets runs finish within `grace` (default 10 s), aborts the rest and hands back what did not
+   * finish, uncounted. Resolves when everything is settled.
+   */
+  stop(options: { readonly grace?: Duration } = {}): Promise<void> {
+    const graceMs = parseDuration(options.grace ?? '10s', 'stop: grace');
+    this.#stopping ??= this.#stop(graceMs);
+    return this.#stopping;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  async #stop(graceMs: number): Promise<void> {
+    this.#unsubscribe();
+    const fetching = this.#fetcher.stop();
+    this.#releaseBuffer();
+    const deadline = this.#parts.clock.after(graceMs, () => {
+      for (const hand of this.#hands) hand.run?.stop('shutdown');
+    });
+    await fetching;
+    this.#releaseBuffer();
+    while (this.#hands.size > 0) await Promise.all([...this.#hands].map((hand) => hand.ended));
+    deadline.cancel();
+    this.#heart.stop();
+    await Promise.all(this.#chores.map((chore) => chore.stop()));
+    await this.#settler.flushed();
+  }
+
+  #releaseBuffer(): void {
+    for (const hand of this.#buffer.splice(0)) {
+      hand.startedAt = hand.lease.storeNow;
+      void this.#finish(hand, { kind: 'released', because: { kind: 'shutdown' } });
+    }
+  }
+
+  #accept(claim: Claim, askedAt: number): void {
+    const { plan, clock } = this.#parts;
+    for (const job of claim.jobs) {
+      const hand = new Hand(new Lease(job, plan.leaseMs, askedAt, clock));
+      this.#hands.add(hand);
+      this.#buffer.push(hand);
+    }
+    if (this.#stopping) this.#releaseBuffer();
+    else this.#startNext();
+  }
+
+  #startNext(): void {
+    while (this.#buffer.length > 0 && this.#running < this.#parts.plan.concurrency) {
+      const hand = this.#buffer.shift() as Hand;
+      // Lost while it waited here: another worker has it.
+      if (hand.lease.lost) this.#drop(hand);
+      else void this.#work(hand);
+    }
+  }
+
+  async #work(hand: Hand): Promise<void> {
+    this.#running++;
+    hand.startedAt = hand.lease.storeNow;
+    const outcome = await this.#run(hand);
+    this.#running--;
+    this.#observeDuration(hand.lease.storeNow - hand.startedAt);
+    const finished = this.#finish(hand, outcome);
+    this.#startNext();
+    this.#fetcher.room();
+    await finished;
+  }
+
+  async #run(hand: Hand): Promise<Outcome> {
+    const { definitions, report, plan } = this.#parts;
+    const definition = definitions.get(hand.lease.job.name);
+    if (definition === undefined) {
+      return { kind: 'released', because: { kind: 'no-handler', giveUpAfterMs: plan.giveUpUnknownMs } };
+    }
+    report.started(hand.lease.job, hand.startedAt);
+    hand.run = new Run(hand.lease, definition, this.#runServices);
+    if (hand.cancelRequested) hand.run.stop('cancel');
+    return hand.run.outcome();
+  }
+
+  /** decide, then settle. Never rejects: an outcome that cannot be recorded is reported, and the job runs again. */
+  async #finish(hand: Hand, outcome: Outcome): Promise<void> {
+    const { report, clock } = this.#parts;
+    const { lease } = hand;
+    if (lease.lost) return this.#drop(hand);
+    hand.settling = true;
+    this.#settling++;
+    const job = hand.cancelRequested ? { ...lease.job, cancelRequested: true } : lease.job;
+    const decision = decide(job, outcome, lease.storeNow, () => clock.random());
+    const settlement = settlementOf(lease, hand.startedAt, outcome, decision);
+    try {
+      const answer = await this.#settler.settle({ lease, settlement });
+      if (answer === 'settled') report.settled(job, settlement);
+      else report.leaseLost(job);
+    } catch (error) {
+      report.settleFailed(job, error);
+    }
+    this.#settling--;
+    this.#letGo(hand);
+    // A retry that ended may leave room under maxRetriesInFlight.
+    if (job.lane === 'retry' || job.lane === 'suspect') this.#fetcher.wake();
+  }
+
+  #drop(hand: Hand): void {
+    this.#parts.report.leaseLost(hand.lease.job);
+    this.#letGo(hand);
+  }
+
+  #letGo(hand: Hand): void {
+    this.#hands.delete(hand);
+    hand.end();
+    this.#fetcher.room();
+    this.#checkIdle();
+  }
+
+  async #rescue(): Promise<void> {
+    const { store, clock, report } = this.#parts;
+    await rescue(store, clock, ({ job, settlement }) => report.rescued(job, settlement));
+  }
+
+  async #prune(): Promise<void> {
+    const { store, retention } = this.#parts;
+    while (!this.#stopping && (await store.prune(retention, PRUNE_BATCH)) === PRUNE_BATCH);
+  }
+
+  #observeDuration(ms: number): void {
+    this.#meanRunMs = this.#meanRunMs === null ? ms : this.#meanRunMs * 0.9 + ms * 0.1;
+  }
+
+  #checkIdle(): void {
+    if (this.#idleWaiters.size === 0 || this.#hands.size > 0 || !this.#fetcher.drained) return;
+    for (const resolve of this.#idleWaiters) resolve();
+    this.#idleWaiters.clear();
+  }
+
+  /** Said once when it begins and once when it is over: an outage must not fill the log. */
+  #trouble(error: unknown): void {
+    if (this.#inTrouble) return;
+    this.#inTrouble = true;
+    this.#log.error('the store does not answer; trying again until it does', { error });
+  }
+
+  #troubleOver(): void {
+    if (!this.#inTrouble) return;
+    this.#inTrouble = false;
+    this.#log.info('the store answers again');
+  }
+}
