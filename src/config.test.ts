@@ -67,6 +67,11 @@ group('closest', () => {
     expect(closest(word, names)).toBe(meant);
   });
 
+  test('counts two swapped letters as one slip', () => {
+    expect(closest('kidn', ['kind'])).toBe('kind');
+    expect(closest('kxyd', ['kind'])).toBeNull();
+  });
+
   test('finds a word with one letter dropped, doubled or swapped', () => {
     const slip = fc.tuple(fc.constantFrom(...names), fc.nat(), fc.constantFrom('drop', 'double', 'swap'));
     fc.assert(

@@ -98,21 +98,33 @@ export interface RunRecord {
 /** What a settlement does to a job's row: the only way to build one is from a decision. */
 export interface Settled {
   readonly state: Next<'running'>;
-  readonly lane: Lane;
+  /** The lane it goes to; null for the one it came from. */
+  readonly lane: Lane | null;
   readonly counted: boolean;
   /** null when the job has ended. */
   readonly dueAt: number | null;
   readonly deadReason: DeadReason | null;
 }
 
-export function settledBy(decision: Decision, claimedLane: Lane, now: number): Settled {
+/**
+ * A cancel may arrive after the worker decided and before it settles. Then the job would go back to waiting with
+ * nobody left to cancel it, so it ends here. The ledger keeps the decision as it was made.
+ */
+export function settledBy(decision: Decision, cancelRequested: boolean, now: number): Settled {
+  const settled = byDecision(decision, now);
+  return cancelRequested && settled.dueAt !== null
+    ? { ...settled, state: 'cancelled', lane: null, dueAt: null }
+    : settled;
+}
+
+function byDecision(decision: Decision, now: number): Settled {
   switch (decision.kind) {
     case 'complete':
-      return { state: 'completed', lane: claimedLane, counted: true, dueAt: null, deadReason: null };
+      return { state: 'completed', lane: null, counted: true, dueAt: null, deadReason: null };
     case 'cancel':
-      return { state: 'cancelled', lane: claimedLane, counted: true, dueAt: null, deadReason: null };
+      return { state: 'cancelled', lane: null, counted: true, dueAt: null, deadReason: null };
     case 'dead':
-      return { state: 'dead', lane: claimedLane, counted: decision.counted, dueAt: null, deadReason: decision.reason };
+      return { state: 'dead', lane: null, counted: decision.counted, dueAt: null, deadReason: decision.reason };
     case 'retry':
       return { state: 'retrying', lane: decision.lane, counted: true, dueAt: now + decision.delayMs, deadReason: null };
     case 'snooze':
@@ -120,7 +132,7 @@ export function settledBy(decision: Decision, claimedLane: Lane, now: number): S
     case 'defer':
       return {
         state: decision.delayMs > 0 ? 'scheduled' : 'ready',
-        lane: claimedLane,
+        lane: null,
         counted: false,
         dueAt: now + decision.delayMs,
         deadReason: null,

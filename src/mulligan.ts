@@ -92,7 +92,7 @@ export class Mulligan {
    * @example await mulligan.enqueue(sendEmail, { to: 'a@example.com' }, { delay: '5m', key: 'welcome-42' })
    */
   enqueue<Input>(
-    job: JobDefinition<Input, never> | string,
+    job: JobDefinition<Input, unknown> | string,
     input: NoInfer<Input>,
     options?: EnqueueOptions,
   ): Promise<EnqueueResult> {
@@ -101,7 +101,7 @@ export class Mulligan {
 
   /** Stores many jobs with one set of options, in few writes. All inputs are checked before the first is stored. */
   enqueueMany<Input>(
-    job: JobDefinition<Input, never> | string,
+    job: JobDefinition<Input, unknown> | string,
     inputs: readonly NoInfer<Input>[],
     options?: EnqueueOptions,
   ): Promise<EnqueueResult[]> {

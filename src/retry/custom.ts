@@ -76,7 +76,7 @@ export function ask(what: string, call: () => unknown): { answer: unknown; note:
   return { answer: undefined, note: `${what} returned a promise; it must answer at once` };
 }
 
-/** A rejection that nobody handles would end the process. Resolved in an executor, where a hostile `then` cannot throw at us. */
+/** A rejection that nobody handles would end the process. An executor, because a hostile promise throws at `Promise.resolve`. */
 function ignoreRejection(promise: unknown): void {
   new Promise((resolve) => resolve(promise)).catch(() => {});
 }

@@ -112,5 +112,6 @@ test('whoever asks for nothing gets null', () => {
   ]) {
     expect(retryAfterOf(error, now)).toBeNull();
   }
+  expect(retryAfterOf(withHeaders(['vary', 'retry-after', '7', 'x']), now)).toBeNull();
   expect(retryAfterOf(withHeaders({ 'x-ratelimit-reset': '60' }), now)).toBeNull();
 });

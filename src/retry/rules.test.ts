@@ -115,6 +115,7 @@ describe('of several errors in one, the most hopeful decides', () => {
     ['all permanent', [notFound, gone], 'http:404'],
     ['the same one twice', [notFound, notFound], 'http:404'],
     ['one is the environment', [notFound, refused, unknown], 'code:ECONNREFUSED'],
+    ['one is the environment, one unknown', [unknown, refused], 'code:ECONNREFUSED'],
     ['one is unknown', [notFound, unknown], undefined],
     ['a cause among them', [new Error('x', { cause: refused })], 'code:ECONNREFUSED'],
     ['none', [], undefined],

@@ -49,10 +49,10 @@ test('a Date of another realm is a Date', () => {
   expect(whatWasSaid(new Snooze(runInNewContext('new Date(9)')))).toEqual({ kind: 'snooze', wait: { at: 9 } });
 });
 
-test.each([[new RetryAfter(1, 'x'), 'cannot be changed after the fact']])('what was said %s', (error) => {
-  const said = Reflect.get(error, Symbol.for('mulligan.said'));
-  expect(() => Object.assign(said, { kind: 'cancel' })).toThrow(TypeError);
-  expect(Object.keys(error)).not.toContain('wait');
+test('what was said cannot be changed afterwards, and does not show among an error’s own fields', () => {
+  const error = new RetryAfter(1);
+  expect(() => Object.assign(Reflect.get(error, Symbol.for('mulligan.said')), { kind: 'cancel' })).toThrow(TypeError);
+  expect(Reflect.ownKeys({ ...error })).toEqual(['name']);
 });
 
 describe('a delay that makes no sense is a ConfigError where it is thrown', () => {

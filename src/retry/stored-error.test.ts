@@ -85,6 +85,12 @@ test('code, status and stack of a cause say why when the error itself does not',
   expect(stored.stack).toMatch(/^TypeError: fetch failed\n[\s\S]+\ncaused by: Error: connect ECONNREFUSED\n/);
 });
 
+test('an error that is its own cause is told once', () => {
+  const error = new Error('x');
+  error.cause = error;
+  expect(toStoredError(error).stack).not.toContain('caused by');
+});
+
 test('credentials are taken out of message and stack', () => {
   const stored = toStoredError(new Error('cannot reach postgres://app:hunter2@db/jobs with token=hunter2'));
   expect(stored.message).toBe('cannot reach postgres://***@db/jobs with token=***');
@@ -109,6 +115,8 @@ describe('size is bounded', () => {
   test('a secret that the cut would halve is still hidden', () => {
     const secrets = Array.from({ length: 3_000 }, () => `password=${'hunter2'.repeat(4)}`).join(' ');
     expect(toStoredError(new Error(secrets)).message).not.toContain('hunter');
+    const halved = `password=${'x'.repeat(32_700)} postgres://app:${'hunter2'.repeat(20)}@db`;
+    expect(toStoredError(new Error(halved)).message).not.toContain('hunter');
     expect(toStoredError(new Error(`${'x'.repeat(4_085)} password=hunter2`)).message).not.toContain('hunter');
   });
 

@@ -7,4 +7,5 @@ export {
   storeConformance,
 } from '../store/conformance/index.ts';
 export { MemoryStore, type MemoryStoreOptions } from '../store/memory/store.ts';
+export { type TestQueue, type TestQueueOptions, testQueue } from './queue.ts';
 export { VirtualClock, type VirtualClockOptions } from './virtual-clock.ts';

@@ -48,6 +48,7 @@ export class Fetcher {
   /** A wake-up came while a claim was under way: its answer may already be out of date. */
   #wokenMeanwhile = false;
   #pauseMs = FIRST_PAUSE_MS;
+  #noSuspectUntil = 0;
   #loop: Promise<void> | null = null;
 
   constructor(parts: FetcherParts) {
@@ -93,8 +94,11 @@ export class Fetcher {
       const claim = await this.#claim(places, this.#quotas.next(places));
       if (claim === null) continue;
       this.#quotas.settle(places, claim.jobs.length);
-      this.#drained = claim.jobs.length < places && !this.#wokenMeanwhile && !claim.suspectsWait;
-      if (claim.suspectsWait && !this.#stopped) await this.#runSuspect();
+      this.#drained = claim.jobs.length < places && !this.#wokenMeanwhile;
+      if (claim.suspectsWait && this.#parts.clock.monotonic() >= this.#noSuspectUntil) {
+        await this.#runSuspect();
+        continue;
+      }
       if (!this.#drained || this.#stopped) continue;
       this.#parts.onDrained();
       await this.#signal.wait(this.#untilDue(claim));
@@ -150,7 +154,11 @@ export class Fetcher {
     }
     if (this.#stopped) return;
     const claim = await this.#claim(1, this.#quotas.suspect());
-    if (claim === null || claim.jobs.length === 0) return;
+    if (claim === null || claim.jobs.length === 0) {
+      // Another worker was faster, or maxRetriesInFlight holds it back: do not empty this worker for nothing again.
+      this.#noSuspectUntil = clock.monotonic() + plan.pollMs;
+      return;
+    }
     const aloneUntil = clock.monotonic() + plan.leaseMs;
     while (busy() && !this.#stopped && clock.monotonic() < aloneUntil) {
       await this.#signal.wait(aloneUntil - clock.monotonic());

@@ -101,8 +101,8 @@ export function retryIn(delayMs: number, lane: Lane = 'retry'): Decision {
   return { kind: 'retry', why: 'backoff', delayMs, lane, rule: 'default' };
 }
 
-export function die(reason: DeadReason = 'exhausted', counted = true): Decision {
-  return { kind: 'dead', reason, counted, rule: 'default' };
+export function die(reason: DeadReason = 'exhausted'): Decision {
+  return { kind: 'dead', reason, counted: true, rule: 'default' };
 }
 
 /** The three decisions that give the attempt back. */

@@ -4,6 +4,7 @@ import {
   claimOne,
   complete,
   crash,
+  die,
   fenceOf,
   HOUR,
   hostileTexts,
@@ -68,7 +69,7 @@ export const memoCases: readonly StoreCase[] = cases('memo', {
   'what was remembered survives death and redrive': async ({ store }) => {
     const job = await startOne(store);
     await store.remember(fenceOf(job), 'charge', '1');
-    await settleOne(store, job, { kind: 'dead', reason: 'exhausted', counted: true, rule: 'default' });
+    await settleOne(store, job, die());
     await store.redrive({ ids: [job.id], attempts: 'reset', dryRun: false });
     assert.deepEqual(await store.recall(job.id), new Map([['charge', '1']]));
   },

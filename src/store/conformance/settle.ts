@@ -45,7 +45,8 @@ const ending: StoreCase[] = cases('settle', {
 
   'a death that does not count gives the attempt back': async ({ store }) => {
     const job = await startOne(store);
-    await settleOne(store, job, die('no-handler', false), { outcome: 'released' });
+    const decision: Decision = { kind: 'dead', reason: 'no-handler', counted: false, rule: 'no-handler' };
+    await settleOne(store, job, decision, { outcome: 'released' });
     assert.partialDeepStrictEqual(await jobOf(store, job.id), { state: 'dead', runs: 1, attempts: 0 });
     assert.equal(only(await store.runs(job.id)).counted, false);
   },

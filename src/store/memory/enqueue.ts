@@ -37,7 +37,7 @@ function accept(state: MemoryState, job: NewJob, now: number): void {
     attempts: 0,
     crashes: 0,
     dueAt,
-    availableAt: dueAt,
+    availableAt: Math.max(dueAt, now),
     firstStartedAt: null,
     finishedAt: null,
     lease: null,

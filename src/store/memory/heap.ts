@@ -19,10 +19,7 @@ export class Heap<T> {
     return this.#items[0];
   }
 
-  has(item: T): boolean {
-    return this.#places.has(item);
-  }
-
+  /** In no useful order. */
   items(): readonly T[] {
     return this.#items;
   }
@@ -42,12 +39,6 @@ export class Heap<T> {
       this.#sink(last);
     }
     return true;
-  }
-
-  takeFirst(): T | undefined {
-    const first = this.#items[0];
-    if (first !== undefined) this.remove(first);
-    return first;
   }
 
   #put(item: T, place: number): void {

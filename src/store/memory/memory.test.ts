@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ConfigError } from '../../errors.ts';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
-import { newJob, newJobs, quota } from '../conformance/builders.ts';
+import { die, newJob, newJobs, quota, settleOne, startOne } from '../conformance/builders.ts';
 import { type StoreHarness, storeConformance } from '../conformance/index.ts';
 import { MemoryStore } from './store.ts';
 
@@ -43,10 +43,13 @@ describe('the conformance suite', () => {
 describe('the memory store', () => {
   it('hands out frozen policies, errors and ledger rows, which no caller can change', async () => {
     const { store } = openMemory();
-    await store.enqueue([newJob()]);
+    await settleOne(store, await startOne(store), die());
     const [job] = await store.list({ limit: 1 });
-    expect(Object.isFrozen(job?.policy)).toBe(true);
-    expect(Object.isFrozen(job?.policy.backoff)).toBe(true);
+    const [record] = await store.runs(job?.id as string);
+    for (const part of [job?.policy, job?.policy.backoff, job?.lastError, record, record?.decision]) {
+      expect(part).toBeTypeOf('object');
+      expect(Object.isFrozen(part)).toBe(true);
+    }
   });
 
   it('claims nothing early when its clock steps back', async () => {

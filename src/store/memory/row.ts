@@ -104,7 +104,13 @@ export function toClaimedJob(row: Row, lease: Lease): ClaimedJob {
   };
 }
 
-/** A deep, frozen copy as JSON carries it: what other stores would give back, and safe to hand out again and again. */
+/** A deep, frozen copy as JSON carries it: what another store would give back, and safe to hand out again and again. */
 export function kept<T>(value: T): T {
-  return JSON.parse(JSON.stringify(value), (_, part) => Object.freeze(part));
+  return freeze(JSON.parse(JSON.stringify(value)));
+}
+
+function freeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value;
+  for (const part of Object.values(value)) freeze(part);
+  return Object.freeze(value);
 }

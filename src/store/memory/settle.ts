@@ -9,7 +9,7 @@ export function settle(state: MemoryState, settlements: readonly Settlement[], n
     if (!row) return wasSettled(state, settlement) ? 'settled' : 'stale';
     if (settlement.outcome === 'crashed' && row.lease.endsAt > now) return 'stale';
 
-    const settled = heedCancel(row, settledBy(settlement.decision, row.lane, now));
+    const settled = settledBy(settlement.decision, row.cancelRequested, now);
     record(row, settlement, settled);
     count(state, row, settlement, settled);
     end(state, row, settlement, settled, now);
@@ -21,15 +21,6 @@ function wasSettled(state: MemoryState, settlement: Settlement): boolean {
   const { id, run, worker, outcome } = settlement;
   const ledger = state.rows.get(id)?.ledger ?? [];
   return ledger.some((record) => record.run === run && record.worker === worker && record.outcome === outcome);
-}
-
-/**
- * A cancel may arrive after the worker decided and before it settles. Then the job would go back to
- * waiting with nobody left to cancel it, so it ends here. The ledger keeps the decision as it was made.
- */
-function heedCancel(row: Row, settled: Settled): Settled {
-  if (!row.cancelRequested || settled.dueAt === null) return settled;
-  return { ...settled, state: 'cancelled', lane: row.lane, dueAt: null };
 }
 
 function record(row: Row, settlement: Settlement, settled: Settled): void {
@@ -68,10 +59,11 @@ function end(state: MemoryState, row: Row, settlement: Settlement, settled: Sett
 
   state.move(row, settled.state, now, {
     queue: settled.state === 'retrying' ? (row.retryQueue ?? row.queue) : row.queue,
-    lane: settled.lane,
+    lane: settled.lane ?? row.lane,
     attempts: settled.counted ? row.attempts : Math.max(0, row.attempts - 1),
     crashes: row.crashes + (outcome === 'crashed' ? 1 : 0),
-    dueAt: settled.dueAt ?? row.dueAt,
+    // A job handed back for now keeps its place in the line.
+    dueAt: settled.state === 'ready' ? row.dueAt : (settled.dueAt ?? row.dueAt),
     finishedAt: ended ? now : null,
     lease: null,
     previousDelayMs: decision.kind === 'retry' ? decision.delayMs : row.previousDelayMs,

@@ -43,6 +43,17 @@ export interface ThreadData {
   readonly path: string;
 }
 
+/** A module that calls `serve` (see serve.ts), and what else it gets: tests bring one with a clock they can move. */
+export interface ThreadEntry {
+  readonly module: URL;
+  readonly data?: Readonly<Record<string, unknown>>;
+}
+
+// The sources run as they are in tests, the compiled files in production.
+const ownEntry: ThreadEntry = {
+  module: new URL(import.meta.url.endsWith('.ts') ? './thread.ts' : './thread.js', import.meta.url),
+};
+
 interface Pending {
   resolve(value: unknown): void;
   reject(error: Error): void;
@@ -56,22 +67,21 @@ export class ThreadChannel implements Channel {
   #outbox: { id: number; call: Call }[] = [];
   #lastId = 0;
   #ended: Error | null = null;
+  #onAnswered: () => void = () => {};
   readonly #opened: Promise<void>;
   readonly #closed: Promise<void>;
 
-  static async open(path: string, onWork: () => void): Promise<ThreadChannel> {
-    const channel = new ThreadChannel(path, onWork);
+  static async open(path: string, onWork: () => void, entry: ThreadEntry = ownEntry): Promise<ThreadChannel> {
+    const channel = new ThreadChannel(path, onWork, entry);
     await channel.#opened;
     channel.#thread.unref();
     return channel;
   }
 
-  private constructor(path: string, onWork: () => void) {
+  private constructor(path: string, onWork: () => void, entry: ThreadEntry) {
     this.#onWork = onWork;
-    // The sources run as they are in tests, the compiled files in production.
-    const entry = import.meta.url.endsWith('.ts') ? './thread.ts' : './thread.js';
-    const data: ThreadData = { path };
-    this.#thread = new Worker(new URL(entry, import.meta.url), { workerData: data, execArgv: QUIET });
+    const data: ThreadData = { ...entry.data, path };
+    this.#thread = new Worker(entry.module, { workerData: data, execArgv: QUIET });
     const opened = Promise.withResolvers<void>();
     const closed = Promise.withResolvers<void>();
     this.#opened = opened.promise;
@@ -107,8 +117,10 @@ export class ThreadChannel implements Channel {
     this.#send({ kind: 'watch' });
   }
 
+  /** After what is under way has been answered. */
   async close(): Promise<void> {
     this.#thread.ref();
+    while (this.#pending.size > 0) await new Promise<void>((resolve) => (this.#onAnswered = resolve));
     this.#send({ kind: 'close' });
     await this.#closed;
   }
@@ -132,13 +144,16 @@ export class ThreadChannel implements Channel {
       if ('error' in result) pending?.reject(revive(result.error));
       else pending?.resolve(result.value);
     }
-    if (this.#pending.size === 0) this.#thread.unref();
+    if (this.#pending.size > 0) return;
+    this.#thread.unref();
+    this.#onAnswered();
   }
 
   #fail(error: Error): void {
     this.#ended ??= error;
     for (const pending of this.#pending.values()) pending.reject(this.#ended);
     this.#pending.clear();
+    this.#onAnswered();
   }
 }
 
@@ -178,10 +193,10 @@ export class DirectChannel implements Channel {
   call(verb: VerbName, args: readonly unknown[]): Promise<unknown> {
     if (this.#closed) return Promise.reject(new ClosedError('the store is closed'));
     return new Promise((resolve, reject) => {
-      // The thread would copy what crosses to it; do the same, so that nothing is shared by accident.
+      // A thread copies what crosses to it and back; do the same, so that nothing is shared by accident.
       this.#commits.add({
         call: { verb, args: structuredClone(args) },
-        answer: (result) => ('error' in result ? reject(result.error) : resolve(result.value)),
+        answer: (result) => ('error' in result ? reject(result.error) : resolve(structuredClone(result.value))),
       });
       if (this.#flushing) return;
       this.#flushing = true;

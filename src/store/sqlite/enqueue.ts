@@ -5,7 +5,7 @@ import type { Session } from './session.ts';
 const INSERT = `
   INSERT INTO jobs (id, state, stream, lane, priority, due_at, available_at, enqueued_at, name, policy,
                     home_stream, retry_stream, key, key_life, held_key, payload)
-  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?9, ?3, ?10, ?11, ?12, ?11, ?13)
+  VALUES (?1, ?2, ?3, ?4, ?5, ?6, max(?6, ?7), ?7, ?8, ?9, ?3, ?10, ?11, ?12, ?11, ?13)
   ON CONFLICT DO NOTHING`;
 const HAS_ID = 'SELECT 1 FROM jobs WHERE id = ?';
 const HOLDER = 'SELECT id FROM jobs WHERE name = ? AND held_key = ?';

@@ -34,7 +34,7 @@ export class Session {
     return statement;
   }
 
-  /** Policies are interned, so jobs of one definition share one frozen object. */
+  /** Policies are interned, so jobs of one definition share one object. */
   policy(id: number): RetryPolicy {
     let policy = this.#policies.get(id);
     if (!policy) {

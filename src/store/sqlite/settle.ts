@@ -3,41 +3,43 @@ import type { SettleAnswer, Settlement } from '../store.ts';
 import { keyLifeCodes, laneCodes, STATE } from './schema.ts';
 import type { Session } from './session.ts';
 
-const READ = `
-  SELECT seq, state, stream, lane, runs, attempts, worker, lease_ends_at, cancel_requested, name, home_stream,
-         retry_stream, key_life
-  FROM jobs WHERE id = ?`;
-const ALREADY = 'SELECT 1 FROM runs WHERE job = ? AND run = ? AND worker = ? AND outcome = ?';
+/*
+ * The fence is in the WHERE of the write itself: whoever no longer holds the run changes no row. A crash is only
+ * believed while the lease is over (?4 is the time for a crash, null otherwise): a worker that came back in time
+ * keeps its run.
+ */
+const FENCE = `
+  id = ?1 AND state = ${STATE.running} AND runs = ?2 AND worker = ?3 AND (?4 IS NULL OR lease_ends_at <= ?4)`;
+const SETTLED_COLUMNS = 'seq, attempts + ?5 AS attempt, home_stream, name';
 const END = `
-  UPDATE jobs SET state = ?2, attempts = ?3, crashes = crashes + ?4, finished_at = ?5, dead_reason = ?6,
-    last_error = coalesce(?7, last_error), held_key = CASE WHEN ?8 THEN held_key END,
+  UPDATE jobs SET state = ?6, attempts = max(0, attempts - ?5), crashes = crashes + ?7, finished_at = ?8,
+    dead_reason = ?9, last_error = coalesce(?10, last_error),
+    held_key = CASE key_life WHEN ${keyLifeCodes.indexOf('pruned')} THEN held_key END,
     worker = NULL, lease_ends_at = NULL, cancel_requested = 0
-  WHERE seq = ?1`;
+  WHERE ${FENCE}
+  RETURNING ${SETTLED_COLUMNS}`;
+/* A job handed back for now keeps its place in the line. */
 const WAIT = `
-  UPDATE jobs SET state = ?2, attempts = ?3, crashes = crashes + ?4, due_at = ?5, lane = ?6,
-    last_error = coalesce(?7, last_error), stream = ?8, previous_delay_ms = coalesce(?9, previous_delay_ms),
-    worker = NULL, lease_ends_at = NULL
-  WHERE seq = ?1`;
+  UPDATE jobs SET state = ?6, attempts = max(0, attempts - ?5), crashes = crashes + ?7,
+    due_at = CASE ?6 WHEN ${STATE.ready} THEN due_at ELSE ?8 END,
+    lane = coalesce(?9, lane), last_error = coalesce(?10, last_error),
+    stream = CASE WHEN ?11 IS NULL THEN stream ELSE coalesce(retry_stream, stream) END,
+    previous_delay_ms = coalesce(?11, previous_delay_ms), worker = NULL, lease_ends_at = NULL
+  WHERE ${FENCE} AND cancel_requested = 0
+  RETURNING ${SETTLED_COLUMNS}`;
+const ALREADY = `
+  SELECT 1 FROM runs
+  WHERE job = (SELECT seq FROM jobs WHERE id = ?) AND run = ? AND worker = ? AND outcome = ?`;
 const LEDGER = `
   INSERT INTO runs (job, run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision, error)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
-const PRUNED = keyLifeCodes.indexOf('pruned');
-
-interface Row {
+interface SettledRow {
   readonly seq: number;
-  readonly state: number;
-  readonly stream: number;
-  readonly lane: number;
-  readonly runs: number;
-  readonly attempts: number;
-  readonly worker: number | null;
-  readonly lease_ends_at: number | null;
-  readonly cancel_requested: number;
-  readonly name: number;
+  /** Attempts before one may have been given back. */
+  readonly attempt: number;
   readonly home_stream: number;
-  readonly retry_stream: number | null;
-  readonly key_life: number;
+  readonly name: number;
 }
 
 export function settle(session: Session, settlements: readonly Settlement[]): SettleAnswer[] {
@@ -45,92 +47,78 @@ export function settle(session: Session, settlements: readonly Settlement[]): Se
 }
 
 function settleOne(session: Session, settlement: Settlement): SettleAnswer {
-  const row = session.sql(READ).get(settlement.id) as Row | undefined;
   const worker = session.words.find(settlement.worker);
-  if (!row || worker === null) return 'stale';
-  if (!holdsFence(row, settlement, worker, session.now)) {
-    const already = session.sql(ALREADY).get(row.seq, settlement.run, worker, settlement.outcome);
+  if (worker === null) return 'stale';
+  const error = settlement.error && JSON.stringify(settlement.error);
+  let settled = settledBy(settlement.decision, false, session.now);
+  let row = writeJob(session, settlement, settled, worker, error);
+  if (row === undefined && settled.dueAt !== null) {
+    // Perhaps only because a cancel has come in meanwhile.
+    settled = settledBy(settlement.decision, true, session.now);
+    row = writeJob(session, settlement, settled, worker, error);
+  }
+  if (row === undefined) {
+    const already = session.sql(ALREADY).get(settlement.id, settlement.run, worker, settlement.outcome);
     return already ? 'settled' : 'stale';
   }
-  const settled = withCancel(settledBy(settlement.decision, laneCodes[row.lane] as Settled['lane'], session.now), row);
-  writeJob(session, row, settlement, settled);
-  writeLedger(session, row, settlement, settled, worker);
+  writeLedger(session, row, settlement, settled, worker, error);
   countRun(session, row, settlement, settled);
   session.madeWork ||= settled.dueAt !== null && settled.dueAt <= session.now;
   return 'settled';
 }
 
-/** A crash is only believed while the lease is over: a worker that came back in time keeps its run. */
-function holdsFence(row: Row, settlement: Settlement, worker: number, now: number): boolean {
-  const mine = row.state === STATE.running && row.runs === settlement.run && row.worker === worker;
-  if (!mine) return false;
-  return settlement.outcome !== 'crashed' || (row.lease_ends_at as number) <= now;
-}
-
-/** A cancel may arrive after the decision was made; it must not be lost by the job going back to wait. */
-function withCancel(settled: Settled, row: Row): Settled {
-  if (row.cancel_requested === 0 || isTerminal(settled.state)) return settled;
-  return { ...settled, state: 'cancelled', dueAt: null };
-}
-
-function writeJob(session: Session, row: Row, settlement: Settlement, settled: Settled): void {
-  const { decision } = settlement;
-  const attempts = settled.counted ? row.attempts : Math.max(0, row.attempts - 1);
-  const crashes = settlement.outcome === 'crashed' ? 1 : 0;
-  const error = settlement.error && JSON.stringify(settlement.error);
+function writeJob(
+  session: Session,
+  { id, run, outcome, decision }: Settlement,
+  settled: Settled,
+  worker: number,
+  error: string | null,
+): SettledRow | undefined {
+  const crashed = outcome === 'crashed';
+  const fence = [id, run, worker, crashed ? session.now : null] as const;
+  const givenBack = settled.counted ? 0 : 1;
+  const state = STATE[settled.state];
+  const crashes = crashed ? 1 : 0;
   if (settled.dueAt === null) {
-    session
-      .sql(END)
-      .run(
-        row.seq,
-        STATE[settled.state],
-        attempts,
-        crashes,
-        session.now,
-        settled.deadReason,
-        error,
-        row.key_life === PRUNED ? 1 : 0,
-      );
-    return;
+    const row = session.sql(END).get(...fence, givenBack, state, crashes, session.now, settled.deadReason, error);
+    return row as SettledRow | undefined;
   }
-  const retried = decision.kind === 'retry';
-  session
-    .sql(WAIT)
-    .run(
-      row.seq,
-      STATE[settled.state],
-      attempts,
-      crashes,
-      settled.dueAt,
-      laneCodes.indexOf(settled.lane),
-      error,
-      retried ? (row.retry_stream ?? row.stream) : row.stream,
-      retried ? decision.delayMs : null,
-    );
+  const lane = settled.lane && laneCodes.indexOf(settled.lane);
+  const delayMs = decision.kind === 'retry' ? decision.delayMs : null;
+  const row = session.sql(WAIT).get(...fence, givenBack, state, crashes, settled.dueAt, lane, error, delayMs);
+  return row as SettledRow | undefined;
 }
 
-function writeLedger(session: Session, row: Row, settlement: Settlement, settled: Settled, worker: number): void {
+function writeLedger(
+  session: Session,
+  row: SettledRow,
+  settlement: Settlement,
+  settled: Settled,
+  worker: number,
+  error: string | null,
+): void {
+  const { run, outcome, startedAt, endedAt, decision } = settlement;
   session
     .sql(LEDGER)
     .run(
       row.seq,
-      row.runs,
-      row.attempts,
-      settlement.outcome,
+      run,
+      row.attempt,
+      outcome,
       settled.counted ? 1 : 0,
       worker,
-      settlement.startedAt,
-      settlement.endedAt,
+      startedAt,
+      endedAt,
       settled.dueAt,
-      JSON.stringify(settlement.decision),
-      settlement.error && JSON.stringify(settlement.error),
+      JSON.stringify(decision),
+      error,
     );
 }
 
-function countRun(session: Session, row: Row, settlement: Settlement, settled: Settled): void {
+function countRun(session: Session, row: SettledRow, settlement: Settlement, settled: Settled): void {
   const count = (what: string): void => session.count(row.home_stream, row.name, what);
   count(`runs:${settlement.outcome}`);
-  if (settled.counted && row.attempts > 1) {
+  if (settled.counted && row.attempt > 1) {
     count('retries');
     if (settlement.outcome === 'completed') count('successfulRetries');
   }

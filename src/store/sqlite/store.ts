@@ -23,7 +23,7 @@ import type {
   StoreStats,
   Unsubscribe,
 } from '../store.ts';
-import { type Channel, DirectChannel, ThreadChannel } from './channel.ts';
+import { type Channel, DirectChannel, ThreadChannel, type ThreadEntry } from './channel.ts';
 import type { ReadName, VerbName } from './engine.ts';
 
 export interface SqliteOptions {
@@ -31,6 +31,8 @@ export interface SqliteOptions {
   readonly path: string;
   /** Run in the calling thread on this clock instead of on a thread of its own: for simulation and tests. */
   readonly inline?: Clock;
+  /** Another module for the thread: for tests. */
+  readonly entry?: ThreadEntry;
 }
 
 type Args<V extends VerbName> = Parameters<Store[V]>;
@@ -46,10 +48,10 @@ export class SqliteStore implements Store {
   readonly #openReader: () => Promise<Channel>;
   #reader: Promise<Channel> | null = null;
   readonly #listeners: Set<() => void> = new Set();
-  #closed = false;
+  #closed: Promise<void> | null = null;
 
   static async open(options: SqliteOptions): Promise<SqliteStore> {
-    const { path, inline } = options;
+    const { path, inline, entry } = options;
     const listeners = new Set<() => void>();
     const onWork = (): void => {
       for (const listener of listeners) listener();
@@ -58,8 +60,8 @@ export class SqliteStore implements Store {
       const channel = await DirectChannel.open(path, inline, onWork);
       return new SqliteStore(channel, async () => channel, listeners);
     }
-    const writer = await ThreadChannel.open(path, onWork);
-    return new SqliteStore(writer, () => ThreadChannel.open(path, () => {}), listeners);
+    const writer = await ThreadChannel.open(path, onWork, entry);
+    return new SqliteStore(writer, () => ThreadChannel.open(path, () => {}, entry), listeners);
   }
 
   private constructor(writer: Channel, openReader: () => Promise<Channel>, listeners: Set<() => void>) {
@@ -130,9 +132,12 @@ export class SqliteStore implements Store {
     return () => this.#listeners.delete(listener);
   }
 
-  async close(): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
     const reader = await this.#reader?.catch(() => null);
     await Promise.all([this.#writer.close(), reader?.close()]);
   }

@@ -1,0 +1,52 @@
+import { Command, type HelpContext } from 'commander';
+import { closest } from '../config.ts';
+import { chooseDatabase, type Database } from './database.ts';
+import { type ExitCode, wrongUsage } from './failure.ts';
+import type { Output } from './output.ts';
+
+/** What every command gets to work with. */
+export interface Shell {
+  readonly output: Output;
+  readonly env: NodeJS.ProcessEnv;
+  /** The database that `--db` or MULLIGAN_DB names. */
+  database(): Database;
+  /** What the process will end with; commands raise it when they did only part of what was asked. */
+  exitCode: ExitCode;
+}
+
+export function makeShell(output: Output, env: NodeJS.ProcessEnv, flag: () => string | undefined): Shell {
+  return { output, env, database: () => chooseDatabase(flag(), env), exitCode: 0 };
+}
+
+/** A command whose complaints are one line each, and say where to read on. */
+export class CliCommand extends Command {
+  override createCommand(name?: string): CliCommand {
+    return new CliCommand(name);
+  }
+
+  override error(message: string): never {
+    const said = message.replace(/^error: /, '').replace(/\n\(Did you mean (.+)\?\)$/, '. Did you mean $1?');
+    throw wrongUsage(`${said}${/[.?]$/.test(said) ? '' : '.'}${this.#meant(said)} See ${this.path} --help.`);
+  }
+
+  /** Commander knows a slip of the finger; `--attempts` for `--max-attempts` is a slip of the mind. */
+  #meant(said: string): string {
+    const [, typed] = /^unknown option '--([\w-]+)'$/.exec(said) ?? [];
+    const known = this.options.flatMap(({ long }) => (long ? [long.slice(2)] : []));
+    const meant = typed === undefined ? null : closest(typed, known);
+    return meant === null ? '' : ` Did you mean --${meant}?`;
+  }
+
+  /** Called by commander when a group of commands is named without one of its members. */
+  override help(context?: HelpContext | ((text: string) => string)): never {
+    if (typeof context !== 'object' || !context.error) super.help(context as HelpContext);
+    const names = this.commands.map((command) => command.name()).filter((name) => name !== 'help');
+    throw wrongUsage(`expected ${this.path} ${names.join(' | ')}. See ${this.path} --help.`);
+  }
+
+  /** How it is called: `mulligan jobs list`. */
+  get path(): string {
+    const parent = this.parent as CliCommand | null;
+    return parent === null ? this.name() : `${parent.path} ${this.name()}`;
+  }
+}

@@ -1,0 +1,20 @@
+import { Mulligan } from '../../mulligan.ts';
+import { demoJobs, RISKY_QUEUE } from './jobs.ts';
+
+/*
+ * The demo's second worker process. It is forked with the address of the database, lives until the parent says stop or
+ * goes away, and is killed by one of the jobs it runs.
+ */
+
+// Ctrl-C reaches the whole group of processes; when to go is for the parent to say.
+process.on('SIGINT', () => {});
+process.on('disconnect', () => process.exit(0));
+
+const mulligan = await Mulligan.open(process.argv[2] as string, { jobs: demoJobs });
+// The shortest lease there is: a crash is noticed when the lease of the dead worker ends.
+mulligan.work({ queues: [RISKY_QUEUE], concurrency: 4, lease: '1s', poll: '100ms', name: `demo-${process.pid}` });
+
+process.once('message', async () => {
+  await mulligan.close({ grace: '1s' });
+  process.exit(0);
+});

@@ -1,0 +1,141 @@
+import { systemClock } from '../../clock.ts';
+import type { Job } from '../../job.ts';
+import { stateStyles } from '../ledger.ts';
+import type { Output } from '../output.ts';
+import { shorten } from '../printable.ts';
+import { roles } from './jobs.ts';
+import { isNews, tell } from './story.ts';
+import type { Look } from './watch.ts';
+
+/** How the demo shows what goes on. */
+export interface View {
+  show(look: Look): void;
+  /** Something that happened outside the ledger. */
+  tell(what: string): void;
+  end(): void;
+}
+
+const NARROWEST = 72;
+const LATEST = 6;
+const NAME_WIDTH = 15;
+const DOES_WIDTH = 36;
+
+export function makeView(output: Output): View {
+  const needed = roles.length + LATEST + 6;
+  const fits = output.isTerminal && output.columns >= NARROWEST && output.rows >= needed;
+  return fits ? new LiveView(output) : new PlainView(output);
+}
+
+/** One line per piece of news. */
+class PlainView implements View {
+  readonly #output: Output;
+  readonly #clock = stopwatch();
+
+  constructor(output: Output) {
+    this.#output = output;
+    output.lines(['Jobs that succeed at once are not listed.', '']);
+  }
+
+  show({ ended }: Look): void {
+    for (const { job, record } of ended) if (isNews(record)) this.tell(tell(job, record));
+  }
+
+  tell(what: string): void {
+    this.#output.lines([`${this.#clock()}  ${what}`]);
+  }
+
+  end(): void {}
+}
+
+const glyphs: Readonly<Record<Job['state'], string>> = {
+  scheduled: '·',
+  ready: '·',
+  running: '▸',
+  retrying: '↻',
+  completed: '✔',
+  dead: '✖',
+  cancelled: '-',
+};
+
+/** A sign per job, redrawn in place, and the latest news below. */
+class LiveView implements View {
+  readonly #output: Output;
+  readonly #clock = stopwatch();
+  readonly #latest: string[] = [];
+  #jobs: readonly Job[] = [];
+  #drawn = 0;
+
+  constructor(output: Output) {
+    this.#output = output;
+    process.on('exit', this.#showCursor);
+    output.raw('\x1b[?25l');
+  }
+
+  show({ jobs, ended }: Look): void {
+    this.#jobs = jobs;
+    for (const { job, record } of ended) if (isNews(record)) this.#remember(tell(job, record));
+    this.#draw();
+  }
+
+  tell(what: string): void {
+    this.#remember(what);
+    this.#draw();
+  }
+
+  end(): void {
+    this.#draw();
+    this.#showCursor();
+    process.off('exit', this.#showCursor);
+  }
+
+  #remember(what: string): void {
+    this.#latest.push(`${this.#clock()}  ${what}`);
+    if (this.#latest.length > LATEST) this.#latest.shift();
+  }
+
+  #draw(): void {
+    const lines = [
+      ...roles.map(({ definition, does }) => this.#roleLine(definition.name, does)),
+      '',
+      this.#legend(),
+      '',
+      ...Array.from({ length: LATEST }, (_, index) => this.#newsLine(this.#latest[index] ?? '')),
+    ];
+    const back = this.#drawn === 0 ? '' : `\x1b[${this.#drawn}A\x1b[J`;
+    this.#drawn = lines.length;
+    this.#output.raw(`${back}${lines.join('\n')}\n`);
+  }
+
+  #roleLine(name: string, does: string): string {
+    const signs = this.#jobs.filter((job) => job.name === name).map(({ state }) => this.#sign(state));
+    return `  ${this.#output.paint('bold', name.padEnd(NAME_WIDTH))} ${does.padEnd(DOES_WIDTH)} ${signs.join('')}`;
+  }
+
+  #legend(): string {
+    const words = {
+      ready: 'waiting',
+      running: 'running',
+      retrying: 'waits to retry',
+      completed: 'completed',
+      dead: 'dead',
+    };
+    const parts = Object.entries(words).map(([state, word]) => `${this.#sign(state as Job['state'])} ${word}`);
+    return `  ${parts.join('   ')}`;
+  }
+
+  #newsLine(text: string): string {
+    return this.#output.paint('dim', `  ${shorten(text, this.#output.columns - 3)}`);
+  }
+
+  #sign(state: Job['state']): string {
+    return this.#output.paint(stateStyles[state], glyphs[state]);
+  }
+
+  readonly #showCursor = (): void => this.#output.raw('\x1b[?25h');
+}
+
+/** Seconds since it was made, in a fixed width. */
+function stopwatch(): () => string {
+  const startedAt = systemClock.monotonic();
+  return () => `${((systemClock.monotonic() - startedAt) / 1_000).toFixed(1).padStart(5)}s`;
+}

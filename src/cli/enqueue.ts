@@ -1,0 +1,62 @@
+import { checkName } from '../definition.ts';
+import type { EnqueueOptions } from '../enqueue.ts';
+import type { CliCommand, Shell } from './command.ts';
+import { withDatabase } from './database.ts';
+import { loadDefinitions } from './definitions.ts';
+import { read, readDuration, readInteger, readJson, readStdin } from './flags.ts';
+
+interface Flags {
+  readonly delay?: string;
+  readonly priority?: string;
+  readonly key?: string;
+  readonly maxAttempts?: string;
+  readonly queue?: string;
+  readonly jobs?: string;
+}
+
+export function addEnqueue(program: CliCommand, shell: Shell): void {
+  program
+    .command('enqueue')
+    .description('Store a job. Creates the database when there is none.')
+    .argument('<name>', "the job's name, such as email.send")
+    .argument('<json>', 'its input as JSON, or - to read it from standard input')
+    .option('--delay <duration>', 'run no sooner than this from now')
+    .option('--priority <0-9>', '0 runs first, 9 last (default: 5)')
+    .option('--key <key>', 'at most one live job per name and key; a second enqueue answers with the first')
+    .option('--max-attempts <n>', 'attempts in total, the first included: 1 means never retry')
+    .option('--queue <queue>', 'the queue (default: default)')
+    .option('--jobs <file>', 'a module with definitions: the input is checked and the definition used')
+    .addHelpText(
+      'after',
+      "\nWithout --jobs only the name is known: the input is not checked, and the job gets the standard retry policy.\nAnswers the job's id; with --json: { id, existed }.",
+    )
+    .action((name: string, json: string, flags: Flags) => enqueue(shell, name, json, flags));
+}
+
+async function enqueue({ output, ...shell }: Shell, name: string, json: string, flags: Flags): Promise<void> {
+  const database = shell.database();
+  checkName(name, 'the job name');
+  const options = readOptions(flags);
+  const input = readJson(json === '-' ? await readStdin() : json, 'the input');
+  const jobs = flags.jobs === undefined ? [] : await loadDefinitions(flags.jobs);
+  const { id, existed } = await withDatabase(database, { jobs }, (mulligan) => mulligan.enqueue(name, input, options));
+  // The id alone on standard output, so that a script can take it as it is.
+  output.answer({ id, existed }, () => [id]);
+  if (existed) output.note('A live job already holds this key; nothing was added.');
+}
+
+function readOptions(flags: Flags): EnqueueOptions {
+  const { maxAttempts, delay, priority, key, queue } = flags;
+  const most = read('maxAttempts', maxAttempts, (text) =>
+    readInteger(text, '--max-attempts', { min: 1, hint: 'It counts the first attempt too: 1 means never retry.' }),
+  );
+  return {
+    ...read('delay', delay, (text) => readDuration(text, '--delay')),
+    ...read('priority', priority, (text) =>
+      readInteger(text, '--priority', { min: 0, max: 9, hint: '0 runs first, 9 last.' }),
+    ),
+    ...read('key', key, (text) => checkName(text, '--key')),
+    ...read('queue', queue, (text) => checkName(text, '--queue')),
+    ...(maxAttempts === undefined ? {} : { retry: most }),
+  };
+}

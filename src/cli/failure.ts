@@ -1,0 +1,52 @@
+import { inspect } from 'node:util';
+import { ConfigError, InputError, MulliganError, PayloadError } from '../errors.ts';
+import { printable } from './printable.ts';
+
+/** 0: done; 1: it could not be done; 2: the command was called wrongly. */
+export type ExitCode = 0 | 1 | 2;
+export type FailureCode = 'USAGE' | 'NO_DATABASE' | 'NOT_FOUND' | 'NOT_DONE' | 'JOBS_FILE';
+
+/** A command that ends badly, in the words its user reads. */
+export class Failure extends Error {
+  readonly code: FailureCode;
+  readonly exitCode: ExitCode;
+
+  constructor(code: FailureCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'Failure';
+    this.code = code;
+    this.exitCode = code === 'USAGE' ? 2 : 1;
+  }
+}
+
+export function wrongUsage(message: string): Failure {
+  return new Failure('USAGE', message);
+}
+
+export interface FailureReport {
+  readonly code: string;
+  readonly message: string;
+  readonly exitCode: ExitCode;
+}
+
+/** What to tell about anything that was thrown: one line, and never a stack trace unless it is asked for. */
+export function reportOf(error: unknown, env: NodeJS.ProcessEnv): FailureReport {
+  const report = describeFailure(error);
+  if (env.MULLIGAN_DEBUG !== '1') return report;
+  const trace = inspect(error).split('\n').map(printable).join('\n');
+  return { ...report, message: `${report.message}\n${trace}` };
+}
+
+function describeFailure(error: unknown): FailureReport {
+  if (error instanceof Failure)
+    return { code: error.code, message: printable(error.message), exitCode: error.exitCode };
+  // Whatever a command checks on its way is what its user typed.
+  if (error instanceof ConfigError) return describeFailure(wrongUsage(error.message));
+  if (error instanceof MulliganError) {
+    const isAboutInput = error instanceof InputError || error instanceof PayloadError;
+    return { code: error.code, message: printable(error.message), exitCode: isAboutInput ? 2 : 1 };
+  }
+  const said = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  const message = `something unexpected went wrong: ${printable(said)}. Set MULLIGAN_DEBUG=1 to see where.`;
+  return { code: 'UNEXPECTED', message, exitCode: 1 };
+}

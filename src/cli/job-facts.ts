@@ -1,0 +1,56 @@
+import { systemClock } from '../clock.ts';
+import type { Job } from '../job.ts';
+import { errorText } from './ledger.ts';
+import type { Output } from './output.ts';
+import { policySummary } from './policy/words.ts';
+import { printable, printableJson } from './printable.ts';
+import { factLines } from './table.ts';
+import { pointInTime } from './time.ts';
+
+const LONGEST_PAYLOAD = 2_000;
+
+/** Everything worth knowing about one job, but its ledger. */
+export function jobFacts(job: Job, output: Output): string[] {
+  const now = systemClock.now();
+  const time = (at: number | null): string | null => (at === null ? null : pointInTime(at, now));
+  const facts: [string, string | null][] = [
+    ['id', job.id],
+    ['name', job.name],
+    ['queue', `${job.queue}, priority ${job.priority}, ${job.lane} lane`],
+    ['state', stateText(job)],
+    ['attempts', `${job.attempts} of ${job.policy.maxAttempts} (${job.runs} runs, ${job.crashes} crashed)`],
+    ['policy', policySummary(job.policy)],
+    ['key', job.key],
+    ['resource', job.resource],
+    ['input', cut(printableJson(job.payload))],
+    ['progress', job.progress === null ? null : cut(printableJson(job.progress))],
+    ['enqueued', time(job.enqueuedAt)],
+    ['first run', time(job.firstStartedAt)],
+    ['due', job.finishedAt === null && job.state !== 'running' ? time(job.dueAt) : null],
+    ['running on', job.worker],
+    ['lease ends', time(job.leaseEndsAt)],
+    ['finished', time(job.finishedAt)],
+    ['last error', job.lastError === null ? null : errorText(job.lastError)],
+  ];
+  return factLines(
+    facts.filter((fact): fact is [string, string] => fact[1] !== null),
+    output,
+  );
+}
+
+/** The stack of the last error, when there is one. */
+export function stackLines({ lastError }: Job, output: Output): string[] {
+  if (!lastError?.stack) return [];
+  const frames = lastError.stack.split('\n').map((line) => `  ${printable(line.trim())}`);
+  return ['', output.paint('dim', 'stack of the last error'), ...frames];
+}
+
+function stateText({ state, deadReason, cancelRequested }: Job): string {
+  const reason = deadReason === null ? '' : `: ${deadReason}`;
+  return `${state}${reason}${cancelRequested && state === 'running' ? ', to be cancelled' : ''}`;
+}
+
+function cut(json: string): string {
+  if (json.length <= LONGEST_PAYLOAD) return json;
+  return `${json.slice(0, LONGEST_PAYLOAD).toWellFormed()}... (${json.length} characters; --json prints them all)`;
+}

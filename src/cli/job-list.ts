@@ -1,0 +1,43 @@
+import { systemClock } from '../clock.ts';
+import { isTerminal, type Job } from '../job.ts';
+import { errorText, stateStyles } from './ledger.ts';
+import type { Output } from './output.ts';
+import { tableLines } from './table.ts';
+import { fromNow } from './time.ts';
+
+/** Jobs as a table, for `jobs list` and `dead list`. */
+export function jobListLines(jobs: readonly Job[], output: Output): string[] {
+  const now = systemClock.now();
+  return tableLines(
+    [
+      { title: 'id' },
+      { title: 'name', gives: 'shortened', max: 40 },
+      { title: 'queue', gives: 'shortened', max: 30 },
+      { title: 'state' },
+      { title: 'attempts', align: 'right' },
+      { title: 'when', align: 'right' },
+      { title: 'last error', gives: 'shortened', max: 60 },
+    ],
+    jobs.map((job) => [
+      job.id,
+      job.name,
+      job.queue,
+      { text: job.deadReason === null ? job.state : `${job.state}: ${job.deadReason}`, style: stateStyles[job.state] },
+      `${job.attempts}/${job.policy.maxAttempts}`,
+      fromNow(whenOf(job), now),
+      job.lastError === null ? '-' : errorText(job.lastError),
+    ]),
+    output,
+  );
+}
+
+/** When it ended; before that, when it fell or falls due. */
+function whenOf(job: Job): number {
+  return isTerminal(job.state) ? (job.finishedAt ?? job.dueAt) : job.dueAt;
+}
+
+/** What to say below a page that may not be the last. */
+export function pageNote(jobs: readonly Job[], limit: number): string | null {
+  const last = jobs.at(-1);
+  return last === undefined || jobs.length < limit ? null : `More may follow: --after ${last.id}`;
+}

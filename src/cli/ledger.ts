@@ -1,0 +1,82 @@
+import type { Job, RunRecord } from '../job.ts';
+import type { Decision } from '../retry/decide.ts';
+import type { OutcomeKind, StoredError } from '../retry/outcome.ts';
+import type { Output, Style } from './output.ts';
+import { type Cell, type Column, tableLines } from './table.ts';
+import { span } from './time.ts';
+
+/** How a job's states and a run's outcomes are coloured everywhere. */
+export const stateStyles: Readonly<Record<Job['state'], Style>> = {
+  scheduled: 'cyan',
+  ready: 'cyan',
+  running: 'bold',
+  retrying: 'yellow',
+  completed: 'green',
+  dead: 'red',
+  cancelled: 'magenta',
+};
+
+const outcomeStyles: Readonly<Record<OutcomeKind, Style>> = {
+  completed: 'green',
+  failed: 'yellow',
+  crashed: 'red',
+  snoozed: 'cyan',
+  released: 'cyan',
+  deferred: 'cyan',
+  cancelled: 'magenta',
+};
+
+const columns: readonly Column[] = [
+  { title: 'run', align: 'right' },
+  { title: 'attempt', align: 'right' },
+  { title: 'outcome' },
+  { title: 'duration', align: 'right' },
+  { title: 'error', gives: 'wrapping', max: 300 },
+  { title: 'decided', gives: 'wrapping', max: 300 },
+  { title: 'next' },
+];
+
+/** The ledger of one job as a table: what happened in each run, what was decided, and why. */
+export function ledgerLines(runs: readonly RunRecord[], output: Output): string[] {
+  return tableLines(columns, runs.map(ledgerRow), output);
+}
+
+function ledgerRow(record: RunRecord): Cell[] {
+  const { run, attempt, counted, outcome, startedAt, endedAt, error, decision } = record;
+  return [
+    run,
+    counted ? attempt : 'uncounted',
+    { text: outcome, style: outcomeStyles[outcome] },
+    span(endedAt - startedAt),
+    error === null ? '-' : errorText(error),
+    decidedText(decision),
+    nextText(decision),
+  ];
+}
+
+export function errorText({ name, message, code, status }: StoredError): string {
+  const marks = [status === null ? null : `HTTP ${status}`, code].filter((mark) => mark !== null && mark !== undefined);
+  return `${name}${marks.length === 0 ? '' : ` (${marks.join(', ')})`}${message === '' ? '' : `: ${message}`}`;
+}
+
+/** What was decided, why, and the rule that decided it. */
+export function decidedText(decision: Decision): string {
+  const note = decision.note === undefined ? '' : `; ${decision.note}`;
+  const words = decisionWords(decision);
+  return `${words}${decision.rule.startsWith(words) ? '' : ` (${decision.rule})`}${note}`;
+}
+
+function decisionWords(decision: Decision): string {
+  switch (decision.kind) {
+    case 'retry':
+      return `retry: ${decision.why}`;
+    case 'dead':
+      return `dead: ${decision.reason}`;
+    default:
+      return decision.kind;
+  }
+}
+
+function nextText(decision: Decision): string {
+  return 'delayMs' in decision ? `after ${span(decision.delayMs)}` : '-';
+}

@@ -1,0 +1,34 @@
+import { expect, it } from 'vitest';
+import { fakeOutput } from '../../test/support/terminal.ts';
+
+it('answers people in lines', () => {
+  const { output, stdout } = fakeOutput();
+  output.answer({ a: 1 }, () => ['one', 'two']);
+  output.lines([]);
+  expect(stdout.written).toBe('one\ntwo\n');
+});
+
+it('answers programs in JSON, and writes nothing else to them', () => {
+  const { output, stdout, stderr } = fakeOutput({ json: true });
+  output.answer({ a: '\u009b' }, () => ['not this']);
+  output.lines(['nor this']);
+  output.raw('nor this');
+  output.note('nor this');
+  expect(stdout.written).toBe('{"a":"\\u009b"}\n');
+  expect(stderr.written).toBe('');
+  output.failure({ code: 'USAGE', message: 'wrong', exitCode: 2 });
+  expect(stderr.written).toBe('{"error":{"code":"USAGE","message":"wrong"}}\n');
+});
+
+it('moves the cursor of a terminal only', () => {
+  const [pipe, terminal] = [fakeOutput(), fakeOutput({ terminal: { columns: 80, rows: 24 } })];
+  for (const { output } of [pipe, terminal]) output.raw('\u001b[J');
+  expect([pipe.stdout.written, terminal.stdout.written]).toEqual(['', '\u001b[J']);
+  expect([pipe.output.columns, terminal.output.columns]).toEqual([120, 80]);
+});
+
+it('survives a reader that went away', () => {
+  const { stdout, stderr } = fakeOutput();
+  stdout.emit('error', Object.assign(new Error('broken pipe'), { code: 'EPIPE' }));
+  stderr.emit('error', new Error('broken pipe'));
+});

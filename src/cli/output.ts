@@ -1,0 +1,74 @@
+import { styleText } from 'node:util';
+import type { FailureReport } from './failure.ts';
+import { printableJson } from './printable.ts';
+
+export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan' | 'magenta';
+
+const WIDTH_OF_A_PIPE = 120;
+
+/** Where a command writes: for people, or with `--json` for programs. */
+export class Output {
+  readonly isJson: boolean;
+  readonly #stdout: NodeJS.WriteStream;
+  readonly #stderr: NodeJS.WriteStream;
+
+  constructor(
+    isJson: boolean,
+    stdout: NodeJS.WriteStream = process.stdout,
+    stderr: NodeJS.WriteStream = process.stderr,
+  ) {
+    this.isJson = isJson;
+    this.#stdout = stdout;
+    this.#stderr = stderr;
+    // `mulligan jobs list | head`: a reader that has seen enough is no error, and must not kill a worker.
+    for (const stream of [stdout, stderr]) stream.on('error', () => {});
+  }
+
+  get isTerminal(): boolean {
+    return this.#stdout.isTTY === true && process.env.TERM !== 'dumb';
+  }
+
+  get columns(): number {
+    return this.isTerminal ? this.#stdout.columns || WIDTH_OF_A_PIPE : WIDTH_OF_A_PIPE;
+  }
+
+  get rows(): number {
+    return this.isTerminal ? this.#stdout.rows || 0 : 0;
+  }
+
+  /** The answer of a command: `value` as JSON, or what `render` makes of it. */
+  answer(value: unknown, render: () => readonly string[]): void {
+    if (this.isJson) this.#stdout.write(`${printableJson(value)}\n`);
+    else this.lines(render());
+  }
+
+  /** Lines for people. They must be printable already. */
+  lines(lines: readonly string[]): void {
+    if (!this.isJson && lines.length > 0) this.#stdout.write(`${lines.join('\n')}\n`);
+  }
+
+  /** Text with cursor movements; for terminals only. */
+  raw(text: string): void {
+    if (!this.isJson && this.isTerminal) this.#stdout.write(text);
+  }
+
+  /** What is worth knowing beside the answer. */
+  note(text: string): void {
+    if (!this.isJson) this.#stderr.write(`${text}\n`);
+  }
+
+  /** A line of a log, on standard error. */
+  log(value: unknown, text: string): void {
+    this.#stderr.write(`${this.isJson ? printableJson(value) : text}\n`);
+  }
+
+  failure({ code, message }: FailureReport): void {
+    const error = { error: { code, message } };
+    this.#stderr.write(this.isJson ? `${printableJson(error)}\n` : `mulligan: ${message}\n`);
+  }
+
+  /** Coloured in a terminal that has colours (NO_COLOR and FORCE_COLOR are obeyed), plain anywhere else. */
+  paint(style: Style | readonly Style[], text: string): string {
+    return this.isJson ? text : styleText(style as Style, text, { stream: this.#stdout });
+  }
+}

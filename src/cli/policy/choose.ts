@@ -1,0 +1,105 @@
+import { checkOneOf, unexpected } from '../../config.ts';
+import { formatDuration } from '../../duration.ts';
+import { validateRetryOptions } from '../../retry/options.ts';
+import { type Backoff, type BackoffOptions, type Jitter, type RetryPolicy, resolvePolicy } from '../../retry/policy.ts';
+import { type PresetName, policies } from '../../retry/presets.ts';
+import { wrongUsage } from '../failure.ts';
+import { namingFlags, readDuration, readInteger, readNumber } from '../flags.ts';
+
+export const presetNames = Object.keys(policies) as PresetName[];
+const kinds = ['exponential', 'linear', 'fixed', 'fibonacci', 'table'] as const;
+type Kind = (typeof kinds)[number];
+
+export interface PolicyFlags {
+  readonly preset?: string;
+  readonly backoff?: string;
+  readonly base?: string;
+  readonly factor?: string;
+  readonly max?: string;
+  readonly delays?: string;
+  readonly jitter?: string;
+  readonly maxAttempts?: string;
+  readonly deadline?: string;
+}
+
+export interface ChosenPolicy {
+  readonly preset: PresetName;
+  readonly policy: RetryPolicy;
+}
+
+/** A preset, with whatever the flags say instead. */
+export function choosePolicy(flags: PolicyFlags): ChosenPolicy {
+  const preset = checkOneOf(flags.preset ?? 'standard', presetNames, '--preset');
+  const { policy } = resolvePolicy({ definition: policies[preset] });
+  const { jitter, maxAttempts, deadline } = flags;
+  const changes = {
+    backoff: chooseBackoff(flags, policy.backoff),
+    ...(jitter === undefined ? {} : { jitter: readJitter(jitter) }),
+    ...(maxAttempts === undefined ? {} : { maxAttempts: readInteger(maxAttempts, '--max-attempts') }),
+    ...(deadline === undefined ? {} : { deadline: readDuration(deadline, '--deadline') }),
+  };
+  const checked = namingFlags(/^policy\.(?:backoff\.)?(\w+)/, () => validateRetryOptions(changes, 'policy'));
+  return { preset, policy: { ...policy, ...checked } };
+}
+
+function chooseBackoff(flags: PolicyFlags, preset: Backoff): BackoffOptions {
+  const { base, factor, max, delays } = flags;
+  const kind = chooseKind(flags, preset);
+  refuseUnfit(kind, flags);
+  if (kind === 'table') return { kind, delays: readDelays(delays ?? '') };
+  const baseMs = base === undefined ? baseOf(preset) : readDuration(base, '--base');
+  if (kind === 'fixed') return { kind, base: baseMs };
+  // As text, so that a complaint about a preset's own max shows 30s and not 30000.
+  const maxText = max ?? ('maxMs' in preset ? formatDuration(preset.maxMs) : undefined);
+  const limits = { base: baseMs, ...(maxText === undefined ? {} : { max: maxText as `${number}ms` }) };
+  if (kind !== 'exponential') return { kind, ...limits };
+  const chosen = factor === undefined ? factorOf(preset) : readNumber(factor, '--factor');
+  return { kind, ...limits, ...(chosen === undefined ? {} : { factor: chosen }) };
+}
+
+function chooseKind({ backoff, delays }: PolicyFlags, preset: Backoff): Kind {
+  if (backoff !== undefined) return checkOneOf(backoff, kinds, '--backoff');
+  return delays === undefined ? preset.kind : 'table';
+}
+
+const fitting: Readonly<Record<Kind, readonly (keyof PolicyFlags)[]>> = {
+  exponential: ['base', 'factor', 'max'],
+  linear: ['base', 'max'],
+  fibonacci: ['base', 'max'],
+  fixed: ['base'],
+  table: ['delays'],
+};
+
+function refuseUnfit(kind: Kind, flags: PolicyFlags): void {
+  for (const flag of ['base', 'factor', 'max', 'delays'] as const) {
+    if (flags[flag] === undefined || fitting[kind].includes(flag)) continue;
+    const fits = kinds.filter((other) => fitting[other].includes(flag));
+    throw wrongUsage(`--${flag}: a ${kind} backoff has none. Leave it out, or use --backoff ${fits.join(' or ')}.`);
+  }
+  if (kind === 'table' && flags.delays === undefined) {
+    throw wrongUsage('--delays: expected the delays of the table. Write for example --delays 1s,5s,1m.');
+  }
+}
+
+function readDelays(text: string): `${number}ms`[] {
+  return text.split(',').map((delay) => `${readDuration(delay.trim(), '--delays')}ms` as const);
+}
+
+function baseOf(preset: Backoff): number {
+  return 'baseMs' in preset ? preset.baseMs : (preset.delaysMs[0] as number);
+}
+
+function factorOf(preset: Backoff): number | undefined {
+  return 'factor' in preset ? preset.factor : undefined;
+}
+
+const jitters = ['none', 'full', 'equal', 'decorrelated'] as const;
+
+function readJitter(text: string): Jitter {
+  const [, share] = /^spread[:=](.+)$/.exec(text) ?? [];
+  if (share !== undefined) return { spread: readNumber(share, '--jitter spread', { min: 0, max: 1 }) };
+  if (text === 'spread') {
+    throw unexpected('--jitter', 'spread with its share', text, 'Write spread:0.2 for up to 20 % shorter or longer.');
+  }
+  return checkOneOf(text, [...jitters, 'spread:0.2' as never], '--jitter');
+}

@@ -1,0 +1,76 @@
+import { readFileSync } from 'node:fs';
+import { CommanderError } from 'commander';
+import { CliCommand, makeShell, type Shell } from './command.ts';
+import { DEFAULT_DATABASE } from './database.ts';
+import { addDead } from './dead.ts';
+import { addDemo } from './demo.ts';
+import { addEnqueue } from './enqueue.ts';
+import { type ExitCode, reportOf } from './failure.ts';
+import { addJobs } from './jobs.ts';
+import { Output } from './output.ts';
+import { addPolicy } from './policy.ts';
+import { addQueues } from './queues.ts';
+import { addStats } from './stats.ts';
+import { addWork } from './work.ts';
+
+/** Runs one command line and answers the exit code. Never rejects. */
+export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<ExitCode> {
+  // Looked for by hand: a command line that cannot be parsed must still be complained about in the right form.
+  const output = new Output(beforeDashes(args).includes('--json'));
+  const program = new CliCommand('mulligan');
+  const shell = makeShell(output, env, () => program.opts().db as string | undefined);
+  build(program, shell);
+  try {
+    if (args.length === 0) program.outputHelp();
+    else await program.parseAsync(args, { from: 'user' });
+    return shell.exitCode;
+  } catch (error) {
+    // What commander itself ends with here is a help or a version that was asked for, and printed.
+    if (error instanceof CommanderError) return 0;
+    const report = reportOf(error, env);
+    output.failure(report);
+    return report.exitCode;
+  }
+}
+
+function beforeDashes(args: readonly string[]): readonly string[] {
+  const dashes = args.indexOf('--');
+  return dashes === -1 ? args : args.slice(0, dashes);
+}
+
+function build(program: CliCommand, shell: Shell): void {
+  program
+    .description('A durable job queue in which retrying is the product.')
+    .version(packageVersion(), '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print this help')
+    .helpCommand('help [command]', 'Print the help of a command.')
+    .option('--db <url>', `the database, sqlite:FILE (default: MULLIGAN_DB, or ${DEFAULT_DATABASE})`)
+    .option('--json', 'print JSON and nothing else')
+    .configureHelp({ showGlobalOptions: true })
+    .exitOverride()
+    .addHelpText('after', EXAMPLES);
+  addDemo(program, shell);
+  addEnqueue(program, shell);
+  addWork(program, shell);
+  addJobs(program, shell);
+  addDead(program, shell);
+  addQueues(program, shell);
+  addStats(program, shell);
+  addPolicy(program, shell);
+}
+
+function packageVersion(): string {
+  const manifest = new URL('../../package.json', import.meta.url);
+  return (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version;
+}
+
+const EXAMPLES = `
+Examples:
+  mulligan demo
+  mulligan enqueue email.send '{"to":"a@example.com"}' --delay 5m
+  mulligan work --jobs jobs.ts
+  mulligan jobs show 0198c0de-...
+  mulligan policy preview --preset financial
+
+Durations are 500ms, 30s, 5m, 2h or 3d. Exit codes: 0 done, 1 it could not be done, 2 wrong usage.
+MULLIGAN_DEBUG=1 adds a stack trace to errors.`;

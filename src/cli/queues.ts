@@ -1,0 +1,58 @@
+import { states } from '../job.ts';
+import type { CliCommand, Shell } from './command.ts';
+import { withExisting } from './database.ts';
+import { printable } from './printable.ts';
+import { tableLines } from './table.ts';
+
+export function addQueues(program: CliCommand, shell: Shell): void {
+  const queues = program.command('queues').description('Look at queues, pause and resume them.');
+  queues
+    .command('list')
+    .description('All queues, and how many jobs each holds by state.')
+    .addHelpText('after', '\nWith --json: { queues: [{ queue, paused, states }] }.')
+    .action(() => list(shell));
+  queues
+    .command('pause')
+    .description('No worker claims from a paused queue; what runs goes on, and jobs can still be enqueued.')
+    .argument('<queue>', 'the name of the queue')
+    .addHelpText('after', '\nWith --json: { queue, paused }.')
+    .action((queue: string) => setPaused(shell, queue, 'paused'));
+  queues
+    .command('resume')
+    .description('Let workers claim from a queue again.')
+    .argument('<queue>', 'the name of the queue')
+    .addHelpText('after', '\nWith --json: { queue, paused }.')
+    .action((queue: string) => setPaused(shell, queue, 'resumed'));
+}
+
+async function list({ output, ...shell }: Shell): Promise<void> {
+  const queues = await withExisting(shell.database(), async (mulligan) => {
+    const [known, stats] = await Promise.all([mulligan.queues.list(), mulligan.stats()]);
+    const none = Object.fromEntries(states.map((state) => [state, 0]));
+    const inState = new Map(Object.entries(stats.queues).map(([queue, own]) => [queue, own.states]));
+    return known.map(({ queue, paused }) => ({ queue, paused, states: inState.get(queue) ?? none }));
+  });
+  output.answer({ queues }, () => {
+    if (queues.length === 0) return ['There is no queue yet: the first enqueue makes one.'];
+    return tableLines(
+      [{ title: 'queue', gives: 'shortened', max: 60 }, { title: 'paused' }, ...states.map(rightAligned)],
+      queues.map(({ queue, paused, states: inState }) => [
+        queue,
+        paused ? { text: 'paused', style: 'yellow' } : '-',
+        ...states.map((state) => inState[state] ?? 0),
+      ]),
+      output,
+    );
+  });
+}
+
+function rightAligned(title: string): { title: string; align: 'right' } {
+  return { title, align: 'right' };
+}
+
+async function setPaused({ output, ...shell }: Shell, queue: string, wanted: 'paused' | 'resumed'): Promise<void> {
+  await withExisting(shell.database(), ({ queues }) =>
+    wanted === 'paused' ? queues.pause(queue) : queues.resume(queue),
+  );
+  output.answer({ queue, paused: wanted === 'paused' }, () => [`Queue ${printable(queue)} is ${wanted}.`]);
+}

@@ -1,0 +1,56 @@
+import { expect, it } from 'vitest';
+import { fakeOutput } from '../../test/support/terminal.ts';
+import { factLines, tableLines } from './table.ts';
+
+const narrow = fakeOutput({ terminal: { columns: 30, rows: 24 } }).output;
+const wide = fakeOutput().output;
+
+it('aligns its columns, and leaves no space at the ends of lines', () => {
+  const columns = [{ title: 'name' }, { title: 'n', align: 'right' as const }, { title: 'last' }];
+  expect(
+    tableLines(
+      columns,
+      [
+        ['a', 5, 'x'],
+        ['日本', 100, ''],
+      ],
+      wide,
+    ),
+  ).toEqual(['name    n  last', 'a       5  x', '日本  100']);
+});
+
+it('makes every cell printable', () => {
+  expect(tableLines([{ title: 'x' }], [['\u001b[2J'], [{ text: 'a\nb', style: 'red' }]], wide)).toEqual([
+    'x',
+    '\\x1b[2J',
+    'a\\nb',
+  ]);
+});
+
+it('shortens or wraps the columns that give way when it is too wide', () => {
+  const row = ['0123456789', 'some words that are long', 'more words that are longer'];
+  const lines = tableLines(
+    [{ title: 'id' }, { title: 'a', gives: 'shortened' }, { title: 'b', gives: 'wrapping' }],
+    [row],
+    narrow,
+  );
+  expect(lines).toEqual([
+    'id          a             b',
+    '0123456789  some words …  more words',
+    '                          that are',
+    '                          longer',
+  ]);
+  expect(tableLines([{ title: 'a', max: 5 }], [['abcdefgh']], wide)).toEqual(['a', 'abcd…']);
+});
+
+it('shows facts whole, however long', () => {
+  expect(
+    factLines(
+      [
+        ['a', 'x'.repeat(50)],
+        ['long', '\u001b'],
+      ],
+      narrow,
+    ),
+  ).toEqual([`a     ${'x'.repeat(50)}`, 'long  \\x1b']);
+});

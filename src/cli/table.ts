@@ -1,0 +1,86 @@
+import type { Output, Style } from './output.ts';
+import { printable, shorten, widthOf, wrap } from './printable.ts';
+
+export interface Column {
+  readonly title: string;
+  readonly align?: 'left' | 'right';
+  /** No more text than this. */
+  readonly max?: number;
+  /** How it gives way when the table is wider than the terminal. */
+  readonly gives?: 'shortened' | 'wrapping';
+}
+
+/** A cell's text is made printable by the table: no caller can forget it. */
+export type Cell = string | number | { readonly text: string; readonly style?: Style };
+
+const GAP = '  ';
+const NARROWEST = 12;
+
+export function tableLines(columns: readonly Column[], rows: readonly (readonly Cell[])[], output: Output): string[] {
+  const titles: Cell[] = columns.map(({ title }) => ({ text: title, style: 'dim' }));
+  const all = [titles, ...rows].map((row) =>
+    columns.map(({ max = Number.POSITIVE_INFINITY }, index) => {
+      const cell = row[index] ?? '';
+      const { text, style } = typeof cell === 'object' ? cell : { text: String(cell), style: undefined };
+      return { text: shorten(printable(text), max), style };
+    }),
+  );
+  const natural = columns.map((_, index) => Math.max(...all.map((row) => widthOf(row[index]?.text ?? ''))));
+  const widths = fitWidths(columns, natural, output.columns);
+  return all.flatMap((row) => rowLines(row, columns, widths, output));
+}
+
+interface PlainCell {
+  readonly text: string;
+  readonly style: Style | undefined;
+}
+
+/** A row takes as many lines as the longest of its wrapped cells. */
+function rowLines(
+  row: readonly PlainCell[],
+  columns: readonly Column[],
+  widths: readonly number[],
+  output: Output,
+): string[] {
+  const cells = row.map(({ text, style }, index) => {
+    const width = widths[index] as number;
+    const parts = columns[index]?.gives === 'wrapping' ? wrap(text, width) : [shorten(text, width)];
+    return { parts, style, width, align: columns[index]?.align };
+  });
+  const height = Math.max(...cells.map(({ parts }) => parts.length));
+  return Array.from({ length: height }, (_, at) =>
+    cells
+      .map(({ parts, style, width, align }) => {
+        const padded = pad(parts[at] ?? '', width, align);
+        return style === undefined || padded.trim() === '' ? padded : output.paint(style, padded);
+      })
+      .join(GAP)
+      .trimEnd(),
+  );
+}
+
+function pad(text: string, width: number, align: Column['align']): string {
+  const space = ' '.repeat(Math.max(0, width - widthOf(text)));
+  return align === 'right' ? space + text : text + space;
+}
+
+/** Takes from the widest column that gives way, until the table fits or nothing is left to take. */
+function fitWidths(columns: readonly Column[], natural: readonly number[], available: number): number[] {
+  const widths = [...natural];
+  let excess = widths.reduce((sum, width) => sum + width, GAP.length * (columns.length - 1)) - available;
+  for (; excess > 0; excess--) {
+    const widest = widths.reduce((best, width, index) => {
+      const gives = columns[index]?.gives !== undefined && width > NARROWEST;
+      return gives && (best === -1 || width > (widths[best] as number)) ? index : best;
+    }, -1);
+    if (widest === -1) break;
+    widths[widest] = (widths[widest] as number) - 1;
+  }
+  return widths;
+}
+
+/** Two columns: what, and its value. The values stay whole: whoever looks at one thing wants all of it. */
+export function factLines(facts: readonly (readonly [string, string])[], output: Output): string[] {
+  const width = Math.max(...facts.map(([what]) => widthOf(what)));
+  return facts.map(([what, value]) => `${output.paint('dim', what.padEnd(width))}${GAP}${printable(value)}`);
+}

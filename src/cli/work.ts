@@ -1,0 +1,131 @@
+import type { AnyJobDefinition } from '../definition.ts';
+import type { Duration } from '../duration.ts';
+import type { Mulligan } from '../mulligan.ts';
+import type { LogEntry } from '../observe/log.ts';
+import { planWork, type WorkOptions } from '../worker/options.ts';
+import type { Worker } from '../worker/worker.ts';
+import type { CliCommand, Shell } from './command.ts';
+import { shownName, withDatabase } from './database.ts';
+import { loadDefinitions } from './definitions.ts';
+import { given, namingFlags, read, readDuration, readInteger, readNumber } from './flags.ts';
+import type { Output } from './output.ts';
+import { printable, printableJson } from './printable.ts';
+import { span } from './time.ts';
+import { reportRuns } from './work-report.ts';
+
+interface Flags {
+  readonly jobs: string;
+  readonly queue?: readonly string[];
+  readonly concurrency?: string;
+  readonly lease?: string;
+  readonly retryShare?: string;
+  readonly maxRetriesInFlight?: string;
+  readonly grace?: string;
+}
+
+const DEFAULT_GRACE_MS = 10_000;
+
+export function addWork(program: CliCommand, shell: Shell): void {
+  program
+    .command('work')
+    .description('Run jobs until it is stopped. Creates the database when there is none.')
+    .requiredOption('--jobs <file>', 'a .ts or .js module that exports definitions, alone or in lists')
+    .option('--queue <queue...>', 'the queues to serve (default: those that the definitions name)')
+    .option('--concurrency <n>', 'how many jobs run at once (default: 10)')
+    .option('--lease <duration>', 'how long a silent worker keeps its jobs (default: 30s)')
+    .option('--retry-share <0-1>', 'the part of the places that retries may take while fresh work waits (default: 0.2)')
+    .option('--max-retries-in-flight <n>', 'per queue, over all workers: how many retries may run at once')
+    .option('--grace <duration>', 'how long runs may go on after a signal to stop (default: 10s)')
+    .addHelpText(
+      'after',
+      '\nSIGINT (Ctrl-C) or SIGTERM stops it: no new jobs, and what does not finish within the grace is handed back\nuncounted. A second signal ends it at once; what ran is then noticed as crashed when its lease ends.\nWith --json: one JSON object per event and line.',
+    )
+    .action((flags: Flags) => work(shell, flags));
+}
+
+async function work({ output, ...shell }: Shell, flags: Flags): Promise<void> {
+  const database = shell.database();
+  const graceMs = flags.grace === undefined ? DEFAULT_GRACE_MS : readDuration(flags.grace, '--grace');
+  const jobs = await loadDefinitions(flags.jobs);
+  const queues = flags.queue ?? queuesOf(jobs);
+  const options = { ...readOptions(flags), queues };
+  // Before a database is made for a worker that cannot start.
+  namingFlags(/^work: (lease|queue)s?/, () => planWork(options));
+  await withDatabase(database, { jobs, log: logTo(output) }, async (mulligan: Mulligan) => {
+    reportRuns(mulligan, output);
+    const worker = mulligan.work(options);
+    output.lines([
+      `Working on ${printable(queues.join(', '))} in ${printable(shownName(database))}: ${printable(
+        jobs
+          .map(({ name }) => name)
+          .sort()
+          .join(', '),
+      )}.`,
+      'Ctrl-C stops it.',
+    ]);
+    await untilStopped(worker, graceMs, output);
+  });
+}
+
+function readOptions(flags: Flags): WorkOptions {
+  const { concurrency, lease, retryShare, maxRetriesInFlight } = flags;
+  return {
+    ...read('concurrency', concurrency, (text) => readInteger(text, '--concurrency', { min: 1, max: 10_000 })),
+    ...given('lease', lease as Duration | undefined),
+    ...read('retryShare', retryShare, (text) => readNumber(text, '--retry-share', { min: 0, max: 1 })),
+    ...read('maxRetriesInFlight', maxRetriesInFlight, (text) =>
+      readInteger(text, '--max-retries-in-flight', { min: 1 }),
+    ),
+  };
+}
+
+/** A definition that is loaded but whose queue nobody serves would wait for ever, and look like a bug. */
+function queuesOf(jobs: readonly AnyJobDefinition[]): string[] {
+  const named = jobs.flatMap(({ queue, retryQueue }) => (retryQueue === null ? [queue] : [queue, retryQueue]));
+  return [...new Set(named)].sort();
+}
+
+/** The first signal stops gracefully, the second one at once. */
+async function untilStopped(worker: Worker, graceMs: number, output: Output): Promise<void> {
+  const signal = await new Promise<NodeJS.Signals>((resolve) => {
+    let stopping = false;
+    const onSignal = (name: NodeJS.Signals): void => {
+      if (stopping) stopAtOnce(name, worker, output);
+      stopping = true;
+      resolve(name);
+    };
+    process.on('SIGINT', onSignal);
+    process.on('SIGTERM', onSignal);
+  });
+  const wait = worker.running === 0 ? '' : `, waiting up to ${span(graceMs)} for ${worker.running} running`;
+  output.lines([`${signal}: stopping${wait}. Once more stops at once.`]);
+  await worker.stop({ grace: graceMs });
+  output.lines(['Stopped.']);
+}
+
+function stopAtOnce(signal: NodeJS.Signals, worker: Worker, output: Output): never {
+  if (worker.running > 0) output.note(`Stopped at once: ${worker.running} running will count as crashed.`);
+  process.exit(signal === 'SIGINT' ? 130 : 143);
+}
+
+/** Entries on standard error: text, or JSON lines. Their fields may hold anything that a handler logs. */
+function logTo(output: Output): (entry: LogEntry) => void {
+  return (entry) => {
+    if (entry.level === 'debug') return;
+    const { level, message, ...rest } = plain(entry);
+    const fields = Object.entries(rest).map(([key, value]) => ` ${printable(key)}=${printableJson(value)}`);
+    output.log({ level, message, ...rest }, `mulligan ${level}: ${printable(String(message))}${fields.join('')}`);
+  };
+}
+
+function plain(entry: LogEntry): Record<string, unknown> {
+  const render = (value: unknown): unknown => {
+    if (value instanceof Error) return `${value.name}: ${value.message}`;
+    try {
+      return JSON.parse(JSON.stringify(value) ?? 'null');
+    } catch {
+      return String(value);
+    }
+  };
+  return Object.fromEntries(Object.entries(entry).map(([key, value]) => [key, render(value)]));
+}

@@ -1,0 +1,323 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { settledBy } from '../job.ts';
+import { LONGEST_DELAY_MS } from './backoff.ts';
+import { type DecidableJob, type Decision, decide } from './decide.ts';
+import type { Failure, Outcome } from './outcome.ts';
+import type { Jitter, RetryPolicy } from './policy.ts';
+
+const now = 1_000_000_000;
+
+const policy: RetryPolicy = {
+  maxAttempts: 4,
+  backoff: { kind: 'exponential', baseMs: 500, factor: 2, maxMs: 30_000 },
+  jitter: 'none',
+  deadlineMs: null,
+  maxCrashes: 3,
+};
+
+/** The second attempt of a job that first started a minute ago. */
+const job: DecidableJob = {
+  policy,
+  attempts: 2,
+  crashes: 0,
+  lane: 'retry',
+  firstStartedAt: now - 60_000,
+  availableAt: now - 60_000,
+  previousDelayMs: 500,
+  cancelRequested: false,
+};
+
+const error = { name: 'Error', message: 'x', code: null, status: null, stack: null };
+const failure: Failure = { error, class: 'job', rule: 'default', retryAfterMs: null, customDelayMs: null, note: null };
+
+const failed = (change: Partial<Failure> = {}): Outcome => ({ kind: 'failed', failure: { ...failure, ...change } });
+const crashed: Outcome = { kind: 'crashed' };
+const snoozed: Outcome = { kind: 'snoozed', delayMs: 5_000 };
+const shutdown: Outcome = { kind: 'released', because: { kind: 'shutdown' } };
+const pastDeadline: Outcome = { kind: 'released', because: { kind: 'deadline' } };
+const noHandler = (giveUpAfterMs: number): Outcome => ({
+  kind: 'released',
+  because: { kind: 'no-handler', giveUpAfterMs },
+});
+
+const withPolicy = (change: Partial<RetryPolicy>): Partial<DecidableJob> => ({ policy: { ...policy, ...change } });
+const cancelRequested = { cancelRequested: true };
+const spent = { attempts: 4 };
+
+const cancel: Decision = { kind: 'cancel', rule: 'cancel requested' };
+const exhausted: Decision = { kind: 'dead', reason: 'exhausted', counted: true, rule: 'attempts 4 of 4' };
+const poison: Decision = { kind: 'dead', reason: 'poison', counted: true, rule: 'maxCrashes 3' };
+const late = (counted: boolean, rule = 'deadline 1m'): Decision => ({
+  kind: 'dead',
+  reason: 'deadline',
+  counted,
+  rule,
+});
+const retry = (change: Partial<Extract<Decision, { kind: 'retry' }>> = {}): Decision => {
+  return { kind: 'retry', why: 'backoff', delayMs: 1_000, lane: 'retry', rule: 'default', ...change };
+};
+
+type Case = [rule: string, job: Partial<DecidableJob>, outcome: Outcome, decision: Decision];
+
+const completedAndCancelled: Case[] = [
+  ['completed', {}, { kind: 'completed' }, { kind: 'complete', rule: 'completed' }],
+  ['completed though to be cancelled', cancelRequested, { kind: 'completed' }, { kind: 'complete', rule: 'completed' }],
+  ['completed on the last attempt', spent, { kind: 'completed' }, { kind: 'complete', rule: 'completed' }],
+  ['cancelled', {}, { kind: 'cancelled', error }, { kind: 'cancel', rule: 'cancelled' }],
+];
+
+const failures: Case[] = [
+  ['a job error is retried', {}, failed(), retry()],
+  [
+    'an environment error is retried',
+    {},
+    failed({ class: 'environment', rule: 'http:503' }),
+    retry({ rule: 'http:503' }),
+  ],
+  ['the first attempt waits the first delay', { attempts: 1 }, failed(), retry({ delayMs: 500 })],
+  [
+    'a permanent error is not',
+    {},
+    failed({ class: 'permanent', rule: 'http:404' }),
+    { kind: 'dead', reason: 'unrecoverable', counted: true, rule: 'http:404' },
+  ],
+  [
+    'permanent on the last attempt',
+    spent,
+    failed({ class: 'permanent', rule: 'said:Unrecoverable' }),
+    { kind: 'dead', reason: 'unrecoverable', counted: true, rule: 'said:Unrecoverable' },
+  ],
+  ['the attempts are spent', spent, failed(), exhausted],
+  ['the attempts are more than spent', { attempts: 9 }, failed(), { ...exhausted, rule: 'attempts 9 of 4' }],
+  ['one shot', { attempts: 1, ...withPolicy({ maxAttempts: 1 }) }, failed(), { ...exhausted, rule: 'attempts 1 of 1' }],
+  ['to be cancelled', cancelRequested, failed(), cancel],
+  ['to be cancelled, permanent', cancelRequested, failed({ class: 'permanent' }), cancel],
+  ['to be cancelled, spent', { ...spent, ...cancelRequested }, failed(), cancel],
+  [
+    'the next start lies beyond the deadline',
+    withPolicy({ deadlineMs: 60_999 }),
+    failed(),
+    late(true, 'deadline 60999ms'),
+  ],
+  ['the next start lies on the deadline', withPolicy({ deadlineMs: 61_000 }), failed(), retry()],
+  ['exhausted before deadline', { ...spent, ...withPolicy({ deadlineMs: 1 }) }, failed(), exhausted],
+  ['a note is handed on', {}, failed({ note: 'n' }), retry({ note: 'n' })],
+  ['a note is handed on to the grave', spent, failed({ note: 'n' }), { ...exhausted, note: 'n' }],
+  ['one crash left: alone', { crashes: 2 }, failed(), retry({ lane: 'suspect' })],
+  ['two crashes left', { crashes: 1 }, failed(), retry()],
+  ['no crash is ever forgiven, none happened', withPolicy({ maxCrashes: 1 }), failed(), retry()],
+  ['back from being a suspect by redrive', { lane: 'suspect' }, failed(), retry()],
+];
+
+const delays: Case[] = [
+  ['a custom delay replaces the backoff', {}, failed({ customDelayMs: 7 }), retry({ delayMs: 7 })],
+  ['a custom delay of 0', {}, failed({ customDelayMs: 0 }), retry({ delayMs: 0 })],
+  ['a longer Retry-After', {}, failed({ retryAfterMs: 9_000 }), retry({ why: 'retry-after', delayMs: 9_000 })],
+  [
+    'a Retry-After beyond the cap',
+    {},
+    failed({ retryAfterMs: 86_400_000 }),
+    retry({ why: 'retry-after', delayMs: 86_400_000 }),
+  ],
+  ['a shorter Retry-After', {}, failed({ retryAfterMs: 10 }), retry()],
+  ['a Retry-After in the past', {}, failed({ retryAfterMs: 0 }), retry()],
+  [
+    'a Retry-After beats a custom delay',
+    {},
+    failed({ retryAfterMs: 9, customDelayMs: 7 }),
+    retry({ why: 'retry-after', delayMs: 9 }),
+  ],
+  ['a custom delay beats a Retry-After', {}, failed({ retryAfterMs: 7, customDelayMs: 9 }), retry({ delayMs: 9 })],
+  [
+    'a Retry-After beyond the deadline',
+    withPolicy({ deadlineMs: 300_000 }),
+    failed({ retryAfterMs: 900_000 }),
+    late(true, 'deadline 5m'),
+  ],
+];
+
+const crashes: Case[] = [
+  ['the first', {}, crashed, retry({ why: 'crash', rule: 'crash 1 of 3' })],
+  ['the last but one: alone', { crashes: 1 }, crashed, retry({ why: 'crash', lane: 'suspect', rule: 'crash 2 of 3' })],
+  ['the last', { crashes: 2 }, crashed, poison],
+  ['poison before exhausted', { crashes: 2, ...spent }, crashed, poison],
+  ['poison before cancel', { crashes: 2, ...cancelRequested }, crashed, poison],
+  ['one crash is too many', withPolicy({ maxCrashes: 1 }), crashed, { ...poison, rule: 'maxCrashes 1' }],
+  [
+    'two are: the first makes it a suspect',
+    withPolicy({ maxCrashes: 2 }),
+    crashed,
+    retry({ why: 'crash', lane: 'suspect', rule: 'crash 1 of 2' }),
+  ],
+  ['the attempts are spent', spent, crashed, exhausted],
+  ['exhausted before cancel', { ...spent, ...cancelRequested }, crashed, exhausted],
+  ['to be cancelled', cancelRequested, crashed, cancel],
+  ['cancel before deadline', { ...cancelRequested, ...withPolicy({ deadlineMs: 1 }) }, crashed, cancel],
+  ['the deadline', withPolicy({ deadlineMs: 60_000 }), crashed, late(true)],
+];
+
+const snoozes: Case[] = [
+  ['sleeps, uncounted', {}, snoozed, { kind: 'snooze', delayMs: 5_000, rule: 'snoozed' }],
+  ['sleeps on the last attempt', spent, snoozed, { kind: 'snooze', delayMs: 5_000, rule: 'snoozed' }],
+  ['to be cancelled', cancelRequested, snoozed, cancel],
+  [
+    'until the deadline',
+    withPolicy({ deadlineMs: 65_000 }),
+    snoozed,
+    { kind: 'snooze', delayMs: 5_000, rule: 'snoozed' },
+  ],
+  ['beyond the deadline', withPolicy({ deadlineMs: 60_000 }), snoozed, late(false)],
+];
+
+const releases: Case[] = [
+  ['shutdown', {}, shutdown, { kind: 'release', delayMs: 0, rule: 'shutdown' }],
+  ['shutdown on the last attempt', spent, shutdown, { kind: 'release', delayMs: 0, rule: 'shutdown' }],
+  ['shutdown, to be cancelled', cancelRequested, shutdown, cancel],
+  ['no handler yet', {}, noHandler(60_001), { kind: 'release', delayMs: 15_000, rule: 'no-handler' }],
+  [
+    'no handler for too long',
+    {},
+    noHandler(60_000),
+    { kind: 'dead', reason: 'no-handler', counted: false, rule: 'no-handler for 1m' },
+  ],
+  ['no handler, to be cancelled', cancelRequested, noHandler(1), cancel],
+  ['deadline', withPolicy({ deadlineMs: 60_000 }), pastDeadline, late(false)],
+  ['deadline of a policy that has none', {}, pastDeadline, late(false, 'deadline')],
+  ['deadline, to be cancelled', cancelRequested, pastDeadline, cancel],
+];
+
+describe.each([
+  ['completed and cancelled', completedAndCancelled],
+  ['failed', failures],
+  ['failed: how long', delays],
+  ['crashed', crashes],
+  ['snoozed', snoozes],
+  ['released', releases],
+])('%s', (_, cases) => {
+  test.each(cases)('%s', (_rule, change, outcome, decision) => {
+    expect(decide({ ...job, ...change }, outcome, now, () => 0.5)).toEqual(decision);
+  });
+});
+
+describe('jitter', () => {
+  const delayOf = (decision: Decision): number => ('delayMs' in decision ? decision.delayMs : NaN);
+  const jittered: DecidableJob = { ...job, policy: { ...policy, jitter: 'full' } };
+
+  test('is drawn for every delay that a herd could share', () => {
+    for (const outcome of [failed(), failed({ retryAfterMs: 9_000 }), crashed, noHandler(60_001)]) {
+      const [least, most] = [0, 1 - 2 ** -53].map((drawn) => delayOf(decide(jittered, outcome, now, () => drawn)));
+      expect(least).toBeLessThan(most as number);
+    }
+  });
+
+  test('lengthens a Retry-After by up to a tenth, and by no more than 5 minutes', () => {
+    const delay = (retryAfterMs: number, drawn: number): number =>
+      delayOf(decide(jittered, failed({ retryAfterMs }), now, () => drawn));
+    expect([delay(60_000, 0), delay(60_000, 1)]).toEqual([60_000, 66_000]);
+    expect([delay(86_400_000, 0), delay(86_400_000, 1)]).toEqual([86_400_000, 86_700_000]);
+  });
+
+  test('spreads a release without handler around 15 seconds', () => {
+    const drawn = [0, 1].map((value) => delayOf(decide(job, noHandler(60_001), now, () => value)));
+    expect(drawn).toEqual([12_000, 18_000]);
+  });
+
+  test('grows a decorrelated delay from the one before', () => {
+    const decorrelated: DecidableJob = {
+      ...job,
+      previousDelayMs: 4_000,
+      policy: { ...policy, jitter: 'decorrelated' },
+    };
+    expect(delayOf(decide(decorrelated, failed(), now, () => 1))).toBe(12_000);
+    expect(delayOf(decide(decorrelated, crashed, now, () => 1))).toBe(12_000);
+  });
+});
+
+describe('any job and any outcome', () => {
+  const delay = fc.nat(LONGEST_DELAY_MS);
+  const anyPolicy: fc.Arbitrary<RetryPolicy> = fc.record({
+    maxAttempts: fc.integer({ min: 1, max: 10_000 }),
+    backoff: fc.oneof(
+      fc.record({
+        kind: fc.constant('exponential' as const),
+        baseMs: delay,
+        factor: fc.constantFrom(1, 2, 10),
+        maxMs: delay,
+      }),
+      fc.record({ kind: fc.constant('table' as const), delaysMs: fc.array(delay, { minLength: 1, maxLength: 5 }) }),
+    ),
+    jitter: fc.constantFrom<Jitter[]>('none', 'full', 'equal', 'decorrelated', { spread: 0.3 }),
+    deadlineMs: fc.option(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })),
+    maxCrashes: fc.integer({ min: 1, max: 5 }),
+  });
+  const anyJob: fc.Arbitrary<DecidableJob> = fc.record({
+    policy: anyPolicy,
+    attempts: fc.integer({ min: 1, max: 10_000 }),
+    crashes: fc.nat(6),
+    lane: fc.constantFrom('fresh', 'retry', 'redrive', 'suspect'),
+    firstStartedAt: fc.nat(now),
+    availableAt: fc.nat(now),
+    previousDelayMs: fc.option(delay),
+    cancelRequested: fc.boolean(),
+  });
+  const anyFailure = fc.record({
+    class: fc.constantFrom('permanent', 'environment', 'job'),
+    retryAfterMs: fc.option(fc.nat(8_000_000_000_000_000)),
+    customDelayMs: fc.option(delay),
+    note: fc.option(fc.string()),
+  });
+  const anyOutcome: fc.Arbitrary<Outcome> = fc.oneof(
+    fc.constant<Outcome>({ kind: 'completed' }),
+    fc.constant<Outcome>({ kind: 'cancelled', error: null }),
+    anyFailure.map((change) => failed(change as Partial<Failure>)),
+    fc.constant(crashed),
+    delay.map((delayMs): Outcome => ({ kind: 'snoozed', delayMs })),
+    fc.constantFrom(shutdown, pastDeadline, noHandler(1), noHandler(now)),
+  );
+  const drawn = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+
+  test('make a decision that can be settled', () => {
+    fc.assert(
+      fc.property(anyJob, anyOutcome, drawn, (one, outcome, value) => {
+        const decision = decide(one, outcome, now, () => value);
+        expect(decision.rule).not.toBe('');
+        const settled = settledBy(decision, false, now);
+        const hasEnded = ['completed', 'dead', 'cancelled'].includes(settled.state);
+        expect(settled.dueAt === null).toBe(hasEnded);
+        expect(settled.dueAt === null || (Number.isSafeInteger(settled.dueAt) && settled.dueAt >= now)).toBe(true);
+        expect(settled.deadReason === null).toBe(settled.state !== 'dead');
+        expect(JSON.parse(JSON.stringify(decision))).toEqual(decision);
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+
+  test('never run past the attempts, the crashes, the deadline or a Retry-After', () => {
+    fc.assert(
+      fc.property(anyJob, anyOutcome, drawn, (one, outcome, value) => {
+        const decision = decide(one, outcome, now, () => value);
+        if (decision.kind !== 'retry') return;
+        const { maxAttempts, maxCrashes, deadlineMs } = one.policy;
+        const crashCount = one.crashes + (outcome.kind === 'crashed' ? 1 : 0);
+        expect(one.attempts).toBeLessThan(maxAttempts);
+        expect(one.cancelRequested).toBe(false);
+        if (outcome.kind === 'crashed') expect(crashCount).toBeLessThan(maxCrashes);
+        if (deadlineMs !== null) expect(now + decision.delayMs - one.firstStartedAt).toBeLessThanOrEqual(deadlineMs);
+        if (outcome.kind === 'failed')
+          expect(decision.delayMs).toBeGreaterThanOrEqual(outcome.failure.retryAfterMs ?? 0);
+        expect(decision.lane).toBe(maxCrashes > 1 && crashCount >= maxCrashes - 1 ? 'suspect' : 'retry');
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+
+  test('decide the same when asked the same', () => {
+    fc.assert(
+      fc.property(anyJob, anyOutcome, drawn, (one, outcome, value) => {
+        const ask = (): Decision => decide(one, outcome, now, () => value);
+        expect(ask()).toEqual(ask());
+      }),
+    );
+  });
+});

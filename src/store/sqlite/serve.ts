@@ -1,0 +1,93 @@
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import type { Clock, Timer } from '../../clock.ts';
+import type { FromThread, SentError, SentResult, ThreadData, ToThread } from './channel.ts';
+import { Engine, type Result } from './engine.ts';
+import { toStoreError } from './failure.ts';
+import { GroupCommit } from './group-commit.ts';
+import { openDatabase } from './open.ts';
+
+/*
+ * The thread that owns a database connection, so that no lock, sync or checkpoint ever holds up the event loop
+ * that runs the handlers.
+ */
+
+/** How soon a commit of another process is noticed. */
+const WATCH_EVERY_MS = 10;
+
+const path = (workerData as ThreadData | null)?.path ?? '';
+const port = parentPort as NonNullable<typeof parentPort>;
+
+function send(message: FromThread): void {
+  port.postMessage(message);
+}
+
+class Answers {
+  #batch: { id: number; result: SentResult }[] = [];
+
+  add(id: number, result: Result): void {
+    if (this.#batch.length === 0) queueMicrotask(() => this.#send());
+    this.#batch.push({ id, result: 'error' in result ? { error: sentError(result.error) } : result });
+  }
+
+  #send(): void {
+    send({ kind: 'answers', answers: this.#batch });
+    this.#batch = [];
+  }
+}
+
+function sentError(error: unknown): SentError {
+  const { code, message } = toStoreError(error, path);
+  return { code, message };
+}
+
+function watch(engine: Engine, clock: Clock): Timer {
+  let seen = engine.dataVersion();
+  let timer: Timer;
+  const look = (): void => {
+    const version = engine.dataVersion();
+    if (version !== seen) send({ kind: 'work' });
+    seen = version;
+    timer = clock.after(WATCH_EVERY_MS, look);
+  };
+  look();
+  return { cancel: () => timer.cancel() };
+}
+
+async function open(clock: Clock): Promise<void> {
+  const engine = new Engine(await openDatabase(path, clock), path, clock);
+  const commits = new GroupCommit(engine, path, clock, () => send({ kind: 'work' }));
+  const answers = new Answers();
+  let watching: Timer | null = null;
+
+  const take = (message: ToThread): void => {
+    switch (message.kind) {
+      case 'calls':
+        for (const { id, call } of message.calls) {
+          commits.add({ call, answer: (result) => answers.add(id, result) });
+        }
+        return;
+      case 'watch':
+        watching ??= watch(engine, clock);
+        return;
+      case 'close':
+        watching?.cancel();
+        commits.close();
+        port.close();
+    }
+  };
+  port.on('message', (message: ToThread) => {
+    take(message);
+    // Whatever else has arrived by now shares the transaction.
+    for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port)) take(next.message);
+    commits.flush();
+  });
+  send({ kind: 'open' });
+}
+
+/** Runs a thread's engine until it is told to close. */
+export function serve(clock: Clock): void {
+  open(clock).catch((error: unknown) => {
+    send({ kind: 'refused', error: sentError(error) });
+    port.close();
+  });
+}

@@ -1,0 +1,51 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, it } from 'vitest';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
+import { type StoreHarness, storeConformance } from '../conformance/index.ts';
+import { SqliteStore } from './store.ts';
+
+async function openInline(): Promise<StoreHarness> {
+  const folder = mkdtempSync(join(tmpdir(), 'mulligan-'));
+  const clock = new VirtualClock();
+  const store = await SqliteStore.open({ path: join(folder, 'jobs.db'), inline: clock });
+  return {
+    store,
+    advance: (ms) => clock.advance(ms),
+    async close() {
+      await store.close();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+/** The clock of the thread runs on by itself; the suite shifts it through shared memory. */
+async function openThreaded(): Promise<StoreHarness> {
+  const folder = mkdtempSync(join(tmpdir(), 'mulligan-'));
+  const shift = new Float64Array(new SharedArrayBuffer(8));
+  const entry = { module: new URL('../../../test/support/movable-thread.ts', import.meta.url), data: { shift } };
+  const store = await SqliteStore.open({ path: join(folder, 'jobs.db'), entry });
+  return {
+    store,
+    advance(ms) {
+      shift[0] = (shift[0] as number) + ms;
+    },
+    async close() {
+      await store.close();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+describe('the SQLite store keeps the contract, in the calling thread', () => {
+  for (const { verb, name, skip, run } of storeConformance(openInline)) {
+    it.skipIf(skip !== null)(`${verb}: ${name}`, run);
+  }
+});
+
+describe.concurrent('the SQLite store keeps the contract, on a thread of its own', () => {
+  for (const { verb, name, skip, run } of storeConformance(openThreaded)) {
+    it.skipIf(skip !== null)(`${verb}: ${name}`, run);
+  }
+});

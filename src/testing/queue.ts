@@ -1,0 +1,82 @@
+import type { AnyJobDefinition } from '../definition.ts';
+import { formatDuration } from '../duration.ts';
+import { ConfigError } from '../errors.ts';
+import { Mulligan, type MulliganOptions } from '../mulligan.ts';
+import { MemoryStore } from '../store/memory/store.ts';
+import type { WorkOptions } from '../worker/options.ts';
+import type { Worker } from '../worker/worker.ts';
+import { VirtualClock } from './virtual-clock.ts';
+
+/** What waits for longer than this in virtual time will hardly ever end. */
+const LONGEST_DRAIN_MS = 10 * 365 * 24 * 3_600_000;
+const STEP_WHILE_RUNNING_MS = 100;
+
+export interface TestQueueOptions extends Omit<MulliganOptions, 'jobs' | 'clock'> {
+  readonly jobs: readonly AnyJobDefinition[];
+  readonly work?: WorkOptions;
+  /** The same seed gives the same jitter and ids. */
+  readonly seed?: number;
+}
+
+export interface TestQueue extends AsyncDisposable {
+  readonly mulligan: Mulligan;
+  readonly clock: VirtualClock;
+  readonly worker: Worker;
+  /** Runs everything to its end, retries and delays included, without waiting for any of it in real time. */
+  drain(): Promise<void>;
+}
+
+/**
+ * A queue in memory on a clock that stands still, with one worker: for unit tests of jobs and their retries.
+ *
+ * @example
+ * await using queue = await testQueue({ jobs: [sendEmail] });
+ * const { id } = await queue.mulligan.enqueue(sendEmail, { to: 'a@example.com' });
+ * await queue.drain();
+ * assert.equal((await queue.mulligan.jobs.get(id))?.state, 'completed');
+ */
+export async function testQueue(options: TestQueueOptions): Promise<TestQueue> {
+  const { work, seed, ...rest } = options;
+  const clock = new VirtualClock(seed === undefined ? {} : { seed });
+  const mulligan = await Mulligan.open(new MemoryStore({ clock }), { log: () => {}, ...rest, clock });
+  const worker = mulligan.work(work);
+  return {
+    mulligan,
+    clock,
+    worker,
+    drain: () => drain(mulligan, clock),
+    async [Symbol.asyncDispose]() {
+      const closed = mulligan.close({ grace: 0 });
+      // Stopping waits for timers of its own, which only run when time does.
+      let isClosed = false;
+      closed.finally(() => (isClosed = true));
+      while (!isClosed) await clock.advance(STEP_WHILE_RUNNING_MS);
+      await closed;
+    },
+  };
+}
+
+async function drain(mulligan: Mulligan, clock: VirtualClock): Promise<void> {
+  const startedAt = clock.monotonic();
+  for (;;) {
+    await clock.advance(0);
+    const stepMs = await untilNextStep(mulligan, clock);
+    if (stepMs === null) return;
+    await clock.advance(stepMs);
+    if (clock.monotonic() - startedAt > LONGEST_DRAIN_MS) {
+      throw new ConfigError(`drain: jobs still wait or run after ${formatDuration(LONGEST_DRAIN_MS)} of virtual time`);
+    }
+  }
+}
+
+/** How far to move on; null when all jobs have ended. */
+async function untilNextStep(mulligan: Mulligan, clock: VirtualClock): Promise<number | null> {
+  const { states } = await mulligan.stats();
+  if (states.ready + states.running > 0) return STEP_WHILE_RUNNING_MS;
+  if (states.scheduled + states.retrying === 0) return null;
+  const later = await Promise.all(
+    (['scheduled', 'retrying'] as const).map((state) => mulligan.jobs.list({ state, limit: 10_000 })),
+  );
+  const nextDueAt = Math.min(...later.flat().map((job) => job.dueAt));
+  return Math.max(1, nextDueAt - clock.now());
+}

@@ -1,0 +1,577 @@
+import { describe, expect, it } from 'vitest';
+import { StoreUnavailableError } from '../errors.ts';
+import { defineJob, type EventMap, type Mulligan, RetryAfter, Unrecoverable } from '../index.ts';
+import { Mulligan as Queue } from '../mulligan.ts';
+import { MemoryStore } from '../store/memory/store.ts';
+import { testQueue } from '../testing/queue.ts';
+import { VirtualClock } from '../testing/virtual-clock.ts';
+
+const soon = { backoff: { kind: 'fixed', base: '1s' }, jitter: 'none' } as const;
+
+/** A handler that waits until the test lets it go, or its signal aborts. */
+function gate() {
+  const opened = Promise.withResolvers<void>();
+  const reached = Promise.withResolvers<void>();
+  return {
+    open: () => opened.resolve(),
+    reached: reached.promise,
+    async pass(signal?: AbortSignal) {
+      reached.resolve();
+      await new Promise<void>((resolve, reject) => {
+        signal?.addEventListener('abort', () => reject(signal.reason));
+        opened.promise.then(resolve);
+      });
+    },
+  };
+}
+
+async function ledger(mulligan: Mulligan, id: string) {
+  return (await mulligan.jobs.runs(id)).map(({ run, attempt, outcome, counted, decision }) => ({
+    run,
+    attempt,
+    outcome,
+    counted,
+    decided: decision.kind,
+  }));
+}
+
+describe('a run', () => {
+  it('completes its job and writes one ledger row', async () => {
+    const job = defineJob<{ n: number }>({ name: 'job', run: ({ n }) => n });
+    await using queue = await testQueue({ jobs: [job] });
+    const { id } = await queue.mulligan.enqueue(job, { n: 1 });
+    await queue.drain();
+    expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'completed', runs: 1, attempts: 1 });
+    expect(await ledger(queue.mulligan, id)).toEqual([
+      { run: 1, attempt: 1, outcome: 'completed', counted: true, decided: 'complete' },
+    ]);
+  });
+
+  it('is retried by its policy until it succeeds, with every reason on the ledger', async () => {
+    const job = defineJob({
+      name: 'job',
+      retry: soon,
+      run(_, { attempt }) {
+        if (attempt < 3) throw new Error(`attempt ${attempt}`);
+      },
+    });
+    await using queue = await testQueue({ jobs: [job] });
+    const { id } = await queue.mulligan.enqueue(job, null);
+    await queue.drain();
+    const runs = await queue.mulligan.jobs.runs(id);
+    expect(runs.map(({ outcome }) => outcome)).toEqual(['failed', 'failed', 'completed']);
+    expect(runs[0]).toMatchObject({
+      error: { name: 'Error', message: 'attempt 1' },
+      decision: { kind: 'retry', why: 'backoff', delayMs: 1_000 },
+    });
+    expect((runs[1]?.startedAt as number) - (runs[0]?.endedAt as number)).toBe(1_000);
+    expect(await queue.mulligan.stats()).toMatchObject({
+      totalRetries: 2,
+      successfulRetries: 1,
+      retrySuccessRate: 0.5,
+    });
+  });
+
+  it('sees its attempt, its cap and what went wrong last time', async () => {
+    const seen: unknown[] = [];
+    const job = defineJob({
+      name: 'job',
+      retry: { ...soon, maxAttempts: 2 },
+      run(_, { attempt, run, maxAttempts, lastError, job: { name } }) {
+        seen.push({ attempt, run, maxAttempts, name, last: lastError?.message });
+        throw new Error('no');
+      },
+    });
+    await using queue = await testQueue({ jobs: [job] });
+    await queue.mulligan.enqueue(job, null);
+    await queue.drain();
+    expect(seen).toEqual([
+      { attempt: 1, run: 1, maxAttempts: 2, name: 'job', last: undefined },
+      { attempt: 2, run: 2, maxAttempts: 2, name: 'job', last: 'no' },
+    ]);
+  });
+
+  it('that exhausts its attempts leaves a dead job and calls onDead once', async () => {
+    const dead: unknown[] = [];
+    const job = defineJob<{ n: number }>({
+      name: 'job',
+      retry: { ...soon, maxAttempts: 2 },
+      run() {
+        throw new Error('no');
+      },
+      onDead: (one) => dead.push(one),
+    });
+    await using queue = await testQueue({ jobs: [job] });
+    const { id } = await queue.mulligan.enqueue(job, { n: 7 });
+    await queue.drain();
+    expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'dead', deadReason: 'exhausted', attempts: 2 });
+    expect(dead).toMatchObject([{ id, payload: { n: 7 }, attempts: 2, error: { message: 'no' } }]);
+  });
+
+  it('that says Unrecoverable is not retried', async () => {
+    const job = defineJob({
+      name: 'job',
+      run() {
+        throw new Unrecoverable('never');
+      },
+    });
+    await using queue = await testQueue({ jobs: [job] });
+    const { id } = await queue.mulligan.enqueue(job, null);
+    await queue.drain();
+    expect(await queue.mulligan.jobs.get(id)).toMatchObject({ deadReason: 'unrecoverable', attempts: 1 });
+  });
+
+  it('that says RetryAfter waits at least that long', async () => {
+    const job = defineJob({
+      name: 'job',
+      run(_, { attempt }) {
+        if (attempt === 1) throw new RetryAfter('10m');
+      },
+    });
+    await using queue = await testQueue({ jobs: [job] });
+    const { id } = await queue.mulligan.enqueue(job, null);
+    await queue.drain();
+    const [first, second] = await queue.mulligan.jobs.runs(id);
+    expect(first?.decision).toMatchObject({ kind: 'retry', why: 'retry-after' });
+    expect((second?.startedAt as number) - (first?.endedAt as number)).toBeGreaterThanOrEqual(600_000);
+  });
+
+  it('that snoozes comes back later and spends no attempt', async () => {
+    const job = defineJob({
+      name: 'job',
+      retry: { maxAttempts: 1 },
+      run(_, context) {
+        if (context.run < 3) context.snooze('1h');
+      },
+    });
+    await using queue = await testQueue({ jobs: [job] });
+    const { id } = await queue.mulligan.enqueue(job, null);
+    await queue.drain();
+    expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'completed', runs: 3, attempts: 1 });
+    expect((await ledger(queue.mulligan, id))[0]).toMatchObject({ outcome: 'snoozed', counted: false });
+  });
+
+  it('beyond its timeout is aborted through its signal and fails', async () => {
+    const reasons: unknown[] = [];
+    const job = defineJob({
+      name: 'job',
+      timeout: '5s',
+      retry: { maxAttempts: 1 },
+      async run(_, { signal }) {
+        await gate()
+          .pass(signal)
+          .catch((reason: Error) => {
+            reasons.push(reason.name);
+            throw reason;
+          });
+      },
+    });
+    await using queue = await testQueue({ jobs: [job] });
+    const { id } = await queue.mulligan.enqueue(job, null);
+    await queue.drain();
+    expect(reasons).toEqual(['TimeoutError']);
+    expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'dead', lastError: { name: 'TimeoutError' } });
+  });
+
+  it('that ignores its signal loses its place after a grace', async () => {
+    const job = defineJob({ name: 'job', timeout: '1s', retry: { maxAttempts: 1 }, run: () => new Promise(() => {}) });
+    await using queue = await testQueue({ jobs: [job], work: { concurrency: 1 } });
+    const { id } = await queue.mulligan.enqueue(job, null);
+    await queue.drain();
+    expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'dead', lastError: { name: 'TimeoutError' } });
+    expect(queue.worker.running).toBe(0);
+  });
+
+  it('of a job past its deadline does not start', async () => {
+    let starts = 0;
+    const job = defineJob({
+      name: 'job',
+      retry: { ...soon, deadline: '1h', maxAttempts: 10 },
+      run() {
+        starts++;
+        throw new Error('no');
+      },
+    });
+    await using queue = await testQueue({ jobs: [job] });
+    const { id } = await queue.mulligan.enqueue(job, null);
+    await queue.clock.advance(0);
+    await queue.mulligan.queues.pause('default');
+    await queue.clock.advance(7_200_000);
+    await queue.mulligan.queues.resume('default');
+    await queue.drain();
+    expect(starts).toBe(1);
+    expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'dead', deadReason: 'deadline', attempts: 1 });
+  });
+
+  it('can throw anything at all', async () => {
+    const things = [
+      undefined,
+      null,
+      0,
+      'text',
+      Symbol('s'),
+      { a: 1 },
+      new Proxy(
+        {},
+        {
+          get: () => {
+            throw new Error('trap');
+          },
+        },
+      ),
+    ];
+    const job = defineJob<number>({
+      name: 'job',
+      retry: { maxAttempts: 1 },
+      run: (index) => {
+        throw things[index];
+      },
+    });
+    await using queue = await testQueue({ jobs: [job] });
+    await queue.mulligan.enqueueMany(job, [...things.keys()]);
+    await queue.drain();
+    expect((await queue.mulligan.stats()).states.dead).toBe(things.length);
+  });
+
+  it('of an unknown job is handed back uncounted, and dies only after a long time', async () => {
+    await using queue = await testQueue({ jobs: [], work: { giveUpUnknown: '1h' } });
+    const { id } = await queue.mulligan.enqueue('unheard.of', null);
+    await queue.clock.advance(60_000);
+    expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'scheduled', attempts: 0 });
+    await queue.drain();
+    expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'dead', deadReason: 'no-handler', attempts: 0 });
+  });
+});
+
+describe('once', () => {
+  it('runs an effect until its result is recorded, and hands that to later runs', async () => {
+    let charged = 0;
+    const results: unknown[] = [];
+    const charging = defineJob({
+      name: 'charging',
+      retry: soon,
+      async run(_, context) {
+        const twice = await Promise.all([
+          context.once('charge', () => ({ receipt: ++charged })),
+          context.once('charge', () => ({ receipt: ++charged })),
+        ]);
+        results.push(...twice);
+        if (context.attempt < 3) throw new Error('after the charge');
+      },
+    });
+    await using queue = await testQueue({ jobs: [charging] });
+    await queue.mulligan.enqueue(charging, null);
+    await queue.drain();
+    expect(charged).toBe(1);
+    expect(results).toEqual(Array(6).fill({ receipt: 1 }));
+  });
+
+  it('runs an effect again that failed', async () => {
+    let tries = 0;
+    const job = defineJob({
+      name: 'job',
+      retry: soon,
+      run: (_, context) =>
+        context.once('effect', () => {
+          if (++tries < 2) throw new Error('not yet');
+        }),
+    });
+    await using queue = await testQueue({ jobs: [job] });
+    await queue.mulligan.enqueue(job, null);
+    await queue.drain();
+    expect(tries).toBe(2);
+    expect((await queue.mulligan.stats()).states.completed).toBe(1);
+  });
+});
+
+describe('a running job', () => {
+  it('keeps its lease by heartbeats for as long as it runs', async () => {
+    const door = gate();
+    const job = defineJob({ name: 'job', run: () => door.pass() });
+    await using queue = await testQueue({ jobs: [job], work: { lease: '3s' } });
+    const { id } = await queue.mulligan.enqueue(job, null);
+    await queue.clock.advance(60_000);
+    expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'running', runs: 1 });
+    door.open();
+    await queue.drain();
+    expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'completed', runs: 1 });
+  });
+
+  it('is cancelled through its signal, within a heartbeat', async () => {
+    const job = defineJob({ name: 'job', run: (_, { signal }) => gate().pass(signal) });
+    await using queue = await testQueue({ jobs: [job], work: { lease: '3s' } });
+    const { id } = await queue.mulligan.enqueue(job, null);
+    await queue.clock.advance(100);
+    expect(await queue.mulligan.jobs.cancel(id)).toBe('cancelling');
+    await queue.clock.advance(1_000);
+    expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'cancelled' });
+    expect(await ledger(queue.mulligan, id)).toMatchObject([{ outcome: 'cancelled', decided: 'cancel' }]);
+  });
+
+  it('shows its progress to others', async () => {
+    const job = defineJob({
+      name: 'job',
+      async run(_, context) {
+        context.progress({ done: 3, of: 4 });
+        await gate().pass(context.signal);
+      },
+    });
+    await using queue = await testQueue({ jobs: [job] });
+    const { id } = await queue.mulligan.enqueue(job, null);
+    await queue.clock.advance(1_000);
+    expect((await queue.mulligan.jobs.get(id))?.progress).toEqual({ done: 3, of: 4 });
+  });
+
+  it('may extend its lease beyond what heartbeats give', async () => {
+    const job = defineJob({
+      name: 'job',
+      async run(_, context) {
+        await context.extend('10m');
+        await gate().pass(context.signal);
+      },
+    });
+    await using queue = await testQueue({ jobs: [job], work: { lease: '3s' } });
+    const { id } = await queue.mulligan.enqueue(job, null);
+    await queue.clock.advance(2_000);
+    const { leaseEndsAt } = (await queue.mulligan.jobs.get(id)) as { leaseEndsAt: number };
+    expect(leaseEndsAt - queue.clock.now()).toBeGreaterThan(590_000);
+  });
+});
+
+describe('a worker that stops', () => {
+  it('lets runs finish within the grace', async () => {
+    const door = gate();
+    const job = defineJob({ name: 'job', run: () => door.pass() });
+    await using queue = await testQueue({ jobs: [job] });
+    const { id } = await queue.mulligan.enqueue(job, null);
+    await queue.clock.advance(0);
+    const stopped = queue.worker.stop({ grace: '1m' });
+    await queue.clock.advance(1_000);
+    door.open();
+    await queue.clock.advance(0);
+    await stopped;
+    expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'completed' });
+  });
+
+  it('hands back what does not finish, uncounted', async () => {
+    const job = defineJob({ name: 'job', retry: { maxAttempts: 1 }, run: (_, { signal }) => gate().pass(signal) });
+    await using queue = await testQueue({ jobs: [job], work: { concurrency: 5 } });
+    await queue.mulligan.enqueueMany(job, Array(20).fill(null));
+    await queue.clock.advance(0);
+    const stopped = queue.worker.stop({ grace: '1s' });
+    await queue.clock.advance(10_000);
+    await stopped;
+    const jobs = await queue.mulligan.jobs.list({ limit: 100 });
+    expect(jobs.map(({ state, attempts }) => ({ state, attempts }))).toEqual(
+      Array(20).fill({ state: 'ready', attempts: 0 }),
+    );
+  });
+
+  it('claims nothing more, and stopping twice is stopping once', async () => {
+    const job = defineJob({ name: 'job', run: () => {} });
+    await using queue = await testQueue({ jobs: [job] });
+    await Promise.all([queue.worker.stop(), queue.worker.stop()]);
+    const { id } = await queue.mulligan.enqueue(job, null);
+    await queue.clock.advance(60_000);
+    expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'ready', runs: 0 });
+  });
+
+  it('leaves no timer behind', async () => {
+    const job = defineJob({ name: 'job', timeout: '1m', run: () => {} });
+    const queue = await testQueue({ jobs: [job] });
+    await queue.mulligan.enqueue(job, null);
+    await queue.drain();
+    await queue[Symbol.asyncDispose]();
+    expect(queue.clock.pending).toBe(0);
+  });
+});
+
+describe('settling', () => {
+  /** A memory store whose chosen verbs fail as long as `down` says so. */
+  async function flakyQueue(verbs: readonly string[], jobs: Parameters<typeof testQueue>[0]['jobs']) {
+    const clock = new VirtualClock();
+    const outage = { down: false };
+    const store = new Proxy(new MemoryStore({ clock }), {
+      get(target, verb: string) {
+        const value = Reflect.get(target, verb, target);
+        if (typeof value !== 'function') return value;
+        return (...args: unknown[]) =>
+          outage.down && verbs.includes(verb)
+            ? Promise.reject(new StoreUnavailableError('the store is away'))
+            : value.apply(target, args);
+      },
+    });
+    const logged: string[] = [];
+    const mulligan = await Queue.open(store, { jobs, clock, log: ({ message }) => logged.push(message) });
+    return { clock, outage, mulligan, logged };
+  }
+
+  it('is retried while the lease lasts: an outage does not turn a success into a failure', async () => {
+    let starts = 0;
+    const job = defineJob({ name: 'job', run: () => void starts++ });
+    const { clock, outage, mulligan } = await flakyQueue(['settle'], [job]);
+    mulligan.work({ lease: '30s' });
+    outage.down = true;
+    const { id } = await mulligan.enqueue(job, null);
+    await clock.advance(10_000);
+    outage.down = false;
+    await clock.advance(5_000);
+    expect(starts).toBe(1);
+    expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'completed', runs: 1 });
+  });
+
+  it('is given up when the lease has ended; then the job runs again', async () => {
+    let starts = 0;
+    const failures: EventMap['settle-failed'][] = [];
+    const job = defineJob({ name: 'job', run: () => void starts++ });
+    const { clock, outage, mulligan } = await flakyQueue(['settle', 'heartbeat', 'claim'], [job]);
+    mulligan.on('settle-failed', (event) => failures.push(event));
+    const { id } = await mulligan.enqueue(job, null);
+    mulligan.work({ lease: '3s' });
+    await Promise.resolve();
+    outage.down = true;
+    await clock.advance(20_000);
+    expect(failures).toMatchObject([{ id, run: 1 }]);
+    outage.down = false;
+    await clock.advance(60_000);
+    expect(starts).toBe(2);
+    expect(await ledger(mulligan, id)).toMatchObject([{ outcome: 'crashed' }, { outcome: 'completed', run: 2 }]);
+  });
+
+  it('of a run that was taken over changes nothing, and says so', async () => {
+    const door = gate();
+    const lost: EventMap['lease-lost'][] = [];
+    const job = defineJob({ name: 'job', retry: soon, run: (_, { run }) => (run === 1 ? door.pass() : undefined) });
+    const { clock, outage, mulligan } = await flakyQueue(['heartbeat'], [job]);
+    mulligan.on('lease-lost', (event) => lost.push(event));
+    outage.down = true;
+    const { id } = await mulligan.enqueue(job, null);
+    mulligan.work({ lease: '3s' });
+    await clock.advance(30_000);
+    expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'completed', runs: 2 });
+    door.open();
+    await clock.advance(0);
+    expect(lost).toMatchObject([{ id, run: 1 }]);
+    expect(await ledger(mulligan, id)).toMatchObject([{ outcome: 'crashed' }, { outcome: 'completed' }]);
+  });
+
+  it('reports an outage of the store once, and its end once', async () => {
+    const job = defineJob({ name: 'job', run: () => {} });
+    const { clock, outage, mulligan, logged } = await flakyQueue(['claim'], [job]);
+    mulligan.work();
+    await clock.advance(1_000);
+    outage.down = true;
+    await clock.advance(600_000);
+    outage.down = false;
+    await clock.advance(10_000);
+    expect(logged).toEqual(['the store does not answer; trying again until it does', 'the store answers again']);
+  });
+});
+
+describe('poison', () => {
+  it('is buried after three crashes, while jobs beside it survive', async () => {
+    const clock = new VirtualClock();
+    const store = new MemoryStore({ clock });
+    const policy = { retry: soon };
+    const jobs = [
+      defineJob({ name: 'killer', ...policy, run: () => {} }),
+      defineJob({ name: 'innocent', ...policy, run: () => {} }),
+    ];
+    const mulligan = await Queue.open(store, { jobs, clock, log: () => {} });
+    const { id } = await mulligan.enqueue('killer', null);
+    await mulligan.enqueueMany('innocent', Array(9).fill(null));
+    const quota = { queue: 'default', share: 10, retry: 5, redrive: 5, suspect: 0, maxRetriesInFlight: null };
+    // Two processes die with everything in hand.
+    for (let crash = 1; crash <= 2; crash++) {
+      await clock.advance(5_000);
+      const claim = await store.claim({ worker: `victim-${crash}`, leaseMs: 1_000, limit: 10, queues: [quota] });
+      expect(claim.jobs).toHaveLength(10);
+      await clock.advance(2_000);
+      const rescuer = mulligan.work({ queues: ['elsewhere'], lease: '1s' });
+      await clock.advance(3_000);
+      await rescuer.stop();
+    }
+    const states = (await mulligan.jobs.list()).map(({ lane, crashes }) => `${lane} ${crashes}`);
+    expect(new Set(states)).toEqual(new Set(['suspect 2']));
+
+    // Suspects are claimed one by one, so the third crash can only bury the killer.
+    const trial = await store.claim({
+      worker: 'victim-3',
+      leaseMs: 1_000,
+      limit: 1,
+      queues: [{ ...quota, share: 1, suspect: 1 }],
+    });
+    expect(trial.jobs.map((job) => job.name)).toEqual(['killer']);
+    await clock.advance(2_000);
+    mulligan.work({ lease: '1s', concurrency: 10 });
+    await clock.advance(60_000);
+    expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'dead', deadReason: 'poison', crashes: 3 });
+    expect((await mulligan.stats()).states).toMatchObject({ completed: 9, dead: 1 });
+  });
+
+  it('runs alone: a worker starts a suspect only when nothing else runs in it', async () => {
+    let running = 0;
+    const companions: Record<string, number[]> = { suspect: [], other: [] };
+    const work = async (kind: string) => {
+      running++;
+      companions[kind]?.push(running);
+      await new Promise<void>((resolve) => clock.after(100, resolve));
+      running--;
+    };
+    const jobs = [
+      defineJob({ name: 'suspect', retry: { ...soon, maxCrashes: 2 }, run: () => work('suspect') }),
+      defineJob({ name: 'other', run: () => work('other') }),
+    ];
+    const clock = new VirtualClock();
+    const store = new MemoryStore({ clock });
+    const mulligan = await Queue.open(store, { jobs, clock, log: () => {} });
+    await mulligan.enqueueMany('suspect', Array(3).fill(null));
+    const quota = { queue: 'default', share: 10, retry: 5, redrive: 5, suspect: 0, maxRetriesInFlight: null };
+    await store.claim({ worker: 'victim', leaseMs: 1_000, limit: 10, queues: [quota] });
+    await mulligan.enqueueMany('other', Array(100).fill(null));
+    mulligan.work({ concurrency: 10, lease: '3s' });
+    await clock.advance(60_000);
+    expect((await mulligan.stats()).states.completed).toBe(103);
+    expect(companions.suspect).toEqual([1, 1, 1]);
+    expect(Math.max(...(companions.other as number[]))).toBe(10);
+  });
+});
+
+describe('events', () => {
+  it('tell the way of a job, with the decision', async () => {
+    const seen: unknown[] = [];
+    const job = defineJob({
+      name: 'job',
+      retry: { ...soon, maxAttempts: 2 },
+      run() {
+        throw new Error('no');
+      },
+    });
+    await using queue = await testQueue({ jobs: [job] });
+    for (const name of ['enqueued', 'started', 'retrying', 'dead'] as const) {
+      queue.mulligan.on(name, (event) => seen.push({ event: name, id: event.id }));
+    }
+    queue.mulligan.on('retrying', ({ decision, delayMs }) => seen.push({ rule: decision.rule, delayMs }));
+    const { id } = await queue.mulligan.enqueue(job, null);
+    await queue.drain();
+    expect(seen).toEqual([
+      { event: 'enqueued', id },
+      { event: 'started', id },
+      { event: 'retrying', id },
+      { rule: 'default', delayMs: 1_000 },
+      { event: 'started', id },
+      { event: 'dead', id },
+    ]);
+  });
+
+  it('reach a listener that throws without harm to the queue', async () => {
+    const job = defineJob({ name: 'job', run: () => {} });
+    await using queue = await testQueue({ jobs: [job] });
+    queue.mulligan.on('started', () => {
+      throw new Error('listener');
+    });
+    const { id } = await queue.mulligan.enqueue(job, null);
+    await queue.drain();
+    expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'completed' });
+  });
+});

@@ -1,0 +1,118 @@
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect } from 'vitest';
+import type { Job, RunRecord } from '../src/job.ts';
+import type { Stats } from '../src/observe/stats.ts';
+import { type Cli, isAlive, it } from './support/cli.ts';
+
+/** The worker processes that the demo told of. */
+function processesIn(text: string): number[] {
+  return [...text.matchAll(/worker process (\d+) (?:started|takes its place)/g)].map(([, pid]) => Number(pid));
+}
+
+describe.concurrent('mulligan demo', () => {
+  it('ends by itself, tells its story and leaves nothing behind', async ({ cli }) => {
+    const { code, stdout, stderr } = await cli.run(['demo'], { env: { TMPDIR: cli.folder } });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(/report\.build #1 .* attempt 3 completed, saved by a retry/);
+    expect(stdout).toMatch(/sms\.send #1 .* as it was asked to wait/);
+    expect(stdout).toMatch(/video\.encode #1 .* TimeoutError/);
+    expect(stdout).toMatch(/invoice\.import #1 .* dead: unrecoverable \(said:Unrecoverable\)/);
+    expect(stdout).toMatch(/card\.charge #1 .* dead: exhausted \(attempts 4 of 4\)/);
+    expect(stdout).toMatch(/worker process \d+ was killed by the job it ran \(SIGKILL\)/);
+    expect(stdout).toMatch(
+      /image\.decode #1 +dead: poison[\s\S]*crash 1 of 3[\s\S]*crash 2 of 3[\s\S]*dead: poison \(maxCrashes 3\)/,
+    );
+    expect(stdout).toMatch(/^totalRetries +\d+ .*\nsuccessfulRetries +\d+ .*\nretrySuccessRate +[\d.]+ %/m);
+    expect(processesIn(stdout).filter(isAlive)).toEqual([]);
+    expect(cli.files).toEqual([]);
+  });
+
+  it('answers in JSON when it is over', async ({ cli }) => {
+    const { code, stdout, stderr } = await cli.run(['demo', '--json'], { env: { TMPDIR: cli.folder } });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const { jobs, stats } = JSON.parse(stdout) as { jobs: { job: Job; runs: RunRecord[] }[]; stats: Stats };
+    expect(jobs).toHaveLength(38);
+    expect(stats.states).toMatchObject({ completed: 31, dead: 7, ready: 0, running: 0, retrying: 0, scheduled: 0 });
+    expect(stats.totals.dead).toMatchObject({ exhausted: 3, unrecoverable: 3, poison: 1 });
+    expect(stats.retrySuccessRate).toBeCloseTo(stats.successfulRetries / stats.totalRetries);
+    const killer = jobs.find(({ job }) => job.deadReason === 'poison');
+    expect(killer?.runs.map(({ outcome }) => outcome)).toEqual(['crashed', 'crashed', 'crashed']);
+    const limited = jobs.find(({ job }) => job.name === 'sms.send');
+    expect(limited?.runs[0]?.decision).toMatchObject({ kind: 'retry', why: 'retry-after' });
+  });
+
+  it.for(['SIGINT', 'SIGTERM'] as const)('cleans up when it is interrupted by %s', async (signal, { cli }) => {
+    const demo = cli.start(['demo'], { env: { TMPDIR: cli.folder } });
+    await demo.printed(/worker process \d+ takes its place/);
+    demo.process.kill(signal);
+    const { code, stdout } = await demo.ended;
+    expect(code).toBe(130);
+    expect(processesIn(stdout).filter(isAlive)).toEqual([]);
+    expect(cli.files).toEqual([]);
+  });
+
+  it('keeps its database when asked to', async ({ cli }) => {
+    const { code, stdout } = await cli.run(['demo', '--keep'], { env: { TMPDIR: cli.folder } });
+    expect(code).toBe(0);
+    const [, url] = /export MULLIGAN_DB=(\S+)/.exec(stdout) ?? [];
+    const dead = await cli.run(['dead', 'list'], { env: { MULLIGAN_DB: url } });
+    expect(dead.stdout).toMatch(/image\.decode .* dead: poison/);
+  });
+});
+
+describe.concurrent('bin/mulligan.js', () => {
+  const bin = fileURLToPath(new URL('../bin/mulligan.js', import.meta.url));
+
+  /** The launcher alone, in a package of its own. */
+  function packageWith({ folder }: Cli, main: string | null): string {
+    mkdirSync(join(folder, 'bin'));
+    cpSync(bin, join(folder, 'bin', 'mulligan.js'));
+    writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+    if (main !== null) {
+      mkdirSync(join(folder, 'dist', 'cli'), { recursive: true });
+      writeFileSync(join(folder, 'dist', 'cli', 'main.js'), main);
+    }
+    return join(folder, 'bin', 'mulligan.js');
+  }
+
+  it.for([
+    ['20.19.0', false],
+    ['22.17.1', false],
+    ['22.18.0', true],
+    ['24.0.0', true],
+  ])('on Node.js %s it runs: %s', async ([version, runs], { cli }) => {
+    const entry = packageWith(cli, 'console.log("ran", ...process.argv.slice(2))');
+    const pretend = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } })`;
+    const execArgv = ['--import', `data:text/javascript,${encodeURIComponent(pretend)}`];
+    const ended = await cli.run(['a', 'b'], { entry, execArgv });
+    const refusal = `mulligan: expected Node.js 22.18 or newer, this is ${version}. Install a newer Node.js.\n`;
+    expect(ended).toEqual(
+      runs ? { code: 0, stdout: 'ran a b\n', stderr: '' } : { code: 1, stdout: '', stderr: refusal },
+    );
+  });
+
+  it('says when it has not been built', async ({ cli }) => {
+    const entry = packageWith(cli, null);
+    const { code, stderr } = await cli.run([], { entry });
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(/^mulligan: it has not been built.*\n$/),
+    });
+  });
+
+  it('hides that SQLite is experimental, and no other warning', async ({ cli }) => {
+    const entry = packageWith(
+      cli,
+      `
+      process.emitWarning('SQLite is an experimental feature', 'ExperimentalWarning');
+      process.emitWarning('something else', 'ExperimentalWarning');
+      process.emitWarning('mind this', { code: 'X1' });`,
+    );
+    const { stderr } = await cli.run([], { entry });
+    expect(stderr).not.toContain('SQLite');
+    expect(stderr).toContain('something else');
+    expect(stderr).toContain('mind this');
+  });
+});
