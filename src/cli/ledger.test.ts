@@ -33,15 +33,12 @@ it('shows a row per run: what happened, what was decided and why, and when it go
     ],
     output,
   );
-  expect(lines).toEqual(
-    [
-      'run    attempt  outcome    duration  error                               decided                    next',
-      '  1          1  failed         12ms  HttpError (HTTP 503, E1): busy\\x1b  retry: backoff (http:503)  after 500ms',
-      '                                     [2J',
-      '  2  uncounted  released       12ms  -                                   release (shutdown)         after 0ms',
-      '  3          3  completed     1m 5s  -                                   complete                   -',
-    ].map((line) => line),
-  );
+  expect(lines).toEqual([
+    'run    attempt  outcome    duration  error                                  decided                    next',
+    '  1          1  failed         12ms  HttpError (HTTP 503, E1): busy\\x1b[2J  retry: backoff (http:503)  after 500ms',
+    '  2  uncounted  released       12ms  -                                      release (shutdown)         after 0ms',
+    '  3          3  completed     1m 5s  -                                      complete                   -',
+  ]);
 });
 
 it('says what was decided, by which rule, and what went wrong on the way', () => {

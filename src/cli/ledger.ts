@@ -59,11 +59,13 @@ export function errorText({ name, message, code, status }: StoredError): string 
   return `${name}${marks.length === 0 ? '' : ` (${marks.join(', ')})`}${message === '' ? '' : `: ${message}`}`;
 }
 
+/** Rules that only repeat the decision. */
+const saysNothing = ['completed', 'snoozed', 'cancelled'];
+
 /** What was decided, why, and the rule that decided it. */
 export function decidedText(decision: Decision): string {
   const note = decision.note === undefined ? '' : `; ${decision.note}`;
-  const words = decisionWords(decision);
-  return `${words}${decision.rule.startsWith(words) ? '' : ` (${decision.rule})`}${note}`;
+  return `${decisionWords(decision)}${saysNothing.includes(decision.rule) ? '' : ` (${decision.rule})`}${note}`;
 }
 
 function decisionWords(decision: Decision): string {

@@ -49,6 +49,7 @@ export class Fetcher {
   #wokenMeanwhile = false;
   #pauseMs = FIRST_PAUSE_MS;
   #noSuspectUntil = 0;
+  #wantsRoom = false;
   #loop: Promise<void> | null = null;
 
   constructor(parts: FetcherParts) {
@@ -73,9 +74,9 @@ export class Fetcher {
     this.#signal.notify();
   }
 
-  /** A place became free. */
+  /** A place became free; of interest only while that is what is waited for. */
   room(): void {
-    if (!this.#drained) this.#signal.notify();
+    if (this.#wantsRoom) this.#signal.notify();
   }
 
   async stop(): Promise<void> {
@@ -88,7 +89,7 @@ export class Fetcher {
     while (!this.#stopped) {
       const places = this.#places();
       if (places === 0) {
-        await this.#signal.wait(FOREVER_MS);
+        await this.#waitForRoom(FOREVER_MS);
         continue;
       }
       const claim = await this.#claim(places, this.#quotas.next(places));
@@ -150,7 +151,7 @@ export class Fetcher {
     const patientUntil = clock.monotonic() + plan.leaseMs;
     const busy = (): boolean => capacity().running + capacity().buffered > 0;
     while (busy() && !this.#stopped && clock.monotonic() < patientUntil) {
-      await this.#signal.wait(patientUntil - clock.monotonic());
+      await this.#waitForRoom(patientUntil - clock.monotonic());
     }
     if (this.#stopped) return;
     const claim = await this.#claim(1, this.#quotas.suspect());
@@ -161,8 +162,14 @@ export class Fetcher {
     }
     const aloneUntil = clock.monotonic() + plan.leaseMs;
     while (busy() && !this.#stopped && clock.monotonic() < aloneUntil) {
-      await this.#signal.wait(aloneUntil - clock.monotonic());
+      await this.#waitForRoom(aloneUntil - clock.monotonic());
     }
+  }
+
+  async #waitForRoom(timeoutMs: number): Promise<void> {
+    this.#wantsRoom = true;
+    await this.#signal.wait(timeoutMs);
+    this.#wantsRoom = false;
   }
 
   async #pause(ms: number): Promise<void> {

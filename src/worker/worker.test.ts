@@ -338,6 +338,25 @@ describe('a running job', () => {
   });
 });
 
+describe('fetching', () => {
+  it('goes on after a poll found no room while jobs were claimed ahead', async () => {
+    const clock = new VirtualClock();
+    const job = defineJob<number>({
+      name: 'job',
+      run: (ms) => new Promise<void>((resolve) => clock.after(ms, resolve)),
+    });
+    const mulligan = await Queue.open(new MemoryStore({ clock }), { jobs: [job], clock });
+    mulligan.work({ concurrency: 4, poll: '1s' });
+    // Short runs make the worker claim ahead; long ones then keep what it claimed waiting while it polls.
+    await mulligan.enqueueMany(job, Array(20).fill(1));
+    await mulligan.enqueueMany(job, Array(7).fill(1), { delay: '30s' });
+    await clock.advance(3_000);
+    await mulligan.enqueueMany(job, Array(7).fill(5_000));
+    await clock.advance(60_000);
+    expect((await mulligan.stats()).states).toMatchObject({ completed: 34, ready: 0 });
+  });
+});
+
 describe('a worker that stops', () => {
   it('lets runs finish within the grace', async () => {
     const door = gate();

@@ -157,7 +157,8 @@ export class Worker {
 
   #accept(claim: Claim, askedAt: number): void {
     const { plan, clock } = this.#parts;
-    for (const job of claim.jobs) {
+    // Fresh jobs of a claim start before its second chances, so that their share holds at every moment.
+    for (const job of claim.jobs.toSorted((a, b) => Number(a.lane !== 'fresh') - Number(b.lane !== 'fresh'))) {
       const hand = new Hand(new Lease(job, plan.leaseMs, askedAt, clock));
       this.#hands.add(hand);
       this.#buffer.push(hand);
