@@ -5,12 +5,19 @@
 export class Batch<Item, Answer> {
   readonly #send: (items: readonly Item[]) => Promise<readonly Answer[]>;
   readonly #limit: number;
+  readonly #gather: () => Promise<void>;
   #waiting: { item: Item; resolve: (answer: Answer) => void; reject: (error: unknown) => void }[] = [];
   #flying: Promise<void> | null = null;
 
-  constructor(send: (items: readonly Item[]) => Promise<readonly Answer[]>, limit: number) {
+  /** `gather` is waited for before each flight, to let more callers in; by default it is the rest of the tick. */
+  constructor(
+    send: (items: readonly Item[]) => Promise<readonly Answer[]>,
+    limit: number,
+    gather: () => Promise<void> = async () => {},
+  ) {
     this.#send = send;
     this.#limit = limit;
+    this.#gather = gather;
   }
 
   add(item: Item): Promise<Answer> {
@@ -26,7 +33,7 @@ export class Batch<Item, Answer> {
   }
 
   async #fly(): Promise<void> {
-    await null;
+    await this.#gather();
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0, this.#limit);
       try {
@@ -36,7 +43,7 @@ export class Batch<Item, Answer> {
         for (const { reject } of batch) reject(error);
       }
       // Callers that were just answered may add at once; let them in before the next flight leaves.
-      await null;
+      await this.#gather();
     }
     this.#flying = null;
   }

@@ -13,7 +13,7 @@ export interface Clock {
   random(): number;
   /** A time-ordered id (UUIDv7); ids made by one clock sort in the order they were made. */
   newId(): string;
-  /** Runs `action` once after `delayMs`, unless cancelled. */
+  /** Runs `action` once after `delayMs`, unless cancelled. With 0: as soon as everything that is ready has run. */
   after(delayMs: number, action: () => void): Timer;
 }
 
@@ -23,6 +23,18 @@ export interface Timer {
 
 /** Node fires a timer at once when its delay does not fit 31 bits; longer waits are taken in steps. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+class NextTurn implements Timer {
+  readonly #handle: NodeJS.Immediate;
+
+  constructor(action: () => void) {
+    this.#handle = setImmediate(action);
+  }
+
+  cancel(): void {
+    clearImmediate(this.#handle);
+  }
+}
 
 class SystemTimer implements Timer {
   #handle: NodeJS.Timeout;
@@ -82,10 +94,15 @@ function formatUuid(ms: number, counter: number, tail: Uint8Array): string {
 
 const systemNow = (): number => Date.now();
 
+/** Lets everything that is ready run first. */
+export function nextTurn(clock: Clock): Promise<void> {
+  return new Promise((resolve) => clock.after(0, resolve));
+}
+
 export const systemClock: Clock = {
   now: systemNow,
   monotonic: () => performance.now(),
   random: () => Math.random(),
   newId: idMaker(systemNow, randomBytes),
-  after: (delayMs, action) => new SystemTimer(delayMs, action),
+  after: (delayMs, action) => (delayMs <= 0 ? new NextTurn(action) : new SystemTimer(delayMs, action)),
 };

@@ -1,6 +1,7 @@
 import { states } from '../job.ts';
+import type { OutcomeKind } from '../retry/outcome.ts';
 import type { ClaimedJob, Settlement, StoreStats } from '../store/store.ts';
-import { Counter, Gauge, Histogram, type Labels } from './prometheus.ts';
+import { Counter, Gauge, Histogram, type Labels, MOST_SERIES } from './prometheus.ts';
 
 /** Backoffs reach from milliseconds to days. */
 const BACKOFF_BUCKETS_S = [0.1, 0.5, 1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400];
@@ -22,6 +23,7 @@ export class Metrics {
   readonly #duration: Histogram;
   readonly #wait: Histogram;
   readonly #jobs: Gauge;
+  readonly #labels: LabelSets = new LabelSets();
 
   constructor(prefix: string) {
     const named = (name: string): string => `${prefix}_${name}`;
@@ -42,7 +44,7 @@ export class Metrics {
   }
 
   started(job: ClaimedJob, waitedMs: number): void {
-    const labels = labelsOf(job);
+    const labels = this.#labels.of(job.queue, job.name);
     this.#wait.observe(labels, waitedMs / 1_000);
     if (job.attempts > 1 && job.previousDelayMs !== null) {
       this.#retryLatency.observe(labels, job.previousDelayMs / 1_000);
@@ -50,8 +52,8 @@ export class Metrics {
   }
 
   settled(job: ClaimedJob, { outcome, decision, startedAt, endedAt }: Settlement): void {
-    const labels = labelsOf(job);
-    this.#runs.add({ ...labels, outcome });
+    const labels = this.#labels.of(job.queue, job.name);
+    this.#runs.add(this.#labels.of(job.queue, job.name, outcome));
     this.#duration.observe(labels, (endedAt - startedAt) / 1_000);
     const counted = decision.kind === 'dead' ? decision.counted : !('delayMs' in decision) || decision.kind === 'retry';
     if (counted && job.attempts > 1) this.#retries.add(labels);
@@ -61,11 +63,11 @@ export class Metrics {
   }
 
   leaseLost(job: ClaimedJob): void {
-    this.#leasesLost.add(labelsOf(job));
+    this.#leasesLost.add(this.#labels.of(job.queue, job.name));
   }
 
   settleFailed(job: ClaimedJob): void {
-    this.#settleFailures.add(labelsOf(job));
+    this.#settleFailures.add(this.#labels.of(job.queue, job.name));
   }
 
   /** The text that Prometheus scrapes. */
@@ -91,6 +93,18 @@ export class Metrics {
   }
 }
 
-function labelsOf({ queue, name }: ClaimedJob): Labels {
-  return { queue, name };
+/** One object per combination, so that its text is rendered once. */
+class LabelSets {
+  readonly #known: Map<string, Labels> = new Map();
+
+  of(queue: string, name: string, outcome?: OutcomeKind): Labels {
+    const key = `${queue}\n${name}\n${outcome}`;
+    let labels = this.#known.get(key);
+    if (labels === undefined) {
+      if (this.#known.size > MOST_SERIES) this.#known.clear();
+      labels = outcome === undefined ? { queue, name } : { queue, name, outcome };
+      this.#known.set(key, labels);
+    }
+    return labels;
+  }
 }

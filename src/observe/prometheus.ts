@@ -99,10 +99,18 @@ export class Histogram extends Metric<{ counts: number[]; sum: number }> {
   }
 }
 
+/** Every run renders the same few label objects; whoever keeps them pays once. */
+const rendered = new WeakMap<Labels, string>();
+
 function renderLabels(labels: Labels): string {
-  return Object.entries(labels)
-    .map(([label, value]) => `${label}="${escapeLabel(value)}"`)
-    .join(',');
+  let text = rendered.get(labels);
+  if (text === undefined) {
+    text = Object.entries(labels)
+      .map(([label, value]) => `${label}="${escapeLabel(value)}"`)
+      .join(',');
+    rendered.set(labels, text);
+  }
+  return text;
 }
 
 function escapeLabel(value: string): string {

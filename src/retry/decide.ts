@@ -35,7 +35,7 @@ export function decide(job: DecidableJob, outcome: Outcome, now: number, random:
   switch (outcome.kind) {
     case 'completed':
       // Even when it was to be cancelled: the work is done.
-      return { kind: 'complete', rule: 'completed' };
+      return complete;
     case 'cancelled':
       return { kind: 'cancel', rule: 'cancelled' };
     case 'failed':
@@ -108,6 +108,7 @@ function afterRelease(job: DecidableJob, because: ReleaseCause, now: number, ran
   }
 }
 
+const complete: Decision = { kind: 'complete', rule: 'completed' };
 const cancelRequested: Decision = { kind: 'cancel', rule: 'cancel requested' };
 
 function dead(reason: DeadReason, rule: string): Decision {

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import { type Clock, nextTurn } from '../clock.ts';
 import type { Claim, ClaimRequest, QueueQuota, Store } from '../store/store.ts';
 import { Quotas } from './lanes.ts';
 import type { WorkPlan } from './options.ts';
@@ -90,6 +90,8 @@ export class Fetcher {
       const places = this.#places();
       if (places === 0) {
         await this.#waitForRoom(FOREVER_MS);
+        // Whatever else ends in this turn makes the next claim larger.
+        await nextTurn(this.#parts.clock);
         continue;
       }
       const claim = await this.#claim(places, this.#quotas.next(places));

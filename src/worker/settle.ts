@@ -1,5 +1,5 @@
 import { Batch } from '../batch.ts';
-import type { Clock } from '../clock.ts';
+import { type Clock, nextTurn } from '../clock.ts';
 import type { Decision } from '../retry/decide.ts';
 import type { Outcome, OutcomeKind, StoredError } from '../retry/outcome.ts';
 import type { SettleAnswer, Settlement, Store } from '../store/store.ts';
@@ -26,6 +26,7 @@ export class Settler {
           () => store.settle(endings.map(({ settlement }) => settlement)),
         ),
       LARGEST_BATCH,
+      () => nextTurn(clock),
     );
   }
 

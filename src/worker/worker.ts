@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import type { Clock } from '../clock.ts';
+import type { Clock, Timer } from '../clock.ts';
 import type { AnyJobDefinition } from '../definition.ts';
 import { type Duration, parseDuration } from '../duration.ts';
 import type { LogSink } from '../observe/log.ts';
@@ -53,6 +53,7 @@ export class Worker {
   readonly #hands: Set<Hand> = new Set();
   readonly #buffer: Hand[] = [];
   #running = 0;
+  #startTimer: Timer | null = null;
   #settling = 0;
   #meanRunMs: number | null = null;
   #inTrouble = false;
@@ -134,6 +135,7 @@ export class Worker {
 
   async #stop(graceMs: number): Promise<void> {
     this.#unsubscribe();
+    this.#startTimer?.cancel();
     const fetching = this.#fetcher.stop();
     this.#releaseBuffer();
     const deadline = this.#parts.clock.after(graceMs, () => {
@@ -167,6 +169,18 @@ export class Worker {
     else this.#startNext();
   }
 
+  /**
+   * In the next turn: jobs that end at once would otherwise start each other without end, and nothing else in the
+   * process would run. It also lets one wave of jobs run here while the store still works on the one before.
+   */
+  #startSoon(): void {
+    if (this.#startTimer !== null || this.#buffer.length === 0) return;
+    this.#startTimer = this.#parts.clock.after(0, () => {
+      this.#startTimer = null;
+      this.#startNext();
+    });
+  }
+
   #startNext(): void {
     while (this.#buffer.length > 0 && this.#running < this.#parts.plan.concurrency) {
       const hand = this.#buffer.shift() as Hand;
@@ -183,7 +197,7 @@ export class Worker {
     this.#running--;
     this.#observeDuration(hand.lease.storeNow - hand.startedAt);
     const finished = this.#finish(hand, outcome);
-    this.#startNext();
+    this.#startSoon();
     this.#fetcher.room();
     await finished;
   }

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { Mulligan } from '../../mulligan.ts';
 import { demoJobs, RISKY_QUEUE } from './jobs.ts';
 
@@ -9,12 +10,16 @@ import { demoJobs, RISKY_QUEUE } from './jobs.ts';
 // Ctrl-C reaches the whole group of processes; when to go is for the parent to say.
 process.on('SIGINT', () => {});
 process.on('disconnect', () => process.exit(0));
+const toldToStop = once(process, 'message');
 
-const mulligan = await Mulligan.open(process.argv[2] as string, { jobs: demoJobs });
+const mulligan = await Mulligan.open(process.argv[2] as string, {
+  jobs: demoJobs,
+  // The parent owns the screen.
+  log: ({ level, message }) => (level === 'debug' ? undefined : process.send?.(`${level}: ${message}`)),
+});
 // The shortest lease there is: a crash is noticed when the lease of the dead worker ends.
 mulligan.work({ queues: [RISKY_QUEUE], concurrency: 4, lease: '1s', poll: '100ms', name: `demo-${process.pid}` });
 
-process.once('message', async () => {
-  await mulligan.close({ grace: '1s' });
-  process.exit(0);
-});
+await toldToStop;
+await mulligan.close({ grace: '1s' });
+process.exit(0);

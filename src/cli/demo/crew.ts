@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '../../clock.ts';
+import { printable } from '../printable.ts';
 
 const PATIENCE_MS = 3_000;
 const MOST_STARTS = 20;
@@ -32,6 +33,7 @@ export class Crew {
     });
     this.#child = child;
     child.on('error', this.#failed);
+    child.on('message', (logged) => this.#tell(printable(`worker process ${child.pid}: ${logged}`)));
     child.on('exit', (code, signal) => this.#died(child, code, signal));
     this.#tell(`worker process ${child.pid} ${this.#starts === 1 ? 'started' : 'takes its place'}`);
   }

@@ -1,8 +1,8 @@
 import type { Lane } from '../../job.ts';
 import { lanes } from '../../job.ts';
 import { fillQuotas } from '../fill.ts';
-import type { Claim, ClaimedJob, ClaimRequest } from '../store.ts';
-import { CLAIMED_COLUMNS, type ClaimedRow, claimedJob } from './rows.ts';
+import type { ClaimRequest } from '../store.ts';
+import { byService, legend, PACKED_COLUMNS, type PackedClaim, type PackedJob } from './packed.ts';
 import { laneCodes, STATE } from './schema.ts';
 import type { Session } from './session.ts';
 import type { Stream } from './words.ts';
@@ -27,62 +27,47 @@ const TAKE = `
     lease_ends_at = ?4, first_started_at = coalesce(first_started_at, ?3),
     held_key = CASE key_life WHEN 0 THEN NULL ELSE held_key END
   WHERE seq IN (SELECT value FROM json_each(?1))
-  RETURNING ${CLAIMED_COLUMNS}`;
+  RETURNING ${PACKED_COLUMNS}`;
 const RETRIES_RUNNING = `
   SELECT count(*) AS n FROM jobs
   WHERE state = ${STATE.running} AND lane IN (${laneCodes.indexOf('retry')}, ${laneCodes.indexOf('suspect')})
     AND stream IN (SELECT id FROM streams WHERE queue = ?)`;
 const PAUSED = 'SELECT queue FROM paused_queues';
 
-interface Candidate {
-  readonly seq: number;
-  readonly priority: number;
-  readonly due_at: number;
-}
+type Candidate = readonly [seq: number, priority: number, dueAt: number];
 
 /** Answers a claim that would find nothing without a write transaction; null when there may be something. */
-export function claimNothing(session: Session, request: ClaimRequest): Claim | null {
+export function claimNothing(session: Session, request: ClaimRequest): PackedClaim | null {
   session.streams.refresh();
-  const queues = unpaused(session, request);
-  for (const { queue, suspect } of queues) {
+  const open = withoutPaused(session, request);
+  for (const { queue, suspect } of open.queues) {
     for (const lane of lanes) {
       if (lane === 'suspect' && suspect === 0) continue;
       if (findDue(session, queue, lane, 1).length > 0) return null;
     }
   }
-  return answer(
-    session,
-    queues.map((quota) => quota.queue),
-    [],
-    true,
-  );
+  return answer(session, open, []);
 }
 
-export function claim(session: Session, request: ClaimRequest): Claim {
+export function claim(session: Session, request: ClaimRequest): PackedClaim {
   session.streams.refresh();
-  const queues = unpaused(session, request);
-  const room = new RetryRoom(session, request);
-  const jobs: ClaimedJob[] = [];
-  fillQuotas({ ...request, queues }, (queue, lane, count) => {
+  const open = withoutPaused(session, request);
+  const room = new RetryRoom(session, open);
+  const rows: PackedJob[] = [];
+  fillQuotas(open, (queue, lane, count) => {
     const allowed = Math.min(count, room.left(queue, lane));
-    const taken = take(session, request, findDue(session, queue, lane, allowed));
+    const taken = take(session, open, findDue(session, queue, lane, allowed));
     room.use(queue, lane, taken.length);
-    jobs.push(...taken);
+    rows.push(...taken);
     return taken.length;
   });
-  return answer(
-    session,
-    queues.map((quota) => quota.queue),
-    jobs,
-    jobs.length < request.limit,
-  );
+  return answer(session, open, rows);
 }
 
-function unpaused(session: Session, request: ClaimRequest): ClaimRequest['queues'] {
+function withoutPaused(session: Session, request: ClaimRequest): ClaimRequest {
   const paused = session.sql(PAUSED).all() as { queue: string }[];
-  return paused.length === 0
-    ? request.queues
-    : request.queues.filter(({ queue }) => !paused.some((row) => row.queue === queue));
+  if (paused.length === 0) return request;
+  return { ...request, queues: request.queues.filter(({ queue }) => !paused.some((row) => row.queue === queue)) };
 }
 
 function findDue(session: Session, queue: string, lane: Lane, count: number): Candidate[] {
@@ -91,7 +76,7 @@ function findDue(session: Session, queue: string, lane: Lane, count: number): Ca
   if (streams.length === 1) return findDueInStream(session, streams[0] as Stream, lane, count);
   return streams
     .flatMap((stream) => findDueInStream(session, stream, lane, count))
-    .sort((a, b) => a.priority - b.priority || a.due_at - b.due_at || a.seq - b.seq)
+    .sort((a, b) => a[1] - b[1] || a[2] - b[2] || a[0] - b[0])
     .slice(0, count);
 }
 
@@ -99,7 +84,7 @@ function findDueInStream(session: Session, stream: Stream, lane: Lane, count: nu
   const found: Candidate[] = [];
   for (const priority of priorities(session, stream, lane)) {
     const left = count - found.length;
-    const rows = session.sql(DUE).all(stream.id, laneCodes.indexOf(lane), priority, session.now, left);
+    const rows = session.arrays(DUE).all(stream.id, laneCodes.indexOf(lane), priority, session.now, left);
     found.push(...(rows as unknown as Candidate[]));
     if (found.length >= count) break;
   }
@@ -117,28 +102,26 @@ function* priorities(session: Session, stream: Stream, lane: Lane): Generator<nu
   }
 }
 
-function take(session: Session, request: ClaimRequest, candidates: readonly Candidate[]): ClaimedJob[] {
+function take(session: Session, request: ClaimRequest, candidates: readonly Candidate[]): PackedJob[] {
   if (candidates.length === 0) return [];
   const { now } = session;
-  const rows = session
-    .sql(TAKE)
-    .all(
-      JSON.stringify(candidates.map((candidate) => candidate.seq)),
-      session.words.intern(request.worker),
-      now,
-      now + request.leaseMs,
-    ) as unknown as ClaimedRow[];
+  const seqs = JSON.stringify(candidates.map(([seq]) => seq));
+  const worker = session.words.intern(request.worker);
+  const rows = session.arrays(TAKE).all(seqs, worker, now, now + request.leaseMs) as unknown as PackedJob[];
   // RETURNING promises no order.
-  rows.sort((a, b) => a.priority - b.priority || a.due_at - b.due_at || a.seq - b.seq);
-  return rows.map((row) => claimedJob(session, row));
+  return rows.sort(byService);
 }
 
-function answer(session: Session, queues: readonly string[], jobs: ClaimedJob[], wantsMore: boolean): Claim {
+function answer(session: Session, request: ClaimRequest, rows: PackedJob[]): PackedClaim {
+  const queues = request.queues.map(({ queue }) => queue);
   return {
-    jobs,
+    rows,
     now: session.now,
-    nextDueAt: wantsMore ? nextDue(session, queues) : null,
+    worker: request.worker,
+    leaseEndsAt: session.now + request.leaseMs,
+    nextDueAt: rows.length < request.limit ? nextDue(session, queues) : null,
     suspectsWait: queues.some((queue) => findDue(session, queue, 'suspect', 1).length > 0),
+    ...legend(session, rows),
   };
 }
 

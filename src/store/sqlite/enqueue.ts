@@ -32,7 +32,7 @@ function enqueueOne(session: Session, job: NewJob): Enqueued {
       dueAt,
       now,
       name,
-      words.intern(policyText(job)),
+      words.intern(session.policyText.of(job.policy)),
       job.retryQueue === null ? null : streams.intern(job.retryQueue, job.resource),
       job.key,
       keyLifeCodes.indexOf(job.keyLife),
@@ -51,12 +51,4 @@ function conflict(session: Session, job: NewJob, name: number): Enqueued {
     return { id: holder.id, existed: true };
   }
   return { id: job.id, existed: false };
-}
-
-let lastPolicy: { policy: NewJob['policy']; text: string } | null = null;
-
-/** Jobs of one definition carry the same policy object, so its text is rarely made anew. */
-function policyText(job: NewJob): string {
-  if (lastPolicy?.policy !== job.policy) lastPolicy = { policy: job.policy, text: JSON.stringify(job.policy) };
-  return lastPolicy.text;
 }

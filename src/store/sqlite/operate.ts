@@ -1,4 +1,5 @@
 import { ConfigError } from '../../errors.ts';
+import type { JobState } from '../../job.ts';
 import type { CancelAnswer, DeadSelection, Redriven, RedriveRefusal, RedriveRequest, Retention } from '../store.ts';
 import { keyLifeCodes, laneCodes, STATE } from './schema.ts';
 import type { Session } from './session.ts';
@@ -18,7 +19,11 @@ const REDRIVE = `
     first_started_at = CASE WHEN ?3 THEN NULL ELSE first_started_at END,
     previous_delay_ms = CASE WHEN ?3 THEN NULL ELSE previous_delay_ms END
   WHERE seq = ?1`;
-const DELETE = 'DELETE FROM jobs WHERE seq = ?';
+const DELETES = [
+  'DELETE FROM runs WHERE job = ?',
+  'DELETE FROM memos WHERE job = ?',
+  'DELETE FROM jobs WHERE seq = ?',
+] as const;
 const FINISHED_BEFORE = `
   SELECT seq, home_stream, name FROM jobs WHERE state > 3 AND state = ? AND finished_at <= ?
   ORDER BY finished_at LIMIT ?`;
@@ -118,10 +123,15 @@ function keyOf(row: DeadRow): string {
 
 export function discard(session: Session, selection: DeadSelection): string[] {
   return selectDead(session, selection).map((row) => {
-    session.sql(DELETE).run(row.seq);
-    session.count(row.home_stream, row.name, 'state:dead', -1);
+    remove(session, row, 'dead');
     return row.id;
   });
+}
+
+/** With its ledger and memos: a number may be given out again after it. */
+function remove(session: Session, row: { seq: number; home_stream: number; name: number }, state: JobState): void {
+  for (const sql of DELETES) session.sql(sql).run(row.seq);
+  session.count(row.home_stream, row.name, `state:${state}`, -1);
 }
 
 export function prune(session: Session, retention: Retention, limit: number): number {
@@ -135,8 +145,7 @@ export function prune(session: Session, retention: Retention, limit: number): nu
     if (ms === null) continue;
     const rows = session.sql(FINISHED_BEFORE).all(STATE[state], session.now - ms, limit - pruned);
     for (const row of rows as { seq: number; home_stream: number; name: number }[]) {
-      session.sql(DELETE).run(row.seq);
-      session.count(row.home_stream, row.name, `state:${state}`, -1);
+      remove(session, row, state);
     }
     pruned += rows.length;
   }

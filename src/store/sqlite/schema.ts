@@ -60,7 +60,7 @@ export const migrations: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
 
   CREATE TABLE jobs (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT, -- the order of acceptance; never used again after a delete
+    seq INTEGER PRIMARY KEY,               -- the order of acceptance
     id TEXT NOT NULL,
     state INTEGER NOT NULL,
     stream INTEGER NOT NULL,               -- where it waits now
@@ -99,7 +99,7 @@ export const migrations: readonly string[] = [
   CREATE INDEX jobs_finished ON jobs (state, finished_at) WHERE state > 3;
 
   CREATE TABLE runs (
-    job INTEGER NOT NULL REFERENCES jobs (seq) ON DELETE CASCADE,
+    job INTEGER NOT NULL,                  -- no foreign key: it would cost a look-up per run; see DELETE in operate.ts
     run INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
     outcome TEXT NOT NULL,
@@ -114,7 +114,7 @@ export const migrations: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
 
   CREATE TABLE memos (
-    job INTEGER NOT NULL REFERENCES jobs (seq) ON DELETE CASCADE,
+    job INTEGER NOT NULL,
     key TEXT NOT NULL,
     value TEXT NOT NULL,
     PRIMARY KEY (job, key)

@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { RetryPolicy } from '../../retry/policy.ts';
-import { prepareTally, Tally } from './tally.ts';
+import { ADD_TALLY, Tally } from './tally.ts';
 import { Streams, Words } from './words.ts';
 
 /** One connection and what it remembers between statements. The verbs' functions all take one. */
@@ -12,25 +12,35 @@ export class Session {
   now = 0;
   /** Set by a verb that made work claimable at once. */
   madeWork = false;
-  #tally: Tally = new Tally();
+  readonly policyText: LastText = new LastText();
+  readonly decisionText: LastText = new LastText();
+  readonly #tally: Tally = new Tally();
   readonly #statements: Map<string, StatementSync> = new Map();
   readonly #policies: Map<number, RetryPolicy> = new Map();
-  readonly #writeTally: StatementSync;
 
   constructor(db: DatabaseSync) {
     this.db = db;
     this.words = new Words(db);
     this.streams = new Streams(db);
-    this.#writeTally = prepareTally(db);
   }
 
   /** A statement, prepared once per connection. */
   sql(text: string): StatementSync {
-    let statement = this.#statements.get(text);
-    if (!statement) {
-      statement = this.db.prepare(text);
-      this.#statements.set(text, statement);
-    }
+    return this.#statements.get(text) ?? this.#prepare(text);
+  }
+
+  /** One whose rows come as arrays, which are quicker to make than objects: for the statements of every run. */
+  arrays(text: string): StatementSync {
+    const known = this.#statements.get(text);
+    if (known) return known;
+    const statement = this.#prepare(text);
+    statement.setReturnArrays(true);
+    return statement;
+  }
+
+  #prepare(text: string): StatementSync {
+    const statement = this.db.prepare(text);
+    this.#statements.set(text, statement);
     return statement;
   }
 
@@ -49,15 +59,28 @@ export class Session {
   }
 
   writeCounts(): void {
-    this.#tally.write(this.#writeTally);
-    this.#tally = new Tally();
+    this.#tally.write(this.sql(ADD_TALLY));
   }
 
   /** A rollback may take back numbers that are remembered here. */
   rolledBack(): void {
-    this.#tally = new Tally();
+    this.#tally.clear();
     this.words.forget();
     this.streams.forget();
     this.#policies.clear();
+  }
+}
+
+/** The JSON of an object that tends to come many times in a row: jobs of one definition share their policy. */
+export class LastText {
+  #object: object | null = null;
+  #text = '';
+
+  of(object: object): string {
+    if (object !== this.#object) {
+      this.#text = JSON.stringify(object);
+      this.#object = object;
+    }
+    return this.#text;
   }
 }

@@ -34,13 +34,8 @@ const LEDGER = `
   INSERT INTO runs (job, run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision, error)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
-interface SettledRow {
-  readonly seq: number;
-  /** Attempts before one may have been given back. */
-  readonly attempt: number;
-  readonly home_stream: number;
-  readonly name: number;
-}
+/** `attempt`: attempts before one may have been given back. */
+type SettledRow = readonly [seq: number, attempt: number, homeStream: number, name: number];
 
 export function settle(session: Session, settlements: readonly Settlement[]): SettleAnswer[] {
   return settlements.map((settlement) => settleOne(session, settlement));
@@ -75,18 +70,22 @@ function writeJob(
   error: string | null,
 ): SettledRow | undefined {
   const crashed = outcome === 'crashed';
-  const fence = [id, run, worker, crashed ? session.now : null] as const;
+  const overBy = crashed ? session.now : null;
   const givenBack = settled.counted ? 0 : 1;
   const state = STATE[settled.state];
   const crashes = crashed ? 1 : 0;
   if (settled.dueAt === null) {
-    const row = session.sql(END).get(...fence, givenBack, state, crashes, session.now, settled.deadReason, error);
-    return row as SettledRow | undefined;
+    const row = session
+      .arrays(END)
+      .get(id, run, worker, overBy, givenBack, state, crashes, session.now, settled.deadReason, error);
+    return row as unknown as SettledRow | undefined;
   }
   const lane = settled.lane && laneCodes.indexOf(settled.lane);
   const delayMs = decision.kind === 'retry' ? decision.delayMs : null;
-  const row = session.sql(WAIT).get(...fence, givenBack, state, crashes, settled.dueAt, lane, error, delayMs);
-  return row as SettledRow | undefined;
+  const row = session
+    .arrays(WAIT)
+    .get(id, run, worker, overBy, givenBack, state, crashes, settled.dueAt, lane, error, delayMs);
+  return row as unknown as SettledRow | undefined;
 }
 
 function writeLedger(
@@ -97,28 +96,30 @@ function writeLedger(
   worker: number,
   error: string | null,
 ): void {
+  const [seq, attempt] = row;
   const { run, outcome, startedAt, endedAt, decision } = settlement;
   session
     .sql(LEDGER)
     .run(
-      row.seq,
+      seq,
       run,
-      row.attempt,
+      attempt,
       outcome,
       settled.counted ? 1 : 0,
       worker,
       startedAt,
       endedAt,
       settled.dueAt,
-      JSON.stringify(decision),
+      session.decisionText.of(decision),
       error,
     );
 }
 
 function countRun(session: Session, row: SettledRow, settlement: Settlement, settled: Settled): void {
-  const count = (what: string): void => session.count(row.home_stream, row.name, what);
+  const [, attempt, homeStream, name] = row;
+  const count = (what: string): void => session.count(homeStream, name, what);
   count(`runs:${settlement.outcome}`);
-  if (settled.counted && row.attempt > 1) {
+  if (settled.counted && attempt > 1) {
     count('retries');
     if (settlement.outcome === 'completed') count('successfulRetries');
   }

@@ -25,6 +25,7 @@ import type {
 } from '../store.ts';
 import { type Channel, DirectChannel, ThreadChannel, type ThreadEntry } from './channel.ts';
 import type { ReadName, VerbName } from './engine.ts';
+import { type PackedClaim, unpack } from './packed.ts';
 
 export interface SqliteOptions {
   /** The file. Its folder must exist. */
@@ -73,8 +74,8 @@ export class SqliteStore implements Store {
   enqueue(jobs: readonly NewJob[]): Promise<Enqueued[]> {
     return this.#write('enqueue', jobs);
   }
-  claim(request: ClaimRequest): Promise<Claim> {
-    return this.#write('claim', request);
+  async claim(request: ClaimRequest): Promise<Claim> {
+    return unpack((await this.#write('claim', request)) as unknown as PackedClaim);
   }
   heartbeat(beats: readonly Heartbeat[]): Promise<HeartbeatAnswer[]> {
     return this.#write('heartbeat', beats);

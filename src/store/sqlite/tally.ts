@@ -1,26 +1,35 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { StatementSync } from 'node:sqlite';
+
+export const ADD_TALLY = `
+  INSERT INTO tallies (stream, name, what, amount) VALUES (?, ?, ?, ?)
+  ON CONFLICT DO UPDATE SET amount = amount + excluded.amount`;
+
+/** Names per stream in one key; more than there will ever be of either. */
+const STRIDE = 2 ** 26;
 
 /** Counts of one transaction, added up in memory and written once per queue, name and count. */
 export class Tally {
-  readonly #amounts: Map<string, { stream: number; name: number; what: string; amount: number }> = new Map();
+  /** By what is counted, then by stream and name. */
+  readonly #amounts: Map<string, Map<number, number>> = new Map();
 
   add(stream: number, name: number, what: string, amount: number): void {
-    const key = `${stream} ${name} ${what}`;
-    const entry = this.#amounts.get(key);
-    if (entry) entry.amount += amount;
-    else this.#amounts.set(key, { stream, name, what, amount });
+    let amounts = this.#amounts.get(what);
+    if (!amounts) {
+      amounts = new Map();
+      this.#amounts.set(what, amounts);
+    }
+    const key = stream * STRIDE + name;
+    amounts.set(key, (amounts.get(key) ?? 0) + amount);
   }
 
   write(statement: StatementSync): void {
-    for (const { stream, name, what, amount } of this.#amounts.values()) {
-      if (amount !== 0) statement.run(stream, name, what, amount);
+    for (const [what, amounts] of this.#amounts) {
+      for (const [key, amount] of amounts) statement.run(Math.floor(key / STRIDE), key % STRIDE, what, amount);
     }
+    this.#amounts.clear();
   }
-}
 
-export function prepareTally(db: DatabaseSync): StatementSync {
-  return db.prepare(`
-    INSERT INTO tallies (stream, name, what, amount) VALUES (?, ?, ?, ?)
-    ON CONFLICT DO UPDATE SET amount = amount + excluded.amount
-  `);
+  clear(): void {
+    this.#amounts.clear();
+  }
 }
