@@ -56,7 +56,7 @@ function renderObject(value: object): string {
 }
 
 /** Made by a literal or JSON, in this realm or another: its prototype is the end of its chain. */
-function isPlainObject(value: unknown): value is Record<string, unknown> {
+export function isPlainObject(value: unknown): value is Record<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;

@@ -1,12 +1,15 @@
+import { types } from 'node:util';
 import { Batch } from './batch.ts';
 import type { Clock } from './clock.ts';
 import { checkKeys, checkOneOf, unexpected } from './config.ts';
 import { type AnyJobDefinition, checkName, checkPriority } from './definition.ts';
-import { type Duration, parseDuration } from './duration.ts';
+import { type Duration, formatDuration, parseDuration } from './duration.ts';
+import { ConfigError } from './errors.ts';
 import { DEFAULT_PRIORITY, DEFAULT_QUEUE, type KeyLife, keyLives } from './job.ts';
 import type { Events } from './observe/events.ts';
 import { encodeJson } from './payload.ts';
-import { type RetryOptions, resolvePolicy } from './retry/policy.ts';
+import { LONGEST_DELAY_MS } from './retry/backoff.ts';
+import { type RetryOptions, resolvePolicy, validateRetryOptions } from './retry/policy.ts';
 import { validateInput } from './schema.ts';
 import type { Enqueued, NewJob, Store } from './store/store.ts';
 
@@ -144,9 +147,12 @@ interface CheckedOptions {
 function readOptions(options: EnqueueOptions): CheckedOptions {
   checkKeys(options as unknown, optionNames, 'enqueue');
   const { delay, at, priority, queue, key, keyUntil, retry } = options;
-  if (delay !== undefined && at !== undefined) throw unexpected('enqueue', 'delay or at', 'both');
+  if (delay !== undefined && at !== undefined) {
+    throw new ConfigError('enqueue: expected delay or at, came both. Give the one that says when it should run.');
+  }
+  if (retry !== undefined) validateRetryOptions(retry, 'enqueue: retry');
   return {
-    delayMs: delay === undefined ? 0 : parseDuration(delay, 'enqueue: delay'),
+    delayMs: delay === undefined ? 0 : readDelay(delay),
     dueAt: at === undefined ? null : readDate(at),
     priority: priority === undefined ? undefined : checkPriority(priority, 'enqueue: priority'),
     queue: queue === undefined ? undefined : checkName(queue, 'enqueue: queue'),
@@ -156,8 +162,17 @@ function readOptions(options: EnqueueOptions): CheckedOptions {
   };
 }
 
+/** Bounded, so that the due time stays a number every store can hold. */
+function readDelay(delay: unknown): number {
+  const ms = parseDuration(delay, 'enqueue: delay');
+  if (ms <= LONGEST_DELAY_MS) return ms;
+  const longest = `a duration of at most ${formatDuration(LONGEST_DELAY_MS)}`;
+  throw unexpected('enqueue: delay', longest, delay, 'Give a Date as `at` for a later time.');
+}
+
 function readDate(at: unknown): number {
-  const ms = at instanceof Date ? at.getTime() : Number.NaN;
+  // Not instanceof: a test runner's realm has a Date of its own.
+  const ms = types.isDate(at) ? at.getTime() : Number.NaN;
   if (Number.isNaN(ms)) throw unexpected('enqueue: at', 'a valid Date', at);
   return ms;
 }

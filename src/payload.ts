@@ -1,87 +1,124 @@
-import { describe } from './config.ts';
+import { types } from 'node:util';
+import { describe, isPlainObject } from './config.ts';
 import { PayloadError } from './errors.ts';
+import { toStoredError } from './retry/stored-error.ts';
 
 /** Deeper than any sane payload, and shallow enough for every JSON parser. */
 const DEEPEST = 500;
 
 /** The JSON text of a value, or a PayloadError that says what in it cannot travel. */
 export function encodeJson(value: unknown, maxBytes: number, what: string): string {
-  refuseWhatJsonLoses(value, what, []);
-  const text = JSON.stringify(value === undefined ? null : value);
+  const text = write(value, maxBytes, what);
   const bytes = Buffer.byteLength(text);
-  if (bytes > maxBytes) {
-    throw new PayloadError(
-      `${what}: expected at most ${maxBytes} bytes of JSON, came ${bytes}. Store the data elsewhere and enqueue a reference to it, or raise maxPayloadBytes.`,
-    );
-  }
+  if (bytes > maxBytes) throw tooLarge(what, maxBytes, String(bytes));
   return text;
+}
+
+function write(value: unknown, maxBytes: number, what: string): string {
+  const check = new Check(maxBytes, what);
+  try {
+    check.see(value, what, []);
+    // Undefined, at the top or from a toJSON there, travels as null.
+    return JSON.stringify(value) ?? 'null';
+  } catch (error) {
+    // A thrown proxy must not even be asked for its class.
+    if (types.isNativeError(error) && error instanceof PayloadError) throw error;
+    // Getters, toJSON and proxies are the caller's code.
+    const { name, message } = toStoredError(error);
+    throw new PayloadError(`${check.at}: reading it threw ${name}: ${message}`, { cause: error });
+  }
 }
 
 /**
  * JSON.stringify drops functions, turns NaN into null and a Map into {}: quietly. A job that comes back different
  * from how it was sent is worse than an error now. (Properties that are undefined are left out, as everywhere.)
  */
-function refuseWhatJsonLoses(value: unknown, path: string, above: readonly object[]): void {
-  switch (typeof value) {
-    case 'string':
-    case 'boolean':
-      return;
-    case 'undefined':
-      return;
-    case 'number':
-      if (Number.isFinite(value)) return;
-      throw lost(path, value, 'Send null, or a string.');
-    case 'bigint':
-      throw lost(path, value, 'Send it as a string.');
-    case 'object':
-      if (value !== null) refuseObject(value, path, above);
-      return;
-    default:
-      throw lost(path, value, 'Only data can be stored.');
-  }
-}
+class Check {
+  /** The path of what is being read. */
+  at: string;
+  readonly #maxBytes: number;
+  readonly #what: string;
+  /** Every value takes a byte at least, so this ends the walk through a small tree whose branches are shared. */
+  #values = 0;
 
-function refuseObject(value: object, path: string, above: readonly object[]): void {
-  if (above.includes(value))
-    throw new PayloadError(`${path}: expected a tree, came a cycle. JSON cannot carry cycles.`);
-  if (above.length >= DEEPEST) throw new PayloadError(`${path}: expected at most ${DEEPEST} levels, came more.`);
-  const below = [...above, value];
-  if (typeof (value as { toJSON?: unknown }).toJSON === 'function') {
-    refuseWhatJsonLoses(toJson(value, path), path, below);
-    return;
+  constructor(maxBytes: number, what: string) {
+    this.at = what;
+    this.#maxBytes = maxBytes;
+    this.#what = what;
   }
-  if (Array.isArray(value)) {
-    for (const [index, item] of value.entries()) {
-      if (item === undefined) throw lost(`${path}[${index}]`, item, 'JSON would turn it into null; send null.');
-      refuseWhatJsonLoses(item, `${path}[${index}]`, below);
+
+  /** Answers what JSON makes of a value before it writes it. */
+  see(given: unknown, path: string, above: readonly object[]): unknown {
+    const value = isObject(given) ? afterToJson(given, path) : given;
+    if (value === undefined) return value;
+    if (++this.#values > this.#maxBytes) throw tooLarge(this.#what, this.#maxBytes, 'more');
+    switch (typeof value) {
+      case 'string':
+      case 'boolean':
+        return value;
+      case 'number':
+        if (Number.isFinite(value)) return value;
+        throw lost(path, value, 'Send null, or a string.');
+      case 'bigint':
+        throw lost(path, value, 'Send it as a string.');
+      case 'object':
+        if (value !== null) this.#seeObject(value, path, above);
+        return value;
+      default:
+        throw lost(path, value, 'Only data can be stored.');
     }
-    return;
   }
-  if (isEmptiedByJson(value)) throw lost(path, value, 'Send a plain object or an array.');
-  for (const key of Object.keys(value)) {
-    refuseWhatJsonLoses((value as Record<string, unknown>)[key], `${path}.${key}`, below);
+
+  #seeObject(value: object, path: string, above: readonly object[]): void {
+    if (above.includes(value))
+      throw new PayloadError(`${path}: expected a tree, came a cycle. JSON cannot carry cycles.`);
+    if (above.length >= DEEPEST) throw new PayloadError(`${path}: expected at most ${DEEPEST} levels, came more.`);
+    const below = [...above, value];
+    if (Array.isArray(value)) {
+      for (let index = 0; index < value.length; index++) {
+        const at = `${path}[${index}]`;
+        this.at = at;
+        const seen = this.see(value[index], at, below);
+        if (seen === undefined) throw lost(at, seen, 'JSON would turn it into null; send null.');
+      }
+      return;
+    }
+    if (types.isBoxedPrimitive(value)) {
+      this.see(value.valueOf(), path, below);
+      return;
+    }
+    const keys = Object.keys(value);
+    if (isEmptiedByJson(value, keys)) throw lost(path, value, 'Send a plain object or an array.');
+    for (const key of keys) {
+      const at = `${path}.${key}`;
+      this.at = at;
+      this.see((value as Record<string, unknown>)[key], at, below);
+    }
   }
 }
 
-function toJson(value: object, path: string): unknown {
-  try {
-    return (value as { toJSON(): unknown }).toJSON();
-  } catch (error) {
-    throw new PayloadError(`${path}: its toJSON threw: ${describe(error)}`, { cause: error });
-  }
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }
 
-function isEmptiedByJson(value: object): boolean {
-  return (
-    value instanceof Map ||
-    value instanceof Set ||
-    value instanceof WeakMap ||
-    value instanceof WeakSet ||
-    value instanceof Promise ||
-    value instanceof RegExp ||
-    value instanceof Error ||
-    ArrayBuffer.isView(value) ||
-    value instanceof ArrayBuffer
+function afterToJson(value: object, path: string): unknown {
+  const { toJSON } = value as { toJSON?: unknown };
+  if (typeof toJSON !== 'function') return value;
+  if (types.isDate(value) && Number.isNaN(value.getTime())) {
+    throw lost(path, value, 'It is an invalid Date, which JSON would turn into null; send null.');
+  }
+  return toJSON.call(value);
+}
+
+/** A Map, a Promise, a class with private fields: JSON sees nothing in it. Of an error or bytes it sees the wrong part. */
+function isEmptiedByJson(value: object, keys: readonly string[]): boolean {
+  if (isPlainObject(value)) return false;
+  return keys.length === 0 || types.isNativeError(value) || ArrayBuffer.isView(value);
+}
+
+function tooLarge(what: string, maxBytes: number, came: string): PayloadError {
+  return new PayloadError(
+    `${what}: expected at most ${maxBytes} bytes of JSON, came ${came}. Store the data elsewhere and enqueue a reference to it, or raise maxPayloadBytes.`,
   );
 }
 

@@ -4,8 +4,13 @@ import { Quotas } from './lanes.ts';
 import type { WorkPlan } from './options.ts';
 import { Signal } from './signal.ts';
 
-/** Jobs are claimed ahead only as far as they will start within this time: a crash counts against what is claimed. */
-const PREFETCH_MS = 50;
+/**
+ * Jobs are claimed ahead only as far as they will start within this time, because a crash counts against all that is
+ * claimed; and at most this many per running one. Claiming ahead makes claims and settlements large, and it is the
+ * number of commits that limits how fast short jobs go.
+ */
+const AHEAD_MS = 50;
+const MOST_AHEAD = 4;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
 const FOREVER_MS = 2 ** 31 - 1;
@@ -113,10 +118,11 @@ export class Fetcher {
     const { concurrency } = this.#parts.plan;
     const { running, buffered, settling, meanRunMs } = this.#parts.capacity();
     // Outcomes that cannot be recorded hold back new work.
-    if (settling > 4 * concurrency) return 0;
-    const ahead = meanRunMs === null ? 0 : Math.min(concurrency, Math.floor((concurrency * PREFETCH_MS) / meanRunMs));
-    const places = Math.max(0, concurrency + ahead - running - buffered);
-    return buffered > 0 && places < concurrency / 2 ? 0 : places;
+    if (settling > 2 * MOST_AHEAD * concurrency) return 0;
+    const soon = meanRunMs === null ? 0 : Math.floor((concurrency * AHEAD_MS) / meanRunMs);
+    const capacity = concurrency + Math.min(soon, concurrency * MOST_AHEAD);
+    const places = Math.max(0, capacity - running - buffered);
+    return buffered > 0 && places < capacity / 2 ? 0 : places;
   }
 
   #untilDue({ now, nextDueAt }: Claim): number {

@@ -6,7 +6,7 @@ import type { SettleAnswer, Settlement, Store } from '../store/store.ts';
 import type { Lease } from './lease.ts';
 import { whileLeased } from './persist.ts';
 
-const LARGEST_BATCH = 500;
+const LARGEST_BATCH = 1_000;
 
 export interface Ending {
   readonly lease: Lease;

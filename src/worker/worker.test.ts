@@ -339,6 +339,21 @@ describe('a running job', () => {
 });
 
 describe('fetching', () => {
+  it('starts a retry when it falls due, not at the next poll', async () => {
+    const job = defineJob({
+      name: 'job',
+      retry: { backoff: { kind: 'fixed', base: 50 }, jitter: 'none' },
+      run(_, { attempt }) {
+        if (attempt < 3) throw new Error('no');
+      },
+    });
+    await using queue = await testQueue({ jobs: [job], work: { poll: '1h' } });
+    const { id } = await queue.mulligan.enqueue(job, null);
+    await queue.clock.advance(1_000);
+    const [first, second, third] = (await queue.mulligan.jobs.runs(id)).map(({ startedAt }) => startedAt);
+    expect([(second as number) - (first as number), (third as number) - (second as number)]).toEqual([50, 50]);
+  });
+
   it('goes on after a poll found no room while jobs were claimed ahead', async () => {
     const clock = new VirtualClock();
     const job = defineJob<number>({
@@ -384,6 +399,20 @@ describe('a worker that stops', () => {
     expect(jobs.map(({ state, attempts }) => ({ state, attempts }))).toEqual(
       Array(20).fill({ state: 'ready', attempts: 0 }),
     );
+  });
+
+  it('takes the shorter grace of two', async () => {
+    const job = defineJob({ name: 'job', run: (_, { signal }) => gate().pass(signal) });
+    await using queue = await testQueue({ jobs: [job] });
+    const { id } = await queue.mulligan.enqueue(job, null);
+    await queue.clock.advance(0);
+    const patient = queue.worker.stop({ grace: '1h' });
+    await queue.clock.advance(60_000);
+    expect(queue.worker.running).toBe(1);
+    const hasty = queue.worker.stop({ grace: 0 });
+    await queue.clock.advance(1_000);
+    await Promise.all([patient, hasty]);
+    expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'ready', attempts: 0 });
   });
 
   it('claims nothing more, and stopping twice is stopping once', async () => {

@@ -121,11 +121,15 @@ export class Worker {
 
   /**
    * Stops claiming, lets runs finish within `grace` (default 10 s), aborts the rest and hands back what did not
-   * finish, uncounted. Resolves when everything is settled.
+   * finish, uncounted. Resolves when everything is settled. Called again, the shortest grace holds.
    */
   stop(options: { readonly grace?: Duration } = {}): Promise<void> {
     const graceMs = parseDuration(options.grace ?? '10s', 'stop: grace');
-    this.#stopping ??= this.#stop(graceMs);
+    this.#stopping ??= this.#stop();
+    const abort = this.#parts.clock.after(graceMs, () => {
+      for (const hand of this.#hands) hand.run?.stop('shutdown');
+    });
+    void this.#stopping.finally(() => abort.cancel());
     return this.#stopping;
   }
 
@@ -133,18 +137,14 @@ export class Worker {
     return this.stop();
   }
 
-  async #stop(graceMs: number): Promise<void> {
+  async #stop(): Promise<void> {
     this.#unsubscribe();
     this.#startTimer?.cancel();
     const fetching = this.#fetcher.stop();
     this.#releaseBuffer();
-    const deadline = this.#parts.clock.after(graceMs, () => {
-      for (const hand of this.#hands) hand.run?.stop('shutdown');
-    });
     await fetching;
     this.#releaseBuffer();
     while (this.#hands.size > 0) await Promise.all([...this.#hands].map((hand) => hand.ended));
-    deadline.cancel();
     this.#heart.stop();
     await Promise.all(this.#chores.map((chore) => chore.stop()));
     await this.#settler.flushed();
@@ -233,8 +233,9 @@ export class Worker {
     }
     this.#settling--;
     this.#letGo(hand);
-    // A retry that ended may leave room under maxRetriesInFlight.
-    if (job.lane === 'retry' || job.lane === 'suspect') this.#fetcher.wake();
+    // The job may fall due sooner than anything the fetcher knows of; and a retry that ended may leave room under
+    // maxRetriesInFlight.
+    if ('delayMs' in decision || job.lane === 'retry' || job.lane === 'suspect') this.#fetcher.wake();
   }
 
   #drop(hand: Hand): void {

@@ -2,7 +2,7 @@ import type { Lane } from '../../job.ts';
 import { lanes } from '../../job.ts';
 import { fillQuotas } from '../fill.ts';
 import type { ClaimRequest } from '../store.ts';
-import { byService, legend, PACKED_COLUMNS, type PackedClaim, type PackedJob } from './packed.ts';
+import { byService, legend, PACKED_COLUMNS, type PackedClaim, type PackedJob, taken } from './packed.ts';
 import { laneCodes, STATE } from './schema.ts';
 import type { Session } from './session.ts';
 import type { Stream } from './words.ts';
@@ -15,26 +15,27 @@ const NEXT_PRIORITY = `
   SELECT priority FROM jobs WHERE state < 3 AND stream = ? AND lane = ? AND priority >= ?
   ORDER BY priority LIMIT 1`;
 const DUE = `
-  SELECT seq, priority, due_at FROM jobs
+  SELECT ${PACKED_COLUMNS} FROM jobs
   WHERE state < 3 AND stream = ? AND lane = ? AND priority = ? AND due_at <= ?
   ORDER BY due_at, seq LIMIT ?`;
 const NEXT_DUE = `
   SELECT due_at FROM jobs WHERE state < 3 AND stream = ? AND lane = ? AND priority = ? AND due_at > ?
   ORDER BY due_at LIMIT 1`;
-/* key_life 0: the key is given up at the first start. */
+/*
+ * No RETURNING: it would copy every row once more. Nobody else can write inside this transaction, so the rows that
+ * were just read are known to be what they are now, but for what is set here (see `taken`). key_life 0: the key is
+ * given up at the first start.
+ */
 const TAKE = `
   UPDATE jobs SET state = ${STATE.running}, runs = runs + 1, attempts = attempts + 1, worker = ?2, claimed_at = ?3,
     lease_ends_at = ?4, first_started_at = coalesce(first_started_at, ?3),
     held_key = CASE key_life WHEN 0 THEN NULL ELSE held_key END
-  WHERE seq IN (SELECT value FROM json_each(?1))
-  RETURNING ${PACKED_COLUMNS}`;
+  WHERE seq IN (SELECT value FROM json_each(?1))`;
 const RETRIES_RUNNING = `
   SELECT count(*) AS n FROM jobs
   WHERE state = ${STATE.running} AND lane IN (${laneCodes.indexOf('retry')}, ${laneCodes.indexOf('suspect')})
     AND stream IN (SELECT id FROM streams WHERE queue = ?)`;
 const PAUSED = 'SELECT queue FROM paused_queues';
-
-type Candidate = readonly [seq: number, priority: number, dueAt: number];
 
 /** Answers a claim that would find nothing without a write transaction; null when there may be something. */
 export function claimNothing(session: Session, request: ClaimRequest): PackedClaim | null {
@@ -70,22 +71,22 @@ function withoutPaused(session: Session, request: ClaimRequest): ClaimRequest {
   return { ...request, queues: request.queues.filter(({ queue }) => !paused.some((row) => row.queue === queue)) };
 }
 
-function findDue(session: Session, queue: string, lane: Lane, count: number): Candidate[] {
+function findDue(session: Session, queue: string, lane: Lane, count: number): PackedJob[] {
   const streams = session.streams.ofQueue(queue);
   if (count <= 0) return [];
   if (streams.length === 1) return findDueInStream(session, streams[0] as Stream, lane, count);
   return streams
     .flatMap((stream) => findDueInStream(session, stream, lane, count))
-    .sort((a, b) => a[1] - b[1] || a[2] - b[2] || a[0] - b[0])
+    .sort(byService)
     .slice(0, count);
 }
 
-function findDueInStream(session: Session, stream: Stream, lane: Lane, count: number): Candidate[] {
-  const found: Candidate[] = [];
+function findDueInStream(session: Session, stream: Stream, lane: Lane, count: number): PackedJob[] {
+  const found: PackedJob[] = [];
   for (const priority of priorities(session, stream, lane)) {
     const left = count - found.length;
     const rows = session.arrays(DUE).all(stream.id, laneCodes.indexOf(lane), priority, session.now, left);
-    found.push(...(rows as unknown as Candidate[]));
+    found.push(...(rows as unknown as PackedJob[]));
     if (found.length >= count) break;
   }
   return found;
@@ -102,14 +103,14 @@ function* priorities(session: Session, stream: Stream, lane: Lane): Generator<nu
   }
 }
 
-function take(session: Session, request: ClaimRequest, candidates: readonly Candidate[]): PackedJob[] {
-  if (candidates.length === 0) return [];
-  const { now } = session;
-  const seqs = JSON.stringify(candidates.map(([seq]) => seq));
-  const worker = session.words.intern(request.worker);
-  const rows = session.arrays(TAKE).all(seqs, worker, now, now + request.leaseMs) as unknown as PackedJob[];
-  // RETURNING promises no order.
-  return rows.sort(byService);
+function take(session: Session, request: ClaimRequest, found: readonly PackedJob[]): PackedJob[] {
+  if (found.length === 0) return [];
+  const { now, inHand } = session;
+  const seqs = JSON.stringify(found.map((row) => row[0]));
+  session.sql(TAKE).run(seqs, session.words.intern(request.worker), now, now + request.leaseMs);
+  const rows = found.map((row) => taken(row, now));
+  for (const row of rows) inHand.add(row);
+  return rows;
 }
 
 function answer(session: Session, request: ClaimRequest, rows: PackedJob[]): PackedClaim {

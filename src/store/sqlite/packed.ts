@@ -1,17 +1,17 @@
 import type { Lane } from '../../job.ts';
 import type { RetryPolicy } from '../../retry/policy.ts';
-import type { Claim, ClaimedJob } from '../store.ts';
+import type { Claim, ClaimedJob, Settlement } from '../store.ts';
 import { laneCodes } from './schema.ts';
 import type { Session } from './session.ts';
 import type { Stream } from './words.ts';
 
 /*
- * A claim on its way from the thread. Copying a job object with its twenty names costs more than claiming it, so
- * rows travel as the arrays they are read as, and what many of them share travels once.
+ * Claims and settlements on their way between threads. Copying a job object with its twenty names costs more than
+ * claiming it, so rows travel as arrays, and what many of them share travels once.
  */
 export const PACKED_COLUMNS = `
   seq, stream, name, policy, lane, priority, id, runs, payload, attempts, crashes, enqueued_at, due_at, available_at,
-  first_started_at, previous_delay_ms, last_error, cancel_requested`;
+  first_started_at, previous_delay_ms, last_error, cancel_requested, home_stream`;
 
 export type PackedJob = readonly [
   seq: number,
@@ -28,10 +28,11 @@ export type PackedJob = readonly [
   enqueuedAt: number,
   dueAt: number,
   availableAt: number,
-  firstStartedAt: number,
+  firstStartedAt: number | null,
   previousDelayMs: number | null,
   lastError: string | null,
   cancelRequested: number,
+  homeStream: number,
 ];
 
 export interface PackedClaim extends Omit<Claim, 'jobs'> {
@@ -46,6 +47,15 @@ export interface PackedClaim extends Omit<Claim, 'jobs'> {
 /** The order of service inside a lane. */
 export function byService(a: PackedJob, b: PackedJob): number {
   return a[5] - b[5] || a[12] - b[12] || a[0] - b[0];
+}
+
+/** A waiting row, as the claim at `now` leaves it. */
+export function taken(row: PackedJob, now: number): PackedJob {
+  const after: { -readonly [Index in keyof PackedJob]: PackedJob[Index] } = [...row];
+  after[7]++;
+  after[9]++;
+  after[14] ??= now;
+  return after;
 }
 
 /** What the numbers in these rows stand for. */
@@ -87,11 +97,32 @@ function unpackJob(row: PackedJob, { now, worker, leaseEndsAt, streams, names, p
     enqueuedAt: row[11],
     dueAt: row[12],
     availableAt: row[13],
-    firstStartedAt: row[14],
+    firstStartedAt: row[14] as number,
     claimedAt: now,
     leaseEndsAt,
     previousDelayMs: row[15],
     lastError: row[16] === null ? null : JSON.parse(row[16]),
     cancelRequested: row[17] === 1,
   };
+}
+
+export type PackedSettlement = readonly [
+  id: string,
+  run: number,
+  worker: string,
+  outcome: Settlement['outcome'],
+  decision: Settlement['decision'],
+  error: Settlement['error'],
+  startedAt: number,
+  endedAt: number,
+];
+
+export function packSettlement(settlement: Settlement): PackedSettlement {
+  const { id, run, worker, outcome, decision, error, startedAt, endedAt } = settlement;
+  return [id, run, worker, outcome, decision, error, startedAt, endedAt];
+}
+
+export function unpackSettlement(packed: PackedSettlement): Settlement {
+  const [id, run, worker, outcome, decision, error, startedAt, endedAt] = packed;
+  return { id, run, worker, outcome, decision, error, startedAt, endedAt };
 }

@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { RetryPolicy } from '../../retry/policy.ts';
+import type { PackedJob } from './packed.ts';
 import { ADD_TALLY, Tally } from './tally.ts';
 import { Streams, Words } from './words.ts';
 
@@ -12,6 +13,8 @@ export class Session {
   now = 0;
   /** Set by a verb that made work claimable at once. */
   madeWork = false;
+  /** What this connection claimed and has not settled. */
+  readonly inHand: InHand = new InHand();
   readonly policyText: LastText = new LastText();
   readonly decisionText: LastText = new LastText();
   readonly #tally: Tally = new Tally();
@@ -65,6 +68,7 @@ export class Session {
   /** A rollback may take back numbers that are remembered here. */
   rolledBack(): void {
     this.#tally.clear();
+    this.inHand.clear();
     this.words.forget();
     this.streams.forget();
     this.#policies.clear();
@@ -82,5 +86,37 @@ export class LastText {
       this.#object = object;
     }
     return this.#text;
+  }
+}
+
+/** What a settlement must know of a job; `attempt` counts the run that is being settled. */
+export interface HeldRow {
+  readonly seq: number;
+  readonly attempt: number;
+  readonly homeStream: number;
+  readonly name: number;
+}
+
+/** More than any worker holds; beyond it, settling looks the job up. */
+const MOST_IN_HAND = 50_000;
+
+/** Saves settling a look at the row: it was here when it was claimed. Only a hint: the fence is in the write. */
+export class InHand {
+  readonly #rows: Map<string, PackedJob> = new Map();
+
+  add(row: PackedJob): void {
+    if (this.#rows.size >= MOST_IN_HAND) this.#rows.clear();
+    this.#rows.set(row[6], row);
+  }
+
+  take(id: string, run: number): HeldRow | null {
+    const row = this.#rows.get(id);
+    if (row === undefined || row[7] !== run) return null;
+    this.#rows.delete(id);
+    return { seq: row[0], attempt: row[9], homeStream: row[18], name: row[2] };
+  }
+
+  clear(): void {
+    this.#rows.clear();
   }
 }

@@ -1,125 +1,109 @@
 import { isTerminal, type Settled, settledBy } from '../../job.ts';
 import type { SettleAnswer, Settlement } from '../store.ts';
+import { type PackedSettlement, unpackSettlement } from './packed.ts';
 import { keyLifeCodes, laneCodes, STATE } from './schema.ts';
-import type { Session } from './session.ts';
+import type { HeldRow, Session } from './session.ts';
 
 /*
  * The fence is in the WHERE of the write itself: whoever no longer holds the run changes no row. A crash is only
- * believed while the lease is over (?4 is the time for a crash, null otherwise): a worker that came back in time
+ * believed while the lease is over (?5 is the time for a crash, null otherwise): a worker that came back in time
  * keeps its run.
  */
 const FENCE = `
-  id = ?1 AND state = ${STATE.running} AND runs = ?2 AND worker = ?3 AND (?4 IS NULL OR lease_ends_at <= ?4)`;
-const SETTLED_COLUMNS = 'seq, attempts + ?5 AS attempt, home_stream, name';
+  seq = ?1 AND id = ?2 AND state = ${STATE.running} AND runs = ?3 AND worker = ?4
+  AND (?5 IS NULL OR lease_ends_at <= ?5)`;
 const END = `
-  UPDATE jobs SET state = ?6, attempts = max(0, attempts - ?5), crashes = crashes + ?7, finished_at = ?8,
-    dead_reason = ?9, last_error = coalesce(?10, last_error),
+  UPDATE jobs SET state = ?7, attempts = max(0, attempts - ?6), crashes = crashes + ?8, finished_at = ?9,
+    dead_reason = ?10, last_error = coalesce(?11, last_error),
     held_key = CASE key_life WHEN ${keyLifeCodes.indexOf('pruned')} THEN held_key END,
     worker = NULL, lease_ends_at = NULL, cancel_requested = 0
-  WHERE ${FENCE}
-  RETURNING ${SETTLED_COLUMNS}`;
+  WHERE ${FENCE}`;
 /* A job handed back for now keeps its place in the line. */
 const WAIT = `
-  UPDATE jobs SET state = ?6, attempts = max(0, attempts - ?5), crashes = crashes + ?7,
-    due_at = CASE ?6 WHEN ${STATE.ready} THEN due_at ELSE ?8 END,
-    lane = coalesce(?9, lane), last_error = coalesce(?10, last_error),
-    stream = CASE WHEN ?11 IS NULL THEN stream ELSE coalesce(retry_stream, stream) END,
-    previous_delay_ms = coalesce(?11, previous_delay_ms), worker = NULL, lease_ends_at = NULL
-  WHERE ${FENCE} AND cancel_requested = 0
-  RETURNING ${SETTLED_COLUMNS}`;
-const ALREADY = `
-  SELECT 1 FROM runs
-  WHERE job = (SELECT seq FROM jobs WHERE id = ?) AND run = ? AND worker = ? AND outcome = ?`;
+  UPDATE jobs SET state = ?7, attempts = max(0, attempts - ?6), crashes = crashes + ?8,
+    due_at = CASE ?7 WHEN ${STATE.ready} THEN due_at ELSE ?9 END,
+    lane = coalesce(?10, lane), last_error = coalesce(?11, last_error),
+    stream = CASE WHEN ?12 IS NULL THEN stream ELSE coalesce(retry_stream, stream) END,
+    previous_delay_ms = coalesce(?12, previous_delay_ms), worker = NULL, lease_ends_at = NULL
+  WHERE ${FENCE} AND cancel_requested = 0`;
+const FIND = 'SELECT seq, attempts AS attempt, home_stream AS homeStream, name FROM jobs WHERE id = ?';
+const ALREADY = 'SELECT 1 FROM runs WHERE job = ? AND run = ? AND worker = ? AND outcome = ?';
 const LEDGER = `
   INSERT INTO runs (job, run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision, error)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
-/** `attempt`: attempts before one may have been given back. */
-type SettledRow = readonly [seq: number, attempt: number, homeStream: number, name: number];
-
-export function settle(session: Session, settlements: readonly Settlement[]): SettleAnswer[] {
-  return settlements.map((settlement) => settleOne(session, settlement));
+/** Answers where in the batch the stale ones are: nearly always nowhere. */
+export function settle(session: Session, settlements: readonly PackedSettlement[]): number[] {
+  const stale: number[] = [];
+  for (const [index, packed] of settlements.entries()) {
+    if (settleOne(session, unpackSettlement(packed)) === 'stale') stale.push(index);
+  }
+  return stale;
 }
 
 function settleOne(session: Session, settlement: Settlement): SettleAnswer {
+  const { id, run, outcome, decision } = settlement;
   const worker = session.words.find(settlement.worker);
-  if (worker === null) return 'stale';
-  const error = settlement.error && JSON.stringify(settlement.error);
-  let settled = settledBy(settlement.decision, false, session.now);
-  let row = writeJob(session, settlement, settled, worker, error);
-  if (row === undefined && settled.dueAt !== null) {
+  const row = session.inHand.take(id, run) ?? (session.sql(FIND).get(id) as HeldRow | undefined);
+  if (worker === null || row === undefined) return 'stale';
+  const ending: Ending = { settlement, row, worker, error: settlement.error && JSON.stringify(settlement.error) };
+  let settled = settledBy(decision, false, session.now);
+  let landed = writeJob(session, ending, settled);
+  if (!landed && settled.dueAt !== null) {
     // Perhaps only because a cancel has come in meanwhile.
-    settled = settledBy(settlement.decision, true, session.now);
-    row = writeJob(session, settlement, settled, worker, error);
+    settled = settledBy(decision, true, session.now);
+    landed = writeJob(session, ending, settled);
   }
-  if (row === undefined) {
-    const already = session.sql(ALREADY).get(settlement.id, settlement.run, worker, settlement.outcome);
-    return already ? 'settled' : 'stale';
-  }
-  writeLedger(session, row, settlement, settled, worker, error);
-  countRun(session, row, settlement, settled);
+  if (!landed) return session.sql(ALREADY).get(row.seq, run, worker, outcome) ? 'settled' : 'stale';
+  writeLedger(session, ending, settled);
+  countRun(session, ending, settled);
   session.madeWork ||= settled.dueAt !== null && settled.dueAt <= session.now;
   return 'settled';
 }
 
-function writeJob(
-  session: Session,
-  { id, run, outcome, decision }: Settlement,
-  settled: Settled,
-  worker: number,
-  error: string | null,
-): SettledRow | undefined {
+interface Ending {
+  readonly settlement: Settlement;
+  readonly row: HeldRow;
+  readonly worker: number;
+  readonly error: string | null;
+}
+
+/** False when the fence did not hold. */
+function writeJob(session: Session, { settlement, row, worker, error }: Ending, settled: Settled): boolean {
+  const { id, run, outcome, decision } = settlement;
   const crashed = outcome === 'crashed';
   const overBy = crashed ? session.now : null;
   const givenBack = settled.counted ? 0 : 1;
   const state = STATE[settled.state];
   const crashes = crashed ? 1 : 0;
   if (settled.dueAt === null) {
-    const row = session
-      .arrays(END)
-      .get(id, run, worker, overBy, givenBack, state, crashes, session.now, settled.deadReason, error);
-    return row as unknown as SettledRow | undefined;
+    const { now } = session;
+    const { changes } = session
+      .sql(END)
+      .run(row.seq, id, run, worker, overBy, givenBack, state, crashes, now, settled.deadReason, error);
+    return changes === 1;
   }
   const lane = settled.lane && laneCodes.indexOf(settled.lane);
   const delayMs = decision.kind === 'retry' ? decision.delayMs : null;
-  const row = session
-    .arrays(WAIT)
-    .get(id, run, worker, overBy, givenBack, state, crashes, settled.dueAt, lane, error, delayMs);
-  return row as unknown as SettledRow | undefined;
+  const { changes } = session
+    .sql(WAIT)
+    .run(row.seq, id, run, worker, overBy, givenBack, state, crashes, settled.dueAt, lane, error, delayMs);
+  return changes === 1;
 }
 
-function writeLedger(
-  session: Session,
-  row: SettledRow,
-  settlement: Settlement,
-  settled: Settled,
-  worker: number,
-  error: string | null,
-): void {
-  const [seq, attempt] = row;
+function writeLedger(session: Session, { settlement, row, worker, error }: Ending, settled: Settled): void {
   const { run, outcome, startedAt, endedAt, decision } = settlement;
+  const counted = settled.counted ? 1 : 0;
+  const text = session.decisionText.of(decision);
   session
     .sql(LEDGER)
-    .run(
-      seq,
-      run,
-      attempt,
-      outcome,
-      settled.counted ? 1 : 0,
-      worker,
-      startedAt,
-      endedAt,
-      settled.dueAt,
-      session.decisionText.of(decision),
-      error,
-    );
+    .run(row.seq, run, row.attempt, outcome, counted, worker, startedAt, endedAt, settled.dueAt, text, error);
 }
 
-function countRun(session: Session, row: SettledRow, settlement: Settlement, settled: Settled): void {
-  const [, attempt, homeStream, name] = row;
-  const count = (what: string): void => session.count(homeStream, name, what);
+function countRun(session: Session, { settlement, row }: Ending, settled: Settled): void {
+  const count = (what: string): void => session.count(row.homeStream, row.name, what);
   count(`runs:${settlement.outcome}`);
-  if (settled.counted && attempt > 1) {
+  if (settled.counted && row.attempt > 1) {
     count('retries');
     if (settlement.outcome === 'completed') count('successfulRetries');
   }

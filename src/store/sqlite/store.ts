@@ -24,8 +24,8 @@ import type {
   Unsubscribe,
 } from '../store.ts';
 import { type Channel, DirectChannel, ThreadChannel, type ThreadEntry } from './channel.ts';
-import type { ReadName, VerbName } from './engine.ts';
-import { type PackedClaim, unpack } from './packed.ts';
+import type { ReadName, VerbName, WriteName } from './engine.ts';
+import { type PackedClaim, packSettlement, unpack } from './packed.ts';
 
 export interface SqliteOptions {
   /** The file. Its folder must exist. */
@@ -75,13 +75,16 @@ export class SqliteStore implements Store {
     return this.#write('enqueue', jobs);
   }
   async claim(request: ClaimRequest): Promise<Claim> {
-    return unpack((await this.#write('claim', request)) as unknown as PackedClaim);
+    return unpack((await this.#call('claim', request)) as PackedClaim);
   }
   heartbeat(beats: readonly Heartbeat[]): Promise<HeartbeatAnswer[]> {
     return this.#write('heartbeat', beats);
   }
-  settle(settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
-    return this.#write('settle', settlements);
+  async settle(settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
+    const stale = (await this.#call('settle', settlements.map(packSettlement))) as readonly number[];
+    const answers = new Array<SettleAnswer>(settlements.length).fill('settled');
+    for (const index of stale) answers[index] = 'stale';
+    return answers;
   }
   remember(fence: Fence, key: string, value: string): Promise<boolean> {
     return this.#write('remember', fence, key, value);
@@ -143,9 +146,13 @@ export class SqliteStore implements Store {
     await Promise.all([this.#writer.close(), reader?.close()]);
   }
 
-  #write<V extends VerbName>(verb: V, ...args: Args<V>): Answer<V> {
-    if (this.#closed) return Promise.reject(closed()) as Answer<V>;
-    return this.#writer.call(verb, args) as Answer<V>;
+  #write<V extends WriteName>(verb: V, ...args: Args<V>): Answer<V> {
+    return this.#call(verb, ...args) as Answer<V>;
+  }
+
+  async #call(verb: WriteName, ...args: unknown[]): Promise<unknown> {
+    if (this.#closed) throw closed();
+    return this.#writer.call(verb, args);
   }
 
   #read<V extends ReadName>(verb: V, ...args: Args<V>): Answer<V> {
