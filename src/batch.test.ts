@@ -65,6 +65,28 @@ describe('a batch', () => {
     expect(sent).toEqual([[1], [2, 3]]);
   });
 
+  it('waits before each call for as long as it is told to gather, and sends all that came by then', async () => {
+    const { send, sent, answer, reached } = wire();
+    const gathered = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const waits = gathered.map(({ promise }) => promise);
+    const batch = new Batch(send, 100, () => waits.shift() ?? Promise.resolve());
+    const first = batch.add(1);
+    await new Promise(setImmediate);
+    const second = batch.add(2);
+    expect(sent).toEqual([]);
+    gathered[0]?.resolve();
+    await reached(1);
+    answer(0);
+    await Promise.all([first, second]);
+    const third = batch.add(3);
+    await new Promise(setImmediate);
+    expect(sent).toEqual([[1, 2]]);
+    gathered[1]?.resolve();
+    await reached(2);
+    answer(1);
+    expect(await third).toBe('answer 3');
+  });
+
   it('sends no more than its limit at once, in the order it was given', async () => {
     const { send, sent, answer, reached } = wire();
     const batch = new Batch(send, 2);
