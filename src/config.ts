@@ -22,7 +22,8 @@ export function describe(value: unknown): string {
 const LONGEST_TEXT = 80;
 const MOST_KEYS = 6;
 
-function shorten(text: string): string {
+/** For messages, which must not grow with what they are about. */
+export function shorten(text: string): string {
   return text.length <= LONGEST_TEXT ? text : `${text.slice(0, LONGEST_TEXT).toWellFormed()}...`;
 }
 
@@ -55,11 +56,24 @@ function renderObject(value: object): string {
   return `an object with ${keys.length === 1 ? 'the key' : 'the keys'} ${shown}${keys.length > MOST_KEYS ? ', ...' : ''}`;
 }
 
-/** Made by a literal or JSON, in this realm or another: its prototype is the end of its chain. */
+/** Made by a literal or JSON, in this realm or another: its prototype is the end of its chain. Never throws. */
 export function isPlainObject(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === null || Object.getPrototypeOf(prototype) === null;
+  if (typeof value !== 'object' || value === null || isList(value)) return false;
+  try {
+    const prototype: unknown = Object.getPrototypeOf(value);
+    return prototype === null || Object.getPrototypeOf(prototype) === null;
+  } catch {
+    return false;
+  }
+}
+
+/** `Array.isArray` throws at a revoked proxy. */
+export function isList(value: unknown): value is readonly unknown[] {
+  try {
+    return Array.isArray(value);
+  } catch {
+    return false;
+  }
 }
 
 /** The candidate most likely meant by a misspelt word; null when none comes close. */
@@ -113,11 +127,79 @@ export function checkKeys(
   known: readonly string[],
   what: string,
 ): asserts options is Record<string, unknown> {
+  readOptions(options as object, known, what);
+}
+
+/**
+ * The options as a copy of our own, each read once: behind a getter or a proxy stands the caller's code, which may
+ * throw, or answer something else the next time.
+ */
+export function readOptions<Options extends object>(options: Options, known: readonly string[], what: string): Options {
   if (!isPlainObject(options))
     throw unexpected(what, 'an object with options', options, `Known are ${known.join(', ')}.`);
-  for (const key of Object.keys(options)) {
-    if (known.includes(key)) continue;
-    throw new ConfigError(`${what}: there is no option ${JSON.stringify(shorten(key))}. ${didYouMean(key, known)}`);
+  const copy: Record<string, unknown> = {};
+  for (const key of reading(what, () => Object.keys(options))) {
+    if (!known.includes(key)) {
+      throw new ConfigError(`${what}: there is no option ${JSON.stringify(shorten(key))}. ${didYouMean(key, known)}`);
+    }
+    copy[key] = reading(`${what}: ${key}`, () => options[key]);
+  }
+  return copy as Options;
+}
+
+/** What an object of the caller's own keys holds; the keys are for the caller to check. */
+export function readEntries(map: unknown, what: string, expected: string): [string, unknown][] {
+  if (!isPlainObject(map)) throw unexpected(what, expected, map);
+  return reading(what, () => Object.entries(map));
+}
+
+/** The members of a list, each read once, and checked before the next is looked at. Holes are seen as undefined. */
+export function checkList<Member>(
+  list: unknown,
+  what: string,
+  expected: string,
+  check: (member: unknown, index: number) => Member,
+): Member[] {
+  if (!isList(list)) throw unexpected(what, expected, list);
+  const length = reading(what, () => list.length);
+  const members: Member[] = [];
+  for (let index = 0; index < length; index++)
+    members.push(
+      check(
+        reading(what, () => list[index]),
+        index,
+      ),
+    );
+  return members;
+}
+
+/** Deeper and longer than any data that options take. What lies beyond is left as it is, for a check to refuse. */
+const DEEPEST_DATA = 4;
+const LONGEST_DATA = 10_000;
+
+/** Plain objects and lists as a frozen copy of our own, read once; anything else is left as it is. */
+export function copyData<Data>(data: Data, what: string): Data {
+  return reading(what, () => copyLevels(data, DEEPEST_DATA)) as Data;
+}
+
+function copyLevels(data: unknown, levels: number): unknown {
+  if (levels === 0) return data;
+  if (isPlainObject(data)) {
+    // fromEntries defines own properties, so that __proto__ is just a key.
+    return Object.freeze(Object.fromEntries(Object.keys(data).map((key) => [key, copyLevels(data[key], levels - 1)])));
+  }
+  if (!isList(data) || data.length > LONGEST_DATA) return data;
+  return Object.freeze(Array.from({ length: data.length }, (_, index) => copyLevels(data[index], levels - 1)));
+}
+
+/** Runs code that reads what a caller gave us. */
+function reading<Value>(what: string, read: () => Value): Value {
+  try {
+    return read();
+  } catch (error) {
+    throw new ConfigError(`${what}: expected a value that can be read, but reading it threw. Give plain data.`, {
+      cause: error,
+    });
   }
 }
 

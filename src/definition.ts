@@ -1,4 +1,4 @@
-import { checkInteger, checkKeys, describe, unexpected } from './config.ts';
+import { checkInteger, checkList, copyData, describe, readOptions, unexpected } from './config.ts';
 import { type Duration, parseDuration } from './duration.ts';
 import { ConfigError } from './errors.ts';
 import { DEFAULT_PRIORITY, DEFAULT_QUEUE, LOWEST_PRIORITY } from './job.ts';
@@ -7,6 +7,7 @@ import { validateClassifyRules } from './retry/classify.ts';
 import type { Decision } from './retry/decide.ts';
 import type { StoredError } from './retry/outcome.ts';
 import { type RetryOptions, validateRetryOptions } from './retry/policy.ts';
+import { read } from './retry/thrown.ts';
 import type { InputSchema } from './schema.ts';
 import type { JobContext } from './worker/context.ts';
 
@@ -31,7 +32,7 @@ export interface JobOptions<Input, Parsed = Input> {
   readonly classify?: ClassifyFunction;
   /** Rules of your own, tried before the default ones. */
   readonly rules?: readonly ClassifyRule[];
-  /** Chooses the delay before the next attempt; the policy's caps and deadline still hold. */
+  /** Chooses the delay before the next attempt, instead of the policy's backoff and jitter; its deadline still holds. */
   readonly backoff?: BackoffFunction;
   /** Called once a job of this kind is dead, in the process that buried it. Best effort: it is not repeated. */
   readonly onDead?: (job: DeadJob) => unknown;
@@ -88,61 +89,64 @@ const optionNames = [
 export function defineJob<Input = unknown, Parsed = Input>(
   options: JobOptions<Input, Parsed>,
 ): JobDefinition<Input, Parsed> {
-  checkKeys(options, optionNames, 'defineJob');
-  const name = checkName(options.name, 'defineJob: name');
+  const given = readOptions(options, optionNames, 'defineJob');
+  const name = checkName(given.name, 'defineJob: name');
   const what = `job ${name}`;
-  if (typeof options.run !== 'function') throw unexpected(`${what}: run`, 'a function', options.run);
-  if (options.input !== undefined && !isSchema(options.input)) {
-    throw unexpected(`${what}: input`, 'a Standard Schema (zod, valibot, arktype, ...)', options.input);
+  if (typeof given.run !== 'function') throw unexpected(`${what}: run`, 'a function', given.run);
+  if (given.input !== undefined && !isSchema(given.input)) {
+    throw unexpected(`${what}: input`, 'a Standard Schema (zod, valibot, arktype, ...)', given.input);
   }
   for (const hook of ['classify', 'backoff', 'onDead'] as const) {
-    const value = options[hook];
+    const value = given[hook];
     if (value !== undefined && typeof value !== 'function') throw unexpected(`${what}: ${hook}`, 'a function', value);
   }
-  if (options.retry !== undefined) validateRetryOptions(options.retry, `${what}: retry`);
-  return Object.freeze({
+  return branded({
     name,
-    input: options.input,
-    queue: checkName(options.queue ?? DEFAULT_QUEUE, `${what}: queue`),
-    retryQueue: options.retryQueue === undefined ? null : checkName(options.retryQueue, `${what}: retryQueue`),
-    resource: options.resource === undefined ? null : checkName(options.resource, `${what}: resource`),
-    priority: checkPriority(options.priority ?? DEFAULT_PRIORITY, `${what}: priority`),
-    retry: options.retry,
-    timeoutMs: options.timeout === undefined ? null : checkTimeout(options.timeout, `${what}: timeout`),
-    classify: options.classify,
-    rules: options.rules === undefined ? [] : validateClassifyRules(options.rules, `${what}: rules`),
-    backoff: options.backoff,
-    onDead: options.onDead,
-    run: options.run,
+    input: given.input,
+    queue: checkName(given.queue ?? DEFAULT_QUEUE, `${what}: queue`),
+    retryQueue: given.retryQueue === undefined ? null : checkName(given.retryQueue, `${what}: retryQueue`),
+    resource: given.resource === undefined ? null : checkName(given.resource, `${what}: resource`),
+    priority: checkPriority(given.priority ?? DEFAULT_PRIORITY, `${what}: priority`),
+    retry: given.retry === undefined ? undefined : checkRetry(given.retry, `${what}: retry`),
+    timeoutMs: given.timeout === undefined ? null : checkTimeout(given.timeout, `${what}: timeout`),
+    classify: given.classify,
+    rules: given.rules === undefined ? [] : validateClassifyRules(copyData(given.rules, what), `${what}: rules`),
+    backoff: given.backoff,
+    onDead: given.onDead,
+    run: given.run,
   });
+}
+
+/** Registered, so that a definition made by another copy of this package is known as one. */
+const brand = Symbol.for('mulligan.definition');
+
+function branded<Definition extends object>(definition: Definition): Readonly<Definition> {
+  return Object.freeze(Object.defineProperty(definition, brand, { value: true }));
 }
 
 /** Definitions by name. A Map, so that no name can reach into a prototype. */
 export function definitionsByName(jobs: unknown, what: string): ReadonlyMap<string, AnyJobDefinition> {
-  if (!Array.isArray(jobs)) throw unexpected(what, 'a list of definitions made by defineJob', jobs);
   const byName = new Map<string, AnyJobDefinition>();
-  for (const [index, job] of jobs.entries()) {
+  checkList(jobs, what, 'a list of definitions made by defineJob', (job, index) => {
     if (!isDefinition(job)) throw unexpected(`${what}[${index}]`, 'a definition made by defineJob', job);
     const twin = byName.get(job.name);
     if (twin !== undefined && twin !== job) {
       throw new ConfigError(`${what}: expected one definition per name, came two for ${describe(job.name)}.`);
     }
     byName.set(job.name, job);
-  }
+  });
   return byName;
 }
 
+/** Told by its brand: an object that merely looks like a definition was never checked. */
 export function isDefinition(value: unknown): value is AnyJobDefinition {
-  if (typeof value !== 'object' || value === null) return false;
-  const { name, run, timeoutMs } = value as Record<string, unknown>;
-  return typeof name === 'string' && typeof run === 'function' && timeoutMs !== undefined;
+  return read(value, brand) === true;
 }
 
 function isSchema(value: unknown): value is InputSchema {
   // arktype's schemas are functions.
   if (value === null || (typeof value !== 'object' && typeof value !== 'function')) return false;
-  const standard = (value as { '~standard'?: { validate?: unknown } })['~standard'];
-  return typeof standard?.validate === 'function';
+  return typeof read(read(value, '~standard'), 'validate') === 'function';
 }
 
 const LONGEST_NAME = 200;
@@ -152,6 +156,13 @@ export function checkName(value: unknown, what: string): string {
   // PostgreSQL cannot store NUL, and a control character in a name only ever misleads whoever reads it.
   if (fits && value.isWellFormed() && !/\p{Cc}/u.test(value)) return value;
   throw unexpected(what, `a text of 1 to ${LONGEST_NAME} characters, none of them control characters`, value);
+}
+
+/** Keeps a copy: what was checked here must still be so when a job is enqueued. */
+export function checkRetry(value: RetryOptions, what: string): RetryOptions {
+  const retry = copyData(value, what);
+  validateRetryOptions(retry, what);
+  return retry;
 }
 
 export function checkPriority(value: unknown, what: string): number {

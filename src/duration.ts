@@ -25,7 +25,7 @@ export function parseDuration(value: unknown, what: string): number {
 function parseText(text: string, what: string): number {
   const [, amount, unit] = pattern.exec(text) ?? [];
   if (amount === undefined || unit === undefined) return NaN;
-  if (!Object.hasOwn(unitMs, unit)) throw unexpected(what, EXPECTED, text, `There is no unit ${unit}.`);
+  if (!Object.hasOwn(unitMs, unit)) throw unexpected(what, EXPECTED, text, `There is no unit ${unit.slice(0, 20)}.`);
   return Number(amount) * unitMs[unit as Unit];
 }
 

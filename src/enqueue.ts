@@ -1,16 +1,16 @@
 import { types } from 'node:util';
 import { Batch } from './batch.ts';
 import type { Clock } from './clock.ts';
-import { checkKeys, checkOneOf, unexpected } from './config.ts';
-import { type AnyJobDefinition, checkName, checkPriority } from './definition.ts';
+import { checkList, checkOneOf, readOptions, unexpected } from './config.ts';
+import { type AnyJobDefinition, checkName, checkPriority, checkRetry } from './definition.ts';
 import { type Duration, formatDuration, parseDuration } from './duration.ts';
-import { ConfigError } from './errors.ts';
+import { ConfigError, StoreBusyError, StoreUnavailableError } from './errors.ts';
 import { DEFAULT_PRIORITY, DEFAULT_QUEUE, type KeyLife, keyLives } from './job.ts';
 import type { Events } from './observe/events.ts';
 import { encodeJson } from './payload.ts';
 import { LONGEST_DELAY_MS } from './retry/backoff.ts';
-import { type RetryOptions, resolvePolicy, validateRetryOptions } from './retry/policy.ts';
-import { validateInput } from './schema.ts';
+import { type RetryOptions, resolvePolicy } from './retry/policy.ts';
+import { checkInput } from './schema.ts';
 import type { Enqueued, NewJob, Store } from './store/store.ts';
 
 export interface EnqueueOptions {
@@ -38,6 +38,7 @@ export interface EnqueueResult extends Enqueued {
 
 const optionNames = ['delay', 'at', 'priority', 'queue', 'key', 'keyUntil', 'retry'] as const;
 const LARGEST_BATCH = 1_000;
+const RESEND_AFTER_MS = [50, 200];
 
 export interface EnqueueSettings {
   readonly store: Pick<Store, 'enqueue'>;
@@ -60,11 +61,11 @@ export class Enqueuer {
 
   constructor(settings: EnqueueSettings) {
     this.#settings = settings;
-    this.#batch = new Batch((jobs) => settings.store.enqueue(jobs), LARGEST_BATCH);
+    this.#batch = new Batch((jobs) => this.#send(jobs), LARGEST_BATCH);
   }
 
   async enqueue(target: Target, input: unknown, options: EnqueueOptions = {}): Promise<EnqueueResult> {
-    const { job, lowered } = await this.#prepare(target, input, readOptions(options));
+    const { job, lowered } = await this.#prepare(target, input, checkOptions(options));
     return this.#answer(job, await this.#batch.add(job), lowered);
   }
 
@@ -74,12 +75,29 @@ export class Enqueuer {
     inputs: readonly unknown[],
     options: EnqueueOptions = {},
   ): Promise<EnqueueResult[]> {
-    if (!Array.isArray(inputs)) throw unexpected('enqueueMany', 'a list of inputs', inputs);
-    const checked = readOptions(options);
+    const list = checkList(inputs, 'enqueueMany', 'a list of inputs', (input) => input);
+    const checked = checkOptions(options);
     const prepared: Prepared[] = [];
-    for (const input of inputs) prepared.push(await this.#prepare(target, input, checked));
+    for (const input of list) prepared.push(await this.#prepare(target, input, checked));
     const answers = await Promise.all(prepared.map(({ job }) => this.#batch.add(job)));
     return prepared.map(({ job, lowered }, index) => this.#answer(job, answers[index] as Enqueued, lowered));
+  }
+
+  /**
+   * A call that failed may have been carried out all the same. Under their own ids the jobs can be sent again without
+   * being doubled, so a short outage does not reach the caller.
+   */
+  async #send(jobs: readonly NewJob[]): Promise<Enqueued[]> {
+    const { store, clock } = this.#settings;
+    for (const pauseMs of RESEND_AFTER_MS) {
+      try {
+        return await store.enqueue(jobs);
+      } catch (error) {
+        if (!(error instanceof StoreUnavailableError || error instanceof StoreBusyError)) throw error;
+        await new Promise<void>((resolve) => clock.after(pauseMs * (0.5 + clock.random()), resolve));
+      }
+    }
+    return store.enqueue(jobs);
   }
 
   async #prepare(target: Target, input: unknown, options: CheckedOptions): Promise<Prepared> {
@@ -87,7 +105,7 @@ export class Enqueuer {
     const definition = 'run' in target ? target : undefined;
     const payload = encodeJson(input, maxPayloadBytes, `${target.name}: input`);
     // The schema sees what the worker will see: the value after its trip through JSON.
-    if (definition?.input) await validateInput(definition.input, JSON.parse(payload), target.name);
+    if (definition?.input) await checkInput(definition.input, JSON.parse(payload), target.name);
     const queue = options.queue ?? definition?.queue ?? DEFAULT_QUEUE;
     const { policy, lowered } = this.#policy(definition, queue, options.retry);
     const job: NewJob = {
@@ -144,13 +162,11 @@ interface CheckedOptions {
   readonly retry: RetryOptions | undefined;
 }
 
-function readOptions(options: EnqueueOptions): CheckedOptions {
-  checkKeys(options as unknown, optionNames, 'enqueue');
-  const { delay, at, priority, queue, key, keyUntil, retry } = options;
+function checkOptions(options: EnqueueOptions): CheckedOptions {
+  const { delay, at, priority, queue, key, keyUntil, retry } = readOptions(options, optionNames, 'enqueue');
   if (delay !== undefined && at !== undefined) {
     throw new ConfigError('enqueue: expected delay or at, came both. Give the one that says when it should run.');
   }
-  if (retry !== undefined) validateRetryOptions(retry, 'enqueue: retry');
   return {
     delayMs: delay === undefined ? 0 : readDelay(delay),
     dueAt: at === undefined ? null : readDate(at),
@@ -158,7 +174,7 @@ function readOptions(options: EnqueueOptions): CheckedOptions {
     queue: queue === undefined ? undefined : checkName(queue, 'enqueue: queue'),
     key: key === undefined ? null : checkName(key, 'enqueue: key'),
     keyLife: keyUntil === undefined ? 'finished' : checkOneOf(keyUntil, keyLives, 'enqueue: keyUntil'),
-    retry,
+    retry: retry === undefined ? undefined : checkRetry(retry, 'enqueue: retry'),
   };
 }
 
@@ -171,8 +187,8 @@ function readDelay(delay: unknown): number {
 }
 
 function readDate(at: unknown): number {
-  // Not instanceof: a test runner's realm has a Date of its own.
-  const ms = types.isDate(at) ? at.getTime() : Number.NaN;
+  // Not instanceof: a test runner's realm has a Date of its own. Not `at.getTime()`: that may be anybody's function.
+  const ms = types.isDate(at) ? Date.prototype.getTime.call(at) : Number.NaN;
   if (Number.isNaN(ms)) throw unexpected('enqueue: at', 'a valid Date', at);
   return ms;
 }

@@ -1,6 +1,13 @@
 import { type Clock, systemClock } from './clock.ts';
-import { checkInteger, checkKeys, unexpected } from './config.ts';
-import { type AnyJobDefinition, checkName, definitionsByName, isDefinition, type JobDefinition } from './definition.ts';
+import { checkInteger, readEntries, readOptions, unexpected } from './config.ts';
+import {
+  type AnyJobDefinition,
+  checkName,
+  checkRetry,
+  definitionsByName,
+  isDefinition,
+  type JobDefinition,
+} from './definition.ts';
 import { type Duration, parseDuration } from './duration.ts';
 import { type EnqueueOptions, type EnqueueResult, Enqueuer } from './enqueue.ts';
 import { ClosedError } from './errors.ts';
@@ -9,10 +16,11 @@ import { type Logger, type LogSink, makeLogger, writeToStderr } from './observe/
 import { Metrics } from './observe/metrics.ts';
 import { type Stats, summarise } from './observe/stats.ts';
 import { DeadJobs, Jobs, Queues } from './operate.ts';
-import { type RetryOptions, validateRetryOptions } from './retry/policy.ts';
+import type { RetryOptions } from './retry/policy.ts';
+import { read } from './retry/thrown.ts';
 import { openStore } from './store/open.ts';
 import type { Retention, Store } from './store/store.ts';
-import { planWork, type WorkOptions } from './worker/options.ts';
+import { planWork, readGrace, type WorkOptions } from './worker/options.ts';
 import { Reporter } from './worker/report.ts';
 import { Worker } from './worker/worker.ts';
 
@@ -49,6 +57,8 @@ const optionNames = [
   'metricsPrefix',
   'clock',
 ] as const;
+
+const clockParts: readonly (keyof Clock)[] = ['now', 'monotonic', 'random', 'newId', 'after'];
 
 const DEFAULT_MAX_PAYLOAD_BYTES = 256 * 1024;
 
@@ -143,8 +153,10 @@ export class Mulligan {
   }
 
   /** Stops the workers (see `Worker.stop`) and closes the store. */
-  close(options: { readonly grace?: Duration } = {}): Promise<void> {
-    this.#closing ??= this.#close(options);
+  async close(options: { readonly grace?: Duration } = {}): Promise<void> {
+    // Before anything is closed: a grace that makes no sense must leave the queue as it was.
+    const grace = readGrace(options, 'close');
+    this.#closing ??= this.#close(grace);
     return this.#closing;
   }
 
@@ -152,8 +164,8 @@ export class Mulligan {
     return this.close();
   }
 
-  async #close(options: { readonly grace?: Duration }): Promise<void> {
-    await Promise.all([...this.#workers].map((worker) => worker.stop(options)));
+  async #close(grace: Duration): Promise<void> {
+    await Promise.all([...this.#workers].map((worker) => worker.stop({ grace })));
     await this.#store.close();
   }
 
@@ -182,46 +194,47 @@ interface Settings {
 }
 
 function readSettings(options: MulliganOptions): Settings {
-  checkKeys(options as unknown, optionNames, 'Mulligan.open');
-  const { hardCap, maxPayloadBytes = DEFAULT_MAX_PAYLOAD_BYTES, log = writeToStderr, clock = systemClock } = options;
+  const given = readOptions(options, optionNames, 'Mulligan.open');
+  const { hardCap, maxPayloadBytes = DEFAULT_MAX_PAYLOAD_BYTES, log = writeToStderr, clock = systemClock } = given;
   if (typeof log !== 'function') throw unexpected('Mulligan.open: log', 'a function that takes log entries', log);
   return {
-    definitions: definitionsByName(options.jobs ?? [], 'Mulligan.open: jobs'),
-    queueRetry: readQueues(options.queues ?? {}),
+    definitions: definitionsByName(given.jobs ?? [], 'Mulligan.open: jobs'),
+    queueRetry: readQueues(given.queues ?? {}),
     hardCap: hardCap === undefined ? undefined : checkInteger(hardCap, 'Mulligan.open: hardCap', { min: 1 }),
     maxPayloadBytes: checkInteger(maxPayloadBytes, 'Mulligan.open: maxPayloadBytes', { min: 1 }),
-    retention: readRetention(options.retention ?? {}),
+    retention: readRetention(given.retention ?? {}),
     log,
-    metricsPrefix: readPrefix(options.metricsPrefix ?? 'mulligan'),
-    clock,
+    metricsPrefix: readPrefix(given.metricsPrefix ?? 'mulligan'),
+    clock: checkClock(clock),
   };
 }
 
 function readQueues(queues: NonNullable<MulliganOptions['queues']>): ReadonlyMap<string, RetryOptions> {
-  if (typeof queues !== 'object' || queues === null || Array.isArray(queues)) {
-    throw unexpected('Mulligan.open: queues', 'an object from queue name to { retry }', queues);
-  }
   const byQueue = new Map<string, RetryOptions>();
-  for (const [queue, own] of Object.entries(queues)) {
-    const what = `Mulligan.open: queues.${queue}`;
-    checkKeys(own, ['retry'], what);
-    if (own.retry === undefined) continue;
-    validateRetryOptions(own.retry, `${what}.retry`);
-    byQueue.set(queue, own.retry);
+  for (const [queue, own] of readEntries(queues, 'Mulligan.open: queues', 'an object from queue name to { retry }')) {
+    const what = `Mulligan.open: queues.${checkName(queue, 'Mulligan.open: queues')}`;
+    const { retry } = readOptions(own as { readonly retry?: RetryOptions }, ['retry'], what);
+    if (retry !== undefined) byQueue.set(queue, checkRetry(retry, `${what}.retry`));
   }
   return byQueue;
 }
 
 function readRetention(retention: NonNullable<MulliganOptions['retention']>): Retention {
   const what = 'Mulligan.open: retention';
-  checkKeys(retention, ['completed', 'dead', 'cancelled'], what);
-  const read = (value: Duration | null | undefined, fallback: Duration, field: string): number | null =>
+  const { completed, dead, cancelled } = readOptions(retention, ['completed', 'dead', 'cancelled'], what);
+  const readMs = (value: Duration | null | undefined, fallback: Duration, field: string): number | null =>
     value === null ? null : parseDuration(value ?? fallback, `${what}.${field}`);
   return {
-    completedMs: read(retention.completed, '1d', 'completed'),
-    deadMs: read(retention.dead, '90d', 'dead'),
-    cancelledMs: read(retention.cancelled, '7d', 'cancelled'),
+    completedMs: readMs(completed, '1d', 'completed'),
+    deadMs: readMs(dead, '90d', 'dead'),
+    cancelledMs: readMs(cancelled, '7d', 'cancelled'),
   };
+}
+
+function checkClock(clock: Clock): Clock {
+  const missing = clockParts.find((part) => typeof read(clock, part) !== 'function');
+  if (missing === undefined) return clock;
+  throw unexpected('Mulligan.open: clock', `a clock, which has ${missing}()`, clock, 'VirtualClock is one for tests.');
 }
 
 function readPrefix(prefix: unknown): string {

@@ -1,4 +1,4 @@
-import { checkInteger, checkKeys, checkOneOf, unexpected } from './config.ts';
+import { checkInteger, checkList, checkOneOf, readOptions, unexpected } from './config.ts';
 import { checkName } from './definition.ts';
 import { type Job, type RunRecord, states } from './job.ts';
 import type { DeadReason } from './retry/decide.ts';
@@ -65,8 +65,8 @@ export class DeadJobs {
    * `attempts: 'keep'` only what was left. `dryRun` tells what would happen.
    */
   async redrive(options: RedriveOptions): Promise<Redriven> {
-    checkKeys(options, [...selectionKeys, 'attempts', 'dryRun'], 'dead.redrive');
-    const { attempts = 'reset', dryRun = false, ...selection } = options;
+    const given = readOptions(options, [...selectionKeys, 'attempts', 'dryRun'], 'dead.redrive');
+    const { attempts = 'reset', dryRun = false, ...selection } = given;
     if (typeof dryRun !== 'boolean') throw unexpected('dead.redrive: dryRun', 'true or false', dryRun);
     return this.#store.redrive({
       ...readSelection(selection, 'dead.redrive'),
@@ -77,8 +77,8 @@ export class DeadJobs {
 
   /** Deletes dead jobs and their ledgers; answers their ids. */
   async discard(selection: DeadSelection): Promise<string[]> {
-    checkKeys(selection, selectionKeys, 'dead.discard');
-    return this.#store.discard(readSelection(selection, 'dead.discard'));
+    const given = readOptions(selection, selectionKeys, 'dead.discard');
+    return this.#store.discard(readSelection(given, 'dead.discard'));
   }
 }
 
@@ -104,8 +104,8 @@ export class Queues {
 }
 
 function readFilter(options: ListOptions, what: string): JobFilter {
-  checkKeys(options, ['state', 'queue', 'name', 'key', 'limit', 'after'], what);
-  const { state, limit = DEFAULT_PAGE, ...texts } = options;
+  const given = readOptions(options, ['state', 'queue', 'name', 'key', 'limit', 'after'], what);
+  const { state, limit = DEFAULT_PAGE, ...texts } = given;
   const read = Object.entries(texts)
     .filter(([, value]) => value !== undefined)
     .map(([field, value]) => [field, checkName(value, `${what}: ${field}`)]);
@@ -123,12 +123,15 @@ function readSelection(selection: DeadSelection, what: string): DeadSelection {
   if (ids === undefined && name === undefined && queue === undefined && reason === undefined) {
     throw unexpected(what, 'at least one of ids, name, queue or reason', selection);
   }
-  if (ids !== undefined && !Array.isArray(ids)) throw unexpected(`${what}: ids`, 'a list of job ids', ids);
   return {
-    ...(ids === undefined ? {} : { ids: ids.map((id, index) => checkName(id, `${what}: ids[${index}]`)) }),
+    ...(ids === undefined ? {} : { ids: readIds(ids, `${what}: ids`) }),
     ...(name === undefined ? {} : { name: checkName(name, `${what}: name`) }),
     ...(queue === undefined ? {} : { queue: checkName(queue, `${what}: queue`) }),
     ...(reason === undefined ? {} : { reason: checkOneOf(reason, deadReasons, `${what}: reason`) }),
     ...(limit === undefined ? {} : { limit: checkInteger(limit, `${what}: limit`, { min: 1 }) }),
   };
+}
+
+function readIds(ids: unknown, what: string): string[] {
+  return checkList(ids, what, 'a list of job ids', (id, index) => checkName(id, `${what}[${index}]`));
 }

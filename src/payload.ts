@@ -1,5 +1,5 @@
 import { types } from 'node:util';
-import { describe, isPlainObject } from './config.ts';
+import { describe, isPlainObject, shorten } from './config.ts';
 import { PayloadError } from './errors.ts';
 import { toStoredError } from './retry/stored-error.ts';
 
@@ -25,7 +25,7 @@ function write(value: unknown, maxBytes: number, what: string): string {
     if (types.isNativeError(error) && error instanceof PayloadError) throw error;
     // Getters, toJSON and proxies are the caller's code.
     const { name, message } = toStoredError(error);
-    throw new PayloadError(`${check.at}: reading it threw ${name}: ${message}`, { cause: error });
+    throw new PayloadError(`${shown(check.at)}: reading it threw ${name}: ${message}`, { cause: error });
   }
 }
 
@@ -71,8 +71,9 @@ class Check {
 
   #seeObject(value: object, path: string, above: readonly object[]): void {
     if (above.includes(value))
-      throw new PayloadError(`${path}: expected a tree, came a cycle. JSON cannot carry cycles.`);
-    if (above.length >= DEEPEST) throw new PayloadError(`${path}: expected at most ${DEEPEST} levels, came more.`);
+      throw new PayloadError(`${shown(path)}: expected a tree, came a cycle. JSON cannot carry cycles.`);
+    if (above.length >= DEEPEST)
+      throw new PayloadError(`${shown(path)}: expected at most ${DEEPEST} levels, came more.`);
     const below = [...above, value];
     if (Array.isArray(value)) {
       for (let index = 0; index < value.length; index++) {
@@ -90,7 +91,7 @@ class Check {
     const keys = Object.keys(value);
     if (isEmptiedByJson(value, keys)) throw lost(path, value, 'Send a plain object or an array.');
     for (const key of keys) {
-      const at = `${path}.${key}`;
+      const at = `${path}.${shorten(key)}`;
       this.at = at;
       this.see((value as Record<string, unknown>)[key], at, below);
     }
@@ -122,6 +123,14 @@ function tooLarge(what: string, maxBytes: number, came: string): PayloadError {
   );
 }
 
+const LONGEST_PATH = 400;
+
+/** A path of 500 levels is a page of text; its two ends say enough. */
+function shown(path: string): string {
+  if (path.length <= LONGEST_PATH) return path;
+  return `${path.slice(0, LONGEST_PATH / 2)} ... ${path.slice(-LONGEST_PATH / 2)}`.toWellFormed();
+}
+
 function lost(path: string, value: unknown, hint: string): PayloadError {
-  return new PayloadError(`${path}: expected what JSON can carry, came ${describe(value)}. ${hint}`);
+  return new PayloadError(`${shown(path)}: expected what JSON can carry, came ${describe(value)}. ${hint}`);
 }

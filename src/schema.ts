@@ -1,4 +1,8 @@
-import { InputError, type InputIssue } from './errors.ts';
+import { types } from 'node:util';
+import { isList, unexpected } from './config.ts';
+import { ConfigError, InputError, type InputIssue, MulliganError } from './errors.ts';
+import { toStoredError } from './retry/stored-error.ts';
+import { read, readList } from './retry/thrown.ts';
 
 /** The part of the Standard Schema interface that is used here; zod, valibot, arktype and others implement it. */
 export interface InputSchema<Input = unknown, Output = Input> {
@@ -19,21 +23,71 @@ interface SchemaIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
-/** What a schema made of an input; throws InputError with the schema's own issues. */
+/** What a schema made of an input; throws InputError with the schema's own issues, or what the schema itself threw. */
 export async function validateInput(
   schema: InputSchema | undefined,
   input: unknown,
   jobName: string,
 ): Promise<unknown> {
   if (schema === undefined) return input;
-  const result = await schema['~standard'].validate(input);
-  if (result.issues === undefined) return result.value;
-  const issues = result.issues.map(toInputIssue);
-  const list = issues.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join('; ');
-  throw new InputError(`${jobName}: expected an input its schema accepts, but ${list}`, issues);
+  const answer: unknown = await schema['~standard'].validate(input);
+  const issues = readIssues(answer, jobName);
+  if (issues === null) return (answer as { value: unknown }).value;
+  throw new InputError(`${jobName}: expected an input its schema accepts, but ${told(issues)}`, issues);
 }
 
-function toInputIssue(issue: SchemaIssue): InputIssue {
-  const path = (issue.path ?? []).map((part) => String(typeof part === 'object' ? part.key : part));
-  return { message: issue.message, path: path.join('.') };
+/** The same for a producer. A worker retries by what a schema threw; here it is told as an error of ours. */
+export async function checkInput(schema: InputSchema, input: unknown, jobName: string): Promise<void> {
+  try {
+    await validateInput(schema, input, jobName);
+  } catch (error) {
+    // A thrown proxy must not even be asked for its class.
+    if (types.isNativeError(error) && error instanceof MulliganError) throw error;
+    const { name, message } = toStoredError(error);
+    const thrown = `${name}: ${message.slice(0, LONGEST_TOLD)}`.toWellFormed();
+    throw new ConfigError(`${jobName}: expected its schema to answer, but it threw ${thrown}`, { cause: error });
+  }
+}
+
+/** A list of ten thousand wrong rows has as many issues: the error keeps enough of them, and its message tells a few. */
+const MOST_ISSUES = 1_000;
+const MOST_TOLD = 10;
+const LONGEST_TOLD = 200;
+const DEEPEST_PATH = 100;
+
+/** Null when there are none. A schema is the caller's code: it may answer anything, or something that cannot be read. */
+function readIssues(answer: unknown, jobName: string): InputIssue[] | null {
+  const issues = read(answer, 'issues') ?? null;
+  if (isList(issues)) return readList(issues, MOST_ISSUES).map(toInputIssue);
+  if (issues === null && hasValue(answer)) return null;
+  throw unexpected(`${jobName}: its schema`, 'an answer of { value } or { issues: [...] }', answer);
+}
+
+function hasValue(answer: unknown): boolean {
+  try {
+    return typeof answer === 'object' && answer !== null && 'value' in answer;
+  } catch {
+    return false;
+  }
+}
+
+function toInputIssue(issue: unknown): InputIssue {
+  const message = read(issue, 'message');
+  const path = readList(read(issue, 'path'), DEEPEST_PATH).map(toKey);
+  return { message: typeof message === 'string' ? message : 'it gave no message', path: path.join('.') };
+}
+
+function toKey(part: unknown): string {
+  const key = typeof part === 'object' ? read(part, 'key') : part;
+  return ['string', 'number', 'symbol'].includes(typeof key) ? String(key) : '?';
+}
+
+function told(issues: readonly InputIssue[]): string {
+  if (issues.length === 0) return 'it gave no reason';
+  const some = issues.slice(0, MOST_TOLD).map(({ path, message }) => {
+    const whole = path ? `${path}: ${message}` : message;
+    return whole.length <= LONGEST_TOLD ? whole : `${whole.slice(0, LONGEST_TOLD).toWellFormed()}...`;
+  });
+  const more = issues.length - some.length;
+  return `${some.join('; ')}${more === 0 ? '' : `; and ${more} more`}`;
 }

@@ -2,12 +2,20 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type AnyJobDefinition, definitionsByName, isDefinition } from '../definition.ts';
+import { toStoredError } from '../retry/stored-error.ts';
+import { read, readList } from '../retry/thrown.ts';
 import { Failure } from './failure.ts';
+
+const MOST_LISTED = 10_000;
 
 /** The definitions that a module exports, by whatever name, alone or in lists. */
 export async function loadDefinitions(file: string): Promise<AnyJobDefinition[]> {
   const exported = await load(file);
-  const found = new Set(Object.values(exported).flat().filter(isDefinition));
+  const found = new Set(
+    Object.values(exported)
+      .flatMap((one) => [one, ...readList(one, MOST_LISTED)])
+      .filter(isDefinition),
+  );
   if (found.size === 0) {
     const names = Object.keys(exported);
     throw new Failure(
@@ -30,14 +38,16 @@ async function load(file: string): Promise<Record<string, unknown>> {
   try {
     return await import(pathToFileURL(path).href);
   } catch (error) {
-    const said = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+    // A module may throw anything.
+    const { name, message } = toStoredError(error);
+    const said = `${name}: ${message}`;
     const sentence = /[.!?]$/.test(said) ? said : `${said}.`;
     throw new Failure('JOBS_FILE', `${file} could not be loaded: ${sentence}${advice(error)}`, { cause: error });
   }
 }
 
 function advice(error: unknown): string {
-  switch ((error as { code?: unknown } | null)?.code) {
+  switch (read(error, 'code')) {
     case 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX':
       return ' Node.js only strips types: compile the file, or do without enums, namespaces and parameter properties.';
     case 'ERR_UNKNOWN_FILE_EXTENSION':

@@ -1,3 +1,4 @@
+import { checkOneOf, unexpected } from '../config.ts';
 import type { DeadReason, Decision } from '../retry/decide.ts';
 import type { OutcomeKind, StoredError } from '../retry/outcome.ts';
 
@@ -37,11 +38,26 @@ export interface EventMap {
 }
 
 export type EventName = keyof EventMap;
-export type Listener<Name extends EventName> = (event: EventMap[Name]) => void;
+/** What it answers is ignored, but for a promise that rejects: that is reported like a throw. */
+export type Listener<Name extends EventName> = (event: EventMap[Name]) => unknown;
+
+/** A record, so that no name can be left out. */
+const eventNames: Readonly<Record<EventName, true>> = {
+  enqueued: true,
+  started: true,
+  completed: true,
+  retrying: true,
+  dead: true,
+  cancelled: true,
+  released: true,
+  rescued: true,
+  'lease-lost': true,
+  'settle-failed': true,
+};
 
 /** A listener that throws is the listener's trouble: it is reported, and the queue goes on. */
 export class Events {
-  readonly #listeners: Map<EventName, Set<Listener<never>>> = new Map();
+  readonly #listeners: Map<EventName, Set<{ readonly call: Listener<never> }>> = new Map();
   readonly #onListenerError: (name: EventName, error: unknown) => void;
 
   constructor(onListenerError: (name: EventName, error: unknown) => void) {
@@ -49,10 +65,14 @@ export class Events {
   }
 
   on<Name extends EventName>(name: Name, listener: Listener<Name>): () => void {
+    checkOneOf(name, Object.keys(eventNames), 'on');
+    if (typeof listener !== 'function') throw unexpected(`on(${JSON.stringify(name)})`, 'a function', listener);
     const listeners = this.#listeners.get(name) ?? new Set();
     this.#listeners.set(name, listeners);
-    listeners.add(listener);
-    return () => listeners.delete(listener);
+    // An entry of its own, so that a function that was added twice can be taken away once.
+    const entry = { call: listener };
+    listeners.add(entry);
+    return () => void listeners.delete(entry);
   }
 
   /** Takes a function, so that an event nobody listens to costs nothing. */
@@ -60,12 +80,20 @@ export class Events {
     const listeners = this.#listeners.get(name);
     if (listeners === undefined || listeners.size === 0) return;
     const told = event();
-    for (const listener of listeners) {
-      try {
-        (listener as Listener<Name>)(told);
-      } catch (error) {
-        this.#onListenerError(name, error);
-      }
+    // A copy: a listener that takes itself away and comes back would otherwise be called for ever.
+    for (const entry of [...listeners]) {
+      if (listeners.has(entry)) this.#tell(name, () => (entry.call as Listener<Name>)(told));
+    }
+  }
+
+  #tell(name: EventName, call: () => unknown): void {
+    try {
+      const answer = call();
+      if (typeof (answer as PromiseLike<unknown> | undefined)?.then !== 'function') return;
+      // Left alone, a rejection would end the process.
+      new Promise((resolve) => resolve(answer)).catch((error: unknown) => this.#onListenerError(name, error));
+    } catch (error) {
+      this.#onListenerError(name, error);
     }
   }
 }

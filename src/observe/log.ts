@@ -1,3 +1,5 @@
+import { describe } from '../config.ts';
+
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
 export interface LogEntry {
@@ -6,8 +8,8 @@ export interface LogEntry {
   readonly [field: string]: unknown;
 }
 
-/** Where Mulligan and its handlers write; it must not throw. */
-export type LogSink = (entry: LogEntry) => void;
+/** Where Mulligan and its handlers write. What it answers is ignored; so is what it throws or rejects with. */
+export type LogSink = (entry: LogEntry) => unknown;
 
 export interface Logger {
   debug(message: string, fields?: Record<string, unknown>): void;
@@ -22,7 +24,9 @@ export function makeLogger(sink: LogSink, context: () => Record<string, unknown>
     (level: LogLevel) =>
     (message: string, fields: Record<string, unknown> = {}): void => {
       try {
-        sink({ ...context(), ...fields, level, message });
+        const answer = sink({ ...context(), ...fields, level, message });
+        // An executor, because a hostile promise throws at `Promise.resolve`.
+        if (answer !== undefined) new Promise((resolve) => resolve(answer)).catch(() => {});
       } catch {}
     };
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
@@ -36,10 +40,10 @@ export function writeToStderr({ level, message, ...fields }: LogEntry): void {
 }
 
 function render(value: unknown): string {
-  if (value instanceof Error) return JSON.stringify(`${value.name}: ${value.message}`);
   try {
+    if (value instanceof Error) return JSON.stringify(`${value.name}: ${value.message}`);
     return JSON.stringify(value) ?? String(value);
   } catch {
-    return String(value);
+    return describe(value);
   }
 }

@@ -74,7 +74,7 @@ export class Metrics {
   render({ rows }: StoreStats): string {
     this.#jobs.clear();
     for (const row of rows) {
-      for (const state of states) this.#jobs.set({ queue: row.queue, name: row.name, state }, row.states[state]);
+      for (const state of states) this.#jobs.add({ queue: row.queue, name: row.name, state }, row.states[state]);
     }
     return [
       this.#runs,

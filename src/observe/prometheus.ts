@@ -6,6 +6,8 @@ export type Labels = Readonly<Record<string, string>>;
 
 /** Queue and job names come from users; a bug that makes up names must not eat the memory of a process. */
 export const MOST_SERIES = 1_000;
+/** The labels whose values users choose; all others have few. */
+const openLabels: ReadonlySet<string> = new Set(['queue', 'name']);
 
 abstract class Metric<Value> {
   readonly name: string;
@@ -26,11 +28,14 @@ abstract class Metric<Value> {
 
   protected abstract lines(labels: string, value: Value): string[];
 
-  /** The text of these labels, or of "other" when there are too many series already. */
+  /** The text of these labels, with "other" for the names in it when there are too many series already. */
   protected keyFor(labels: Labels): string {
     const key = renderLabels(labels);
     if (this.series.has(key) || this.series.size < MOST_SERIES) return key;
-    return renderLabels(Object.fromEntries(Object.keys(labels).map((label) => [label, 'other'])));
+    const entries = Object.entries(labels);
+    return renderLabels(
+      Object.fromEntries(entries.map(([label, value]) => [label, openLabels.has(label) ? 'other' : value])),
+    );
   }
 }
 
@@ -54,8 +59,10 @@ export class Gauge extends Metric<number> {
     super(name, help, 'gauge');
   }
 
-  set(labels: Labels, value: number): void {
-    this.series.set(this.keyFor(labels), value);
+  /** Adds up under labels that were given before: those under "other" stand for many. */
+  add(labels: Labels, value: number): void {
+    const key = this.keyFor(labels);
+    this.series.set(key, (this.series.get(key) ?? 0) + value);
   }
 
   clear(): void {

@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { closest, describe } from '../config.ts';
 import { ConfigError } from '../errors.ts';
+import { read } from '../retry/thrown.ts';
 import { MemoryStore } from './memory/store.ts';
 import type { Store } from './store.ts';
 
@@ -8,8 +9,7 @@ const schemes = ['memory', 'sqlite'] as const;
 
 /** A store by its address. Each kind is loaded only when it is asked for. */
 export async function openStore(target: unknown, clock: Clock): Promise<Store> {
-  if (isStore(target)) return target;
-  if (typeof target !== 'string') throw unknownTarget(target);
+  if (typeof target !== 'string') return checkStore(target);
   const [scheme = '', rest = ''] = splitOnce(target);
   switch (scheme) {
     case 'memory':
@@ -17,6 +17,7 @@ export async function openStore(target: unknown, clock: Clock): Promise<Store> {
     case 'sqlite': {
       if (rest === '')
         throw new ConfigError(`expected a file after sqlite:, came ${describe(target)}. Write sqlite:jobs.db.`);
+      refuseTransient(rest, target);
       const { SqliteStore } = await import('./sqlite/store.ts');
       return SqliteStore.open({ path: rest });
     }
@@ -30,8 +31,41 @@ function splitOnce(text: string): [string, string] {
   return colon === -1 ? [text, ''] : [text.slice(0, colon), text.slice(colon + 1)];
 }
 
-function isStore(target: unknown): target is Store {
-  return typeof target === 'object' && target !== null && typeof (target as Store).claim === 'function';
+/** To SQLite these are no files, and each connection would get a database of its own: what one writes, none can read. */
+function refuseTransient(path: string, target: string): void {
+  if (path !== ':memory:' && !path.startsWith('file:')) return;
+  throw new ConfigError(`expected a path after sqlite:, came ${describe(target)}. Write sqlite:jobs.db, or memory:.`);
+}
+
+/** A record, so that no verb can be left out. */
+const verbs: Readonly<Record<Exclude<keyof Store, 'kind'>, true>> = {
+  enqueue: true,
+  claim: true,
+  heartbeat: true,
+  settle: true,
+  expired: true,
+  remember: true,
+  recall: true,
+  get: true,
+  list: true,
+  runs: true,
+  stats: true,
+  queues: true,
+  cancel: true,
+  redrive: true,
+  discard: true,
+  pause: true,
+  resume: true,
+  prune: true,
+  onWork: true,
+  close: true,
+};
+
+function checkStore(target: unknown): Store {
+  const missing = Object.keys(verbs).filter((verb) => typeof read(target, verb) !== 'function');
+  if (missing.length === 0) return target as Store;
+  if (missing.length === Object.keys(verbs).length) throw unknownTarget(target);
+  throw new ConfigError(`expected a store with all its verbs, came ${describe(target)} without ${missing.join(', ')}.`);
 }
 
 function unknownTarget(target: unknown): ConfigError {

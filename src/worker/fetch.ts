@@ -2,6 +2,7 @@ import { type Clock, nextTurn } from '../clock.ts';
 import type { Claim, ClaimRequest, QueueQuota, Store } from '../store/store.ts';
 import { Quotas } from './lanes.ts';
 import type { WorkPlan } from './options.ts';
+import { answerWithin } from './persist.ts';
 import { Signal } from './signal.ts';
 
 /**
@@ -12,7 +13,7 @@ import { Signal } from './signal.ts';
 const AHEAD_MS = 50;
 const MOST_AHEAD = 4;
 const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 5_000;
+const LONGEST_PAUSE_MS = 2_000;
 const FOREVER_MS = 2 ** 31 - 1;
 
 /** What the fetcher must know of the worker's hands. */
@@ -28,6 +29,7 @@ export interface FetcherParts {
   readonly clock: Clock;
   readonly plan: WorkPlan;
   readonly worker: string;
+  readonly callTimeoutMs: number;
   readonly capacity: () => Capacity;
   /** Takes over what was claimed. */
   readonly accept: (claim: Claim, askedAt: number) => void;
@@ -101,7 +103,7 @@ export class Fetcher {
       }
       const claim = await this.#claim(places, this.#quotas.next(places));
       if (claim === null) continue;
-      this.#quotas.settle(places, claim.jobs.length);
+      this.#quotas.settle(places, claim.jobs);
       this.#drained = claim.jobs.length < places && !this.#wokenMeanwhile;
       if (claim.suspectsWait && this.#parts.clock.monotonic() >= this.#noSuspectUntil) {
         await this.#runSuspect();
@@ -132,18 +134,21 @@ export class Fetcher {
 
   /** Null when the store did not answer; then it has already waited. */
   async #claim(limit: number, queues: QueueQuota[]): Promise<Claim | null> {
-    const { store, clock, plan, worker, accept, onAnswer, onTrouble } = this.#parts;
+    const { store, clock, plan, worker, callTimeoutMs, accept, onAnswer, onTrouble } = this.#parts;
     const request: ClaimRequest = { worker, leaseMs: plan.leaseMs, limit, queues };
     const askedAt = clock.monotonic();
     this.#wokenMeanwhile = false;
+    const answer = store.claim(request);
     try {
-      const claim = await store.claim(request);
+      const claim = await answerWithin(clock, callTimeoutMs, answer);
       accept(claim, askedAt);
       this.#pauseMs = FIRST_PAUSE_MS;
       onAnswer();
       return claim;
     } catch (error) {
       onTrouble(error);
+      // Should the answer come after all, its jobs are leased to this worker and to nobody else.
+      answer.then((late) => accept(late, askedAt)).catch(() => {});
       if (!this.#stopped) await this.#pause(this.#pauseMs * (0.5 + clock.random()));
       this.#pauseMs = Math.min(LONGEST_PAUSE_MS, this.#pauseMs * 2);
       return null;

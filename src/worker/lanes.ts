@@ -1,4 +1,4 @@
-import type { QueueQuota } from '../store/store.ts';
+import type { ClaimedJob, QueueQuota } from '../store/store.ts';
 
 /** How a worker serves one queue. */
 export interface QueuePlan {
@@ -13,6 +13,9 @@ export interface QueuePlan {
 /**
  * Turns shares into whole places, claim by claim. What a fraction leaves over is carried to the next claim, so a
  * share of 0.2 lets every fifth place through even when claims take one job at a time.
+ *
+ * Credit is settled by what a claim really took: a queue that had to stand back is owed its places, and one that took
+ * what others left has them counted. Nothing is saved up while idle, or a queue that wakes up would hold a burst.
  */
 export class Quotas {
   readonly #queues: readonly QueueCredit[];
@@ -24,8 +27,10 @@ export class Quotas {
 
   /** The quotas of a claim of `limit` jobs; the queue that is owed most comes first. */
   next(limit: number): QueueQuota[] {
-    const quotas = this.#queues.map((queue) => queue.next(limit, this.#queues.length === 1));
-    return quotas.sort((a, b) => b.owed - a.owed).map(({ quota }) => quota);
+    return this.#queues
+      .map((queue) => queue.offer(limit))
+      .sort((a, b) => b.owed - a.owed)
+      .map(({ quota }) => quota);
   }
 
   /** For a worker that has emptied itself to run one suspect alone. */
@@ -33,9 +38,21 @@ export class Quotas {
     return this.#queues.map(({ plan }) => ({ ...nothing(plan), share: 1, suspect: 1 }));
   }
 
-  /** Places that were granted but found no job are given back, or an idle queue would save up a burst. */
-  settle(limit: number, taken: number): void {
-    if (taken < limit) for (const queue of this.#queues) queue.forget();
+  /** What came of the claim that `next` was asked for last. A claim that failed is not settled, and changes nothing. */
+  settle(limit: number, jobs: readonly Pick<ClaimedJob, 'queue' | 'lane'>[]): void {
+    if (jobs.length < limit) {
+      for (const queue of this.#queues) queue.forget();
+      return;
+    }
+    let left = 0;
+    const busy: QueueCredit[] = [];
+    for (const queue of this.#queues) {
+      const unused = queue.charge(limit, countLanes(jobs, queue.plan.queue));
+      if (unused === null) busy.push(queue);
+      else left += unused;
+    }
+    const parts = busy.reduce((sum, { part }) => sum + part, 0);
+    for (const queue of busy) queue.inherit((left * queue.part) / parts);
   }
 }
 
@@ -44,32 +61,76 @@ function nothing(plan: QueuePlan): QueueQuota {
   return { queue, share: 0, retry: 0, redrive: 0, suspect: 0, maxRetriesInFlight };
 }
 
+interface Taken {
+  places: number;
+  retry: number;
+  redrive: number;
+}
+
+function countLanes(jobs: readonly Pick<ClaimedJob, 'queue' | 'lane'>[], queue: string): Taken {
+  const taken = { places: 0, retry: 0, redrive: 0 };
+  for (const job of jobs) {
+    if (job.queue !== queue) continue;
+    taken.places++;
+    if (job.lane === 'retry' || job.lane === 'redrive') taken[job.lane]++;
+  }
+  return taken;
+}
+
 class QueueCredit {
   readonly plan: QueuePlan;
-  readonly #part: number;
+  readonly part: number;
+  /** Places it is owed; below 0 when it took what was others'. */
   #places = 0;
+  /** Second chances it is owed. */
   #seconds = 0;
+  /** Those of them that redriven jobs are owed. */
   #redrives = 0;
+  #offered: QueueQuota;
 
   constructor(plan: QueuePlan, part: number) {
     this.plan = plan;
-    this.#part = part;
+    this.part = part;
+    this.#offered = nothing(plan);
   }
 
-  next(limit: number, isOnly: boolean): { quota: QueueQuota; owed: number } {
-    this.#places += limit * this.#part;
-    const owed = this.#places;
-    const share = isOnly ? limit : whole(this.#places);
-    this.#places -= share;
-    // Over the whole claim, not only its share: when other queues are empty, this one gets their places too.
-    this.#seconds += (isOnly ? limit : Math.max(share, limit * this.#part)) * this.plan.retryShare;
-    const seconds = Math.min(limit, whole(this.#seconds));
-    this.#seconds -= seconds;
+  offer(limit: number): { quota: QueueQuota; owed: number } {
+    const owed = this.#places + limit * this.part;
+    const share = Math.min(limit, Math.max(0, whole(owed)));
+    // Not only over its share: when other queues are empty, this one gets their places too.
+    const expected = Math.max(share, limit * this.part);
+    const seconds = Math.min(limit, Math.max(0, whole(this.#seconds + expected * this.plan.retryShare)));
     // Half of the second chances are for redriven jobs, when both kinds wait.
-    this.#redrives += seconds / 2;
-    const redrive = whole(this.#redrives);
-    this.#redrives -= redrive;
-    return { quota: { ...nothing(this.plan), share, retry: seconds - redrive, redrive }, owed };
+    const redrive = Math.min(seconds, Math.max(0, whole(this.#redrives + seconds / 2)));
+    this.#offered = { ...nothing(this.plan), share, retry: seconds - redrive, redrive };
+    return { quota: this.#offered, owed };
+  }
+
+  /** Answers what it leaves of its places when nothing more of it is due, else null. */
+  charge(limit: number, taken: Taken): number | null {
+    this.#chargeSeconds(taken);
+    this.#places += limit * this.part - taken.places;
+    if (taken.places >= this.#offered.share) return null;
+    const unused = Math.max(0, this.#places);
+    this.#places = 0;
+    return unused;
+  }
+
+  #chargeSeconds({ places, retry, redrive }: Taken): void {
+    const offered = this.#offered;
+    const granted = offered.retry + offered.redrive;
+    // Beyond what was kept for them, they only took what fresh work left.
+    const used = Math.min(granted, retry + redrive);
+    this.#seconds += places * this.plan.retryShare - used;
+    this.#redrives += used / 2 - Math.min(offered.redrive, redrive);
+    // A lane that left places to others is empty; one that found no place left is not.
+    const gaveWay = places > used;
+    if (used < granted && gaveWay) this.#seconds = Math.min(0, this.#seconds);
+    if (redrive < offered.redrive && (gaveWay || retry > offered.retry)) this.#redrives = 0;
+  }
+
+  inherit(places: number): void {
+    this.#places += places;
   }
 
   forget(): void {

@@ -37,12 +37,17 @@ export class Memos {
   async #resolve(key: string, effect: () => unknown): Promise<unknown> {
     const recorded = (await this.#recall()).get(key);
     if (recorded !== undefined) return JSON.parse(recorded);
+    if (this.#lease.ended) throw this.#lostLease(key);
     const text = encodeJson(await effect(), this.#maxBytes, `once(${JSON.stringify(key)})`);
     // The effect has happened: losing its result would repeat it, so storing is tried for as long as the lease lasts.
     const kept = await whileLeased([this.#lease], this.#clock, () => this.#store.remember(this.#lease.job, key, text));
-    if (!kept) throw new LeaseLostError(`once(${JSON.stringify(key)}): the lease was lost; its result is not recorded`);
+    if (!kept) throw this.#lostLease(key);
     // What a later run would get, so that the first one sees the same.
     return JSON.parse(text);
+  }
+
+  #lostLease(key: string): LeaseLostError {
+    return new LeaseLostError(`once(${JSON.stringify(key)}): the lease was lost; its result is not recorded`);
   }
 
   #recall(): Promise<ReadonlyMap<string, string>> {

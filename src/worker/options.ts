@@ -1,7 +1,8 @@
-import { checkInteger, checkKeys, checkNumber, unexpected } from '../config.ts';
+import { checkInteger, checkList, checkNumber, isList, readEntries, readOptions, unexpected } from '../config.ts';
 import { checkName } from '../definition.ts';
 import { type Duration, formatDuration, parseDuration } from '../duration.ts';
 import { DEFAULT_QUEUE } from '../job.ts';
+import { LONGEST_DELAY_MS } from '../retry/backoff.ts';
 import type { QueuePlan } from './lanes.ts';
 
 export interface WorkOptions {
@@ -54,42 +55,51 @@ const SHORTEST_LEASE_MS = 1_000;
 const DEFAULT_RETRY_SHARE = 0.2;
 
 export function planWork(options: WorkOptions): WorkPlan {
-  checkKeys(options, optionNames, 'work');
-  const leaseMs = parseDuration(options.lease ?? '30s', 'work: lease');
-  if (leaseMs < SHORTEST_LEASE_MS) {
-    throw unexpected(
-      'work: lease',
-      `at least ${formatDuration(SHORTEST_LEASE_MS)}`,
-      options.lease,
-      'A shorter one would take jobs away from workers that merely paused.',
-    );
-  }
+  const given = readOptions(options, optionNames, 'work');
   return {
-    queues: planQueues(options),
-    concurrency: checkInteger(options.concurrency ?? 10, 'work: concurrency', { min: 1, max: 10_000 }),
-    leaseMs,
-    pollMs: Math.max(1, parseDuration(options.poll ?? '1s', 'work: poll')),
-    giveUpUnknownMs: parseDuration(options.giveUpUnknown ?? '7d', 'work: giveUpUnknown'),
-    name: options.name === undefined ? null : checkName(options.name, 'work: name'),
+    queues: planQueues(given),
+    concurrency: checkInteger(given.concurrency ?? 10, 'work: concurrency', { min: 1, max: 10_000 }),
+    leaseMs: readLease(given.lease ?? '30s'),
+    pollMs: Math.max(1, parseDuration(given.poll ?? '1s', 'work: poll')),
+    giveUpUnknownMs: parseDuration(given.giveUpUnknown ?? '7d', 'work: giveUpUnknown'),
+    name: given.name === undefined ? null : checkName(given.name, 'work: name'),
   };
+}
+
+/** How long runs may go on after they were told to stop, in ms. */
+export function readGrace(options: { readonly grace?: Duration }, what: string): number {
+  return parseDuration(readOptions(options, ['grace'], what).grace ?? '10s', `${what}: grace`);
+}
+
+/** Bounded from above, so that the end of a lease stays a number every store can hold. */
+function readLease(lease: Duration): number {
+  const leaseMs = parseDuration(lease, 'work: lease');
+  if (leaseMs > LONGEST_DELAY_MS) throw unexpected('work: lease', `at most ${formatDuration(LONGEST_DELAY_MS)}`, lease);
+  if (leaseMs >= SHORTEST_LEASE_MS) return leaseMs;
+  throw unexpected(
+    'work: lease',
+    `at least ${formatDuration(SHORTEST_LEASE_MS)}`,
+    lease,
+    'A shorter one would take jobs away from workers that merely paused.',
+  );
+}
+
+function readQueues(queues: unknown): [string, unknown][] {
+  if (isList(queues)) return checkList(queues, 'work: queues', '', (queue) => [checkName(queue, 'work: queues'), {}]);
+  return readEntries(queues, 'work: queues', 'a list of queue names, or an object from queue name to options');
 }
 
 function planQueues(options: WorkOptions): QueuePlan[] {
   const { queues = [DEFAULT_QUEUE], retryShare, maxRetriesInFlight } = options;
-  if (typeof queues !== 'object' || queues === null) {
-    throw unexpected('work: queues', 'a list of queue names, or an object from queue name to options', queues);
-  }
-  const entries: [string, QueueOptions][] = Array.isArray(queues)
-    ? queues.map((queue) => [queue as string, {}])
-    : Object.entries(queues as Record<string, QueueOptions>);
+  const entries = readQueues(queues);
   if (entries.length === 0) throw unexpected('work: queues', 'at least one queue', queues);
-  const plans = entries.map(([queue, own]) => {
-    const what = `work: queues.${queue}`;
-    checkKeys(own, ['weight', 'retryShare', 'maxRetriesInFlight'], what);
+  const plans = entries.map(([queue, options]) => {
+    const what = `work: queues.${checkName(queue, 'work: queues')}`;
+    const own = readOptions(options as QueueOptions, ['weight', 'retryShare', 'maxRetriesInFlight'], what);
     const share = own.retryShare ?? retryShare ?? DEFAULT_RETRY_SHARE;
     const cap = own.maxRetriesInFlight ?? maxRetriesInFlight;
     return {
-      queue: checkName(queue, 'work: queues'),
+      queue,
       weight: checkNumber(own.weight ?? 1, `${what}.weight`, { min: 0.001, max: 1_000 }),
       retryShare: checkNumber(share, `${what}.retryShare`, { min: 0, max: 1 }),
       maxRetriesInFlight: cap === undefined ? null : checkInteger(cap, `${what}.maxRetriesInFlight`, { min: 1 }),

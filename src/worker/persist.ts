@@ -1,4 +1,6 @@
 import type { Clock } from '../clock.ts';
+import { formatDuration } from '../duration.ts';
+import { StoreUnavailableError } from '../errors.ts';
 import type { Lease } from './lease.ts';
 
 const FIRST_PAUSE_MS = 50;
@@ -21,4 +23,14 @@ export async function whileLeased<Answer>(
       await new Promise<void>((resolve) => clock.after(pauseMs * (0.5 + clock.random()), resolve));
     }
   }
+}
+
+/** The answer, or an error when there is none in time: a call that hangs must not hang the worker. */
+export function answerWithin<Answer>(clock: Clock, timeoutMs: number, call: Promise<Answer>): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const timer = clock.after(timeoutMs, () =>
+      reject(new StoreUnavailableError(`the store gave no answer within ${formatDuration(timeoutMs)}`)),
+    );
+    call.then(resolve, reject).finally(() => timer.cancel());
+  });
 }

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../clock.ts';
 import type { AnyJobDefinition } from '../definition.ts';
-import { formatDuration, parseDuration } from '../duration.ts';
+import { type Duration, formatDuration, parseDuration } from '../duration.ts';
 import { LeaseLostError } from '../errors.ts';
 import { type Logger, type LogSink, makeLogger } from '../observe/log.ts';
 import { encodeJson } from '../payload.ts';
@@ -175,25 +175,27 @@ export class Run implements JobContext {
     return this.#log;
   }
 
-  snooze(delay: Parameters<JobContext['snooze']>[0]): never {
-    throw new Snooze(delay);
-  }
+  // Fields, so that they work when a handler takes them apart: `run(input, { once, progress })`.
 
-  progress(value: unknown): void {
+  readonly snooze = (delay: Duration): never => {
+    throw new Snooze(delay);
+  };
+
+  readonly progress = (value: unknown): void => {
     this.unsentProgress = encodeJson(value, PROGRESS_MAX_BYTES, 'progress');
     this.#services.beatSoon();
-  }
+  };
 
-  once<Result>(key: string, effect: () => Result | Promise<Result>): Promise<Result> {
+  readonly once = <Result>(key: string, effect: () => Result | Promise<Result>): Promise<Result> => {
     this.#memos ??= new Memos(this.lease, this.#services.store, this.#services.clock, this.#services.maxPayloadBytes);
     return this.#memos.once(key, effect);
-  }
+  };
 
-  async extend(duration: Parameters<JobContext['extend']>[0]): Promise<void> {
+  readonly extend = async (duration: Duration): Promise<void> => {
     this.lease.want(parseDuration(duration, 'extend'));
     const kept = await whileLeased([this.lease], this.#services.clock, () => this.#services.beat(this));
     if (!kept) throw this.#stopError('lease-lost');
-  }
+  };
 }
 
 function named(name: string, message: string): Error {

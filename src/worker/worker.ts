@@ -13,6 +13,7 @@ import { Hand } from './hand.ts';
 import { Heart } from './heartbeat.ts';
 import { Lease } from './lease.ts';
 import type { WorkPlan } from './options.ts';
+import { patientStore, type WorkerStore } from './patient.ts';
 import type { Reporter } from './report.ts';
 import { rescue } from './rescue.ts';
 import { Run, type RunServices } from './run.ts';
@@ -21,6 +22,8 @@ import { Settler, settlementOf } from './settle.ts';
 const PRUNE_EVERY_MS = 30_000;
 const PRUNE_BATCH = 500;
 const RESCUES_PER_LEASE = 3;
+/** A call to the store that is not answered in this part of a lease has failed. */
+const CALLS_PER_LEASE = 2;
 
 export interface WorkerParts {
   readonly store: Store;
@@ -44,6 +47,7 @@ export interface WorkerParts {
 export class Worker {
   readonly id: string;
   readonly #parts: WorkerParts;
+  readonly #store: WorkerStore;
   readonly #fetcher: Fetcher;
   readonly #settler: Settler;
   readonly #heart: Heart;
@@ -62,8 +66,11 @@ export class Worker {
   readonly #idleWaiters: Set<() => void> = new Set();
 
   constructor(parts: WorkerParts) {
-    const { store, clock, plan, logSink } = parts;
+    const { clock, plan, logSink } = parts;
+    const callTimeoutMs = plan.leaseMs / CALLS_PER_LEASE;
+    const store = patientStore(parts.store, clock, callTimeoutMs);
     this.#parts = parts;
+    this.#store = store;
     this.id = `${plan.name ?? `${hostname()}-${process.pid}`}-${clock.newId().slice(-8)}`;
     this.#log = makeLogger(logSink, () => ({ worker: this.id }));
     this.#settler = new Settler(store, clock);
@@ -74,6 +81,7 @@ export class Worker {
       clock,
       plan,
       worker: this.id,
+      callTimeoutMs,
       capacity: () => ({
         running: this.#running,
         buffered: this.#buffer.length,
@@ -105,7 +113,7 @@ export class Worker {
   }
 
   start(): void {
-    this.#unsubscribe = this.#parts.store.onWork(() => this.#fetcher.wake());
+    this.#unsubscribe = this.#store.onWork(() => this.#fetcher.wake());
     this.#fetcher.start();
     this.#heart.start();
     for (const chore of this.#chores) chore.start();
@@ -184,8 +192,8 @@ export class Worker {
   #startNext(): void {
     while (this.#buffer.length > 0 && this.#running < this.#parts.plan.concurrency) {
       const hand = this.#buffer.shift() as Hand;
-      // Lost while it waited here: another worker has it.
-      if (hand.lease.lost) this.#drop(hand);
+      // Its lease ran out while it waited here, or before the claim's answer arrived: another worker may have it.
+      if (hand.lease.ended) this.#drop(hand);
       else void this.#work(hand);
     }
   }
@@ -251,13 +259,13 @@ export class Worker {
   }
 
   async #rescue(): Promise<void> {
-    const { store, clock, report } = this.#parts;
-    await rescue(store, clock, ({ job, settlement }) => report.rescued(job, settlement));
+    const { clock, report } = this.#parts;
+    await rescue(this.#store, clock, ({ job, settlement }) => report.rescued(job, settlement));
   }
 
   async #prune(): Promise<void> {
-    const { store, retention } = this.#parts;
-    while (!this.#stopping && (await store.prune(retention, PRUNE_BATCH)) === PRUNE_BATCH);
+    const { retention } = this.#parts;
+    while (!this.#stopping && (await this.#store.prune(retention, PRUNE_BATCH)) === PRUNE_BATCH);
   }
 
   #observeDuration(ms: number): void {

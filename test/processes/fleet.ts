@@ -4,9 +4,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Mulligan } from '../../src/index.ts';
+import { type Duration, Mulligan } from '../../src/index.ts';
 import type { WorkOptions } from '../../src/worker/options.ts';
 import { jobs } from './jobs.ts';
+import type { Order } from './worker-process.ts';
 
 export interface Message {
   readonly log?: { readonly level: string; readonly message: string };
@@ -14,55 +15,68 @@ export interface Message {
   readonly completed?: { readonly id: string; readonly run: number };
 }
 
+export interface StartOptions {
+  /** Options for Node.js itself. */
+  readonly execArgv?: readonly string[];
+  /** Its wall clock can be set, see `WorkerProcess.order`. */
+  readonly movableClock?: boolean;
+}
+
 export interface WorkerProcess {
   readonly child: ChildProcess;
   readonly messages: Message[];
+  /** Resolves once it works; rejects when it ends before. */
+  readonly ready: Promise<void>;
   /** Resolves with the first message that fits, past or future. */
   heard(fits: (message: Message) => boolean): Promise<Message>;
-  stop(): Promise<void>;
+  /** What it has printed as errors and warnings. */
+  stderr(): string;
+  order(order: Order): void;
+  stop(grace?: Duration): Promise<void>;
+  /** SIGKILL; resolves when it is gone. */
+  kill(): Promise<void>;
 }
 
 /** Real processes on one SQLite file, and a client in the test itself. All of it is gone when the test ends. */
 export class Fleet implements AsyncDisposable {
+  readonly path: string;
   readonly url: string;
   readonly mulligan: Mulligan;
-  readonly #folder: string;
-  readonly #children: Set<ChildProcess> = new Set();
+  readonly #ownFolder: string | null;
+  readonly #workers: Set<WorkerProcess> = new Set();
 
-  static async open(): Promise<Fleet> {
-    const folder = mkdtempSync(join(tmpdir(), 'mulligan-'));
-    const url = `sqlite:${join(folder, 'jobs.db')}`;
-    return new Fleet(folder, url, await Mulligan.open(url, { jobs, log: () => {} }));
+  /** In a folder of its own, or in one that its owner removes. */
+  static async open(folder?: string): Promise<Fleet> {
+    const ownFolder = folder === undefined ? mkdtempSync(join(tmpdir(), 'mulligan-')) : null;
+    const path = join(folder ?? (ownFolder as string), 'jobs.db');
+    return new Fleet(ownFolder, path, await Mulligan.open(`sqlite:${path}`, { jobs, log: () => {} }));
   }
 
-  private constructor(folder: string, url: string, mulligan: Mulligan) {
-    this.#folder = folder;
-    this.url = url;
+  private constructor(ownFolder: string | null, path: string, mulligan: Mulligan) {
+    this.#ownFolder = ownFolder;
+    this.path = path;
+    this.url = `sqlite:${path}`;
     this.mulligan = mulligan;
   }
 
-  async start(options: WorkOptions): Promise<WorkerProcess> {
+  /** A worker process that works. */
+  async start(options: WorkOptions, startOptions: StartOptions = {}): Promise<WorkerProcess> {
+    const worker = this.launch(options, startOptions);
+    await worker.ready;
+    return worker;
+  }
+
+  /** A worker process that is about to work. */
+  launch(options: WorkOptions, { execArgv = [], movableClock = false }: StartOptions = {}): WorkerProcess {
     const script = new URL('./worker-process.ts', import.meta.url);
-    const child = fork(script, [this.url, JSON.stringify(options)], {
-      execArgv: ['--disable-warning=ExperimentalWarning'],
+    const child = fork(script, [this.url, JSON.stringify(options), ...(movableClock ? ['movable-clock'] : [])], {
+      execArgv: ['--disable-warning=ExperimentalWarning', ...execArgv],
+      stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
     });
-    this.#children.add(child);
-    child.once('exit', () => this.#children.delete(child));
-    const messages: Message[] = [];
-    child.on('message', (message) => messages.push(message as Message));
-    await once(child, 'message');
-    const heard = async (fits: (message: Message) => boolean): Promise<Message> => {
-      for (;;) {
-        const found = messages.find(fits);
-        if (found) return found;
-        await once(child, 'message');
-      }
-    };
-    const stop = async (): Promise<void> => {
-      child.kill('SIGTERM');
-      await once(child, 'exit');
-    };
-    return { child, messages, heard, stop };
+    const worker = workerProcess(child);
+    this.#workers.add(worker);
+    child.once('exit', () => this.#workers.delete(worker));
+    return worker;
   }
 
   /** Looks until a condition on the store holds. */
@@ -79,10 +93,42 @@ export class Fleet implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const exits = [...this.#children].map((child) => once(child, 'exit'));
-    for (const child of this.#children) child.kill('SIGKILL');
-    await Promise.all(exits);
+    await Promise.all([...this.#workers].map((worker) => worker.kill()));
     await this.mulligan.close();
-    rmSync(this.#folder, { recursive: true });
+    if (this.#ownFolder !== null) rmSync(this.#ownFolder, { recursive: true });
   }
+}
+
+function workerProcess(child: ChildProcess): WorkerProcess {
+  const messages: Message[] = [];
+  let stderr = '';
+  child.on('message', (message) => messages.push(message as Message));
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const exit = once(child, 'exit');
+  const early = exit.then(() => Promise.reject(new Error(`a worker process ended before it was ready: ${stderr}`)));
+  const ready = Promise.race([once(child, 'message').then(() => {}), early]);
+  // Whoever does not wait for it does not mind.
+  ready.catch(() => {});
+  const end = async (tell: () => void): Promise<void> => {
+    if (child.exitCode === null && child.signalCode === null) tell();
+    await exit;
+  };
+  return {
+    child,
+    messages,
+    ready,
+    async heard(fits) {
+      for (;;) {
+        const found = messages.find(fits);
+        if (found) return found;
+        await once(child, 'message');
+      }
+    },
+    stderr: () => stderr,
+    order: (order) => void child.send(order),
+    stop: (grace) => end(() => (grace === undefined ? child.kill('SIGTERM') : child.send({ stop: { grace } }))),
+    kill: () => end(() => child.kill('SIGKILL')),
+  };
 }

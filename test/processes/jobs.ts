@@ -1,5 +1,6 @@
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { defineJob } from '../../src/index.ts';
+import { type Duration, defineJob } from '../../src/index.ts';
 
 const soon = { backoff: { kind: 'fixed', base: 20 }, jitter: 'none' } as const;
 
@@ -14,7 +15,6 @@ export const killer = defineJob<null>({
   run: () => process.kill(process.pid, 'SIGKILL'),
 });
 
-/** Holds the event loop, as a paused or overloaded process would. */
 export const alwaysFails = defineJob<null>({
   name: 'always-fails',
   retry: { ...soon, maxAttempts: 1_000_000 },
@@ -23,4 +23,59 @@ export const alwaysFails = defineJob<null>({
   },
 });
 
-export const jobs = [quick, short, killer, alwaysFails];
+export const failsTwice = defineJob<null>({
+  name: 'fails-twice',
+  retry: { backoff: { kind: 'exponential', base: 10, max: 100 }, jitter: 'full' },
+  run(_, { attempt }) {
+    if (attempt <= 2) throw new Error('not yet');
+  },
+});
+
+export const snoozes = defineJob<{ ms: number }>({
+  name: 'snoozes',
+  retry: soon,
+  run({ ms }, context) {
+    if (context.run === 1) context.snooze(ms);
+  },
+});
+
+/**
+ * Its first run holds the event loop, as heavy synchronous work does; it may ask for a longer lease before. Any other
+ * run lasts until its process gets SIGUSR2.
+ */
+export const blocks = defineJob<{ ms: number; extend: Duration | null }>({
+  name: 'blocks',
+  retry: soon,
+  async run({ ms, extend }, context) {
+    if (context.run > 1) {
+      await once(process, 'SIGUSR2');
+      return;
+    }
+    if (extend !== null) await context.extend(extend);
+    const until = performance.now() + ms;
+    while (performance.now() < until);
+  },
+});
+
+/** Ends well, and leaves something behind that goes wrong when the process gets SIGUSR2. */
+export const leavesBehind = defineJob<{ what: 'a rejection' | 'a throw' }>({
+  name: 'leaves-behind',
+  retry: soon,
+  run({ what }) {
+    process.once('SIGUSR2', () => {
+      if (what === 'a rejection') void Promise.reject(new Error('rejected too late'));
+      else throw new Error('thrown too late');
+    });
+  },
+});
+
+/** Its first run lasts until it is told to stop. */
+export const waitsForStop = defineJob<null>({
+  name: 'waits-for-stop',
+  retry: soon,
+  async run(_, { run, signal }) {
+    if (run === 1) await sleep(3_600_000, undefined, { signal });
+  },
+});
+
+export const jobs = [quick, short, killer, alwaysFails, failsTwice, snoozes, blocks, leavesBehind, waitsForStop];

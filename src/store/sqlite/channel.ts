@@ -164,6 +164,8 @@ function revive({ code, message }: SentError): MulliganError {
   switch (code) {
     case 'CONFIG':
       return new ConfigError(message);
+    case 'CLOSED':
+      return new ClosedError(message);
     case 'STORE_BUSY':
       return new StoreBusyError(message);
     case 'STORE_INCOMPATIBLE':

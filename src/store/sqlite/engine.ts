@@ -6,6 +6,7 @@ import { claim, claimNothing } from './claim.ts';
 import { enqueue } from './enqueue.ts';
 import { isBusy, toStoreError } from './failure.ts';
 import { heartbeat, remember } from './heartbeat.ts';
+import { InPlace } from './in-place.ts';
 import { cancel, discard, pause, prune, redrive, resume } from './operate.ts';
 import { expired, get, list, queues, recall, runs, stats } from './read.ts';
 import { pragma } from './schema.ts';
@@ -62,16 +63,19 @@ export class Engine {
   readonly #db: DatabaseSync;
   readonly #clock: Clock;
   readonly #path: string;
+  readonly #inPlace: InPlace;
 
   constructor(db: DatabaseSync, path: string, clock: Clock) {
     this.#db = db;
     this.#path = path;
     this.#clock = clock;
     this.#session = new Session(db);
+    this.#inPlace = new InPlace(path);
   }
 
-  /** Throws only when the file was busy (nothing happened, call again); every other trouble is a result. */
+  /** Throws only when nothing happened: the file was busy (call again), or is gone. Every other trouble is a result. */
   execute(calls: readonly Call[]): Executed {
+    this.#inPlace.check();
     const results: Result[] = new Array(calls.length);
     this.#session.now = Math.floor(this.#clock.now());
     this.#session.madeWork = false;

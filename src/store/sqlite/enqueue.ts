@@ -40,7 +40,8 @@ function enqueueOne(session: Session, job: NewJob): Enqueued {
     );
   if (changes === 0) return conflict(session, job, name);
   session.count(stream, name, 'enqueued');
-  session.madeWork ||= dueAt <= now;
+  // A job for later matters too: a waiting worker must learn when it falls due.
+  session.madeWork = true;
   return { id: job.id, existed: false };
 }
 

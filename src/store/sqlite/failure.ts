@@ -8,7 +8,7 @@ const NOT_A_DATABASE = 26;
 
 const explanations: Record<number, string> = {
   8: 'the file is read-only; make it and its folder writable',
-  10: 'the disk reported an error; check the disk, then the file with `PRAGMA integrity_check`',
+  10: 'the disk refused; check that it has room, is not read-only and is sound, then the file with `PRAGMA integrity_check`',
   13: 'the disk is full; free some space and the queue goes on',
   14: 'the file cannot be opened; check that its folder exists and is writable',
 };

@@ -1,4 +1,4 @@
-import { accessSync, constants, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Clock } from '../../clock.ts';
@@ -93,6 +93,14 @@ function refuseUnwritable(path: string): void {
     throw new StoreUnavailableError(
       `${path}: expected a folder that exists and can be written, but ${folder} cannot (${(error as Error).message}); ` +
         'SQLite keeps its write-ahead log beside the file',
+    );
+  }
+  try {
+    // SQLite would open it for reading only, and stay so when it can be written again.
+    if (existsSync(path)) accessSync(path, constants.W_OK);
+  } catch (error) {
+    throw new StoreUnavailableError(
+      `${path}: expected a file that can be written, but it is read-only (${(error as Error).message}); make it writable`,
     );
   }
 }

@@ -41,13 +41,17 @@ function sentError(error: unknown): SentError {
 }
 
 function watch(engine: Engine, clock: Clock): Timer {
-  let seen = engine.dataVersion();
+  let seen = 0;
   let timer: Timer;
   const look = (): void => {
-    const version = engine.dataVersion();
-    if (version !== seen) send({ kind: 'work' });
-    seen = version;
     timer = clock.after(WATCH_EVERY_MS, look);
+    try {
+      const version = engine.dataVersion();
+      if (version !== seen) send({ kind: 'work' });
+      seen = version;
+    } catch {
+      // Only a hint: whoever calls next is told what is wrong.
+    }
   };
   look();
   return { cancel: () => timer.cancel() };

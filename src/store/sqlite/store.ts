@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import type { Clock } from '../../clock.ts';
 import { ClosedError } from '../../errors.ts';
 import type { Job, RunRecord } from '../../job.ts';
@@ -25,6 +26,7 @@ import type {
 } from '../store.ts';
 import { type Channel, DirectChannel, ThreadChannel, type ThreadEntry } from './channel.ts';
 import type { ReadName, VerbName, WriteName } from './engine.ts';
+import { InPlace } from './in-place.ts';
 import { type PackedClaim, packSettlement, unpack } from './packed.ts';
 
 export interface SqliteOptions {
@@ -52,7 +54,9 @@ export class SqliteStore implements Store {
   #closed: Promise<void> | null = null;
 
   static async open(options: SqliteOptions): Promise<SqliteStore> {
-    const { path, inline, entry } = options;
+    const { inline, entry } = options;
+    // The reader is opened later; the process may have changed its folder by then.
+    const path = resolve(options.path);
     const listeners = new Set<() => void>();
     const onWork = (): void => {
       for (const listener of listeners) listener();
@@ -62,7 +66,13 @@ export class SqliteStore implements Store {
       return new SqliteStore(channel, async () => channel, listeners);
     }
     const writer = await ThreadChannel.open(path, onWork, entry);
-    return new SqliteStore(writer, () => ThreadChannel.open(path, () => {}, entry), listeners);
+    const inPlace = new InPlace(path);
+    const openReader = async (): Promise<Channel> => {
+      // A file that is gone would be made anew, and another one read than the writer writes.
+      inPlace.check();
+      return ThreadChannel.open(path, () => {}, entry);
+    };
+    return new SqliteStore(writer, openReader, listeners);
   }
 
   private constructor(writer: Channel, openReader: () => Promise<Channel>, listeners: Set<() => void>) {
@@ -157,7 +167,11 @@ export class SqliteStore implements Store {
 
   #read<V extends ReadName>(verb: V, ...args: Args<V>): Answer<V> {
     if (this.#closed) return Promise.reject(closed()) as Answer<V>;
-    this.#reader ??= this.#openReader();
+    this.#reader ??= this.#openReader().catch((error: unknown) => {
+      // The next call may find the file in a better state.
+      this.#reader = null;
+      throw error;
+    });
     return this.#reader.then((reader) => reader.call(verb, args)) as Answer<V>;
   }
 }

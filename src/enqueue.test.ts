@@ -1,0 +1,515 @@
+import { runInNewContext } from 'node:vm';
+import * as v from 'valibot';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { defineJob } from './definition.ts';
+import type { EnqueueOptions } from './enqueue.ts';
+import { ConfigError, InputError, PayloadError, StoreIncompatibleError, StoreUnavailableError } from './errors.ts';
+import { Mulligan, type MulliganOptions } from './mulligan.ts';
+import { MemoryStore } from './store/memory/store.ts';
+import type { NewJob, Store } from './store/store.ts';
+import { testQueue } from './testing/queue.ts';
+import { VirtualClock } from './testing/virtual-clock.ts';
+
+const job = defineJob<unknown>({ name: 'job', run: () => {} });
+
+/** A queue without a worker, and every batch of jobs its store was sent. */
+async function producer(options: MulliganOptions = {}) {
+  const clock = new VirtualClock();
+  const memory = new MemoryStore({ clock });
+  const sent: (readonly NewJob[])[] = [];
+  const outage: { error: Error | null } = { error: null };
+  const store = new Proxy<Store>(memory, {
+    get(target, verb: keyof Store) {
+      if (verb !== 'enqueue') return typeof target[verb] === 'function' ? target[verb].bind(target) : target[verb];
+      return async (jobs: readonly NewJob[]) => {
+        sent.push(jobs);
+        if (outage.error) throw outage.error;
+        return target.enqueue(jobs);
+      };
+    },
+  });
+  const mulligan = await Mulligan.open(store, { clock, log: () => {}, ...options });
+  return {
+    mulligan,
+    clock,
+    sent,
+    outage,
+    [Symbol.asyncDispose]: () => mulligan.close(),
+  };
+}
+
+async function rejection(call: Promise<unknown>): Promise<Error & { issues?: unknown }> {
+  return call.then(
+    () => new Error('it was accepted'),
+    (error: Error) => error,
+  );
+}
+
+describe('the options of an enqueue', () => {
+  it.each<[string, unknown, string]>([
+    ['null', null, 'enqueue: expected an object with options, came null.'],
+    ['a list', [], 'enqueue: expected an object with options, came an empty array.'],
+    ['a misspelt option', { priorty: 1 }, 'enqueue: there is no option "priorty". Did you mean priority?'],
+    ['an option of a definition', { timeout: '5s' }, 'enqueue: there is no option "timeout". Known are delay, at,'],
+    ['delay and at together', { delay: '1s', at: new Date() }, 'enqueue: expected delay or at, came both.'],
+    ['a negative delay', { delay: -1 }, 'enqueue: delay: expected a duration'],
+    ['a delay without a unit', { delay: '5' }, 'came "5". Add a unit.'],
+    [
+      'a delay of more than a year',
+      { delay: '366d' },
+      'enqueue: delay: expected a duration of at most 365d, came "366d". Give a Date as `at` for a later time.',
+    ],
+    [
+      'a delay no store could add to the time',
+      { delay: Number.MAX_SAFE_INTEGER },
+      'enqueue: delay: expected a duration of at most 365d',
+    ],
+    [
+      'an invalid Date',
+      { at: new Date(Number.NaN) },
+      'enqueue: at: expected a valid Date, came an object of class Date.',
+    ],
+    ['a date as text', { at: '2026-01-01' }, 'enqueue: at: expected a valid Date, came "2026-01-01".'],
+    ['a priority beyond 9', { priority: 10 }, 'enqueue: priority: expected a whole number from 0 to 9, came 10.'],
+    ['a priority in between', { priority: 1.5 }, 'enqueue: priority: expected a whole number from 0 to 9, came 1.5.'],
+    ['an empty queue', { queue: '' }, 'enqueue: queue: expected a text of 1 to 200 characters'],
+    ['an empty key', { key: '' }, 'enqueue: key: expected a text of 1 to 200 characters'],
+    ['a key that is no text', { key: 42 }, 'enqueue: key: expected a text of 1 to 200 characters'],
+    [
+      'a misspelt keyUntil',
+      { keyUntil: 'finish' },
+      'enqueue: keyUntil: expected one of started, finished, pruned, came "finish". Did you mean finished?',
+    ],
+    [
+      'a policy of 0 attempts',
+      { retry: { maxAttempts: 0 } },
+      'enqueue: retry.maxAttempts: expected a whole number of at least 1, came 0.',
+    ],
+    [
+      'a misspelt policy',
+      { retry: { maxAttempt: 2 } },
+      'enqueue: retry: there is no option "maxAttempt". Did you mean maxAttempts?',
+    ],
+    ['no policy at all', { retry: 3 }, 'enqueue: retry: expected an object with options, came 3.'],
+  ])('refuse %s before anything is stored, alone and for many', async (_, options, message) => {
+    await using queue = await producer({ jobs: [job] });
+    for (const call of [
+      queue.mulligan.enqueue(job, 1, options as EnqueueOptions),
+      queue.mulligan.enqueueMany(job, [1, 2], options as EnqueueOptions),
+      queue.mulligan.enqueueMany(job, [], options as EnqueueOptions),
+    ]) {
+      const error = await rejection(call);
+      expect(error).toBeInstanceOf(ConfigError);
+      expect(error.message).toContain(message);
+    }
+    expect(queue.sent).toEqual([]);
+  });
+
+  it.each<[string, unknown, string]>([
+    ['nothing', undefined, 'enqueue: expected a definition made by defineJob, or a job name, came undefined.'],
+    [
+      'options that never went through defineJob',
+      { name: 'a', run() {} },
+      'enqueue: expected a definition made by defineJob, or a job name, came an object with the keys name, run.',
+    ],
+    ['an empty name', '', 'enqueue: job name: expected a text of 1 to 200 characters'],
+  ])('refuse %s as a job', async (_, target, message) => {
+    await using queue = await producer();
+    expect((await rejection(queue.mulligan.enqueue(target as string, 1))).message).toContain(message);
+    expect((await rejection(queue.mulligan.enqueueMany(target as string, [1]))).message).toContain(message);
+  });
+
+  it('refuse to take many inputs from anything but a list', async () => {
+    await using queue = await producer();
+    const error = await rejection(queue.mulligan.enqueueMany(job, new Set([1]) as unknown as unknown[]));
+    expect(error.message).toBe('enqueueMany: expected a list of inputs, came an object of class Set.');
+  });
+});
+
+describe('a job is due', () => {
+  const at = (ms: number): Date => new Date(ms);
+
+  it('at once, unless it is told otherwise', async () => {
+    await using queue = await producer();
+    const { id } = await queue.mulligan.enqueue(job, 1);
+    expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'ready', dueAt: queue.clock.now() });
+  });
+
+  it('after its delay, in store time', async () => {
+    await using queue = await producer();
+    const { id } = await queue.mulligan.enqueue(job, 1, { delay: '5m' });
+    const dueAt = queue.clock.now() + 300_000;
+    expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'scheduled', dueAt });
+    await queue.clock.advance(300_000);
+    expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'ready', dueAt });
+  });
+
+  it('at the time it was given, and at once when that has passed', async () => {
+    await using queue = await producer();
+    const now = queue.clock.now();
+    const later = await queue.mulligan.enqueue(job, 1, { at: at(now + 1_000) });
+    const earlier = await queue.mulligan.enqueue(job, 1, { at: at(now - 1_000) });
+    expect(await queue.mulligan.jobs.get(later.id)).toMatchObject({ state: 'scheduled', dueAt: now + 1_000 });
+    expect(await queue.mulligan.jobs.get(earlier.id)).toMatchObject({ state: 'ready', dueAt: now - 1_000 });
+  });
+
+  it('at a Date of another realm, as test runners make them', async () => {
+    await using queue = await producer();
+    const foreign = runInNewContext(`new Date(${queue.clock.now() + 1_000})`) as Date;
+    const { id } = await queue.mulligan.enqueue(job, 1, { at: foreign });
+    expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'scheduled' });
+  });
+});
+
+describe('where a job goes', () => {
+  const mail = defineJob<unknown>({
+    name: 'mail',
+    queue: 'mail',
+    retryQueue: 'mail.retry',
+    resource: 'smtp',
+    priority: 2,
+    run: () => {},
+  });
+
+  it('comes from its definition', async () => {
+    await using queue = await producer();
+    await queue.mulligan.enqueue(mail, 1);
+    expect(queue.sent[0]).toMatchObject([
+      { name: 'mail', queue: 'mail', retryQueue: 'mail.retry', resource: 'smtp', priority: 2 },
+    ]);
+  });
+
+  it('is decided by the enqueue where it says so', async () => {
+    await using queue = await producer();
+    await queue.mulligan.enqueue(mail, 1, { queue: 'urgent', priority: 0 });
+    expect(queue.sent[0]).toMatchObject([{ queue: 'urgent', retryQueue: 'mail.retry', resource: 'smtp', priority: 0 }]);
+  });
+
+  it('is known by name alone, when the definition is; an unknown name goes to the default queue', async () => {
+    await using queue = await producer({ jobs: [mail] });
+    await queue.mulligan.enqueue('mail', 1);
+    await queue.mulligan.enqueue('of another service', 1);
+    expect(queue.sent[0]).toMatchObject([{ name: 'mail', queue: 'mail', priority: 2 }]);
+    expect(queue.sent[1]).toMatchObject([
+      { name: 'of another service', queue: 'default', priority: 5, resource: null },
+    ]);
+  });
+});
+
+describe('a key', () => {
+  it('lets one job live at a time: a second enqueue answers with the first', async () => {
+    await using queue = await testQueue({ jobs: [job] });
+    const heard: unknown[] = [];
+    queue.mulligan.on('enqueued', ({ id, existed }) => heard.push({ id, existed }));
+    const { id } = await queue.mulligan.enqueue(job, 1, { key: 'k', delay: '1h' });
+    expect(await queue.mulligan.enqueue(job, 2, { key: 'k' })).toEqual({ id, existed: true });
+    expect(heard).toEqual([
+      { id, existed: false },
+      { id, existed: true },
+    ]);
+    expect((await queue.mulligan.jobs.get(id))?.payload).toBe(1);
+    await queue.drain();
+    expect(await queue.mulligan.enqueue(job, 3, { key: 'k' })).toMatchObject({ existed: false });
+  });
+
+  it('meets itself within one tick, and within one list', async () => {
+    await using queue = await producer();
+    const many = await Promise.all(Array.from({ length: 5 }, () => queue.mulligan.enqueue(job, 1, { key: 'k' })));
+    expect(new Set(many.map(({ id }) => id)).size).toBe(1);
+    expect(many.map(({ existed }) => existed)).toEqual([false, true, true, true, true]);
+    const list = await queue.mulligan.enqueueMany(job, [1, 2], { key: 'other' });
+    expect(list.map(({ existed }) => existed)).toEqual([false, true]);
+  });
+
+  it.each([
+    ['started', [false, false, false]],
+    ['finished', [true, false, false]],
+    ['pruned', [true, true, false]],
+  ] as const)('held until %s is free again from then on', async (keyUntil, freeWhen) => {
+    const started = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    const slow = defineJob<number>({
+      name: 'slow',
+      async run(n) {
+        if (n !== 0) return;
+        started.resolve();
+        await release.promise;
+      },
+    });
+    await using queue = await testQueue({ jobs: [slow], retention: { completed: '1h' } });
+    const options = { key: 'k', keyUntil };
+    const again = async (n: number) => (await queue.mulligan.enqueue(slow, n, options)).existed;
+    await queue.mulligan.enqueue(slow, 0, { ...options, delay: '1s' });
+    expect(await again(9)).toBe(true);
+    await queue.clock.advance(1_000);
+    await started.promise;
+    const whileRunning = await again(1);
+    release.resolve();
+    await queue.drain();
+    const afterwards = await again(2);
+    await queue.drain();
+    await queue.clock.advance(2 * 3_600_000);
+    expect([whileRunning, afterwards, await again(3)]).toEqual(freeWhen);
+  });
+});
+
+describe('the policy of a job', () => {
+  const fixed = (base: number) => ({ kind: 'fixed', base }) as const;
+  const queues = { default: { retry: { maxAttempts: 7, backoff: fixed(7), jitter: 'none', maxCrashes: 7 } } } as const;
+  const defined = defineJob<unknown>({ name: 'defined', retry: { maxAttempts: 5, backoff: fixed(5) }, run: () => {} });
+
+  it('is, field by field, its own, else the definition’s, else the queue’s, else the default', async () => {
+    await using queue = await producer({ queues });
+    await queue.mulligan.enqueue(defined, 1, { retry: { maxAttempts: 3 } });
+    expect(queue.sent[0]?.[0]?.policy).toEqual({
+      maxAttempts: 3,
+      backoff: { kind: 'fixed', baseMs: 5 },
+      jitter: 'none',
+      deadlineMs: null,
+      maxCrashes: 7,
+    });
+  });
+
+  it('takes the defaults of the queue it is sent to, not of the one it is defined for', async () => {
+    await using queue = await producer({ queues });
+    const elsewhere = await queue.mulligan.enqueue(job, 1, { queue: 'elsewhere' });
+    const here = await queue.mulligan.enqueue(job, 1);
+    const byName = await queue.mulligan.enqueue('unheard of', 1);
+    const caps = await Promise.all(
+      [elsewhere, here, byName].map(async ({ id }) => (await queue.mulligan.jobs.get(id))?.policy.maxAttempts),
+    );
+    expect(caps).toEqual([4, 7, 7]);
+  });
+
+  it('is one object for all jobs of a definition and queue, so that stores can recognise it', async () => {
+    await using queue = await producer({ queues });
+    await queue.mulligan.enqueueMany(defined, [1, 2]);
+    await queue.mulligan.enqueue(defined, 3);
+    const policies = queue.sent.flat().map(({ policy }) => policy);
+    expect(policies).toHaveLength(3);
+    expect(new Set(policies).size).toBe(1);
+  });
+
+  it('is lowered by the hard cap, and the answer says so', async () => {
+    await using queue = await producer({ hardCap: 5, queues });
+    const lowered = { asked: 9, hardCap: 5 };
+    expect(await queue.mulligan.enqueue(job, 1, { retry: { maxAttempts: 9 } })).toMatchObject({ lowered });
+    expect(await queue.mulligan.enqueueMany(job, [1, 2], { retry: { maxRetries: 8 } })).toMatchObject([
+      { lowered },
+      { lowered },
+    ]);
+    expect(await queue.mulligan.enqueue(job, 1)).toMatchObject({ lowered: { asked: 7, hardCap: 5 } });
+    expect(await queue.mulligan.enqueue(defined, 1)).not.toHaveProperty('lowered');
+    expect(queue.sent.flat().map(({ policy }) => policy.maxAttempts)).toEqual([5, 5, 5, 5, 5]);
+  });
+});
+
+describe('an input', () => {
+  const address = [
+    ['zod', z.object({ to: z.email(), tries: z.number().optional() })],
+    [
+      'zod, asynchronously',
+      z.object({ to: z.email() }).refine(async ({ to }) => to !== 'nobody@example.com', 'is nobody'),
+    ],
+    ['valibot', v.object({ to: v.pipe(v.string(), v.email()) })],
+    [
+      'valibot, asynchronously',
+      v.pipeAsync(
+        v.object({ to: v.pipe(v.string(), v.email()) }),
+        v.checkAsync(async ({ to }) => to !== 'nobody@example.com', 'is nobody'),
+      ),
+    ],
+  ] as const;
+
+  it.each(address)('that its schema refuses (%s) is refused with the schema’s own issues', async (_, input) => {
+    const mail = defineJob({ name: 'mail', input: input as (typeof address)[0][1], run: () => {} });
+    await using queue = await producer();
+    const error = await rejection(queue.mulligan.enqueue(mail, { to: 'nowhere' }));
+    expect(error).toBeInstanceOf(InputError);
+    expect(error).toMatchObject({ code: 'INPUT', issues: [{ path: 'to', message: expect.stringMatching(/email/i) }] });
+    expect(error.message).toMatch(/^mail: expected an input its schema accepts, but to: /);
+    expect(queue.sent).toEqual([]);
+    expect(await queue.mulligan.enqueue(mail, { to: 'a@example.com' })).toMatchObject({ existed: false });
+  });
+
+  it.each(address.filter(([name]) => name.includes('async')))('is waited for (%s)', async (_, input) => {
+    const mail = defineJob({ name: 'mail', input: input as (typeof address)[0][1], run: () => {} });
+    await using queue = await producer();
+    const error = await rejection(queue.mulligan.enqueue(mail, { to: 'nobody@example.com' }));
+    expect(error).toMatchObject({ code: 'INPUT', issues: [{ path: '', message: 'is nobody' }] });
+    expect(error.message).toBe('mail: expected an input its schema accepts, but is nobody');
+  });
+
+  it('is checked by name too, when the definition is known', async () => {
+    const mail = defineJob({ name: 'mail', input: z.object({ to: z.string() }), run: () => {} });
+    await using queue = await producer({ jobs: [mail] });
+    expect(await rejection(queue.mulligan.enqueue('mail', { to: 1 }))).toBeInstanceOf(InputError);
+  });
+
+  it('is checked as the worker will see it: after its trip through JSON', async () => {
+    const dated = defineJob({ name: 'dated', input: z.object({ on: z.date() }), run: () => {} });
+    const texted = defineJob({ name: 'texted', input: z.object({ on: z.string() }), run: () => {} });
+    await using queue = await producer();
+    const on = new Date(0);
+    expect(await rejection(queue.mulligan.enqueue(dated, { on }))).toBeInstanceOf(InputError);
+    await queue.mulligan.enqueue(texted, { on: on as unknown as string });
+    expect(queue.sent.flat().map(({ payload }) => payload)).toEqual(['{"on":"1970-01-01T00:00:00.000Z"}']);
+  });
+
+  it('that JSON cannot carry is refused before its schema is asked', async () => {
+    const any = defineJob({ name: 'any', input: z.any(), run: () => {} });
+    await using queue = await producer({ maxPayloadBytes: 10 });
+    expect(await rejection(queue.mulligan.enqueue(any, { total: 1n }))).toMatchObject({
+      code: 'PAYLOAD',
+      message: expect.stringMatching(/^any: input\.total: /),
+    });
+    expect(await rejection(queue.mulligan.enqueue(any, 'x'.repeat(9)))).toBeInstanceOf(PayloadError);
+  });
+
+  it('is stored as it was given; what the schema makes of it is made at each run', async () => {
+    const seen: unknown[] = [];
+    const counted = defineJob({
+      name: 'counted',
+      input: z.object({ n: z.string().transform(Number), by: z.number().default(2) }),
+      retry: { backoff: { kind: 'fixed', base: 0 }, jitter: 'none' },
+      run(input, { attempt }) {
+        seen.push(input);
+        if (attempt === 1) throw new Error('once more');
+      },
+    });
+    await using queue = await testQueue({ jobs: [counted] });
+    const { id } = await queue.mulligan.enqueue(counted, { n: '41' });
+    await queue.drain();
+    expect(seen).toEqual([
+      { n: 41, by: 2 },
+      { n: 41, by: 2 },
+    ]);
+    expect((await queue.mulligan.jobs.get(id))?.payload).toEqual({ n: '41' });
+  });
+
+  it.each([
+    ['zod', z.object({ to: z.string(), count: z.number() })],
+    ['valibot', v.objectAsync({ to: v.string(), count: v.number() })],
+  ] as const)(
+    'of an older version that the schema (%s) no longer takes kills its job, with the issues on the ledger',
+    async (_, input) => {
+      let runs = 0;
+      const newer = defineJob({
+        name: 'mail',
+        input: input as z.ZodType<{ to: string; count: number }>,
+        run: () => void runs++,
+      });
+      await using queue = await testQueue({ jobs: [newer] });
+      const older = defineJob<{ to: string; count: string }>({ name: 'mail', run: () => {} });
+      const { id } = await queue.mulligan.enqueue(older, { to: 'a', count: 'one' });
+      await queue.drain();
+      expect(runs).toBe(0);
+      expect(await queue.mulligan.jobs.get(id)).toMatchObject({
+        state: 'dead',
+        deadReason: 'unrecoverable',
+        attempts: 1,
+      });
+      expect(await queue.mulligan.jobs.runs(id)).toMatchObject([
+        {
+          outcome: 'failed',
+          error: { name: 'InputError', code: 'INPUT', issues: [{ path: 'count', message: expect.any(String) }] },
+          decision: { kind: 'dead', reason: 'unrecoverable' },
+        },
+      ]);
+    },
+  );
+
+  it('whose schema throws is refused as a mistake in the definition, with what was thrown as its cause', async () => {
+    const broken = defineJob({
+      name: 'broken',
+      input: z.string().refine(() => {
+        throw new RangeError('not a schema');
+      }),
+      run: () => {},
+    });
+    await using queue = await producer();
+    const error = await rejection(queue.mulligan.enqueue(broken, 'x'));
+    expect(error).toBeInstanceOf(ConfigError);
+    expect(error.message).toBe('broken: expected its schema to answer, but it threw RangeError: not a schema');
+    expect(error.cause).toBeInstanceOf(RangeError);
+    expect(queue.sent).toEqual([]);
+  });
+});
+
+describe('many inputs', () => {
+  it('are all checked before the first is stored', async () => {
+    const numbers = defineJob({ name: 'numbers', input: z.number(), run: () => {} });
+    await using queue = await producer();
+    const error = await rejection(queue.mulligan.enqueueMany(numbers, [1, 2, 'three' as unknown as number, 4]));
+    expect(error).toBeInstanceOf(InputError);
+    expect(await rejection(queue.mulligan.enqueueMany(job, [1, 2n]))).toBeInstanceOf(PayloadError);
+    expect(queue.sent).toEqual([]);
+  });
+
+  it('are answered in the order they were given', async () => {
+    await using queue = await producer();
+    const answers = await queue.mulligan.enqueueMany(job, ['a', 'b', 'c']);
+    const jobs = await Promise.all(answers.map(({ id }) => queue.mulligan.jobs.get(id)));
+    expect(jobs.map((one) => one?.payload)).toEqual(['a', 'b', 'c']);
+    expect(answers.map(({ id }) => id)).toEqual(answers.map(({ id }) => id).toSorted());
+  });
+
+  it('may be none', async () => {
+    await using queue = await producer();
+    expect(await queue.mulligan.enqueueMany(job, [])).toEqual([]);
+    expect(queue.sent).toEqual([]);
+  });
+});
+
+describe('group commit', () => {
+  it('sends the enqueues of one tick to the store as one call', async () => {
+    await using queue = await producer();
+    const answers = await Promise.all(Array.from({ length: 50 }, (_, n) => queue.mulligan.enqueue(job, n)));
+    expect(new Set(answers.map(({ id }) => id)).size).toBe(50);
+    expect(queue.sent.map((jobs) => jobs.length)).toEqual([50]);
+  });
+
+  it('sends at most 1,000 jobs per call', async () => {
+    await using queue = await producer();
+    await queue.mulligan.enqueueMany(job, Array(2_500).fill(null));
+    expect(queue.sent.map((jobs) => jobs.length)).toEqual([1_000, 1_000, 500]);
+  });
+
+  it('sends jobs again under their own ids when the store was away for a moment', async () => {
+    await using queue = await producer();
+    queue.outage.error = new StoreUnavailableError('the store is away');
+    const answer = queue.mulligan.enqueue(job, 1);
+    await queue.clock.advance(0);
+    queue.outage.error = null;
+    await queue.clock.advance(1_000);
+    const { id, existed } = await answer;
+    expect(existed).toBe(false);
+    expect(queue.sent.map((jobs) => jobs.map((one) => one.id))).toEqual([[id], [id]]);
+    expect((await queue.mulligan.stats()).states.ready).toBe(1);
+  });
+
+  it('rejects each caller with the store’s error when it stays away, and goes on when it is back', async () => {
+    await using queue = await producer();
+    const heard: string[] = [];
+    queue.mulligan.on('enqueued', ({ id }) => heard.push(id));
+    queue.outage.error = new StoreUnavailableError('the store is away');
+    const answers = Promise.allSettled([1, 2, 3].map((n) => queue.mulligan.enqueue(job, n)));
+    await queue.clock.advance(10_000);
+    for (const answer of await answers) {
+      expect(answer).toMatchObject({ status: 'rejected', reason: { code: 'STORE_UNAVAILABLE' } });
+    }
+    expect(heard).toEqual([]);
+    queue.outage.error = null;
+    const { id } = await queue.mulligan.enqueue(job, 4);
+    expect(heard).toEqual([id]);
+    expect((await queue.mulligan.stats()).states.ready).toBe(1);
+  });
+
+  it('does not send again what the store refused for good', async () => {
+    await using queue = await producer();
+    queue.outage.error = new StoreIncompatibleError('made by a newer version');
+    expect(await rejection(queue.mulligan.enqueue(job, 1))).toBe(queue.outage.error);
+    expect(queue.sent).toHaveLength(1);
+  });
+});

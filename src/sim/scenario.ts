@@ -1,0 +1,61 @@
+import { Random } from './random.ts';
+
+/** Everything that is decided before a run begins; printed with its seed. */
+export interface Scenario {
+  readonly seed: number;
+  readonly workers: number;
+  readonly jobs: number;
+  readonly leaseMs: number;
+  readonly concurrency: number;
+  readonly retryShare: number;
+  readonly maxRetriesInFlight: number | null;
+  /** How long faults go on. */
+  readonly faultsForMs: number;
+  readonly probability: {
+    readonly lost: number;
+    readonly refused: number;
+    readonly hangs: number;
+    /** Per call: the caller dies right before or after it. */
+    readonly crash: number;
+    readonly wakeUpLost: number;
+  };
+  /** Per second of the fault phase. */
+  readonly perSecond: {
+    readonly pause: number;
+    readonly clockStep: number;
+    readonly storeAway: number;
+    readonly fullDisk: number;
+    readonly operator: number;
+  };
+  readonly slowestCallMs: number;
+}
+
+export function randomScenario(seed: number): Scenario {
+  const random = new Random(seed);
+  const maybe = (most: number): number => (random.chance(0.4) ? 0 : random.next() * most);
+  return {
+    seed,
+    workers: random.whole(1, 3),
+    jobs: random.whole(1, 25),
+    leaseMs: random.pick([1_000, 2_000, 5_000]),
+    concurrency: random.whole(1, 5),
+    retryShare: random.pick([0, 0.2, 0.2, 0.5, 1]),
+    maxRetriesInFlight: random.chance(0.3) ? random.whole(1, 3) : null,
+    faultsForMs: random.whole(2_000, 30_000),
+    probability: {
+      lost: maybe(0.15),
+      refused: maybe(0.15),
+      hangs: maybe(0.05),
+      crash: maybe(0.02),
+      wakeUpLost: random.pick([0, 0.5, 1]),
+    },
+    perSecond: {
+      pause: maybe(0.2),
+      clockStep: maybe(0.2),
+      storeAway: maybe(0.1),
+      fullDisk: maybe(0.1),
+      operator: maybe(1),
+    },
+    slowestCallMs: random.pick([0, 5, 50, 400]),
+  };
+}

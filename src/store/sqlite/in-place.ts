@@ -1,0 +1,42 @@
+import { realpathSync, statSync } from 'node:fs';
+import { StoreUnavailableError } from '../../errors.ts';
+
+/** The database, its write-ahead log and the log's index. While a connection is open, SQLite replaces none of them. */
+const PARTS = ['', '-wal', '-shm'] as const;
+
+/**
+ * Notices that a file is no longer the one that was opened. SQLite does not: when it is deleted or replaced, open
+ * connections go on with files that nobody can find any more, and everything they were promised is gone at the end.
+ */
+export class InPlace {
+  readonly #path: string;
+  readonly #parts: readonly { readonly file: string; readonly identity: string | null }[];
+
+  /** Call when the connection is open: only then all parts exist. */
+  constructor(path: string) {
+    this.#path = path;
+    // SQLite puts the other parts beside the file itself, not beside a link to it.
+    const real = realpathSync(path);
+    this.#parts = PARTS.map((part) => {
+      const file = part === '' ? path : `${real}${part}`;
+      return { file, identity: identityOf(file) };
+    });
+  }
+
+  /** Throws when any part was deleted, moved or replaced. */
+  check(): void {
+    for (const { file, identity } of this.#parts) {
+      const found = identityOf(file);
+      if (found === identity) continue;
+      throw new StoreUnavailableError(
+        `${this.#path}: expected the files that were opened, but ${file} was ${found === null ? 'deleted or moved' : 'replaced'} ` +
+          'while in use; nothing was written. Put it back as it was, or start this process anew to go on with what is there now.',
+      );
+    }
+  }
+}
+
+function identityOf(file: string): string | null {
+  const stat = statSync(file, { throwIfNoEntry: false, bigint: true });
+  return stat === undefined ? null : `${stat.dev}:${stat.ino}`;
+}

@@ -1,0 +1,51 @@
+import { closeSync, openSync, writeSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { Fleet } from '../processes/fleet.ts';
+import { quick, short } from '../processes/jobs.ts';
+import { checkLedgers } from './ledger-check.ts';
+import { expectSoundFile } from './sound-file.ts';
+
+describe('a program that holds the lock of the file for longer than a lease', () => {
+  it('takes no job from a worker that lives: its heartbeats are heard before anything else', async () => {
+    await using fleet = await Fleet.open();
+    const { mulligan, path } = fleet;
+    // So long that none of them waits in the worker: all that are claimed run.
+    const acknowledged = (await mulligan.enqueueMany(short, Array(40).fill({ ms: 300 }))).map(({ id }) => id);
+    await fleet.start({ concurrency: 5, lease: '1s' });
+    await fleet.until(async () => (await mulligan.stats()).states.completed >= 5);
+    {
+      using holder = new DatabaseSync(path, { timeout: 5_000 });
+      holder.exec('BEGIN IMMEDIATE');
+      const running = await mulligan.jobs.list({ state: 'running', limit: 1_000 });
+      const last = Math.max(...running.map(({ leaseEndsAt }) => leaseEndsAt as number));
+      // Long enough for the rescuer to find them, too.
+      while (Date.now() <= last + 800) await sleep(20);
+      holder.exec('ROLLBACK');
+    }
+    await fleet.allEnded();
+    await checkLedgers(mulligan, { acknowledged });
+    expect((await mulligan.stats()).totals.runs).toMatchObject({ completed: 40, crashed: 0 });
+  });
+});
+
+describe('a process that dies in the middle of writing the index of the log', () => {
+  it('leaves it to be made anew by whoever comes first, and those who watch meanwhile go on', async () => {
+    await using fleet = await Fleet.open();
+    const { mulligan, path } = fleet;
+    // A long log takes a while to read, and all that while nobody else may read.
+    const padding = Array(600).fill({ padding: 'x'.repeat(20_000) });
+    await mulligan.enqueueMany<object>('waits', padding, { queue: 'later' });
+    const watching = await fleet.start({ concurrency: 10 });
+    const index = openSync(`${path}-shm`, 'r+');
+    for (let n = 0; n < 150; n++) {
+      writeSync(index, Buffer.alloc(96), 0, 96, 0);
+      expect((await mulligan.stats()).states.ready).toBe(600);
+    }
+    closeSync(index);
+    const { id } = await mulligan.enqueue(quick, { n: 1 });
+    await watching.heard(({ completed }) => completed?.id === id);
+    expectSoundFile(path);
+  });
+});

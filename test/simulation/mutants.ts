@@ -1,0 +1,256 @@
+import type { EngineName } from '../../src/sim/simulate.ts';
+
+/** A deliberate mistake in the sources, which the simulation must notice. */
+export interface Mutant {
+  readonly name: string;
+  /** Below src/. */
+  readonly file: string;
+  readonly find: string;
+  readonly replace: string;
+  readonly engine?: EngineName;
+}
+
+export const mutants: readonly Mutant[] = [
+  // The store: fences
+  {
+    name: 'any run may settle',
+    file: 'store/memory/state.ts',
+    find: 'row.runs !== fence.run || row.lease.worker !== fence.worker',
+    replace: 'false',
+  },
+  {
+    name: 'a rescuer ends runs whose lease still lasts',
+    file: 'store/memory/settle.ts',
+    find: "if (settlement.outcome === 'crashed' && row.lease.endsAt > now) return 'stale';",
+    replace: '',
+  },
+  {
+    name: 'expired leases are found too early',
+    file: 'store/memory/expired.ts',
+    find: 'endsAt <= now',
+    replace: 'endsAt <= now + 1_000',
+  },
+  {
+    name: 'a repeated settlement is called stale',
+    file: 'store/memory/settle.ts',
+    find: "return wasSettled(state, settlement) ? 'settled' : 'stale';",
+    replace: "return 'stale';",
+  },
+  {
+    name: 'one stale row stops its batch',
+    file: 'store/memory/settle.ts',
+    find: 'return settlements.map((settlement) => {',
+    replace:
+      "const broken = settlements.some((one) => !state.held(one) && !wasSettled(state, one));\n  return settlements.map((settlement) => {\n    if (broken) return 'stale';",
+  },
+  // The store: counting
+  {
+    name: 'attempts are not counted at the claim',
+    file: 'store/memory/claim.ts',
+    find: 'attempts: row.attempts + 1,',
+    replace: 'attempts: row.attempts,',
+  },
+  {
+    name: 'an attempt is given back twice',
+    file: 'store/memory/settle.ts',
+    find: 'Math.max(0, row.attempts - 1)',
+    replace: 'Math.max(0, row.attempts - 2)',
+  },
+  {
+    name: 'attempts are never given back',
+    file: 'store/memory/settle.ts',
+    find: 'settled.counted ? row.attempts : Math.max(0, row.attempts - 1)',
+    replace: 'row.attempts',
+  },
+  {
+    name: 'a crash is not counted',
+    file: 'store/memory/settle.ts',
+    find: "(outcome === 'crashed' ? 1 : 0)",
+    replace: '0',
+  },
+  // The store: order and shares
+  {
+    name: 'jobs are claimed before they are due',
+    file: 'store/memory/waiting.ts',
+    find: 'row && row.dueAt <= now; row = this.#later',
+    replace: 'row && row.dueAt <= now + 400; row = this.#later',
+  },
+  {
+    name: 'priorities are ignored',
+    file: 'store/memory/waiting.ts',
+    find: 'new Heap(byPriority)',
+    replace: 'new Heap(byDueTime)',
+  },
+  {
+    name: 'retries are served before fresh work, whatever the share',
+    file: 'store/fill.ts',
+    find: "this.#left.retry -= draw('retry', this.#left.retry);",
+    replace: "this.#left.retry -= draw('retry', left);",
+  },
+  {
+    name: 'maxRetriesInFlight is ignored',
+    file: 'store/memory/claim.ts',
+    find: 'if (isRetry(lane) && state.retriesInFlight(queue) >= (retryCaps.get(queue) as number)) break;',
+    replace: '',
+  },
+  {
+    name: 'a claim leaves places empty that retries could have',
+    file: 'store/fill.ts',
+    find: "    draw('fresh', left);\n    draw('retry', left);\n",
+    replace: "    draw('fresh', left);\n",
+  },
+  // The store: keys, cancels, operators
+  {
+    name: 'a taken key is taken again',
+    file: 'store/memory/enqueue.ts',
+    find: 'if (holder) return { id: holder.id, existed: true };',
+    replace: '',
+  },
+  {
+    name: 'a key is freed as soon as its job runs',
+    file: 'store/memory/keys.ts',
+    find: "row.state === 'running' && row.keyLife === 'started'",
+    replace: "row.state === 'running'",
+  },
+  {
+    name: 'a cancel that comes late is lost',
+    file: 'job.ts',
+    find: 'cancelRequested && settled.dueAt !== null',
+    replace: 'false',
+  },
+  {
+    name: 'an enqueue that is sent again is stored again',
+    file: 'store/memory/enqueue.ts',
+    find: 'if (state.rows.has(job.id)) return { id: job.id, existed: false };',
+    replace: '',
+  },
+  // The core
+  {
+    name: 'jitter goes above the cap',
+    file: 'retry/jitter.ts',
+    find: 'return between(0, delayMs, random);',
+    replace: 'return between(0, 2 * delayMs, random);',
+  },
+  {
+    name: 'one attempt more than the cap',
+    file: 'retry/decide.ts',
+    find: 'return attempts >= policy.maxAttempts;',
+    replace: 'return attempts > policy.maxAttempts;',
+  },
+  {
+    name: 'poison is buried one crash late',
+    file: 'retry/decide.ts',
+    find: 'if (crashes >= policy.maxCrashes) return',
+    replace: 'if (crashes > policy.maxCrashes) return',
+  },
+  {
+    name: 'a Retry-After is shortened',
+    file: 'retry/decide.ts',
+    find: 'return askedMs >= ownMs ?',
+    replace: 'return askedMs < ownMs ?',
+  },
+  {
+    name: 'suspects stay among the others',
+    file: 'retry/decide.ts',
+    find: "? 'suspect' : 'retry'",
+    replace: "? 'retry' : 'retry'",
+  },
+  {
+    name: 'Unrecoverable is retried',
+    file: 'retry/decide.ts',
+    find: "if (failure.class === 'permanent') return",
+    replace: 'if (false) return',
+  },
+  // The worker
+  {
+    name: 'an outcome that was not recorded is not sent again',
+    file: 'worker/persist.ts',
+    find: 'if (leases.every((lease) => lease.ended)) throw error;',
+    replace: 'throw error;',
+  },
+  {
+    name: 'heartbeats are not sent',
+    file: 'worker/heartbeat.ts',
+    find: '      this.#beatAll();\n    });\n  }\n\n  soon',
+    replace: '    });\n  }\n\n  soon',
+  },
+  {
+    name: 'nobody rescues',
+    file: 'worker/rescue.ts',
+    find: 'if (expired.length === 0) return;',
+    replace: 'if (expired.length >= 0) return;',
+  },
+  {
+    name: 'a late claim is started although its lease has ended',
+    file: 'worker/worker.ts',
+    find: 'if (hand.lease.ended) this.#drop(hand);',
+    replace: 'if (hand.lease.lost) this.#drop(hand);',
+  },
+  {
+    name: 'memos are never looked up',
+    file: 'worker/once.ts',
+    find: 'if (this.#lease.job.run === 1)',
+    replace: 'if (this.#lease.job.run >= 1)',
+  },
+  {
+    name: 'a call that hangs hangs the fetcher',
+    file: 'worker/fetch.ts',
+    find: 'await answerWithin(clock, callTimeoutMs, answer)',
+    replace: 'await answer',
+  },
+  {
+    name: 'suspects are never claimed',
+    file: 'worker/lanes.ts',
+    find: 'share: 1, suspect: 1',
+    replace: 'share: 1, suspect: 0',
+  },
+  {
+    name: 'room is not noticed after a claim that was not filled',
+    file: 'worker/fetch.ts',
+    find: 'if (this.#wantsRoom) this.#signal.notify();',
+    replace: 'if (!this.#drained) this.#signal.notify();',
+  },
+  // SQLite
+  {
+    name: 'SQLite: a cancel that comes late is lost',
+    file: 'store/sqlite/settle.ts',
+    find: ' AND cancel_requested = 0`',
+    replace: '`',
+    engine: 'sqlite',
+  },
+  {
+    name: 'SQLite: a crash is believed while the lease lasts',
+    file: 'store/sqlite/settle.ts',
+    find: 'AND (?5 IS NULL OR lease_ends_at <= ?5)',
+    replace: 'AND (?5 IS NULL OR ?5 > 0)',
+    engine: 'sqlite',
+  },
+  {
+    name: 'SQLite: an attempt is given back twice',
+    file: 'store/sqlite/settle.ts',
+    find: 'max(0, attempts - ?6), crashes = crashes + ?8,\n    due_at',
+    replace: 'max(0, attempts - 2 * ?6), crashes = crashes + ?8,\n    due_at',
+    engine: 'sqlite',
+  },
+  {
+    name: 'SQLite: heartbeats ignore the run',
+    file: 'store/sqlite/heartbeat.ts',
+    find: ' AND runs = ?2 AND worker = ?3\n  RETURNING',
+    replace: ' AND ?2 > 0 AND worker = ?3\n  RETURNING',
+    engine: 'sqlite',
+  },
+  {
+    name: 'SQLite: keys are not unique',
+    file: 'store/sqlite/schema.ts',
+    find: 'CREATE UNIQUE INDEX jobs_held_key',
+    replace: 'CREATE INDEX jobs_held_key',
+    engine: 'sqlite',
+  },
+  {
+    name: 'SQLite: the newest job is served first',
+    file: 'store/sqlite/claim.ts',
+    find: 'ORDER BY due_at, seq LIMIT ?`',
+    replace: 'ORDER BY due_at DESC, seq DESC LIMIT ?`',
+    engine: 'sqlite',
+  },
+];

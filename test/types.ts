@@ -1,0 +1,326 @@
+/*
+ * What must compile, and what must not. Nothing here is run: `tsc -p tsconfig.json` is the test, and each
+ * `@ts-expect-error` is red as soon as the line below it compiles.
+ */
+import * as v from 'valibot';
+import { z } from 'zod';
+import {
+  type AnyJobDefinition,
+  Cancel,
+  type Decision,
+  defineJob,
+  type EnqueueResult,
+  type EventMap,
+  type Job,
+  type JobContext,
+  type JobDefinition,
+  type JobState,
+  type Logger,
+  type Mulligan,
+  type MulliganOptions,
+  policies,
+  RetryAfter,
+  type RetryOptions,
+  type RunRecord,
+  Snooze,
+  type Stats,
+  type StoredError,
+  Unrecoverable,
+  type Worker,
+} from '../src/index.ts';
+import { testQueue, type VirtualClock } from '../src/testing/index.ts';
+
+/** Both ways at once: `any` on one side does not pass. */
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+function same<A, B>(_: Same<A, B>): void {}
+
+declare const mulligan: Mulligan;
+declare const worker: Worker;
+
+// A definition without a schema: its input is what its type argument says.
+
+const sendEmail = defineJob<{ to: string; cc?: string }>({
+  name: 'email.send',
+  run(input, context) {
+    same<typeof input, { to: string; cc?: string }>(true);
+    same<typeof context, JobContext>(true);
+    // @ts-expect-error there is no such field
+    input.subject;
+  },
+});
+same<typeof sendEmail, JobDefinition<{ to: string; cc?: string }, { to: string; cc?: string }>>(true);
+
+void mulligan.enqueue(sendEmail, { to: 'a@example.com' });
+void mulligan.enqueue(sendEmail, { to: 'a@example.com', cc: 'b@example.com' });
+// @ts-expect-error a payload of another type
+void mulligan.enqueue(sendEmail, { to: 5 });
+// @ts-expect-error a field is missing
+void mulligan.enqueue(sendEmail, {});
+// @ts-expect-error a field too many
+void mulligan.enqueue(sendEmail, { to: 'a@example.com', bcc: 'c@example.com' });
+// @ts-expect-error the input is missing
+void mulligan.enqueue(sendEmail);
+// @ts-expect-error neither a definition nor a name
+void mulligan.enqueue({ name: 'email.send', run() {} }, { to: 'a@example.com' });
+// The input must not widen what the definition takes.
+// @ts-expect-error a union of right and wrong
+void mulligan.enqueue(sendEmail, { to: 'a@example.com' } as { to: string } | { to: number });
+
+// By name, any input goes: the definition is elsewhere.
+void mulligan.enqueue('email.send', { anything: true });
+
+// A definition that says nothing of its input.
+const anything = defineJob({
+  name: 'anything',
+  run(input) {
+    same<typeof input, unknown>(true);
+  },
+});
+void mulligan.enqueue(anything, 5);
+void mulligan.enqueue(anything, { a: 1 });
+
+// Options of a definition.
+
+// @ts-expect-error a definition needs a name
+defineJob({ run() {} });
+// @ts-expect-error a definition needs a handler
+defineJob({ name: 'a' });
+// @ts-expect-error a misspelt option
+defineJob({ name: 'a', run() {}, timeouts: '5s' });
+// @ts-expect-error a duration has a unit, or is a number of milliseconds
+defineJob({ name: 'a', run() {}, timeout: '5 seconds' });
+// @ts-expect-error a schema is needed, not an example
+defineJob({ name: 'a', run() {}, input: { to: 'string' } });
+// @ts-expect-error maxAttempts belongs into retry
+defineJob({ name: 'a', run() {}, maxAttempts: 3 });
+// @ts-expect-error a definition cannot be changed
+sendEmail.queue = 'elsewhere';
+
+// With a schema, the producer gives what goes in and the handler gets what comes out.
+
+const count = defineJob({
+  name: 'count',
+  input: z.object({ n: z.string().transform(Number), unit: z.enum(['kg', 'g']).default('g') }),
+  run(input) {
+    same<typeof input, { n: number; unit: 'kg' | 'g' }>(true);
+  },
+});
+void mulligan.enqueue(count, { n: '5' });
+void mulligan.enqueue(count, { n: '5', unit: 'kg' });
+// @ts-expect-error what comes out of the schema is not what goes in
+void mulligan.enqueue(count, { n: 5 });
+// @ts-expect-error not one of the choices
+void mulligan.enqueue(count, { n: '5', unit: 'lb' });
+
+const valibotCount = defineJob({
+  name: 'valibot-count',
+  input: v.object({ n: v.pipe(v.string(), v.transform(Number)), unit: v.optional(v.picklist(['kg', 'g']), 'g') }),
+  run(input) {
+    same<typeof input, { n: number; unit: 'kg' | 'g' }>(true);
+  },
+});
+void mulligan.enqueue(valibotCount, { n: '5' });
+// @ts-expect-error what comes out of the schema is not what goes in
+void mulligan.enqueue(valibotCount, { n: 5 });
+
+const checkedLater = defineJob({
+  name: 'checked-later',
+  input: v.pipeAsync(
+    v.object({ user: v.string() }),
+    v.checkAsync(async () => true),
+  ),
+  run: ({ user }) => same<typeof user, string>(true),
+});
+void mulligan.enqueue(checkedLater, { user: 'a' });
+
+// Many at once.
+
+const answers = mulligan.enqueueMany(sendEmail, [
+  { to: 'a@example.com' },
+  { to: 'b@example.com', cc: 'c@example.com' },
+]);
+same<typeof answers, Promise<EnqueueResult[]>>(true);
+// @ts-expect-error one of them is of another type
+void mulligan.enqueueMany(sendEmail, [{ to: 'a@example.com' }, { to: 5 }]);
+// @ts-expect-error not a list
+void mulligan.enqueueMany(sendEmail, { to: 'a@example.com' });
+const readonlyInputs: readonly { to: string }[] = [];
+void mulligan.enqueueMany(sendEmail, readonlyInputs);
+
+// Options of an enqueue.
+
+void mulligan.enqueue(anything, 1, { delay: '5m', priority: 1, key: 'k', keyUntil: 'pruned', queue: 'mail' });
+void mulligan.enqueue(anything, 1, { at: new Date(0), retry: { maxRetries: 3 } });
+// @ts-expect-error a misspelt option
+void mulligan.enqueue(anything, 1, { dely: '5m' });
+// @ts-expect-error a number without a unit is a number
+void mulligan.enqueue(anything, 1, { delay: '5' });
+// @ts-expect-error a date is a Date
+void mulligan.enqueue(anything, 1, { at: '2026-01-01' });
+// @ts-expect-error not a life of keys
+void mulligan.enqueue(anything, 1, { keyUntil: 'done' });
+
+// Policies.
+
+const changed: RetryOptions = { ...policies.financial, maxAttempts: 8 };
+defineJob({ name: 'a', retry: changed, run() {} });
+defineJob({
+  name: 'a',
+  retry: { ...policies.chronos, backoff: { kind: 'fibonacci', base: '1m', max: '1h' } },
+  run() {},
+});
+defineJob({ name: 'a', retry: { ...policies.harbor, jitter: { spread: 0.1 }, deadline: null }, run() {} });
+// @ts-expect-error not a preset
+policies.finance;
+// @ts-expect-error presets are shared, and cannot be changed
+policies.financial = {};
+// @ts-expect-error a misspelt field
+defineJob({ name: 'a', retry: { ...policies.financial, maxAttempt: 8 }, run() {} });
+// @ts-expect-error not a backoff
+defineJob({ name: 'a', retry: { backoff: { kind: 'quadratic', base: '1s' } }, run() {} });
+// @ts-expect-error a table has delays, not a base
+defineJob({ name: 'a', retry: { backoff: { kind: 'table', base: '1s' } }, run() {} });
+// @ts-expect-error not a jitter
+defineJob({ name: 'a', retry: { jitter: 'some' }, run() {} });
+
+// Definitions of different inputs in one list.
+
+const jobs = [sendEmail, count, valibotCount, anything];
+const options: MulliganOptions = { jobs, queues: { mail: { retry: policies.patient } }, hardCap: 10 };
+const mixed: readonly AnyJobDefinition[] = jobs;
+void mixed;
+void options;
+void testQueue({ jobs, work: { concurrency: 2 }, seed: 7 });
+// @ts-expect-error not definitions
+const wrongJobs: MulliganOptions = { jobs: [{ name: 'a', run() {} }] };
+// @ts-expect-error a misspelt option
+const wrongOption: MulliganOptions = { job: [] };
+void wrongJobs;
+void wrongOption;
+
+// What a handler gets beside its input.
+
+defineJob<null>({
+  name: 'context',
+  async run(_, context) {
+    const { signal, run, attempt, maxAttempts, lastError, log, job, once } = context;
+    same<typeof signal, AbortSignal>(true);
+    same<typeof run, number>(true);
+    same<typeof attempt, number>(true);
+    same<typeof maxAttempts, number>(true);
+    same<typeof lastError, StoredError | null>(true);
+    same<typeof log, Logger>(true);
+    same<typeof job.enqueuedAt, Date>(true);
+    const receipt = await once('charge', async () => ({ receipt: 5 }));
+    same<typeof receipt, { receipt: number }>(true);
+    const plain = await context.once('count', () => 5);
+    same<typeof plain, number>(true);
+    context.progress({ done: 1 });
+    await context.extend('10m');
+    log.info('told', { n: 1 });
+    // @ts-expect-error the context is not to be changed
+    context.attempt = 1;
+    // @ts-expect-error there is no such member
+    context.retry();
+    if (attempt > 2) throw new RetryAfter(new Date(0), 'later', { cause: lastError });
+    if (attempt > 1) throw new Unrecoverable('never');
+    if (run > 5) throw new Cancel();
+    if (run > 4) throw new Snooze('5m');
+    // Snoozing ends the handler, so nothing after it is reached.
+    same<ReturnType<typeof context.snooze>, never>(true);
+  },
+});
+// @ts-expect-error a wait is a duration or a Date
+new RetryAfter('soon');
+
+// What a definition's own functions are told and may answer.
+
+defineJob<{ to: string }>({
+  name: 'functions',
+  classify: (error, { attempt }) => {
+    same<typeof error, unknown>(true);
+    return attempt > 2 ? 'permanent' : { class: 'environment', retryAfter: '5s' };
+  },
+  backoff: ({ attempt, error, previousDelayMs }) => {
+    same<typeof error, unknown>(true);
+    same<typeof previousDelayMs, number | null>(true);
+    return attempt > 3 ? undefined : '5s';
+  },
+  rules: [
+    { code: 'E_FULL', class: 'environment' },
+    { status: [500, 599], class: 'job' },
+  ],
+  onDead: ({ id, attempts, decision, error }) => {
+    same<typeof id, string>(true);
+    same<typeof attempts, number>(true);
+    same<typeof decision, Decision>(true);
+    same<typeof error, StoredError | null>(true);
+  },
+  run() {},
+});
+// @ts-expect-error not a class of failures
+defineJob({ name: 'a', classify: () => 'fatal', run() {} });
+// @ts-expect-error it must answer at once
+defineJob({ name: 'a', classify: async () => 'job', run() {} });
+
+// Events.
+
+const stop: () => void = mulligan.on('retrying', ({ id, delayMs, decision, error, durationMs, attempt }) => {
+  same<typeof id, string>(true);
+  same<typeof delayMs, number>(true);
+  same<typeof decision, Decision>(true);
+  same<typeof error, StoredError | null>(true);
+  same<typeof durationMs, number>(true);
+  same<typeof attempt, number>(true);
+});
+stop();
+mulligan.on('enqueued', (event) => same<typeof event, EventMap['enqueued']>(true));
+mulligan.on('dead', async ({ reason }) => {
+  same<typeof reason, 'exhausted' | 'unrecoverable' | 'deadline' | 'poison' | 'no-handler'>(true);
+});
+// @ts-expect-error there is no such event
+mulligan.on('failed', () => {});
+// @ts-expect-error a completed job has no delay
+mulligan.on('completed', ({ delayMs }) => delayMs);
+// @ts-expect-error events are not to be changed
+mulligan.on('completed', (event) => (event.id = ''));
+
+// Decisions tell their kinds apart.
+
+declare const decision: Decision;
+if (decision.kind === 'retry') same<typeof decision.why, 'backoff' | 'retry-after' | 'crash'>(true);
+// @ts-expect-error only some decisions have a delay
+decision.delayMs;
+
+// Working and operating.
+
+same<typeof worker, ReturnType<typeof mulligan.work>>(true);
+mulligan.work({ queues: { mail: { weight: 2, maxRetriesInFlight: 5 }, sms: {} }, retryShare: 0.1 });
+mulligan.work({ queues: ['mail', 'sms'], lease: '30s' });
+// @ts-expect-error a misspelt option
+mulligan.work({ concurency: 5 });
+// @ts-expect-error an option of the worker, not of a queue
+mulligan.work({ queues: { mail: { concurrency: 5 } } });
+same<ReturnType<typeof mulligan.jobs.get>, Promise<Job | null>>(true);
+same<ReturnType<typeof mulligan.jobs.runs>, Promise<RunRecord[]>>(true);
+same<ReturnType<typeof mulligan.stats>, Promise<Stats>>(true);
+same<Job['state'], JobState>(true);
+void mulligan.jobs.list({ state: 'retrying', limit: 5 });
+// @ts-expect-error attempts fail, jobs do not
+void mulligan.jobs.list({ state: 'failed' });
+// @ts-expect-error dead jobs are dead
+void mulligan.dead.list({ state: 'ready' });
+void mulligan.dead.redrive({ name: 'a', attempts: 'keep', dryRun: true });
+// @ts-expect-error not a choice
+void mulligan.dead.redrive({ name: 'a', attempts: 'all' });
+
+// Disposal.
+
+async function disposed(): Promise<void> {
+  await using queue = await testQueue({ jobs });
+  same<typeof queue.clock, VirtualClock>(true);
+  await using own: Mulligan = queue.mulligan;
+  await using stoppable: Worker = own.work();
+  void stoppable;
+}
+void disposed;
