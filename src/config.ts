@@ -188,7 +188,8 @@ function copyLevels(data: unknown, levels: number): unknown {
     // fromEntries defines own properties, so that __proto__ is just a key.
     return Object.freeze(Object.fromEntries(Object.keys(data).map((key) => [key, copyLevels(data[key], levels - 1)])));
   }
-  if (!isList(data) || data.length > LONGEST_DATA) return data;
+  // Not isList: what cannot even be asked is refused here, as unreadable.
+  if (!Array.isArray(data) || data.length > LONGEST_DATA) return data;
   return Object.freeze(Array.from({ length: data.length }, (_, index) => copyLevels(data[index], levels - 1)));
 }
 
@@ -217,12 +218,12 @@ export interface Bounds {
 }
 
 export function checkInteger(value: unknown, what: string, bounds: Bounds = {}): number {
-  if (Number.isSafeInteger(value) && isWithin(value as number, bounds)) return value as number;
+  if (Number.isSafeInteger(value) && isWithin(value as number, bounds)) return (value as number) + 0; // -0 is 0
   throw unexpected(what, `a whole number${range(bounds)}`, value, bounds.hint);
 }
 
 export function checkNumber(value: unknown, what: string, bounds: Bounds = {}): number {
-  if (Number.isFinite(value) && isWithin(value as number, bounds)) return value as number;
+  if (Number.isFinite(value) && isWithin(value as number, bounds)) return (value as number) + 0;
   throw unexpected(what, `a number${range(bounds)}`, value, bounds.hint);
 }
 

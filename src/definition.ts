@@ -174,3 +174,13 @@ function checkTimeout(value: unknown, what: string): number {
   if (ms > 0) return ms;
   throw unexpected(what, 'a duration above 0', value, 'Leave it out for no timeout.');
 }
+
+/** A definition whose queue nobody serves would wait for ever, and look like a bug. */
+export function queuesOf(definitions: Iterable<AnyJobDefinition>): string[] {
+  const queues = new Set<string>();
+  for (const { queue, retryQueue } of definitions) {
+    queues.add(queue);
+    if (retryQueue !== null) queues.add(retryQueue);
+  }
+  return queues.size === 0 ? [DEFAULT_QUEUE] : [...queues].sort();
+}

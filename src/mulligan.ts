@@ -7,6 +7,7 @@ import {
   definitionsByName,
   isDefinition,
   type JobDefinition,
+  queuesOf,
 } from './definition.ts';
 import { type Duration, parseDuration } from './duration.ts';
 import { type EnqueueOptions, type EnqueueResult, Enqueuer } from './enqueue.ts';
@@ -126,7 +127,7 @@ export class Mulligan {
       store: this.#store,
       clock,
       definitions,
-      plan: planWork(options),
+      plan: planWork(options, queuesOf(definitions.values())),
       report: new Reporter(this.#events, this.#metrics, this.#log, definitions),
       logSink: log,
       retention,

@@ -1,4 +1,4 @@
-import type { AnyJobDefinition } from '../definition.ts';
+import { queuesOf } from '../definition.ts';
 import type { Duration } from '../duration.ts';
 import type { Mulligan } from '../mulligan.ts';
 import type { LogEntry } from '../observe/log.ts';
@@ -77,12 +77,6 @@ function readOptions(flags: Flags): WorkOptions {
       readInteger(text, '--max-retries-in-flight', { min: 1 }),
     ),
   };
-}
-
-/** A definition that is loaded but whose queue nobody serves would wait for ever, and look like a bug. */
-function queuesOf(jobs: readonly AnyJobDefinition[]): string[] {
-  const named = jobs.flatMap(({ queue, retryQueue }) => (retryQueue === null ? [queue] : [queue, retryQueue]));
-  return [...new Set(named)].sort();
 }
 
 /** The first signal stops gracefully, the second one at once. */

@@ -70,6 +70,7 @@ class FaultyCall {
   readonly #verb: VerbName;
   readonly #args: readonly unknown[];
   readonly #number: number;
+  readonly #sentAt: number;
   readonly #settle: PromiseWithResolvers<unknown> = Promise.withResolvers();
 
   constructor(process: SimProcess, shared: SharedStore, verb: VerbName, args: readonly unknown[]) {
@@ -79,6 +80,7 @@ class FaultyCall {
     // As it was when it was sent: the caller may go on to change it.
     this.#args = structuredClone(args);
     this.#number = ++shared.calls;
+    this.#sentAt = process.scheduler.now;
     this.answer = this.#settle.promise;
     // A dead caller does not listen any more.
     this.answer.catch(() => {});
@@ -121,7 +123,7 @@ class FaultyCall {
   #deliver(ok: boolean, action: () => void): void {
     const { history, machine, faults } = this.#shared;
     this.#process.scheduler.plan(this.#process, faults.latencyMs(), () => {
-      const call = { call: this.#number, process: this.#process.name };
+      const call = { call: this.#number, process: this.#process.name, sentAt: this.#sentAt };
       history.add({ at: machine.clock.now() - START, kind: 'answered', ...call, ok });
       action();
     });

@@ -10,6 +10,7 @@ export type HistoryEvent =
   | {
       readonly at: number;
       readonly kind: 'answered';
+      readonly sentAt: number;
       readonly call: number;
       readonly process: string;
       readonly ok: boolean;

@@ -6,7 +6,7 @@ import { LONGEST_DELAY_MS } from '../retry/backoff.ts';
 import type { QueuePlan } from './lanes.ts';
 
 export interface WorkOptions {
-  /** Queues to serve: a list, or a map from queue to its own options. Default: `['default']`. */
+  /** Queues to serve: a list, or a map from queue to its own options. Default: the queues of the definitions. */
   readonly queues?: readonly string[] | Readonly<Record<string, QueueOptions>>;
   /** How many jobs run at once. Default 10. */
   readonly concurrency?: number;
@@ -54,10 +54,11 @@ const optionNames = [
 const SHORTEST_LEASE_MS = 1_000;
 const DEFAULT_RETRY_SHARE = 0.2;
 
-export function planWork(options: WorkOptions): WorkPlan {
+/** `defaultQueues` are served when the options name none. */
+export function planWork(options: WorkOptions, defaultQueues: readonly string[] = [DEFAULT_QUEUE]): WorkPlan {
   const given = readOptions(options, optionNames, 'work');
   return {
-    queues: planQueues(given),
+    queues: planQueues(given, defaultQueues),
     concurrency: checkInteger(given.concurrency ?? 10, 'work: concurrency', { min: 1, max: 10_000 }),
     leaseMs: readLease(given.lease ?? '30s'),
     pollMs: Math.max(1, parseDuration(given.poll ?? '1s', 'work: poll')),
@@ -89,8 +90,8 @@ function readQueues(queues: unknown): [string, unknown][] {
   return readEntries(queues, 'work: queues', 'a list of queue names, or an object from queue name to options');
 }
 
-function planQueues(options: WorkOptions): QueuePlan[] {
-  const { queues = [DEFAULT_QUEUE], retryShare, maxRetriesInFlight } = options;
+function planQueues(options: WorkOptions, defaultQueues: readonly string[]): QueuePlan[] {
+  const { queues = defaultQueues, retryShare, maxRetriesInFlight } = options;
   const entries = readQueues(queues);
   if (entries.length === 0) throw unexpected('work: queues', 'at least one queue', queues);
   const plans = entries.map(([queue, options]) => {

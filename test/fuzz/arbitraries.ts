@@ -127,7 +127,7 @@ export const oddDuration: fc.Arbitrary<string> = fc.oneof(
   ),
 );
 
-export const goodRetry: fc.Arbitrary<Record<string, unknown>> = fc.record(
+const goodRetry: fc.Arbitrary<Record<string, unknown>> = fc.record(
   {
     maxAttempts: fc.integer({ min: 1, max: 20 }),
     backoff: fc.oneof(
@@ -219,24 +219,34 @@ export const duration: fc.Arbitrary<unknown> = mostly(goodDuration, oddDuration)
 export const name: fc.Arbitrary<string> = mostly(goodName, text);
 
 /** Retry options whose every part may be wrong. */
-export const oddRetry: fc.Arbitrary<Recipe> = optionsOf({
+const oddRetry: fc.Arbitrary<Recipe> = optionsOf({
   maxAttempts: fc.integer({ min: -1, max: 5 }),
-  maxRetries: fc.integer({ min: -1, max: 5 }),
+  maxRetries: mostly(fc.constant(undefined), fc.integer({ min: -1, max: 5 })),
   backoff: recipes(
     fc.oneof(
-      optionsOf({
-        kind: fc.constantFrom('exponential', 'linear', 'fixed', 'fibonacci', 'table', 'tabel'),
-        base: duration,
-        factor: fc.double({ min: 0.9, max: 3 }),
-        max: duration,
-        delays: fc.array(duration, { maxLength: 3 }),
-      }),
-      anything,
+      optionsOf({ kind: fc.constant('fixed'), base: duration }, ['kind', 'base']),
+      optionsOf({ kind: fc.constantFrom('linear', 'fibonacci', 'liner'), base: duration, max: duration }, [
+        'kind',
+        'base',
+      ]),
+      optionsOf({ kind: fc.constant('exponential'), base: duration, factor: fc.double({ min: 0.9, max: 3 }) }, [
+        'base',
+      ]),
+      optionsOf({ kind: fc.constantFrom('table', 'tabel'), delays: fc.array(duration, { maxLength: 3 }) }, ['kind']),
     ),
   ),
   jitter: recipes(
-    fc.oneof(fc.constantFrom('none', 'full', 'equals').map(Recipe.of), optionsOf({ spread: fc.double() })),
+    fc.oneof(
+      fc.constantFrom('none', 'full', 'equals').map(Recipe.of),
+      optionsOf({ spread: fc.double({ min: -0.1, max: 1 }) }),
+    ),
   ),
   deadline: fc.oneof(fc.constant(null), duration),
   maxCrashes: fc.integer({ min: 0, max: 5 }),
 });
+
+/** What is said about retrying: whole policies, and ones whose every part may be wrong. */
+export const retry: fc.Arbitrary<Recipe> = fc.oneof(
+  { weight: 2, arbitrary: goodRetry.map(Recipe.of) },
+  { weight: 1, arbitrary: oddRetry },
+);

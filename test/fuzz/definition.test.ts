@@ -1,18 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { defineJob, Mulligan } from '../../src/index.ts';
-import {
-  anything,
-  duration,
-  goodDuration,
-  goodName,
-  goodRetry,
-  mostly,
-  oddDuration,
-  oddRetry,
-  optionsOf,
-  recipes,
-} from './arbitraries.ts';
+import { anything, duration, goodName, mostly, optionsOf, recipes, retry, text } from './arbitraries.ts';
 import { hold } from './cases.ts';
 import { answerOf, watchRejections } from './rules.ts';
 
@@ -22,8 +11,8 @@ const aFunction = fc.constant(() => undefined);
 const aSchema = fc.constant({ '~standard': { version: 1, vendor: 'test', validate: (value: unknown) => ({ value }) } });
 const aRule = fc.record({
   name: goodName,
-  status: fc.oneof(fc.integer({ min: 90, max: 610 }), fc.constant([500, 599])),
-  class: fc.constantFrom('permanent', 'environment', 'job', 'jobs'),
+  status: mostly(fc.oneof(fc.integer({ min: 100, max: 599 }), fc.constant([500, 599])), fc.integer()),
+  class: mostly(fc.constantFrom('permanent', 'environment', 'job'), text),
 });
 
 const options = optionsOf(
@@ -35,7 +24,7 @@ const options = optionsOf(
     retryQueue: goodName,
     resource: goodName,
     priority: fc.integer({ min: 0, max: 9 }),
-    retry: fc.oneof(goodRetry, recipes(oddRetry)),
+    retry: recipes(retry),
     timeout: duration,
     classify: aFunction,
     rules: fc.array(mostly(aRule, recipes(anything)), {

@@ -2,20 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { defineJob, type EnqueueResult, Mulligan } from '../../src/index.ts';
 import { MemoryStore, VirtualClock } from '../../src/testing/index.ts';
-import {
-  anything,
-  duration,
-  goodDuration,
-  goodName,
-  goodRetry,
-  json,
-  name,
-  oddDuration,
-  oddRetry,
-  optionsOf,
-  recipes,
-  text,
-} from './arbitraries.ts';
+import { anything, duration, json, mostly, name, optionsOf, recipes, retry, text } from './arbitraries.ts';
 import { hold } from './cases.ts';
 import { forgedDates, Recipe, refusing } from './monsters.ts';
 import { allOrNothing, watchRejections } from './rules.ts';
@@ -46,15 +33,19 @@ async function expectStored(mulligan: Mulligan, { id, existed }: EnqueueResult):
   expect(stored.policy.maxAttempts).toBeLessThanOrEqual(10);
 }
 
-const options = optionsOf({
-  delay: duration,
-  at: fc.oneof(fc.date({ noInvalidDate: false }), recipes(fc.constantFrom(...forgedDates))),
-  priority: fc.integer({ min: -1, max: 10 }),
+const whole = {
+  priority: mostly(fc.integer({ min: 0, max: 9 }), fc.integer()),
   queue: name,
   key: fc.oneof(name, fc.constant('taken')),
-  keyUntil: fc.constantFrom('started', 'finished', 'pruned', 'finishd'),
-  retry: fc.oneof(goodRetry, recipes(oddRetry)),
-});
+  keyUntil: mostly(fc.constantFrom('started', 'finished', 'pruned'), text),
+  retry: recipes(retry),
+};
+const at = fc.oneof(fc.date({ noInvalidDate: false }), recipes(fc.constantFrom(...forgedDates)));
+const options = fc.oneof(
+  { weight: 4, arbitrary: optionsOf({ ...whole, delay: duration }) },
+  { weight: 4, arbitrary: optionsOf({ ...whole, at }) },
+  { weight: 1, arbitrary: optionsOf({ ...whole, delay: duration, at }) },
+);
 
 it('enqueue stores a job under options that make sense, and nothing under others', async () => {
   await hold(

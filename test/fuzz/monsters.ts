@@ -74,11 +74,10 @@ class Classy {
 }
 
 /** Dates that answer for themselves. */
-export const forgedDates: readonly Recipe[] = (<(() => unknown)[]>[
-  () => Object.assign(new Date(0), { getTime: () => 'soon' }),
-  () => Object.assign(new Date(0), { getTime: () => -0.5 }),
-  () => Object.assign(new Date(0), { getTime: refuse, toJSON: refuse }),
-]).map((make) => new Recipe(make));
+export const forgedDates: readonly Recipe[] = ['soon', -0.5, Number.NaN, refuse].map((time) => {
+  const getTime = typeof time === 'function' ? time : (): unknown => time;
+  return new Recipe(() => Object.assign(new Date(0), { getTime }), `a Date whose getTime is ${String(getTime)}`);
+});
 
 /** What no schema of ours expects anywhere. */
 export const monsters: readonly Recipe[] = [

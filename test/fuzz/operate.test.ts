@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { Mulligan, type Redriven } from '../../src/index.ts';
 import { bury, enqueueOne, startOne } from '../../src/store/conformance/builders.ts';
 import { MemoryStore, VirtualClock } from '../../src/testing/index.ts';
-import { anything, goodName, name, optionsOf, recipes, text } from './arbitraries.ts';
+import { anything, mostly, name, optionsOf, recipes, text } from './arbitraries.ts';
 import { hold } from './cases.ts';
 import { Recipe } from './monsters.ts';
 import { allOrNothing, answerOf, watchRejections } from './rules.ts';
@@ -46,7 +46,7 @@ it('jobs.get, runs and cancel answer for an id, or say what they expected', asyn
 });
 
 const filter = optionsOf({
-  state: fc.constantFrom('ready', 'dead', 'deed'),
+  state: mostly(fc.constantFrom('ready', 'dead'), text),
   queue: name,
   name: fc.constantFrom('dead', 'email.send'),
   key: fc.constant('k'),
@@ -71,15 +71,19 @@ it('jobs.list and dead.list answer jobs, or say what they expected', async () =>
 });
 
 const selection = {
-  ids: fc.array(recipes(fc.oneof(anything, fc.constant(Recipe.of('no such job')))), { maxLength: 3 }),
+  ids: fc.array(mostly(name, recipes(anything)), { maxLength: 3 }),
   name: fc.constantFrom('dead', 'other'),
   queue: fc.oneof(fc.constant('default'), text),
-  reason: fc.constantFrom('exhausted', 'poison', 'no-handler', 'poision'),
+  reason: mostly(fc.constantFrom('exhausted', 'poison', 'no-handler'), text),
   limit: fc.integer({ min: 0, max: 3 }),
 };
 
 it('dead.redrive and dead.discard act on what was selected, or on nothing', async () => {
-  const redrive = optionsOf({ ...selection, attempts: fc.constantFrom('reset', 'keep', 'kept'), dryRun: fc.boolean() });
+  const redrive = optionsOf({
+    ...selection,
+    attempts: mostly(fc.constantFrom('reset', 'keep'), text),
+    dryRun: fc.boolean(),
+  });
   const either = fc.oneof(
     redrive.map((recipe) => ({ verb: 'redrive' as const, recipe })),
     optionsOf(selection).map((recipe) => ({ verb: 'discard' as const, recipe })),

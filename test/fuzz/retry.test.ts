@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { Cancel, defineJob, Mulligan, policies, RetryAfter, Snooze, Unrecoverable } from '../../src/index.ts';
 import { MemoryStore, VirtualClock } from '../../src/testing/index.ts';
-import { anything, goodDuration, goodRetry, oddDuration, oddRetry } from './arbitraries.ts';
+import { anything, goodDuration, oddDuration, retry } from './arbitraries.ts';
 import { hold } from './cases.ts';
 import { forgedDates, Recipe } from './monsters.ts';
 import { allOrNothing, answerOf, watchRejections } from './rules.ts';
@@ -10,7 +10,7 @@ import { allOrNothing, answerOf, watchRejections } from './rules.ts';
 watchRejections();
 
 it('a job gets a whole policy from whatever is said about retrying, or it is refused', async () => {
-  const said = fc.oneof(goodRetry.map(Recipe.of), oddRetry, fc.constantFrom(...Object.values(policies).map(Recipe.of)));
+  const said = fc.oneof(retry, fc.constantFrom(...Object.values(policies).map(Recipe.of)));
   await hold(
     'retry: options',
     fc.asyncProperty(said, said, said, async (ofJob, ofDefinition, ofQueue) => {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { it } from 'vitest';
 import { defineJob } from '../../src/index.ts';
 import { MemoryStore, storeConformance, testQueue, VirtualClock } from '../../src/testing/index.ts';
-import { anything, duration, goodDuration, oddDuration, optionsOf, recipes, text } from './arbitraries.ts';
+import { anything, duration, optionsOf, recipes, text } from './arbitraries.ts';
 import { hold } from './cases.ts';
 import { answerOf, watchRejections } from './rules.ts';
 

@@ -2,17 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { defineJob, Mulligan } from '../../src/index.ts';
 import { MemoryStore, VirtualClock } from '../../src/testing/index.ts';
-import {
-  anything,
-  duration,
-  goodDuration,
-  goodName,
-  name,
-  oddDuration,
-  optionsOf,
-  recipes,
-  text,
-} from './arbitraries.ts';
+import { anything, duration, goodName, mostly, name, optionsOf, recipes } from './arbitraries.ts';
 import { hold } from './cases.ts';
 import { allOrNothing, answerOf, watchRejections } from './rules.ts';
 
@@ -38,21 +28,14 @@ async function closing<T>(clock: VirtualClock, closed: Promise<T>): Promise<T> {
 }
 
 const ofQueue = {
-  weight: fc.double({ min: 0, max: 2_000 }),
-  retryShare: fc.double({ min: -0.1, max: 1.1 }),
+  weight: mostly(fc.double({ min: 0.001, max: 1_000, noNaN: true }), fc.double()),
+  retryShare: mostly(fc.double({ min: 0, max: 1, noNaN: true }), fc.double()),
   maxRetriesInFlight: fc.integer({ min: 0, max: 5 }),
 };
 
 const options = optionsOf({
   queues: fc.oneof(
-    fc.array(
-      fc.oneof(
-        { weight: 8, arbitrary: goodName },
-        { weight: 1, arbitrary: text },
-        { weight: 1, arbitrary: recipes(anything) },
-      ),
-      { maxLength: 3 },
-    ),
+    fc.array(mostly(name, recipes(anything)), { maxLength: 3 }),
     fc.dictionary(goodName, recipes(optionsOf(ofQueue)), { maxKeys: 3 }),
   ),
   concurrency: fc.integer({ min: 0, max: 10_001 }),

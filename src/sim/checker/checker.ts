@@ -53,7 +53,7 @@ export function check(history: History, final: FinalState, options: CheckOptions
   const model = new Model();
   const once = new OnceCheck();
   const liveness = new Liveness(options);
-  const diligence = new Diligence(history);
+  const diligence = new Diligence(history, options.leaseMs);
   for (const event of history.events) {
     const now = Math.floor(event.at) + START;
     const expect: Check['expect'] = (guarantee, holds, text) => {

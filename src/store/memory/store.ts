@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts';
+import { type Clock, systemClock } from '../../clock.ts';
 import { ClosedError } from '../../errors.ts';
 import type { Job, RunRecord } from '../../job.ts';
 import type {
@@ -34,7 +34,8 @@ import { settle } from './settle.ts';
 import { MemoryState } from './state.ts';
 
 export interface MemoryStoreOptions {
-  readonly clock: Clock;
+  /** Default: the system's. */
+  readonly clock?: Clock;
 }
 
 /**
@@ -44,7 +45,7 @@ export interface MemoryStoreOptions {
  * locking there is.
  *
  * @example
- * const store = new MemoryStore({ clock: systemClock });
+ * const store = new MemoryStore();
  */
 export class MemoryStore implements Store {
   readonly kind = 'memory';
@@ -52,8 +53,8 @@ export class MemoryStore implements Store {
   readonly #state: MemoryState = new MemoryState();
   #closed = false;
 
-  constructor(options: MemoryStoreOptions) {
-    this.#clock = options.clock;
+  constructor(options: MemoryStoreOptions = {}) {
+    this.#clock = options.clock ?? systemClock;
   }
 
   async enqueue(jobs: readonly NewJob[]): Promise<Enqueued[]> {

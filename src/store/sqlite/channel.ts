@@ -11,7 +11,7 @@ import {
 } from '../../errors.ts';
 import { type Call, Engine, type VerbName } from './engine.ts';
 import { GroupCommit } from './group-commit.ts';
-import { openDatabase } from './open.ts';
+import { type Missing, openDatabase } from './open.ts';
 
 /** A way to the engine: on a thread of its own, or right here. */
 export interface Channel {
@@ -41,6 +41,7 @@ export type SentResult = { readonly value: unknown } | { readonly error: SentErr
 
 export interface ThreadData {
   readonly path: string;
+  readonly missing: Missing;
 }
 
 /** A module that calls `serve` (see serve.ts), and what else it gets: tests bring one with a clock they can move. */
@@ -71,17 +72,17 @@ export class ThreadChannel implements Channel {
   readonly #opened: Promise<void>;
   readonly #closed: Promise<void>;
 
-  static async open(path: string, onWork: () => void, entry: ThreadEntry = ownEntry): Promise<ThreadChannel> {
-    const channel = new ThreadChannel(path, onWork, entry);
+  static async open(data: ThreadData, onWork: () => void, entry: ThreadEntry = ownEntry): Promise<ThreadChannel> {
+    const channel = new ThreadChannel(data, onWork, entry);
     await channel.#opened;
     channel.#thread.unref();
     return channel;
   }
 
-  private constructor(path: string, onWork: () => void, entry: ThreadEntry) {
+  private constructor(data: ThreadData, onWork: () => void, entry: ThreadEntry) {
+    const { path } = data;
     this.#onWork = onWork;
-    const data: ThreadData = { ...entry.data, path };
-    this.#thread = new Worker(entry.module, { workerData: data, execArgv: QUIET });
+    this.#thread = new Worker(entry.module, { workerData: { ...entry.data, ...data }, execArgv: QUIET });
     const opened = Promise.withResolvers<void>();
     const closed = Promise.withResolvers<void>();
     this.#opened = opened.promise;

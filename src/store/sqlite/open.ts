@@ -1,6 +1,7 @@
-import { accessSync, constants, existsSync, statSync } from 'node:fs';
+import { accessSync, constants, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
 import type { Clock } from '../../clock.ts';
 import { StoreIncompatibleError, StoreUnavailableError } from '../../errors.ts';
 import { isBusy, toStoreError } from './failure.ts';
@@ -10,14 +11,18 @@ import { APPLICATION_ID, migrate, migrations, pragma, schemaVersion } from './sc
 const OPEN_PATIENCE_MS = 15_000;
 const OPEN_RETRY_MS = 20;
 
+/** What to do about a file that is not there. */
+export type Missing = 'create' | 'refuse';
+
 /** Opens a queue's file, creating or migrating it. Whatever is refused is refused before anything is written. */
-export async function openDatabase(path: string, clock: Clock): Promise<DatabaseSync> {
+export async function openDatabase(path: string, clock: Clock, missing: Missing = 'create'): Promise<DatabaseSync> {
   refuseUnsafeSqlite(process.versions.sqlite);
   refuseUnwritable(path);
   let db: DatabaseSync;
   try {
     // No busy timeout: SQLite would sleep in it. Whoever finds the file busy tries again (see group-commit.ts).
-    db = new DatabaseSync(path, { timeout: 0, enableForeignKeyConstraints: true });
+    const file = missing === 'create' ? path : new URL('?mode=rw', pathToFileURL(path));
+    db = new DatabaseSync(file, { timeout: 0, enableForeignKeyConstraints: true });
   } catch (error) {
     throw toStoreError(error, path);
   }
@@ -95,9 +100,15 @@ function refuseUnwritable(path: string): void {
         'SQLite keeps its write-ahead log beside the file',
     );
   }
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return;
+  if (!found.isFile()) {
+    const what = found.isDirectory() ? 'a folder' : 'something that is none';
+    throw new StoreUnavailableError(`${path}: expected a file, found ${what}; give the path of a file`);
+  }
   try {
     // SQLite would open it for reading only, and stay so when it can be written again.
-    if (existsSync(path)) accessSync(path, constants.W_OK);
+    accessSync(path, constants.W_OK);
   } catch (error) {
     throw new StoreUnavailableError(
       `${path}: expected a file that can be written, but it is read-only (${(error as Error).message}); make it writable`,
@@ -107,10 +118,9 @@ function refuseUnwritable(path: string): void {
 
 /** Looks before it writes: somebody else's database, or one from a newer Mulligan, is left untouched. */
 function refuseForeign(db: DatabaseSync, path: string): void {
-  const version = schemaVersion(db);
-  const owner = pragma(db, 'application_id');
-  const tables = db.prepare('SELECT count(*) AS n FROM sqlite_schema').get() as { n: number };
-  if (owner !== APPLICATION_ID && tables.n > 0) {
+  const { version, owner, tables } = identify(db);
+  const isNew = owner === 0 && version === 0 && tables === 0;
+  if (owner !== APPLICATION_ID && !isNew) {
     throw new StoreIncompatibleError(
       `${path}: expected a Mulligan database or no file, found another program's database; it was left as it is. Give the queue a file of its own.`,
     );
@@ -119,5 +129,16 @@ function refuseForeign(db: DatabaseSync, path: string): void {
     throw new StoreIncompatibleError(
       `${path}: expected schema version ${migrations.length} or older, found ${version}: it was made by a newer Mulligan and was left as it is. Upgrade this process.`,
     );
+  }
+}
+
+/** In one transaction: between two looks, another process may have made the schema, and half of it looks like nobody's. */
+function identify(db: DatabaseSync): { version: number; owner: number; tables: number } {
+  db.exec('BEGIN');
+  try {
+    const { n } = db.prepare('SELECT count(*) AS n FROM sqlite_schema').get() as { n: number };
+    return { version: schemaVersion(db), owner: pragma(db, 'application_id'), tables: n };
+  } finally {
+    db.exec('ROLLBACK');
   }
 }

@@ -14,7 +14,7 @@ import { openDatabase } from './open.ts';
 /** How soon a commit of another process is noticed. */
 const WATCH_EVERY_MS = 10;
 
-const path = (workerData as ThreadData | null)?.path ?? '';
+const { path, missing } = (workerData ?? { path: '', missing: 'refuse' }) as ThreadData;
 const port = parentPort as NonNullable<typeof parentPort>;
 
 function send(message: FromThread): void {
@@ -58,7 +58,7 @@ function watch(engine: Engine, clock: Clock): Timer {
 }
 
 async function open(clock: Clock): Promise<void> {
-  const engine = new Engine(await openDatabase(path, clock), path, clock);
+  const engine = new Engine(await openDatabase(path, clock, missing), path, clock);
   const commits = new GroupCommit(engine, path, clock, () => send({ kind: 'work' }));
   const answers = new Answers();
   let watching: Timer | null = null;

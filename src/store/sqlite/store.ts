@@ -65,12 +65,12 @@ export class SqliteStore implements Store {
       const channel = await DirectChannel.open(path, inline, onWork);
       return new SqliteStore(channel, async () => channel, listeners);
     }
-    const writer = await ThreadChannel.open(path, onWork, entry);
+    const writer = await ThreadChannel.open({ path, missing: 'create' }, onWork, entry);
     const inPlace = new InPlace(path);
     const openReader = async (): Promise<Channel> => {
-      // A file that is gone would be made anew, and another one read than the writer writes.
+      // Else it might read another file than the writer writes.
       inPlace.check();
-      return ThreadChannel.open(path, () => {}, entry);
+      return ThreadChannel.open({ path, missing: 'refuse' }, () => {}, entry);
     };
     return new SqliteStore(writer, openReader, listeners);
   }

@@ -1,0 +1,41 @@
+/** For those who build a store of their own: the contract, and the rules that every store shares. */
+export {
+  isTerminal,
+  type Job,
+  type JobState,
+  type KeyLife,
+  type Lane,
+  type RunRecord,
+  type Settled,
+  settledBy,
+  stateAt,
+  transitions,
+} from '../job.ts';
+export { fillQuotas, type Take } from './fill.ts';
+export type {
+  CancelAnswer,
+  Claim,
+  ClaimedJob,
+  ClaimRequest,
+  DeadSelection,
+  Enqueued,
+  Fence,
+  Heartbeat,
+  HeartbeatAnswer,
+  JobFilter,
+  NewJob,
+  QueueInfo,
+  QueueQuota,
+  Redriven,
+  RedriveRefusal,
+  RedriveRequest,
+  Retention,
+  SettleAnswer,
+  Settlement,
+  StatsRow,
+  Store,
+  StoreStats,
+  Totals,
+  Unsubscribe,
+} from './store.ts';
+export { emptyTotals, type MutableTotals } from './totals.ts';
