@@ -101,7 +101,7 @@ class FaultyCall {
     }
     try {
       const verb = engine[this.#verb] as (...args: unknown[]) => Promise<unknown>;
-      const value = await verb.apply(engine, structuredClone(this.#args) as unknown[]);
+      const value = await verb.apply(engine, this.#args as unknown[]);
       history.add({
         at: machine.clock.now() - START,
         kind: 'executed',
