@@ -266,9 +266,9 @@ export class World implements Faults {
 
   #keepOne(): SimProcess | null {
     const living = this.#living();
-    const kept = living.length > 0 ? this.#random.pick(living) : null;
+    const awake = living.filter(({ pausedUntil }) => pausedUntil <= this.#scheduler.now);
+    const kept = awake.length > 0 ? this.#random.pick(awake) : null;
     for (const process of living) {
-      process.pausedUntil = 0;
       if (process === kept) continue;
       process.kill();
       this.#down(process);
