@@ -40,15 +40,19 @@ class SystemTimer implements Timer {
   #handle: NodeJS.Timeout;
 
   constructor(delayMs: number, action: () => void) {
-    const step = Math.min(delayMs, LONGEST_TIMER_MS);
-    this.#handle = setTimeout(() => {
-      if (delayMs > step) this.#handle = new SystemTimer(delayMs - step, action).#handle;
-      else action();
-    }, step);
+    this.#handle = this.#wait(delayMs, action);
   }
 
   cancel(): void {
     clearTimeout(this.#handle);
+  }
+
+  #wait(delayMs: number, action: () => void): NodeJS.Timeout {
+    const step = Math.min(delayMs, LONGEST_TIMER_MS);
+    return setTimeout(() => {
+      if (delayMs > step) this.#handle = this.#wait(delayMs - step, action);
+      else action();
+    }, step);
   }
 }
 

@@ -78,6 +78,7 @@ export class Mulligan {
   readonly #enqueuer: Enqueuer;
   readonly #workers: Set<Worker> = new Set();
   #closing: Promise<void> | null = null;
+  #closed = false;
 
   /** Opens `sqlite:path/to/file.db`, `memory:`, or a store of your own. */
   static async open(target: string | Store, options: MulliganOptions = {}): Promise<Mulligan> {
@@ -153,11 +154,15 @@ export class Mulligan {
     return this.#open(async () => this.#metrics.render(await this.#store.stats()));
   }
 
-  /** Stops the workers (see `Worker.stop`) and closes the store. */
+  /**
+   * Stops the workers (see `Worker.stop`) and closes the store. Until the workers have stopped, the queue can be used:
+   * a handler that finishes within the grace may enqueue what comes next. Called again, the shortest grace holds.
+   */
   async close(options: { readonly grace?: Duration } = {}): Promise<void> {
     // Before anything is closed: a grace that makes no sense must leave the queue as it was.
     const grace = readGrace(options, 'close');
-    this.#closing ??= this.#close(grace);
+    const stopped = Promise.all([...this.#workers].map((worker) => worker.stop({ grace })));
+    this.#closing ??= this.#close(stopped);
     return this.#closing;
   }
 
@@ -165,8 +170,9 @@ export class Mulligan {
     return this.close();
   }
 
-  async #close(grace: Duration): Promise<void> {
-    await Promise.all([...this.#workers].map((worker) => worker.stop({ grace })));
+  async #close(stopped: Promise<unknown>): Promise<void> {
+    await stopped;
+    this.#closed = true;
     await this.#store.close();
   }
 
@@ -178,7 +184,7 @@ export class Mulligan {
 
   /** Every call answers with a promise, for bad input too. */
   async #open<T>(action: () => Promise<T>): Promise<T> {
-    if (this.#closing) throw closed();
+    if (this.#closed) throw closed();
     return await action();
   }
 }

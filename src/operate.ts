@@ -32,7 +32,7 @@ export class Jobs {
 
   /** Newest first; 50 unless `limit` says otherwise. Continue with `after: lastId`. */
   async list(options: ListOptions = {}): Promise<Job[]> {
-    return this.#store.list(readFilter(options, 'jobs.list'));
+    return this.#store.list(readFilter(options, [...filterKeys, 'state'], 'jobs.list'));
   }
 
   /** The ledger of a job: one record per finished run, oldest first. */
@@ -57,7 +57,7 @@ export class DeadJobs {
   }
 
   async list(options: Omit<ListOptions, 'state'> = {}): Promise<Job[]> {
-    return this.#store.list({ ...readFilter(options, 'dead.list'), state: 'dead' });
+    return this.#store.list({ ...readFilter(options, filterKeys, 'dead.list'), state: 'dead' });
   }
 
   /**
@@ -103,8 +103,10 @@ export class Queues {
   }
 }
 
-function readFilter(options: ListOptions, what: string): JobFilter {
-  const given = readOptions(options, ['state', 'queue', 'name', 'key', 'limit', 'after'], what);
+const filterKeys = ['queue', 'name', 'key', 'limit', 'after'] as const;
+
+function readFilter(options: ListOptions, known: readonly (keyof ListOptions)[], what: string): JobFilter {
+  const given = readOptions(options, known, what);
   const { state, limit = DEFAULT_PAGE, ...texts } = given;
   const read = Object.entries(texts)
     .filter(([, value]) => value !== undefined)

@@ -2,6 +2,7 @@ import type { AnyJobDefinition } from '../definition.ts';
 import { formatDuration } from '../duration.ts';
 import { ConfigError } from '../errors.ts';
 import { Mulligan, type MulliganOptions } from '../mulligan.ts';
+import type { Stats } from '../observe/stats.ts';
 import { MemoryStore } from '../store/memory/store.ts';
 import type { WorkOptions } from '../worker/options.ts';
 import type { Worker } from '../worker/worker.ts';
@@ -10,6 +11,8 @@ import { VirtualClock } from './virtual-clock.ts';
 /** What waits for longer than this in virtual time will hardly ever end. */
 const LONGEST_DRAIN_MS = 10 * 365 * 24 * 3_600_000;
 const STEP_WHILE_RUNNING_MS = 100;
+/** A due job that no worker has claimed by then will not be: workers look every second. */
+const LONGEST_IDLE_MS = 10 * 60_000;
 
 export interface TestQueueOptions extends Omit<MulliganOptions, 'jobs' | 'clock'> {
   readonly jobs: readonly AnyJobDefinition[];
@@ -49,7 +52,10 @@ export async function testQueue(options: TestQueueOptions): Promise<TestQueue> {
       const closed = mulligan.close({ grace: 0 });
       // Stopping waits for timers of its own, which only run when time does.
       let isClosed = false;
-      closed.finally(() => (isClosed = true));
+      const done = (): void => {
+        isClosed = true;
+      };
+      closed.then(done, done);
       while (!isClosed) await clock.advance(STEP_WHILE_RUNNING_MS);
       await closed;
     },
@@ -58,10 +64,15 @@ export async function testQueue(options: TestQueueOptions): Promise<TestQueue> {
 
 async function drain(mulligan: Mulligan, clock: VirtualClock): Promise<void> {
   const startedAt = clock.monotonic();
+  let lastChange = { at: startedAt, seen: '' };
   for (;;) {
     await clock.advance(0);
-    const stepMs = await untilNextStep(mulligan, clock);
+    const { states, totals, queues } = await mulligan.stats();
+    const stepMs = await untilNextStep(mulligan, clock, states);
     if (stepMs === null) return;
+    const seen = JSON.stringify([states, totals]);
+    if (seen !== lastChange.seen || states.running > 0) lastChange = { at: clock.monotonic(), seen };
+    if (states.ready > 0 && clock.monotonic() - lastChange.at > LONGEST_IDLE_MS) throw unclaimed(queues);
     await clock.advance(stepMs);
     if (clock.monotonic() - startedAt > LONGEST_DRAIN_MS) {
       throw new ConfigError(`drain: jobs still wait or run after ${formatDuration(LONGEST_DRAIN_MS)} of virtual time`);
@@ -69,9 +80,16 @@ async function drain(mulligan: Mulligan, clock: VirtualClock): Promise<void> {
   }
 }
 
+function unclaimed(queues: Stats['queues']): ConfigError {
+  const waiting = Object.entries(queues).filter(([, { states }]) => states.ready > 0);
+  const list = waiting.map(([queue, { states }]) => `${states.ready} of ${JSON.stringify(queue)}`).join(', ');
+  return new ConfigError(
+    `drain: expected a worker for all jobs that are due, but nobody claims ${list}. Is the queue paused, or missing in work.queues?`,
+  );
+}
+
 /** How far to move on; null when all jobs have ended. */
-async function untilNextStep(mulligan: Mulligan, clock: VirtualClock): Promise<number | null> {
-  const { states } = await mulligan.stats();
+async function untilNextStep(mulligan: Mulligan, clock: VirtualClock, states: Stats['states']): Promise<number | null> {
   if (states.ready + states.running > 0) return STEP_WHILE_RUNNING_MS;
   if (states.scheduled + states.retrying === 0) return null;
   const later = await Promise.all(

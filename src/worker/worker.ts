@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import type { Clock, Timer } from '../clock.ts';
 import type { AnyJobDefinition } from '../definition.ts';
-import { type Duration, parseDuration } from '../duration.ts';
+import type { Duration } from '../duration.ts';
 import type { LogSink } from '../observe/log.ts';
 import { type Logger, makeLogger } from '../observe/log.ts';
 import { decide } from '../retry/decide.ts';
@@ -12,7 +12,7 @@ import { Fetcher } from './fetch.ts';
 import { Hand } from './hand.ts';
 import { Heart } from './heartbeat.ts';
 import { Lease } from './lease.ts';
-import type { WorkPlan } from './options.ts';
+import { readGrace, type WorkPlan } from './options.ts';
 import { patientStore, type WorkerStore } from './patient.ts';
 import type { Reporter } from './report.ts';
 import { rescue } from './rescue.ts';
@@ -63,6 +63,7 @@ export class Worker {
   #inTrouble = false;
   #unsubscribe: () => void = () => {};
   #stopping: Promise<void> | null = null;
+  #stopped = false;
   readonly #idleWaiters: Set<() => void> = new Set();
 
   constructor(parts: WorkerParts) {
@@ -119,7 +120,7 @@ export class Worker {
     for (const chore of this.#chores) chore.start();
   }
 
-  /** Resolves once this worker holds no job and found none that is due. Jobs may still wait for a later time. */
+  /** Resolves once this worker holds no job and found none that is due, or has stopped. Jobs may still wait for later. */
   whenIdle(): Promise<void> {
     return new Promise((resolve) => {
       this.#idleWaiters.add(resolve);
@@ -131,8 +132,8 @@ export class Worker {
    * Stops claiming, lets runs finish within `grace` (default 10 s), aborts the rest and hands back what did not
    * finish, uncounted. Resolves when everything is settled. Called again, the shortest grace holds.
    */
-  stop(options: { readonly grace?: Duration } = {}): Promise<void> {
-    const graceMs = parseDuration(options.grace ?? '10s', 'stop: grace');
+  async stop(options: { readonly grace?: Duration } = {}): Promise<void> {
+    const graceMs = readGrace(options, 'stop');
     this.#stopping ??= this.#stop();
     const abort = this.#parts.clock.after(graceMs, () => {
       for (const hand of this.#hands) hand.run?.stop('shutdown');
@@ -156,6 +157,8 @@ export class Worker {
     this.#heart.stop();
     await Promise.all(this.#chores.map((chore) => chore.stop()));
     await this.#settler.flushed();
+    this.#stopped = true;
+    this.#checkIdle();
   }
 
   #releaseBuffer(): void {
@@ -273,7 +276,8 @@ export class Worker {
   }
 
   #checkIdle(): void {
-    if (this.#idleWaiters.size === 0 || this.#hands.size > 0 || !this.#fetcher.drained) return;
+    const isIdle = this.#stopped || (this.#hands.size === 0 && this.#fetcher.drained);
+    if (this.#idleWaiters.size === 0 || !isIdle) return;
     for (const resolve of this.#idleWaiters) resolve();
     this.#idleWaiters.clear();
   }

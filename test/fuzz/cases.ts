@@ -23,6 +23,7 @@ export const cases = {
   'retry: what handlers throw on purpose': 500,
   'retry: messages of what handlers throw on purpose': 300,
   'schemas: answers': 2_000,
+  'schemas: before a run': 500,
   'handlers: thrown': 600,
   'handlers: context': 400,
   'handlers: effects': 300,
@@ -36,6 +37,7 @@ export const cases = {
   'cli: processes': 12,
   'sqlite: enqueue': 300,
   'sqlite: operate': 300,
+  'sqlite: handlers': 100,
 } as const;
 
 export type Entry = keyof typeof cases;

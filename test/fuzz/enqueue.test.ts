@@ -31,6 +31,8 @@ async function expectStored(mulligan: Mulligan, { id, existed }: EnqueueResult):
   expect(Number.isSafeInteger(stored.dueAt)).toBe(true);
   expect(stored.priority).toBeOneOf([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
   expect(stored.policy.maxAttempts).toBeLessThanOrEqual(10);
+  const { queues, names } = await mulligan.stats();
+  expect([Object.hasOwn(queues, stored.queue), Object.hasOwn(names, stored.name)]).toEqual([true, true]);
 }
 
 const whole = {

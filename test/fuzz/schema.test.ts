@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { ConfigError, defineJob, InputError, Mulligan } from '../../src/index.ts';
-import { MemoryStore, VirtualClock } from '../../src/testing/index.ts';
+import { MemoryStore, testQueue, VirtualClock } from '../../src/testing/index.ts';
 import { anything, ending, text } from './arbitraries.ts';
 import { hold } from './cases.ts';
 import { Recipe, refuse } from './monsters.ts';
@@ -39,6 +39,7 @@ const issues = fc.oneof(
 /** What a schema that was never tested may do when it is asked. */
 const answer = fc.oneof(
   ending,
+  ending.map((value) => new Recipe(() => ({ value: value.make() }), `{ value: ${fc.stringify(value)} }`)),
   issues.map((list) => new Recipe(() => ({ issues: list.make() }), `{ issues: ${fc.stringify(list)} }`)),
   fc.constantFrom<Recipe>(
     new Recipe(refuse, 'refuse()'),
@@ -72,13 +73,37 @@ it('a schema that misbehaves refuses the job it was asked about, in our words, a
       const mulligan = await Mulligan.open(store, { clock });
       const job = defineJob({ name: 'job', input: schemaOf(recipe, asynchronous), run: () => {} });
       await allOrNothing(store, async () => {
-        const answered = await answerOf(() => mulligan.enqueue(job, { a: 1 } as never));
-        if ('value' in answered) return;
-        expect([InputError, ConfigError]).toContain(answered.error.constructor);
-        if (!(answered.error instanceof InputError)) throw answered.error;
-        for (const { message, path } of answered.error.issues)
-          expect([typeof message, typeof path]).toEqual(['string', 'string']);
-        throw answered.error;
+        try {
+          await mulligan.enqueue(job, { a: 1 } as never);
+        } catch (error) {
+          expectComplaint(error);
+          throw error;
+        }
+      });
+    }),
+  );
+});
+
+function expectComplaint(error: unknown): void {
+  expect(error).toBeOneOf([expect.any(InputError), expect.any(ConfigError)]);
+  const { issues } = error as Partial<InputError>;
+  for (const issue of issues ?? []) expect([typeof issue.message, typeof issue.path]).toEqual(['string', 'string']);
+}
+
+it('a schema that misbehaves before a run costs attempts, and the job ends with what went wrong', async () => {
+  const retry = { maxAttempts: 2, backoff: { kind: 'fixed', base: 0 }, jitter: 'none', deadline: '1m' } as const;
+  await hold(
+    'schemas: before a run',
+    fc.asyncProperty(answer, fc.boolean(), async (recipe, asynchronous) => {
+      const job = defineJob({ name: 'job', retry, input: schemaOf(recipe, asynchronous), run: () => {} });
+      await answerOf(async () => {
+        await using queue = await testQueue({ jobs: [job] });
+        // By a definition without a schema, as an older producer would.
+        const { id } = await queue.mulligan.enqueue(defineJob({ name: 'job', retry, run: () => {} }), { a: 1 });
+        await queue.drain();
+        const ended = await queue.mulligan.jobs.get(id);
+        expect(['completed', 'dead', 'cancelled']).toContain(ended?.state);
+        expect(ended?.state === 'completed').toBe(ended?.lastError === null);
       });
     }),
   );

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Mulligan } from '../../src/index.ts';
+import { defineJob, type JobContext, Mulligan } from '../../src/index.ts';
 import { bury } from '../../src/store/conformance/builders.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
-import { anything, json, mostly, name, optionsOf, recipes, retry, text } from './arbitraries.ts';
+import { anything, goodName, json, mostly, name, optionsOf, recipes, retry, text } from './arbitraries.ts';
 import { hold } from './cases.ts';
 import { Recipe } from './monsters.ts';
 import { allOrNothing, watchRejections } from './rules.ts';
@@ -59,6 +59,44 @@ it('a file keeps what was enqueued as it was sent, or nothing of it', async () =
             expect(JSON.stringify(stored?.payload)).toBe(JSON.stringify(JSON.parse(JSON.stringify(sent) ?? 'null')));
         },
       );
+    }),
+  );
+});
+
+it('a file keeps what any handler did, threw, remembered and told of its progress', async () => {
+  const ended: string[] = [];
+  let doing: Recipe<(context: JobContext) => unknown> = new Recipe(() => () => {});
+  const job = defineJob({
+    name: 'odd',
+    queue: 'odd',
+    retry: { maxAttempts: 1 },
+    run: (_, context) => doing.make()(context),
+  });
+  await using working = await Mulligan.open(`sqlite:${join(folder, 'worked.db')}`, { jobs: [job], log: () => {} });
+  const worker = working.work();
+  working.on('completed', ({ id }) => ended.push(id));
+  working.on('dead', ({ id }) => ended.push(id));
+  const deed = fc.tuple(anything, fc.constantFrom('throw', 'once', 'progress'), fc.oneof(goodName, text)).map(
+    ([value, verb, key]) =>
+      new Recipe(
+        () => async (context: JobContext) => {
+          if (verb === 'throw') throw value.make();
+          if (verb === 'once') await context.once(key, () => [value.make()]);
+          else context.progress(value.make());
+        },
+        `${verb} ${fc.stringify(value)} ${fc.stringify(key)}`,
+      ),
+  );
+  await hold(
+    'sqlite: handlers',
+    fc.asyncProperty(deed, async (recipe) => {
+      doing = recipe;
+      const { id } = await working.enqueue(job, null);
+      await worker.whenIdle();
+      expect(ended).toContain(id);
+      const [stored, runs] = [await working.jobs.get(id), await working.jobs.runs(id)];
+      expect(['completed', 'dead']).toContain(stored?.state);
+      expect(runs[0]?.error === null).toBe(stored?.state === 'completed');
     }),
   );
 });

@@ -6,8 +6,6 @@ import { serve } from '../../src/store/sqlite/serve.ts';
 const { die } = workerData as { die: Int32Array };
 
 serve(systemClock);
-void Atomics.waitAsync(die, 0, 0).value.then(() => {
+void Promise.resolve(Atomics.waitAsync(die, 0, 0).value).then(() => {
   throw new Error('an error nobody caught');
 });
-// Waiting for shared memory does not keep a thread alive; this does, as an open database would.
-setInterval(() => {}, 1_000).unref();

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
-import { MulliganError, StoreIncompatibleError, StoreUnavailableError } from '../../errors.ts';
+import { MulliganError, StoreBusyError, StoreIncompatibleError, StoreUnavailableError } from '../../errors.ts';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { enqueueOne, jobOf, newJob } from '../conformance/builders.ts';
 import { refuseUnsafeSqlite } from './open.ts';
@@ -265,6 +265,44 @@ describe('a new file', () => {
     expect(await store.list({ limit: 100 })).toHaveLength(20);
     await store.close();
     expect(Object.keys(folder.contents())).toEqual(['jobs.db']);
+  });
+});
+
+describe('a file that another process is just making', () => {
+  /** Holds the file as a process does that creates it. */
+  function maker(path: string): DatabaseSync {
+    const db = new DatabaseSync(path);
+    db.exec('BEGIN EXCLUSIVE');
+    return db;
+  }
+
+  it('is waited for', async () => {
+    using folder = new Folder();
+    const other = maker(folder.file);
+    const clock = new VirtualClock();
+    const opening = SqliteStore.open({ path: folder.file, inline: clock });
+    await clock.advance(5_000);
+    expect(clock.pending).toBe(1);
+    other.exec('COMMIT');
+    other.close();
+    await clock.advance(1_000);
+    const store = await opening;
+    await enqueueOne(store);
+    await store.close();
+  });
+
+  it('is not waited for without end', async () => {
+    using folder = new Folder();
+    const other = maker(folder.file);
+    const clock = new VirtualClock();
+    const opening = SqliteStore.open({ path: folder.file, inline: clock }).then(
+      () => 'it was opened',
+      (error: unknown) => error,
+    );
+    await clock.advance(60_000);
+    expect(await opening).toBeInstanceOf(StoreBusyError);
+    expect(clock.pending).toBe(0);
+    other.close();
   });
 });
 

@@ -41,13 +41,13 @@ function sentError(error: unknown): SentError {
 }
 
 function watch(engine: Engine, clock: Clock): Timer {
-  let seen = 0;
+  let seen: number | null = null;
   let timer: Timer;
   const look = (): void => {
     timer = clock.after(WATCH_EVERY_MS, look);
     try {
       const version = engine.dataVersion();
-      if (version !== seen) send({ kind: 'work' });
+      if (seen !== null && version !== seen) send({ kind: 'work' });
       seen = version;
     } catch {
       // Only a hint: whoever calls next is told what is wrong.
