@@ -181,8 +181,10 @@ describe('dead jobs', () => {
   it('come back with all their attempts, and keep their ledger', async () => {
     await using one = await queue();
     const id = await bury(one, 'exhaust');
+    await one.mulligan.queues.pause('default');
     expect(await one.mulligan.dead.redrive({ ids: [id] })).toEqual({ ids: [id], skipped: [] });
     expect(await one.mulligan.jobs.get(id)).toMatchObject({ state: 'ready', lane: 'redrive', attempts: 0, runs: 2 });
+    await one.mulligan.queues.resume('default');
     await one.drain();
     expect(await one.mulligan.jobs.get(id)).toMatchObject({
       state: 'dead',
@@ -201,11 +203,13 @@ describe('dead jobs', () => {
   it('come back with what was left when they are to keep their attempts', async () => {
     await using one = await queue();
     const [gaveUp, exhausted] = [await bury(one, 'give up'), await bury(one, 'exhaust')];
+    await one.mulligan.queues.pause('default');
     expect(await one.mulligan.dead.redrive({ name: 'job', attempts: 'keep' })).toEqual({
       ids: [gaveUp],
       skipped: [{ id: exhausted, why: 'nothing-left' }],
     });
     expect(await one.mulligan.jobs.get(gaveUp)).toMatchObject({ state: 'ready', attempts: 1 });
+    await one.mulligan.queues.resume('default');
     await one.drain();
     expect(await one.mulligan.jobs.get(gaveUp)).toMatchObject({ state: 'dead', attempts: 2, runs: 2 });
   });

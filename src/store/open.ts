@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { closest, describe } from '../config.ts';
 import { ConfigError } from '../errors.ts';
+import { scrub } from '../retry/scrub.ts';
 import { read } from '../retry/thrown.ts';
 import { MemoryStore } from './memory/store.ts';
 import type { Store } from './store.ts';
@@ -18,6 +19,10 @@ export async function openStore(target: unknown, clock: Clock): Promise<Store> {
       if (rest === '')
         throw new ConfigError(`expected a file after sqlite:, came ${describe(target)}. Write sqlite:jobs.db.`);
       refuseTransient(rest, target);
+      // SQLite opens such a name once, and then cannot find its write-ahead log again.
+      if (/\p{Cc}/u.test(rest)) {
+        throw new ConfigError(`expected a file name without control characters, came ${describe(target)}.`);
+      }
       const { SqliteStore } = await import('./sqlite/store.ts');
       return SqliteStore.open({ path: rest });
     }
@@ -71,5 +76,7 @@ function checkStore(target: unknown): Store {
 function unknownTarget(target: unknown): ConfigError {
   const meant = typeof target === 'string' ? closest(splitOnce(target)[0], schemes) : null;
   const hint = meant === null ? 'Write sqlite:jobs.db for a file.' : `Did you mean ${meant}:?`;
-  return new ConfigError(`expected sqlite:FILE, memory: or a store, came ${describe(target)}. ${hint}`);
+  // An address may hold a password, and errors end up in logs.
+  const came = describe(typeof target === 'string' ? scrub(target) : target);
+  return new ConfigError(`expected sqlite:FILE, memory: or a store, came ${came}. ${hint}`);
 }

@@ -1,18 +1,21 @@
+import { readOptions } from '../config.ts';
 import type { AnyJobDefinition } from '../definition.ts';
 import { formatDuration } from '../duration.ts';
 import { ConfigError } from '../errors.ts';
 import { Mulligan, type MulliganOptions } from '../mulligan.ts';
 import type { Stats } from '../observe/stats.ts';
 import { MemoryStore } from '../store/memory/store.ts';
-import type { WorkOptions } from '../worker/options.ts';
+import { type WorkOptions, workOptionNames } from '../worker/options.ts';
 import type { Worker } from '../worker/worker.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
 /** What waits for longer than this in virtual time will hardly ever end. */
 const LONGEST_DRAIN_MS = 10 * 365 * 24 * 3_600_000;
 const STEP_WHILE_RUNNING_MS = 100;
-/** A due job that no worker has claimed by then will not be: workers look every second. */
+/** A due job that no worker has claimed by then will not be: this store wakes its workers at once. */
 const LONGEST_IDLE_MS = 10 * 60_000;
+/** So polling would only cost time: a drain over days would look for work a hundred thousand times. */
+const POLL = '1h';
 
 export interface TestQueueOptions extends Omit<MulliganOptions, 'jobs' | 'clock'> {
   readonly jobs: readonly AnyJobDefinition[];
@@ -42,7 +45,7 @@ export async function testQueue(options: TestQueueOptions): Promise<TestQueue> {
   const { work, seed, ...rest } = options;
   const clock = new VirtualClock(seed === undefined ? {} : { seed });
   const mulligan = await Mulligan.open(new MemoryStore({ clock }), { log: () => {}, ...rest, clock });
-  const worker = mulligan.work(work);
+  const worker = mulligan.work({ poll: POLL, ...readOptions(work ?? {}, workOptionNames, 'work') });
   return {
     mulligan,
     clock,

@@ -40,7 +40,7 @@ export interface WorkPlan {
   readonly name: string | null;
 }
 
-const optionNames = [
+export const workOptionNames = [
   'queues',
   'concurrency',
   'lease',
@@ -56,7 +56,7 @@ const DEFAULT_RETRY_SHARE = 0.2;
 
 /** `defaultQueues` are served when the options name none. */
 export function planWork(options: WorkOptions, defaultQueues: readonly string[] = [DEFAULT_QUEUE]): WorkPlan {
-  const given = readOptions(options, optionNames, 'work');
+  const given = readOptions(options, workOptionNames, 'work');
   return {
     queues: planQueues(given, defaultQueues),
     concurrency: checkInteger(given.concurrency ?? 10, 'work: concurrency', { min: 1, max: 10_000 }),

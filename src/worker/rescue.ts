@@ -28,9 +28,10 @@ export async function rescue(
   }
 }
 
-/** Dated to the end of the lease: nobody saw when the worker really died. */
+/** Dated to the end of the lease: nobody saw when the worker really died. A wall clock that stepped back may put that before the claim. */
 function crashed(job: ClaimedJob, clock: Clock): Settlement {
   const { id, run, worker, claimedAt, leaseEndsAt } = job;
   const decision = decide(job, { kind: 'crashed' }, leaseEndsAt, () => clock.random());
-  return { id, run, worker, outcome: 'crashed', decision, error: null, startedAt: claimedAt, endedAt: leaseEndsAt };
+  const endedAt = Math.max(claimedAt, leaseEndsAt);
+  return { id, run, worker, outcome: 'crashed', decision, error: null, startedAt: claimedAt, endedAt };
 }

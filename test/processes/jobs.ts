@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Duration, defineJob } from '../../src/index.ts';
 
@@ -40,20 +41,19 @@ export const snoozes = defineJob<{ ms: number }>({
 });
 
 /**
- * Its first run holds the event loop, as heavy synchronous work does; it may ask for a longer lease before. Any other
- * run lasts until its process gets SIGUSR2.
+ * Its first run holds the event loop, as heavy synchronous work does, until a file appears; it may ask for a longer
+ * lease before. Any other run lasts until its process gets SIGUSR2.
  */
-export const blocks = defineJob<{ ms: number; extend: Duration | null }>({
+export const blocks = defineJob<{ until: string; extend: Duration | null }>({
   name: 'blocks',
   retry: soon,
-  async run({ ms, extend }, context) {
+  async run({ until, extend }, context) {
     if (context.run > 1) {
       await once(process, 'SIGUSR2');
       return;
     }
     if (extend !== null) await context.extend(extend);
-    const until = performance.now() + ms;
-    while (performance.now() < until);
+    while (!existsSync(until));
   },
 });
 
