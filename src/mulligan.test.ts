@@ -195,6 +195,7 @@ describe('a closed queue', () => {
       for (const [name, call] of Object.entries(calls)) {
         expect(await rejection(call()), name).toBeInstanceOf(ClosedError);
       }
+      expect((await rejection(mulligan.enqueue('job', 1))).message).toContain('expected an open queue');
       expect(() => mulligan.work()).toThrow(ClosedError);
     }
   });
@@ -590,59 +591,76 @@ describe('a worker', () => {
 });
 
 describe('finished jobs', () => {
-  /** One job per way to end, and the hours after which each was gone. */
-  async function hoursKept(retention: MulliganOptions['retention']): Promise<Partial<Record<JobState, number | null>>> {
-    const dying = defineJob<null>({
-      name: 'dying',
-      retry: policies.oneShot,
-      run() {
-        throw new Error('no');
-      },
-    });
+  const DAY_MS = 24 * HOUR_MS;
+  const dying = defineJob<null>({
+    name: 'dying',
+    retry: policies.oneShot,
+    run() {
+      throw new Error('no');
+    },
+  });
+
+  /** One job per way to end, and which of them are still there after so many days. */
+  async function kept(retention: MulliganOptions['retention'], ...afterDays: number[]): Promise<JobState[][]> {
     await using queue = await testQueue({ jobs: [idle, dying], ...(retention === undefined ? {} : { retention }) });
     const { id: completed } = await queue.mulligan.enqueue(idle, null);
     const { id: dead } = await queue.mulligan.enqueue(dying, null);
     const { id: cancelled } = await queue.mulligan.enqueue(idle, null, { delay: '1d' });
     await queue.mulligan.jobs.cancel(cancelled);
     await queue.clock.advance(0);
-    const kept: Partial<Record<JobState, number | null>> = { completed: null, dead: null, cancelled: null };
-    for (let hour = 0; hour <= 10; hour++) {
-      for (const [state, id] of Object.entries({ completed, dead, cancelled }) as [JobState, string][]) {
-        const job = await queue.mulligan.jobs.get(id);
-        if (job === null) {
-          kept[state] ??= hour;
-          expect(await queue.mulligan.jobs.runs(id)).toEqual([]);
-        } else expect(job.state).toBe(state);
-      }
-      await queue.clock.advance(HOUR_MS);
+    const endedAt = queue.clock.now();
+    const left: JobState[][] = [];
+    for (const days of afterDays) {
+      queue.clock.set(endedAt + days * DAY_MS);
+      // Time for the worker to look.
+      await queue.clock.advance(60_000);
+      const jobs = await Promise.all([completed, dead, cancelled].map((id) => queue.mulligan.jobs.get(id)));
+      left.push(jobs.flatMap((job) => job?.state ?? []));
     }
     const { states, totals } = await queue.mulligan.stats();
-    for (const state of ['completed', 'dead', 'cancelled'] as const)
-      expect(states[state]).toBe(kept[state] === null ? 1 : 0);
+    expect(states.completed + states.dead + states.cancelled).toBe(left.at(-1)?.length);
     expect(totals).toMatchObject({ enqueued: 3, runs: { completed: 1, failed: 1 }, dead: { exhausted: 1 } });
-    return kept;
+    return left;
   }
 
   it('are deleted by a worker when their retention is over, each kind after its own; the totals stay', async () => {
-    // Gone within a minute after its time, so it is missed at the hour after.
-    expect(await hoursKept({ completed: '1h', dead: '3h', cancelled: '5h' })).toEqual({
-      completed: 2,
-      dead: 4,
-      cancelled: 6,
-    });
+    expect(await kept({ completed: '1d', dead: '3d', cancelled: '5d' }, 0.9, 1, 2.9, 3, 4.9, 5)).toEqual([
+      ['completed', 'dead', 'cancelled'],
+      ['dead', 'cancelled'],
+      ['dead', 'cancelled'],
+      ['cancelled'],
+      ['cancelled'],
+      [],
+    ]);
   });
 
-  it('are kept for ever when it is null, and for a day at least when nothing is said', async () => {
-    expect(await hoursKept({ completed: null, dead: null, cancelled: '2h' })).toMatchObject({
-      completed: null,
-      dead: null,
-      cancelled: 3,
-    });
-    expect(await hoursKept(undefined)).toEqual({ completed: null, dead: null, cancelled: null });
+  it('are kept for a day, 90 days and 7 days when nothing is said', async () => {
+    expect(await kept(undefined, 0.9, 1, 6.9, 7, 89.9, 90)).toEqual([
+      ['completed', 'dead', 'cancelled'],
+      ['dead', 'cancelled'],
+      ['dead', 'cancelled'],
+      ['dead'],
+      ['dead'],
+      [],
+    ]);
+  });
+
+  it('are kept for ever when it is null', async () => {
+    const all = ['completed', 'dead', 'cancelled'];
+    expect(await kept({ completed: null, dead: null, cancelled: null }, 100, 10_000)).toEqual([all, all]);
   });
 
   it('go at once when it is 0', async () => {
-    expect(await hoursKept({ completed: 0, dead: 0, cancelled: 0 })).toEqual({ completed: 1, dead: 1, cancelled: 1 });
+    expect(await kept({ completed: 0, dead: 0, cancelled: 0 }, 0)).toEqual([[]]);
+  });
+
+  it('take their ledger with them', async () => {
+    await using queue = await testQueue({ jobs: [dying], retention: { dead: '1h' } });
+    const { id } = await queue.mulligan.enqueue(dying, null);
+    await queue.drain();
+    expect(await queue.mulligan.jobs.runs(id)).toHaveLength(1);
+    await queue.clock.advance(HOUR_MS + 60_000);
+    expect(await queue.mulligan.jobs.runs(id)).toEqual([]);
   });
 
   it('are deleted in batches until none is left', async () => {

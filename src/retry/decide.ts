@@ -97,6 +97,8 @@ function afterRelease(job: DecidableJob, because: ReleaseCause, now: number, ran
   switch (because.kind) {
     case 'shutdown':
       return { kind: 'release', delayMs: 0, rule: 'shutdown' };
+    case 'late':
+      return { kind: 'release', delayMs: 0, rule: 'lease over before the start' };
     case 'deadline':
       return pastDeadline(job, { counted: false });
     case 'no-handler': {

@@ -13,6 +13,8 @@ export type OutcomeKind = Outcome['kind'] | 'deferred';
 /** Why a run was handed back without having run its handler to an end. */
 export type ReleaseCause =
   | { readonly kind: 'shutdown' }
+  /** Its lease was over before it could start: it waited too long in the worker, or for the claim's answer. */
+  | { readonly kind: 'late' }
   | { readonly kind: 'no-handler'; readonly giveUpAfterMs: number }
   | { readonly kind: 'deadline' };
 

@@ -5,7 +5,7 @@ import type { Duration } from '../duration.ts';
 import type { LogSink } from '../observe/log.ts';
 import { type Logger, makeLogger } from '../observe/log.ts';
 import { decide } from '../retry/decide.ts';
-import type { Outcome } from '../retry/outcome.ts';
+import type { Outcome, ReleaseCause } from '../retry/outcome.ts';
 import type { Claim, Retention, Store } from '../store/store.ts';
 import { Chore } from './chores.ts';
 import { Fetcher } from './fetch.ts';
@@ -162,10 +162,12 @@ export class Worker {
   }
 
   #releaseBuffer(): void {
-    for (const hand of this.#buffer.splice(0)) {
-      hand.startedAt = hand.lease.storeNow;
-      void this.#finish(hand, { kind: 'released', because: { kind: 'shutdown' } });
-    }
+    for (const hand of this.#buffer.splice(0)) this.#release(hand, { kind: 'shutdown' });
+  }
+
+  #release(hand: Hand, because: ReleaseCause): void {
+    hand.startedAt = hand.lease.storeNow;
+    void this.#finish(hand, { kind: 'released', because });
   }
 
   #accept(claim: Claim, askedAt: number): void {
@@ -195,8 +197,9 @@ export class Worker {
   #startNext(): void {
     while (this.#buffer.length > 0 && this.#running < this.#parts.plan.concurrency) {
       const hand = this.#buffer.shift() as Hand;
-      // Its lease ran out while it waited here, or before the claim's answer arrived: another worker may have it.
-      if (hand.lease.ended) this.#drop(hand);
+      if (hand.lease.lost) this.#drop(hand);
+      // Another worker may have it by now, so it must not start. If nobody has, it goes back uncounted: it never ran.
+      else if (hand.lease.ended) this.#release(hand, { kind: 'late' });
       else void this.#work(hand);
     }
   }

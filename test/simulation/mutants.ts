@@ -183,8 +183,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a late claim is started although its lease has ended',
     file: 'worker/worker.ts',
-    find: 'if (hand.lease.ended) this.#drop(hand);',
-    replace: 'if (hand.lease.lost) this.#drop(hand);',
+    find: 'else if (hand.lease.ended) this.#release',
+    replace: 'else if (false) this.#release',
   },
   {
     name: 'memos are never looked up',
