@@ -35,7 +35,7 @@ const failed = (change: Partial<Failure> = {}): Outcome => ({ kind: 'failed', fa
 const crashed: Outcome = { kind: 'crashed' };
 const snoozed: Outcome = { kind: 'snoozed', delayMs: 5_000 };
 const shutdown: Outcome = { kind: 'released', because: { kind: 'shutdown' } };
-const late: Outcome = { kind: 'released', because: { kind: 'late' } };
+const tooLate: Outcome = { kind: 'released', because: { kind: 'late' } };
 const pastDeadline: Outcome = { kind: 'released', because: { kind: 'deadline' } };
 const noHandler = (giveUpAfterMs: number): Outcome => ({
   kind: 'released',
@@ -175,7 +175,7 @@ const releases: Case[] = [
   ['shutdown', {}, shutdown, { kind: 'release', delayMs: 0, rule: 'shutdown' }],
   ['shutdown on the last attempt', spent, shutdown, { kind: 'release', delayMs: 0, rule: 'shutdown' }],
   ['shutdown, to be cancelled', cancelRequested, shutdown, cancel],
-  ['late', {}, late, { kind: 'release', delayMs: 0, rule: 'lease over before the start' }],
+  ['late', {}, tooLate, { kind: 'release', delayMs: 0, rule: 'lease over before the start' }],
   ['no handler yet', {}, noHandler(60_001), { kind: 'release', delayMs: 15_000, rule: 'no-handler' }],
   [
     'no handler for too long',
@@ -275,7 +275,7 @@ describe('any job and any outcome', () => {
     anyFailure.map((change) => failed(change as Partial<Failure>)),
     fc.constant(crashed),
     delay.map((delayMs): Outcome => ({ kind: 'snoozed', delayMs })),
-    fc.constantFrom(shutdown, late, pastDeadline, noHandler(1), noHandler(now)),
+    fc.constantFrom(shutdown, tooLate, pastDeadline, noHandler(1), noHandler(now)),
   );
   const drawn = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 

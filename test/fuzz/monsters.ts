@@ -88,7 +88,6 @@ export const monsters: readonly Recipe[] = [
   () => revoked({}),
   () => revoked([]),
   () => revoked(() => {}),
-  () => endless(),
   () => bottomless(),
   () => cycle(),
   () => Object.create(refusing({})),
