@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { defineJob, type EnqueueResult, Mulligan } from '../../src/index.ts';
 import { MemoryStore, VirtualClock } from '../../src/testing/index.ts';
-import { anything, duration, json, mostly, name, optionsOf, recipes, retry, text } from './arbitraries.ts';
+import { anything, duration, evenEndless, json, mostly, name, optionsOf, recipes, retry, text } from './arbitraries.ts';
 import { hold } from './cases.ts';
 import { forgedDates, Recipe, refusing } from './monsters.ts';
 import { allOrNothing, watchRejections } from './rules.ts';

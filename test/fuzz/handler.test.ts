@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { defineJob, type JobContext, MulliganError, Snooze } from '../../src/index.ts';
 import { testQueue } from '../../src/testing/index.ts';
-import { anything, goodDuration, goodName, json, text } from './arbitraries.ts';
+import { anything, evenEndless, goodDuration, goodName, json, text } from './arbitraries.ts';
 import { hold } from './cases.ts';
 import { Recipe, refuse } from './monsters.ts';
 import { answerOf, expectOurs, watchRejections } from './rules.ts';

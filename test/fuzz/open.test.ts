@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { defineJob, Mulligan } from '../../src/index.ts';
 import { MemoryStore, VirtualClock } from '../../src/testing/index.ts';
-import { anything, duration, anything, goodName, mostly, optionsOf, recipes, retry, text } from './arbitraries.ts';
+import { anything, duration, goodName, mostly, optionsOf, recipes, retry, text } from './arbitraries.ts';
 import { hold } from './cases.ts';
 import { Recipe } from './monsters.ts';
 import { answerOf, watchRejections } from './rules.ts';

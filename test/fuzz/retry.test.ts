@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { Cancel, defineJob, Mulligan, policies, RetryAfter, Snooze, Unrecoverable } from '../../src/index.ts';
 import { MemoryStore, VirtualClock } from '../../src/testing/index.ts';
-import { anything, goodDuration, oddDuration, retry } from './arbitraries.ts';
+import { anything, evenEndless, goodDuration, oddDuration, retry } from './arbitraries.ts';
 import { hold } from './cases.ts';
 import { forgedDates, Recipe } from './monsters.ts';
 import { allOrNothing, answerOf, watchRejections } from './rules.ts';
