@@ -24,6 +24,8 @@ const PRUNE_BATCH = 500;
 const RESCUES_PER_LEASE = 3;
 /** A call to the store that is not answered in this part of a lease has failed. */
 const CALLS_PER_LEASE = 2;
+/** A loaded machine may take this long, whatever the lease. */
+const SHORTEST_CALL_TIMEOUT_MS = 3_000;
 
 export interface WorkerParts {
   readonly store: Store;
@@ -68,7 +70,7 @@ export class Worker {
 
   constructor(parts: WorkerParts) {
     const { clock, plan, logSink } = parts;
-    const callTimeoutMs = plan.leaseMs / CALLS_PER_LEASE;
+    const callTimeoutMs = Math.max(SHORTEST_CALL_TIMEOUT_MS, plan.leaseMs / CALLS_PER_LEASE);
     const store = patientStore(parts.store, clock, callTimeoutMs);
     this.#parts = parts;
     this.#store = store;

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { defineJob, Mulligan } from '../../src/index.ts';
+import type { ClaimRequest } from '../../src/store/store.ts';
 import { MemoryStore, VirtualClock } from '../../src/testing/index.ts';
 import { anything, duration, goodName, mostly, name, optionsOf, recipes } from './arbitraries.ts';
 import { hold } from './cases.ts';
@@ -47,14 +48,26 @@ const options = optionsOf({
   name: name,
 });
 
+/** What a worker asks a store for must be something that any store can answer. */
+function expectSane({ leaseMs, limit, queues }: ClaimRequest, now: number): void {
+  expect(Number.isSafeInteger(now + leaseMs)).toBe(true);
+  expect(Number.isSafeInteger(limit) && limit >= 1).toBe(true);
+  for (const { queue, share, retry } of queues) {
+    expect([typeof queue, Number.isFinite(share), Number.isFinite(retry)]).toEqual(['string', true, true]);
+  }
+}
+
 it('work starts a worker that can be stopped, or says what it expected', async () => {
   await hold(
     'work: options',
     fc.asyncProperty(options, async (recipe) => {
       const { mulligan, store, clock } = await open();
+      const claim = vi.spyOn(store, 'claim');
       await allOrNothing(store, async () => {
         const worker = mulligan.work(recipe.make() as never);
+        await clock.advance(0);
         await closing(clock, worker.stop({ grace: 0 }));
+        for (const [request] of claim.mock.calls) expectSane(request, clock.now());
       });
       await closing(clock, mulligan.close({ grace: 0 }));
     }),

@@ -204,12 +204,6 @@ export const mutants: readonly Mutant[] = [
     find: 'share: 1, suspect: 1',
     replace: 'share: 1, suspect: 0',
   },
-  {
-    name: 'room is not noticed after a claim that was not filled',
-    file: 'worker/fetch.ts',
-    find: 'if (this.#wantsRoom) this.#signal.notify();',
-    replace: 'if (!this.#drained) this.#signal.notify();',
-  },
   // SQLite
   {
     name: 'SQLite: a cancel that comes late is lost',

@@ -1,6 +1,7 @@
 import type { Check } from './checker.ts';
 
-/** A worker that could not reach the store pauses this long before it tries again; and calls take a moment. */
+/** A worker waits this long for an answer, and pauses this long before it tries again; and calls take a moment. */
+const ANSWER_MS = 3_000;
 const PAUSE_MS = 3_000;
 const SLACK_MS = 2_000;
 
@@ -11,7 +12,7 @@ export class Liveness {
 
   constructor({ leaseMs, pollMs }: { leaseMs: number; pollMs: number }) {
     // A lease has to run out, a rescuer to come by (within half a lease), a poll to notice.
-    this.#boundMs = leaseMs * 1.5 + pollMs + PAUSE_MS + SLACK_MS;
+    this.#boundMs = leaseMs * 1.5 + pollMs + ANSWER_MS + PAUSE_MS + SLACK_MS;
   }
 
   look({ model, now, expect }: Check): void {
