@@ -123,7 +123,7 @@ export const oddDuration: fc.Arbitrary<string> = fc.oneof(
   ),
 );
 
-const goodRetry: fc.Arbitrary<Record<string, unknown>> = fc.record(
+export const goodRetry: fc.Arbitrary<Record<string, unknown>> = fc.record(
   {
     maxAttempts: fc.integer({ min: 1, max: 20 }),
     backoff: fc.oneof(

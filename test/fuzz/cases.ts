@@ -29,6 +29,7 @@ export const cases = {
   'handlers: effects': 300,
   'handlers: hooks': 400,
   'events: on': 1_000,
+  'options: read once': 500,
   'testing: parts': 300,
   'testing: options': 300,
   'cli: arguments': 1_500,

@@ -36,7 +36,7 @@ async function expectStored(mulligan: Mulligan, { id, existed }: EnqueueResult):
 }
 
 const whole = {
-  priority: mostly(fc.integer({ min: 0, max: 9 }), fc.integer()),
+  priority: mostly(fc.integer({ min: 0, max: 9 }), fc.constantFrom(-0, -1, 10, 1.5, 2 ** 53, Number.NaN)),
   queue: name,
   key: fc.oneof(name, fc.constant('taken')),
   keyUntil: mostly(fc.constantFrom('started', 'finished', 'pruned'), text),

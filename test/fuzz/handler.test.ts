@@ -113,25 +113,37 @@ it('a handler may use its context in any way: it gets what it asked for, or an e
   );
 });
 
-it.fails('once expects an effect that is a function, and an extension that a store can hold', async () => {
+it.fails('once expects an effect that is a function, and extend a lease that a store can hold', async () => {
+  const effect = anything.filter(({ make }) => typeof make() !== 'function');
+  const lease = fc.oneof(anything, fc.constantFrom('365d', '366d', Number.MAX_SAFE_INTEGER).map(Recipe.of));
+  const use = fc.oneof(
+    effect.map(
+      ({ make }) =>
+        (context: JobContext) =>
+          context.once('key', make() as never),
+    ),
+    lease.map(
+      ({ make }) =>
+        (context: JobContext) =>
+          context.extend(make() as never),
+    ),
+  );
   await hold(
     'handlers: effects',
-    fc.asyncProperty(fc.constantFrom('once', 'extend'), anything, async (verb, given) => {
+    fc.asyncProperty(use, async (call) => {
+      let leaseEndsAt: number | null | undefined;
       const job = defineJob({
         name: 'job',
         retry: { maxAttempts: 1 },
         async run(_, context) {
-          const answer = await answerOf<unknown>(() =>
-            verb === 'once' ? context.once('key', given.make() as never) : context.extend(given.make() as never),
-          );
-          seen.push(answer, (await queue.mulligan.jobs.get(context.job.id))?.leaseEndsAt);
+          await answerOf<unknown>(() => call(context));
+          leaseEndsAt = (await queue.mulligan.jobs.get(context.job.id))?.leaseEndsAt;
         },
       });
-      const seen: unknown[] = [];
       await using queue = await testQueue({ jobs: [job] });
       const { id } = await queue.mulligan.enqueue(job, null);
       expect(JSON.parse(await ledgerOf(queue, id))).toMatchObject([{ lastError: null }, {}]);
-      expect(Number.isSafeInteger(seen[1])).toBe(true);
+      expect(Number.isSafeInteger(leaseEndsAt)).toBe(true);
     }),
   );
 });
@@ -206,6 +218,7 @@ it('on takes the name of an event and a function, and nothing else', async () =>
         expect(answer.error.code).toBe('CONFIG');
         return;
       }
+      expect([typeof name.make(), typeof listener.make()]).toEqual(['string', 'function']);
       await queue.mulligan.enqueue('nobody knows it', null);
       answer.value();
     }),

@@ -113,6 +113,7 @@ export const monsters: readonly Recipe[] = [
   () => `1${'a'.repeat(50_000)}`,
   () => '1'.repeat(400),
   () => ({ ['k'.repeat(100_000)]: 1 }),
+  () => ({ ['k'.repeat(100_000)]: 1n }),
   () => '\ud800',
   () => 'a\0b',
   () => '__proto__',

@@ -40,7 +40,7 @@ const options = optionsOf({
     fc.dictionary(goodName, recipes(optionsOf(ofQueue)), { maxKeys: 3 }),
   ),
   concurrency: fc.integer({ min: 0, max: 10_001 }),
-  lease: fc.oneof(fc.constantFrom('1s', '30s', '5m'), duration),
+  lease: fc.oneof(fc.constantFrom('1s', '30s', '365d', '366d', Number.MAX_SAFE_INTEGER), duration),
   retryShare: ofQueue.retryShare,
   maxRetriesInFlight: ofQueue.maxRetriesInFlight,
   poll: duration,
