@@ -24,7 +24,10 @@ export interface Store {
   claim(request: ClaimRequest): Promise<Claim>;
   /** Extends leases and stores progress; tells which were lost and which should stop. */
   heartbeat(beats: readonly Heartbeat[]): Promise<HeartbeatAnswer[]>;
-  /** Ends runs. Only the holder of the fence changes anything; a repeated settlement is a no-op that answers `settled`. */
+  /**
+   * Ends runs. Only the holder of the fence changes anything; a repeated settlement is a no-op that answers `settled`.
+   * A repeated crash is `stale`: two rescuers can settle the same one, and only the first may report it.
+   */
   settle(settlements: readonly Settlement[]): Promise<SettleAnswer[]>;
   /** Jobs whose lease has run out, oldest first, for a rescuer to settle as `crashed`. */
   expired(limit: number): Promise<ClaimedJob[]>;

@@ -99,7 +99,7 @@ export const expiredCases: readonly StoreCase[] = cases('expired', {
     const second = await claimOne(store);
     await advance(2 * LEASE);
     assert.deepEqual(fenceOf(only(await store.expired(10))), fenceOf(second));
-    assert.deepEqual(await store.settle([crash(first), crash(second)]), ['settled', 'settled']);
+    assert.deepEqual(await store.settle([crash(first), crash(second)]), ['stale', 'settled']);
     assert.equal((await store.runs(first.id)).length, 2);
   },
 });

@@ -184,12 +184,12 @@ const crashed: StoreCase[] = cases('settle', {
     assert.partialDeepStrictEqual(await jobOf(store, job.id), { state: 'running', crashes: 0 });
   },
 
-  'a crash repeated is settled, and the late worker is stale': async ({ store, advance }) => {
+  'a crash repeated is stale, and so is the late worker': async ({ store, advance }) => {
     const job = await startOne(store);
     await advance(2 * LEASE);
     await store.settle([crash(job)]);
     await assertUntouched(store, job.id, async () => {
-      assert.deepEqual(await store.settle([crash(job), settlement(job, complete)]), ['settled', 'stale']);
+      assert.deepEqual(await store.settle([crash(job), settlement(job, complete)]), ['stale', 'stale']);
     });
   },
 

@@ -19,6 +19,8 @@ export function settle(state: MemoryState, settlements: readonly Settlement[], n
 
 function wasSettled(state: MemoryState, settlement: Settlement): boolean {
   const { id, run, worker, outcome } = settlement;
+  // Any rescuer may settle a crash, so this one need not be the one that did.
+  if (outcome === 'crashed') return false;
   const ledger = state.rows.get(id)?.ledger ?? [];
   return ledger.some((record) => record.run === run && record.worker === worker && record.outcome === outcome);
 }

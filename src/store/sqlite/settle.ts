@@ -54,7 +54,8 @@ function settleOne(session: Session, settlement: Settlement): SettleAnswer {
     settled = settledBy(decision, true, session.now);
     landed = writeJob(session, ending, settled);
   }
-  if (!landed) return session.sql(ALREADY).get(row.seq, run, worker, outcome) ? 'settled' : 'stale';
+  if (!landed)
+    return outcome !== 'crashed' && session.sql(ALREADY).get(row.seq, run, worker, outcome) ? 'settled' : 'stale';
   writeLedger(session, ending, settled);
   countRun(session, ending, settled);
   session.madeWork ||= settled.dueAt !== null && settled.dueAt <= session.now;
