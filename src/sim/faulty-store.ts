@@ -1,5 +1,6 @@
 import { StoreUnavailableError } from '../errors.ts';
 import type { Store } from '../store/store.ts';
+import { copy } from './copy.ts';
 import type { History, VerbName } from './history.ts';
 import { type SimProcess, START } from './scheduler.ts';
 
@@ -78,7 +79,7 @@ class FaultyCall {
     this.#shared = shared;
     this.#verb = verb;
     // As it was when it was sent: the caller may go on to change it.
-    this.#args = structuredClone(args);
+    this.#args = copy(args);
     this.#number = ++shared.calls;
     this.#sentAt = process.scheduler.now;
     this.answer = this.#settle.promise;
@@ -106,7 +107,7 @@ class FaultyCall {
         at: machine.clock.now() - START,
         kind: 'executed',
         ...call,
-        value: structuredClone(value),
+        value: copy(value),
       });
       faults.around(this.#process, 'after');
       if (ending === 'answered') this.#deliver(true, () => this.#settle.resolve(value));
