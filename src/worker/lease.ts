@@ -30,7 +30,11 @@ export class Lease {
   }
 
   get ended(): boolean {
-    return this.#lost || this.#clock.monotonic() >= this.#endsAt;
+    return this.leftMs <= 0;
+  }
+
+  get leftMs(): number {
+    return this.#lost ? 0 : this.#endsAt - this.#clock.monotonic();
   }
 
   get lost(): boolean {

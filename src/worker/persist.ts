@@ -19,8 +19,12 @@ export async function whileLeased<Answer>(
     try {
       return await call();
     } catch (error) {
-      if (leases.every((lease) => lease.ended)) throw error;
-      await new Promise<void>((resolve) => clock.after(pauseMs * (0.5 + clock.random()), resolve));
+      const leftMs = Math.max(...leases.map((lease) => lease.leftMs));
+      if (leftMs <= 0) throw error;
+      // Never past the end of the leases: the store may be well again shortly before it.
+      const soonEnough = Math.max(FIRST_PAUSE_MS, leftMs / 2);
+      const jittered = pauseMs * (0.5 + clock.random());
+      await new Promise<void>((resolve) => clock.after(Math.min(soonEnough, jittered), resolve));
     }
   }
 }
