@@ -13,6 +13,7 @@ const config: ViteUserConfig = defineConfig({
     // Only to end what hangs: a loaded machine must not fail a test.
     testTimeout: 180_000,
     hookTimeout: 60_000,
+    globalSetup: ['test/support/postgres-setup.ts'],
   },
 });
 export default config;

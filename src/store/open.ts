@@ -6,7 +6,7 @@ import { read } from '../retry/thrown.ts';
 import { MemoryStore } from './memory/store.ts';
 import type { Store } from './store.ts';
 
-const schemes = ['memory', 'sqlite'] as const;
+const schemes = ['memory', 'sqlite', 'postgres', 'postgresql'] as const;
 
 /** A store by its address. Each kind is loaded only when it is asked for. */
 export async function openStore(target: unknown, clock: Clock): Promise<Store> {
@@ -25,6 +25,11 @@ export async function openStore(target: unknown, clock: Clock): Promise<Store> {
       }
       const { SqliteStore } = await import('./sqlite/store.ts');
       return SqliteStore.open({ path: rest });
+    }
+    case 'postgres':
+    case 'postgresql': {
+      const { PostgresStore } = await import('./postgres/store.ts');
+      return PostgresStore.open({ url: target });
     }
     default:
       throw unknownTarget(target);
@@ -78,5 +83,5 @@ function unknownTarget(target: unknown): ConfigError {
   const hint = meant === null ? 'Write sqlite:jobs.db for a file.' : `Did you mean ${meant}:?`;
   // An address may hold a password, and errors end up in logs.
   const came = describe(typeof target === 'string' ? scrub(target) : target);
-  return new ConfigError(`expected sqlite:FILE, memory: or a store, came ${came}. ${hint}`);
+  return new ConfigError(`expected sqlite:FILE, postgres://HOST/DATABASE, memory: or a store, came ${came}. ${hint}`);
 }

@@ -65,6 +65,7 @@ export interface Store {
 export type Unsubscribe = () => void;
 
 export interface NewJob {
+  /** A UUID in lower case, made by the producer: so it can send the job again without doubling it. */
   readonly id: string;
   readonly name: string;
   readonly queue: string;

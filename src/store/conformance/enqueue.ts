@@ -204,11 +204,16 @@ const carrying: StoreCase[] = cases('enqueue', {
     }
   },
 
-  'ids may hold any text': async ({ store }) => {
-    const ids = hostileTexts.map((text) => `id ${text}`);
-    await store.enqueue(ids.map((id) => newJob({ id })));
-    assert.deepEqual(idsOf(await store.get(ids)), ids);
-    assert.deepEqual(idsOf((await claim(store)).jobs).toSorted(), ids.toSorted());
+  'whatever is no id is the id of no job': async ({ store }) => {
+    await store.enqueue(newJobs(2));
+    assert.deepEqual(await store.get(hostileTexts), []);
+    assert.deepEqual(await store.runs(hostileTexts[0] as string), []);
+    assert.deepEqual([...(await store.recall(hostileTexts[1] as string))], []);
+    const cancelled = await store.cancel(hostileTexts);
+    assert.deepEqual(new Set(cancelled.map(({ result }) => result)), new Set(['not-found']));
+    const redriven = await store.redrive({ ids: hostileTexts, attempts: 'reset', dryRun: false });
+    assert.deepEqual(redriven, { ids: [], skipped: [] });
+    assert.deepEqual(await store.discard({ ids: hostileTexts }), []);
   },
 });
 

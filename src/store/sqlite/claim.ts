@@ -1,9 +1,9 @@
 import type { Lane } from '../../job.ts';
 import { lanes } from '../../job.ts';
+import { laneCodes, STATE } from '../codes.ts';
 import { fillQuotas } from '../fill.ts';
 import type { ClaimRequest } from '../store.ts';
 import { byService, legend, PACKED_COLUMNS, type PackedClaim, type PackedJob, taken } from './packed.ts';
-import { laneCodes, STATE } from './schema.ts';
 import type { Session } from './session.ts';
 import type { Stream } from './words.ts';
 

@@ -1,5 +1,5 @@
+import { keyLifeCodes, laneCodes, STATE } from '../codes.ts';
 import type { Enqueued, NewJob } from '../store.ts';
-import { keyLifeCodes, laneCodes, STATE } from './schema.ts';
 import type { Session } from './session.ts';
 
 const INSERT = `

@@ -1,5 +1,5 @@
+import { STATE } from '../codes.ts';
 import type { Fence, Heartbeat, HeartbeatAnswer } from '../store.ts';
-import { STATE } from './schema.ts';
 import type { Session } from './session.ts';
 
 const EXTEND = `

@@ -1,7 +1,7 @@
 import { ConfigError } from '../../errors.ts';
 import type { JobState } from '../../job.ts';
+import { keyLifeCodes, laneCodes, STATE } from '../codes.ts';
 import type { CancelAnswer, DeadSelection, Redriven, RedriveRefusal, RedriveRequest, Retention } from '../store.ts';
-import { keyLifeCodes, laneCodes, STATE } from './schema.ts';
 import type { Session } from './session.ts';
 
 const FIND = 'SELECT seq, state, name, home_stream, key_life FROM jobs WHERE id = ?';

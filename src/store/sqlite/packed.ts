@@ -1,7 +1,7 @@
 import type { Lane } from '../../job.ts';
 import type { RetryPolicy } from '../../retry/policy.ts';
+import { laneCodes } from '../codes.ts';
 import type { Claim, ClaimedJob, Settlement } from '../store.ts';
-import { laneCodes } from './schema.ts';
 import type { Session } from './session.ts';
 import type { Stream } from './words.ts';
 

@@ -1,9 +1,9 @@
 import type { Job, JobState, RunRecord } from '../../job.ts';
 import { states } from '../../job.ts';
+import { STATE } from '../codes.ts';
 import type { ClaimedJob, JobFilter, QueueInfo, StatsRow, StoreStats } from '../store.ts';
 import { emptyTotals, type MutableTotals } from '../totals.ts';
 import { CLAIMED_COLUMNS, type ClaimedRow, claimedJob, type JobRow, job, type RunRow, runRecord } from './rows.ts';
-import { STATE } from './schema.ts';
 import type { Session } from './session.ts';
 
 const JOB_COLUMNS = `${CLAIMED_COLUMNS}, state, finished_at, dead_reason, key, progress`;

@@ -2,8 +2,8 @@ import type { Job, RunRecord } from '../../job.ts';
 import { stateAt } from '../../job.ts';
 import type { DeadReason, Decision } from '../../retry/decide.ts';
 import type { OutcomeKind, StoredError } from '../../retry/outcome.ts';
+import { laneCodes, stateCodes } from '../codes.ts';
 import type { ClaimedJob } from '../store.ts';
-import { laneCodes, stateCodes } from './schema.ts';
 import type { Session } from './session.ts';
 
 /** From rows to the objects of the contract; together with packed.ts the only place that knows both. */

@@ -1,5 +1,4 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { JobState, KeyLife, Lane } from '../../job.ts';
 
 /*
  * How a queue lies in a SQLite file.
@@ -13,29 +12,8 @@ import type { JobState, KeyLife, Lane } from '../../job.ts';
  *   words    names, worker ids and policies, stored once and pointed at.
  *   tallies  totals and the sizes of the finished states, kept up to date in the same transactions.
  *
- * Codes are stored as numbers: the position in these lists. Append only.
+ * Codes are positions in the lists of codes.ts.
  */
-export const stateCodes: readonly JobState[] = [
-  'scheduled',
-  'ready',
-  'retrying',
-  'running',
-  'completed',
-  'dead',
-  'cancelled',
-];
-export const laneCodes: readonly Lane[] = ['fresh', 'retry', 'redrive', 'suspect'];
-export const keyLifeCodes: readonly KeyLife[] = ['started', 'finished', 'pruned'];
-
-export const STATE = {
-  scheduled: 0,
-  ready: 1,
-  retrying: 2,
-  running: 3,
-  completed: 4,
-  dead: 5,
-  cancelled: 6,
-} as const;
 
 /** Marks a file as ours ("MULL"), so that somebody else's database is recognised and left alone. */
 export const APPLICATION_ID = 0x4d554c4c;

@@ -1,7 +1,7 @@
 import { isTerminal, type Settled, settledBy } from '../../job.ts';
+import { keyLifeCodes, laneCodes, STATE } from '../codes.ts';
 import type { SettleAnswer, Settlement } from '../store.ts';
 import { type PackedSettlement, unpackSettlement } from './packed.ts';
-import { keyLifeCodes, laneCodes, STATE } from './schema.ts';
 import type { HeldRow, Session } from './session.ts';
 
 /*

@@ -1,0 +1,65 @@
+import {
+  ConfigError,
+  MulliganError,
+  StoreBusyError,
+  StoreIncompatibleError,
+  StoreUnavailableError,
+} from '../../errors.ts';
+import { scrub } from '../../retry/scrub.ts';
+
+/** What an SQLSTATE, or the first two characters of one, asks of whoever reads it. */
+const advice: Readonly<Record<string, string>> = {
+  '28': 'check user, password and pg_hba.conf',
+  '3D000': 'create the database first, or name another one in the URL',
+  '53100': "the server's disk is full; free some space and the queue goes on",
+  '53300': 'the server has no connection left; raise max_connections, or put a pooler before it',
+  '25006': 'the server only reads (a standby, or a full disk); name the primary in the URL, or all hosts',
+  '42501': 'grant the role USAGE and CREATE on the schema, or run `mulligan migrate` as its owner',
+};
+const BUSY = new Set(['55P03', '57014', '40001', '40P01']);
+/** The tables or functions this version expects are not there. */
+const MISSING = new Set(['3F000', '42P01', '42883', '42703', '42704']);
+/** A value that PostgreSQL cannot hold: a caller's mistake, which no second try mends. */
+const UNSTORABLE = new Set(['22021', '22P02', '22P05', '54000']);
+const CONNECTION = /^(ECONN|EPIPE|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOENT|EACCES)/;
+
+export function sqlState(error: unknown): string {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === 'string' ? code : '';
+}
+
+/** Two transactions stood in each other's way, and this one was taken back: it may simply be tried again. */
+export function isConflict(error: unknown): boolean {
+  const state = sqlState(error);
+  return state === '40001' || state === '40P01';
+}
+
+/** The server is gone, is going, or is no longer the one to write to: another host may be. */
+export function isAway(error: unknown): boolean {
+  const state = sqlState(error);
+  if (/^(08|57P0)/.test(state) || state === '25006' || CONNECTION.test(state)) return true;
+  // What `pg` says of a connection that broke has no code.
+  return state === '' && error instanceof Error && !(error instanceof MulliganError);
+}
+
+/** A pooler between us and the server does not know the settings we ask for at the start. */
+export function isUnknownSetting(error: unknown): boolean {
+  return sqlState(error) === '08P01' && /startup parameter/.test((error as Error).message);
+}
+
+/** Turns what `pg` throws into one of our classes, by SQLSTATE. `where` has no password in it. */
+export function toStoreError(error: unknown, where: string): MulliganError {
+  if (error instanceof MulliganError) return error;
+  const state = sqlState(error);
+  const said = scrub(error instanceof Error ? error.message : String(error));
+  const hint = advice[state] ?? advice[state.slice(0, 2)];
+  const text = `${where}: ${said}${hint ? `: ${hint}` : ''}`;
+  if (BUSY.has(state)) return new StoreBusyError(`${text}; nothing was written`, { cause: error });
+  if (MISSING.has(state)) {
+    return new StoreIncompatibleError(`${text}; the schema is not this version's: run \`mulligan migrate\``, {
+      cause: error,
+    });
+  }
+  if (UNSTORABLE.has(state)) return new ConfigError(`${text}; PostgreSQL cannot hold this value`, { cause: error });
+  return new StoreUnavailableError(text, { cause: error });
+}

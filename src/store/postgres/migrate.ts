@@ -1,0 +1,78 @@
+import { StoreIncompatibleError } from '../../errors.ts';
+import { toStoreError } from './failure.ts';
+import type { Hosts } from './hosts.ts';
+import { migrations } from './schema.ts';
+
+/** Servers older than this lack what the statements need. */
+const OLDEST_SERVER = 140_000;
+
+/** What brings a schema from `version` to the newest, for a person to apply; empty when nothing is to be done. */
+export function migrationSql(schema: string, version: number): string {
+  return version >= migrations.length ? '' : `BEGIN;\n${steps(schema, version)}\nCOMMIT;\n`;
+}
+
+function steps(schema: string, version: number): string {
+  const newer = migrations.slice(version).map((sql, index) => `-- Version ${version + index + 1}\n${sql.trim()}`);
+  return `CREATE SCHEMA IF NOT EXISTS ${schema};
+SET LOCAL search_path = ${schema}, pg_temp;
+CREATE TABLE IF NOT EXISTS schema_version (version int NOT NULL);
+${newer.join('\n')}
+DELETE FROM schema_version;
+INSERT INTO schema_version VALUES (${migrations.length});`;
+}
+
+export interface SchemaState {
+  /** 0 when there is none yet. */
+  readonly version: number;
+  readonly newest: number;
+  readonly server: number;
+}
+
+interface Client {
+  query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>;
+}
+
+export async function schemaState(client: Client, schema: string): Promise<SchemaState> {
+  const { rows } = await client.query(
+    "SELECT current_setting('server_version_num')::int AS server, to_regclass($1) IS NOT NULL AS known",
+    [`${schema}.schema_version`],
+  );
+  const { server, known } = rows[0] as { server: number; known: boolean };
+  if (!known) return { version: 0, newest: migrations.length, server };
+  const answer = await client.query(`SELECT version FROM ${schema}.schema_version`);
+  return { version: (answer.rows[0] as { version: number }).version, newest: migrations.length, server };
+}
+
+/** Brings the schema to the newest version. Any number of processes may call this at once: one does it, the others find it done. */
+export async function migrate(hosts: Hosts, schema: string): Promise<void> {
+  const client = await hosts.connect();
+  try {
+    const before = await schemaState(client, schema);
+    refuseUnfit(before, schema);
+    if (before.version === before.newest) return;
+    await client.query('BEGIN');
+    // Creating a schema is not safe to do twice at once, so whoever comes second waits here.
+    await client.query("SELECT pg_advisory_xact_lock(hashtext('mulligan: migrate'), hashtext($1))", [schema]);
+    const { version } = await schemaState(client, schema);
+    if (version < migrations.length) await client.query(steps(schema, version));
+    await client.query('COMMIT');
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => {});
+    throw toStoreError(error, hosts.name);
+  } finally {
+    client.release();
+  }
+}
+
+export function refuseUnfit({ version, newest, server }: SchemaState, schema: string): void {
+  if (server < OLDEST_SERVER) {
+    throw new StoreIncompatibleError(
+      `expected PostgreSQL ${OLDEST_SERVER / 10_000} or newer, found ${Math.floor(server / 10_000)}; nothing was touched`,
+    );
+  }
+  if (version > newest) {
+    throw new StoreIncompatibleError(
+      `schema ${schema}: expected version ${newest} or older, found ${version}; update mulligan. Nothing was touched`,
+    );
+  }
+}

@@ -1,0 +1,85 @@
+import { ConfigError } from '../../errors.ts';
+import { deadReasonCodes, STATE } from '../codes.ts';
+import type { CancelAnswer, DeadSelection, Redriven, RedriveRefusal, RedriveRequest, Retention } from '../store.ts';
+import { plain } from './arrays.ts';
+import type { Place } from './marks.ts';
+import type { Session } from './session.ts';
+import { isUuid } from './uuid.ts';
+
+const SELECTION = '$1::uuid[], $2, $3, $4::smallint, $5::bigint';
+
+export async function cancel(session: Session, ids: readonly string[]): Promise<CancelAnswer[]> {
+  const known = [...new Set(ids.filter(isUuid))].sort();
+  const rows = await session.db.query<[id: string, result: CancelAnswer['result']]>(
+    'SELECT id, @.cancel(id) FROM unnest($1::uuid[]) AS g (id)',
+    [plain(known)],
+  );
+  const results = new Map(rows);
+  const seen = new Set<string>();
+  return ids.map((id) => {
+    const result = results.get(id) ?? 'not-found';
+    // Named twice, it had already ended by the second time.
+    const again = seen.has(id) && result === 'cancelled';
+    seen.add(id);
+    return { id, result: again ? 'already-ended' : result };
+  });
+}
+
+function selectionValues({ ids, name, queue, reason, limit }: DeadSelection): unknown[] {
+  if (ids === undefined && name === undefined && queue === undefined && reason === undefined) {
+    throw new ConfigError('expected at least one of ids, name, queue or reason to select dead jobs by, got none');
+  }
+  const reasonCode = reason === undefined ? null : deadReasonCodes.indexOf(reason);
+  return [ids ? plain(ids.filter(isUuid)) : null, name ?? null, queue ?? null, reasonCode, limit ?? null];
+}
+
+export async function redrive(session: Session, request: RedriveRequest): Promise<Redriven> {
+  const rows = await session.db.query<[id: string, why: RedriveRefusal | null]>(
+    `SELECT * FROM @.redrive(${SELECTION}, $6, $7)`,
+    [...selectionValues(request), request.attempts === 'reset', request.dryRun],
+  );
+  return {
+    ids: rows.flatMap(([id, why]) => (why === null ? [id] : [])),
+    skipped: rows.flatMap(([id, why]) => (why === null ? [] : [{ id, why }])),
+  };
+}
+
+export async function discard(session: Session, selection: DeadSelection): Promise<string[]> {
+  const rows = await session.db.query<[id: string]>(
+    `SELECT * FROM @.discard(${SELECTION})`,
+    selectionValues(selection),
+  );
+  return rows.map(([id]) => id);
+}
+
+export async function pause(session: Session, queue: string): Promise<void> {
+  await session.db.query('INSERT INTO @.paused_queues VALUES ($1) ON CONFLICT DO NOTHING', [queue]);
+}
+
+export async function resume(session: Session, queue: string): Promise<void> {
+  await session.db.query('DELETE FROM @.paused_queues WHERE queue = $1', [queue]);
+}
+
+export async function prune(session: Session, retention: Retention, limit: number): Promise<number> {
+  await session.db.query('SELECT @.fold_counts()');
+  const keptFor = [
+    [STATE.completed, retention.completedMs],
+    [STATE.dead, retention.deadMs],
+    [STATE.cancelled, retention.cancelledMs],
+  ] as const;
+  const from = session.finished.begin(keptFor.map(([state]) => state));
+  let pruned = 0;
+  for (const [index, [state, keepMs]] of keptFor.entries()) {
+    if (keepMs === null) continue;
+    const since = (from[index] as Place).dueAt;
+    const [row] = await session.db.query<[pruned: number, until: number | null]>(
+      'SELECT * FROM @.prune($1::smallint, $2, $3, $4)',
+      [state, since, keepMs, limit - pruned],
+    );
+    const [count, until] = row as [number, number | null];
+    if (until !== null) session.finished.reached(state, { dueAt: until, seq: 0 }, Number.POSITIVE_INFINITY);
+    pruned += count;
+  }
+  session.finished.end();
+  return pruned;
+}

@@ -1,0 +1,255 @@
+import type { Job, JobState, RunRecord } from '../../job.ts';
+import { stateAt, states } from '../../job.ts';
+import type { Decision } from '../../retry/decide.ts';
+import type { StoredError } from '../../retry/outcome.ts';
+import { deadReasonCodes, outcomeCodes, STATE, stateCodes } from '../codes.ts';
+import type { JobFilter, QueueInfo, StatsRow, StoreStats } from '../store.ts';
+import { emptyTotals, type MutableTotals } from '../totals.ts';
+import { plain } from './arrays.ts';
+import type { Session } from './session.ts';
+import { isUuid } from './uuid.ts';
+
+/** Live and finished rows in one shape. A job is in exactly one of the two tables. */
+const JOBS = `
+  SELECT j.id, j.name, s.line, s.state, s.runs, s.attempts, s.crashes, j.policy, j.enqueued_at, s.due_at,
+    s.first_started_at, s.finished_at, s.lease_ends_at, s.worker, s.dead_reason, s.cancel_requested, j.key, j.payload,
+    s.last_error, s.progress, @.now_ms()
+  FROM (
+    SELECT id, name, line, CASE WHEN worker IS NULL THEN state ELSE ${STATE.running} END AS state, runs, attempts,
+      crashes, due_at, first_started_at, NULL::bigint AS finished_at, lease_ends_at, worker,
+      NULL::smallint AS dead_reason, cancel_requested, last_error, progress
+    FROM @.live
+    UNION ALL
+    SELECT id, name, line, state, runs, attempts, crashes, due_at, first_started_at, finished_at, NULL, NULL,
+      dead_reason, false, last_error, progress
+    FROM @.finished
+  ) s JOIN @.jobs j ON j.id = s.id`;
+const RUNS = `
+  SELECT run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision, error
+  FROM @.runs WHERE job = $1
+  UNION ALL
+  SELECT runs, attempt, outcome, counted, worker, started_at, ended_at, NULL, decision,
+    CASE WHEN failed THEN last_error END
+  FROM @.finished WHERE id = $1 AND outcome IS NOT NULL
+  ORDER BY 1`;
+const COUNT_COLUMNS = [
+  'enqueued',
+  ...outcomeCodes,
+  'retries',
+  'successful_retries',
+  ...deadReasonCodes.map((reason) => `dead_${reason.replace('-', '_')}`),
+  'now_completed',
+  'now_dead',
+  'now_cancelled',
+];
+const COUNTS = `
+  SELECT home, name, ${COUNT_COLUMNS.map((column) => `sum(${column})`).join(', ')}
+  FROM @.counts GROUP BY home, name`;
+const LIVE = `
+  SELECT home, name,
+    CASE WHEN worker IS NOT NULL THEN ${STATE.running} WHEN due_at <= n.ow THEN ${STATE.ready} ELSE state END, count(*)
+  FROM @.live, (SELECT @.now_ms() AS ow) n GROUP BY 1, 2, 3`;
+
+type JobRow = [
+  id: string,
+  name: number,
+  line: number,
+  state: number,
+  runs: number,
+  attempts: number,
+  crashes: number,
+  policy: number,
+  enqueuedAt: number,
+  dueAt: number,
+  firstStartedAt: number | null,
+  finishedAt: number | null,
+  leaseEndsAt: number | null,
+  worker: number | null,
+  deadReason: number | null,
+  cancelRequested: boolean,
+  key: string | null,
+  payload: string,
+  lastError: string | null,
+  progress: string | null,
+  now: number,
+];
+
+export async function get(session: Session, ids: readonly string[]): Promise<Job[]> {
+  const rows = await session.db.query<JobRow>(`${JOBS} WHERE s.id = ANY ($1::uuid[]) AND j.id = ANY ($1::uuid[])`, [
+    plain(ids.filter(isUuid)),
+  ]);
+  const byId = new Map((await toJobs(session, rows)).map((job) => [job.id, job]));
+  return ids.flatMap((id) => byId.get(id) ?? []);
+}
+
+export async function list(session: Session, filter: JobFilter): Promise<Job[]> {
+  const conditions: string[] = [];
+  const values: unknown[] = [];
+  const where = (condition: string, value?: unknown): void => {
+    conditions.push(condition.replaceAll('?', `$${values.length + 1}`));
+    if (value !== undefined) values.push(value);
+  };
+  if (filter.state !== undefined) where(stateCondition(filter.state));
+  if (filter.queue !== undefined) where('s.line IN (SELECT id FROM @.lines WHERE queue = ?)', filter.queue);
+  if (filter.name !== undefined) where('j.name = ?', (await session.words.find([filter.name]))(filter.name));
+  if (filter.key !== undefined) where('j.key = ?', filter.key);
+  if (filter.after !== undefined) {
+    if (!isUuid(filter.after)) return [];
+    where('j.seq < (SELECT seq FROM @.jobs WHERE id = ?::uuid)', filter.after);
+  }
+  const condition = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : '';
+  const limit = `$${values.length + 1}`;
+  const sql = `${JOBS} ${condition} ORDER BY j.seq DESC LIMIT ${limit}`;
+  return toJobs(session, await session.db.query<JobRow>(sql, [...values, filter.limit]));
+}
+
+function stateCondition(state: JobState): string {
+  const waits = `s.state < ${STATE.running}`;
+  switch (state) {
+    case 'ready':
+      return `${waits} AND s.due_at <= @.now_ms()`;
+    case 'scheduled':
+    case 'retrying':
+      return `s.state = ${STATE[state]} AND s.due_at > @.now_ms()`;
+    default:
+      return `s.state = ${STATE[state]}`;
+  }
+}
+
+async function toJobs(session: Session, rows: readonly JobRow[]): Promise<Job[]> {
+  const { words, lines } = session;
+  await words.know(rows.flatMap((row) => [row[1], row[7], ...(row[13] === null ? [] : [row[13]])]));
+  await lines.know(rows.map((row) => row[2]));
+  return rows.map((row) => toJob(session, row));
+}
+
+function toJob({ words, lines }: Session, row: JobRow): Job {
+  const [id, name, lineId, state, runs, attempts, crashes, policy, enqueuedAt, dueAt, firstStartedAt, finishedAt] = row;
+  const line = lines.get(lineId);
+  const [leaseEndsAt, worker, deadReason, cancelRequested, key, payload, lastError, progress, now] = row.slice(12) as [
+    number | null,
+    number | null,
+    number | null,
+    boolean,
+    string | null,
+    string,
+    string | null,
+    string | null,
+    number,
+  ];
+  return {
+    id,
+    name: words.text(name),
+    queue: line.queue,
+    state: stateAt(stateCodes[state] as JobState, dueAt, now),
+    lane: line.lane,
+    priority: line.priority,
+    payload: JSON.parse(payload),
+    key,
+    resource: line.resource,
+    policy: words.policy(policy),
+    runs,
+    attempts,
+    crashes,
+    enqueuedAt,
+    dueAt,
+    firstStartedAt,
+    finishedAt,
+    leaseEndsAt,
+    worker: worker === null ? null : words.text(worker),
+    deadReason: deadReason === null ? null : (deadReasonCodes[deadReason] as Job['deadReason']),
+    lastError: parse<StoredError>(lastError),
+    progress: parse<unknown>(progress),
+    cancelRequested,
+  };
+}
+
+type RunRow = [
+  run: number,
+  attempt: number,
+  outcome: number,
+  counted: boolean,
+  worker: number,
+  startedAt: number,
+  endedAt: number,
+  nextDueAt: number | null,
+  decision: string,
+  error: string | null,
+];
+
+export async function runs(session: Session, jobId: string): Promise<RunRecord[]> {
+  if (!isUuid(jobId)) return [];
+  const rows = await session.db.query<RunRow>(RUNS, [jobId]);
+  await session.words.know(rows.map((row) => row[4]));
+  return rows.map(
+    ([run, attempt, outcome, counted, worker, startedAt, endedAt, nextDueAt, decision, error]): RunRecord => ({
+      jobId,
+      run,
+      attempt,
+      outcome: outcomeCodes[outcome] as RunRecord['outcome'],
+      counted,
+      worker: session.words.text(worker),
+      startedAt,
+      endedAt,
+      error: parse<StoredError>(error),
+      decision: JSON.parse(decision) as Decision,
+      nextDueAt,
+    }),
+  );
+}
+
+export async function recall(session: Session, jobId: string): Promise<ReadonlyMap<string, string>> {
+  if (!isUuid(jobId)) return new Map();
+  return new Map(
+    await session.db.query<[key: string, value: string]>('SELECT key, value FROM @.memos WHERE job = $1', [jobId]),
+  );
+}
+
+export async function queues(session: Session): Promise<QueueInfo[]> {
+  const rows = await session.db.query<[queue: string, paused: boolean]>(`
+    SELECT queue, bool_or(paused) FROM (
+      SELECT queue, false AS paused FROM @.lines UNION ALL SELECT queue, true FROM @.paused_queues) q
+    GROUP BY queue`);
+  return rows.map(([queue, paused]) => ({ queue, paused })).sort((a, b) => (a.queue < b.queue ? -1 : 1));
+}
+
+type MutableRow = StatsRow & { readonly states: Record<JobState, number>; readonly totals: MutableTotals };
+
+export async function stats(session: Session): Promise<StoreStats> {
+  const [counts, live, time] = await Promise.all([
+    session.db.query<[home: number, name: number, ...counts: number[]]>(COUNTS),
+    session.db.query<[home: number, name: number, state: number, count: number]>(LIVE),
+    session.db.query<[now: number]>('SELECT @.now_ms()'),
+  ]);
+  const all = [...counts, ...live];
+  await session.words.know(all.map(([, name]) => name));
+  await session.lines.know(all.map(([home]) => home));
+  const rows = new Map<string, MutableRow>();
+  const rowOf = (home: number, nameId: number): MutableRow => {
+    const { queue } = session.lines.get(home);
+    const name = session.words.text(nameId);
+    const key = JSON.stringify([queue, name]);
+    const none = (): Record<JobState, number> =>
+      Object.fromEntries(states.map((state) => [state, 0])) as Record<JobState, number>;
+    const row = rows.get(key) ?? { queue, name, states: none(), totals: emptyTotals() };
+    rows.set(key, row);
+    return row;
+  };
+  for (const [home, name, state, count] of live) rowOf(home, name).states[stateCodes[state] as JobState] += count;
+  for (const [home, name, ...amounts] of counts) addCounts(rowOf(home, name), amounts);
+  return { now: (time[0] as [number])[0], rows: [...rows.values()] };
+}
+
+function addCounts({ states: inState, totals }: MutableRow, amounts: readonly number[]): void {
+  const amountOf = (column: string): number => amounts[COUNT_COLUMNS.indexOf(column)] as number;
+  totals.enqueued += amountOf('enqueued');
+  totals.retries += amountOf('retries');
+  totals.successfulRetries += amountOf('successful_retries');
+  for (const outcome of outcomeCodes) totals.runs[outcome] += amountOf(outcome);
+  for (const reason of deadReasonCodes) totals.dead[reason] += amountOf(`dead_${reason.replace('-', '_')}`);
+  for (const state of ['completed', 'dead', 'cancelled'] as const) inState[state] += amountOf(`now_${state}`);
+}
+
+function parse<T>(text: string | null): T | null {
+  return text === null ? null : (JSON.parse(text) as T);
+}

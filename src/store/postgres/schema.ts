@@ -1,0 +1,174 @@
+import { functions } from './functions.ts';
+
+/*
+ * How a queue lies in a PostgreSQL schema.
+ *
+ *   jobs      what never changes of a job: written once, at enqueue.
+ *   live      one narrow row per job that waits or runs: the only rows that change, and few at any time.
+ *   finished  one row per ended job, with its last run; so a job that succeeds at once costs a single row.
+ *   runs      the ledger of all other runs.
+ *   memos     results of once-only effects.
+ *   keys      who holds which key.
+ *   lines     a queue, resource, lane and priority, as one number: a claim reads line by line, each in due order.
+ *   words     names, worker ids and policies, stored once and pointed at.
+ *   counts    totals as additions, each transaction its own row, so that no two of them ever wait for one another;
+ *             pruning adds them up.
+ *
+ * All statements of a verb are one function: a single round trip, plans that are kept, and no prepared statements
+ * that a connection pooler could lose. Times are ms since the epoch; codes are positions in the lists of codes.ts.
+ */
+const tables = `
+  -- The store's time. Everything asks here, so tests can move it.
+  CREATE FUNCTION now_ms() RETURNS bigint LANGUAGE sql VOLATILE
+  AS $$ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
+
+  CREATE TABLE words (
+    id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    text text NOT NULL
+  );
+  -- A policy may be longer than an index entry can be.
+  CREATE UNIQUE INDEX words_text ON words (md5(text));
+
+  CREATE TABLE lines (
+    id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    queue text NOT NULL,
+    resource text NOT NULL,                 -- '' for none
+    lane smallint NOT NULL,
+    priority smallint NOT NULL,
+    UNIQUE (queue, resource, lane, priority)
+  );
+
+  CREATE TABLE paused_queues (queue text PRIMARY KEY);
+
+  CREATE SEQUENCE acceptance;
+
+  CREATE TABLE jobs (
+    id uuid PRIMARY KEY,
+    seq bigint NOT NULL,                    -- the order of acceptance
+    enqueued_at bigint NOT NULL,
+    due_at bigint NOT NULL,                 -- as it was asked for
+    home int NOT NULL,                      -- the line it was enqueued in
+    name int NOT NULL,
+    policy int NOT NULL,
+    key_life smallint NOT NULL,
+    retry_queue text,                       -- where its retries wait, when elsewhere
+    key text,
+    payload text NOT NULL
+  ) WITH (autovacuum_vacuum_insert_scale_factor = 0.2);
+  CREATE UNIQUE INDEX jobs_seq ON jobs (seq);
+  CREATE INDEX jobs_key ON jobs (key) WHERE key IS NOT NULL;
+
+  CREATE TABLE live (
+    id uuid PRIMARY KEY,
+    seq bigint NOT NULL,
+    due_at bigint NOT NULL,
+    available_at bigint NOT NULL,
+    line int NOT NULL,                      -- where it waits now
+    home int NOT NULL,
+    name int NOT NULL,
+    runs int NOT NULL,
+    attempts int NOT NULL,
+    crashes int NOT NULL,
+    state smallint NOT NULL,                -- scheduled, ready or retrying; it runs when it has a worker
+    frees_key boolean NOT NULL,             -- its end gives its key back
+    cancel_requested boolean NOT NULL DEFAULT false,
+    worker int,
+    claimed_at bigint,
+    lease_ends_at bigint,
+    first_started_at bigint,
+    previous_delay_ms bigint,
+    last_error text,
+    progress text
+  ) WITH (
+    fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
+    autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 50000, autovacuum_vacuum_cost_delay = 0
+  );
+  CREATE INDEX live_waiting ON live (line, due_at, seq) WHERE worker IS NULL;
+  CREATE INDEX live_leases ON live (lease_ends_at, seq) WHERE worker IS NOT NULL;
+
+  CREATE TABLE finished (
+    id uuid PRIMARY KEY,
+    seq bigint NOT NULL,
+    finished_at bigint NOT NULL,
+    due_at bigint NOT NULL,
+    available_at bigint NOT NULL,
+    line int NOT NULL,
+    home int NOT NULL,
+    name int NOT NULL,
+    runs int NOT NULL,
+    attempts int NOT NULL,
+    crashes int NOT NULL,
+    state smallint NOT NULL,
+    dead_reason smallint,
+    first_started_at bigint,
+    previous_delay_ms bigint,
+    -- The run that ended it; without an outcome, it ended while it waited.
+    outcome smallint,
+    attempt int,
+    counted boolean,
+    failed boolean,                         -- last_error is this run's own
+    worker int,
+    started_at bigint,
+    ended_at bigint,
+    decision text,
+    last_error text,
+    progress text
+  ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.2);
+  CREATE INDEX finished_by_age ON finished (state, finished_at);
+
+  CREATE TABLE runs (
+    job uuid NOT NULL,
+    run int NOT NULL,
+    attempt int NOT NULL,
+    outcome smallint NOT NULL,
+    counted boolean NOT NULL,
+    worker int NOT NULL,
+    started_at bigint NOT NULL,
+    ended_at bigint NOT NULL,
+    next_due_at bigint,
+    decision text NOT NULL,
+    error text,
+    PRIMARY KEY (job, run)
+  ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.2);
+
+  CREATE TABLE memos (
+    job uuid NOT NULL,
+    key text NOT NULL,
+    value text NOT NULL
+  );
+  CREATE UNIQUE INDEX memos_key ON memos (job, md5(key));
+
+  CREATE TABLE keys (
+    name int NOT NULL,
+    key text NOT NULL,
+    job uuid NOT NULL,
+    PRIMARY KEY (name, key)
+  ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 2000);
+  CREATE INDEX keys_job ON keys (job);
+
+  CREATE TABLE counts (
+    home int NOT NULL,
+    name int NOT NULL,
+    enqueued bigint NOT NULL DEFAULT 0,
+    completed bigint NOT NULL DEFAULT 0,    -- runs, by outcome
+    failed bigint NOT NULL DEFAULT 0,
+    crashed bigint NOT NULL DEFAULT 0,
+    snoozed bigint NOT NULL DEFAULT 0,
+    released bigint NOT NULL DEFAULT 0,
+    deferred bigint NOT NULL DEFAULT 0,
+    cancelled bigint NOT NULL DEFAULT 0,
+    retries bigint NOT NULL DEFAULT 0,
+    successful_retries bigint NOT NULL DEFAULT 0,
+    dead_exhausted bigint NOT NULL DEFAULT 0,
+    dead_unrecoverable bigint NOT NULL DEFAULT 0,
+    dead_deadline bigint NOT NULL DEFAULT 0,
+    dead_poison bigint NOT NULL DEFAULT 0,
+    dead_no_handler bigint NOT NULL DEFAULT 0,
+    now_completed bigint NOT NULL DEFAULT 0, -- jobs in a finished state
+    now_dead bigint NOT NULL DEFAULT 0,
+    now_cancelled bigint NOT NULL DEFAULT 0
+  ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+`;
+
+/** One entry per schema version; forward only, and never edited once released. */
+export const migrations: readonly string[] = [`${tables}\n${functions}`];

@@ -1,0 +1,107 @@
+import { type Settled, settledBy } from '../../job.ts';
+import { deadReasonCodes, outcomeCodes, STATE } from '../codes.ts';
+import type { SettleAnswer, Settlement } from '../store.ts';
+import { plain, texts } from './arrays.ts';
+import type { Held, Session } from './session.ts';
+import { isUuid } from './uuid.ts';
+import type { LineName } from './words.ts';
+
+const SETTLE = `
+  SELECT * FROM @.settle($1::uuid[], $2::int[], $3::int[], $4::smallint[], $5::smallint[], $6::boolean[], $7::bigint[],
+    $8::int[], $9::bigint[], $10::smallint[], $11::text[], $12::text[], $13::bigint[], $14::bigint[])`;
+const FIND = `
+  SELECT live.id, live.line, jobs.retry_queue FROM @.live JOIN @.jobs USING (id) WHERE live.id = ANY ($1::uuid[])`;
+
+/** A settlement and what it does, with times from now on. */
+interface Ending {
+  readonly sent: Settlement;
+  readonly index: number;
+  readonly settled: Settled;
+}
+
+const answers: readonly SettleAnswer[] = ['settled', 'settled', 'stale'];
+
+export async function settle(session: Session, settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
+  const result = new Array<SettleAnswer>(settlements.length).fill('stale');
+  for (const endings of rounds(settlements)) {
+    const answerAt = await send(session, endings);
+    for (const [position, { sent, index, settled }] of endings.entries()) {
+      result[index] = answers[answerAt.get(position + 1) ?? 0] as SettleAnswer;
+      session.release(sent.id);
+      // Back to its old place, which claims may have passed by now.
+      if (settled.state === 'ready') session.waiting.forget();
+    }
+  }
+  return result;
+}
+
+/** A row is written once per statement, so a job that is settled twice needs a second one; nearly always there is one. */
+function rounds(settlements: readonly Settlement[]): Ending[][] {
+  const all: Ending[][] = [];
+  const seen = new Map<string, number>();
+  for (const [index, sent] of settlements.entries()) {
+    if (!isUuid(sent.id)) continue;
+    const round = seen.get(sent.id) ?? 0;
+    seen.set(sent.id, round + 1);
+    all[round] ??= [];
+    all[round].push({ sent, index, settled: settledBy(sent.decision, false, 0) });
+  }
+  // Everybody locks rows in this order, so nobody waits in a circle.
+  return all.map((endings) => endings.sort((a, b) => (a.sent.id < b.sent.id ? -1 : 1)));
+}
+
+async function send(session: Session, endings: readonly Ending[]): Promise<ReadonlyMap<number, number>> {
+  const workerOf = await session.words.find(new Set(endings.map(({ sent }) => sent.worker)));
+  const lineOf = await linesAfter(session, endings);
+  return new Map(
+    await session.db.query<[at: number, answer: number]>(SETTLE, [
+      plain(endings.map(({ sent }) => sent.id)),
+      plain(endings.map(({ sent }) => sent.run)),
+      plain(endings.map(({ sent }) => workerOf(sent.worker))),
+      plain(endings.map(({ sent }) => outcomeCodes.indexOf(sent.outcome))),
+      plain(endings.map(({ settled }) => STATE[settled.state])),
+      plain(endings.map(({ settled }) => settled.counted)),
+      plain(endings.map(({ settled }) => settled.dueAt)),
+      plain(endings.map(lineOf)),
+      plain(endings.map(({ sent: { decision } }) => (decision.kind === 'retry' ? decision.delayMs : null))),
+      plain(endings.map(({ settled: { deadReason } }) => deadReason && deadReasonCodes.indexOf(deadReason))),
+      texts(endings.map(({ sent }) => sent.error && JSON.stringify(sent.error))),
+      texts(endings.map(({ sent }) => JSON.stringify(sent.decision))),
+      plain(endings.map(({ sent }) => sent.startedAt)),
+      plain(endings.map(({ sent }) => sent.endedAt)),
+    ]),
+  );
+}
+
+/** Where each job waits after it is settled; null for one that ends. */
+async function linesAfter(session: Session, endings: readonly Ending[]): Promise<(ending: Ending) => number | null> {
+  const waiting = endings.filter(({ settled }) => settled.dueAt !== null);
+  if (waiting.length === 0) return () => null;
+  await findHeld(session, waiting);
+  const next = new Map<string, LineName>();
+  for (const { sent, settled } of waiting) {
+    const held = session.held(sent.id);
+    // It is gone, so the settlement is stale, wherever it would wait.
+    if (held !== undefined) next.set(sent.id, nextLine(session, sent, settled, held));
+  }
+  const idOf = await session.lines.intern(next.values());
+  return ({ sent }) => {
+    const line = next.get(sent.id);
+    return line === undefined ? null : idOf(line);
+  };
+}
+
+function nextLine(session: Session, { decision }: Settlement, { lane }: Settled, held: Held): LineName {
+  const from = session.lines.get(held.line);
+  const queue = decision.kind === 'retry' ? (held.retryQueue ?? from.queue) : from.queue;
+  return { queue, resource: from.resource, lane: lane ?? from.lane, priority: from.priority };
+}
+
+/** For those that were claimed elsewhere, or before this process last forgot. */
+async function findHeld(session: Session, endings: readonly Ending[]): Promise<void> {
+  const unknown = endings.map(({ sent }) => sent.id).filter((id) => session.held(id) === undefined);
+  if (unknown.length === 0) return;
+  const rows = await session.db.query<[id: string, line: number, retryQueue: string | null]>(FIND, [plain(unknown)]);
+  await session.lines.know(rows.map(([, line]) => line));
+  for (const [id, line, retryQueue] of rows) session.hold({ id }, { line, retryQueue });
+}

@@ -1,0 +1,172 @@
+import { type Clock, systemClock } from '../../clock.ts';
+import { ClosedError } from '../../errors.ts';
+import type { Job, RunRecord } from '../../job.ts';
+import type {
+  CancelAnswer,
+  Claim,
+  ClaimedJob,
+  ClaimRequest,
+  DeadSelection,
+  Enqueued,
+  Fence,
+  Heartbeat,
+  HeartbeatAnswer,
+  JobFilter,
+  NewJob,
+  QueueInfo,
+  Redriven,
+  RedriveRequest,
+  Retention,
+  SettleAnswer,
+  Settlement,
+  Store,
+  StoreStats,
+  Unsubscribe,
+} from '../store.ts';
+import { checkSchema } from './address.ts';
+import { claim, expired } from './claim.ts';
+import { Database } from './database.ts';
+import { enqueue } from './enqueue.ts';
+import { heartbeat, remember } from './heartbeat.ts';
+import { Hosts } from './hosts.ts';
+import { migrate } from './migrate.ts';
+import { cancel, discard, pause, prune, redrive, resume } from './operate.ts';
+import { get, list, queues, recall, runs, stats } from './read.ts';
+import { Session } from './session.ts';
+import { settle } from './settle.ts';
+import { Wake } from './wake.ts';
+
+export interface PostgresOptions {
+  readonly url: string;
+  /** Where the tables are. Default `mulligan`. */
+  readonly schema?: string;
+  /** For pauses and the pace of wake-ups; times in the queue are the server's. */
+  readonly clock?: Clock;
+  /** False leaves other processes to find new work by polling. */
+  readonly wakeUps?: boolean;
+}
+
+export const DEFAULT_SCHEMA = 'mulligan';
+
+/** A queue in a PostgreSQL schema, shared by any number of machines. */
+export class PostgresStore implements Store {
+  readonly kind = 'postgres';
+  readonly #session: Session;
+  readonly #wake: Wake;
+  readonly #underWay: Set<Promise<unknown>> = new Set();
+  #closing: Promise<void> | null = null;
+
+  static async open(options: PostgresOptions): Promise<PostgresStore> {
+    const { url, clock = systemClock, wakeUps = true } = options;
+    const schema = checkSchema(options.schema ?? DEFAULT_SCHEMA);
+    const hosts = await Hosts.open(url);
+    try {
+      await migrate(hosts, schema);
+    } catch (error) {
+      await hosts.close();
+      throw error;
+    }
+    const session = new Session(new Database(hosts, schema, clock));
+    await session.lines.refresh();
+    return new PostgresStore(session, new Wake(session.db, wakeUps && hosts.ownSessions));
+  }
+
+  private constructor(session: Session, wake: Wake) {
+    this.#session = session;
+    this.#wake = wake;
+  }
+
+  async enqueue(jobs: readonly NewJob[]): Promise<Enqueued[]> {
+    const answers = await this.#do(enqueue, jobs);
+    this.#wake.tell();
+    return answers;
+  }
+  claim(request: ClaimRequest): Promise<Claim> {
+    return this.#do(claim, request);
+  }
+  heartbeat(beats: readonly Heartbeat[]): Promise<HeartbeatAnswer[]> {
+    return this.#do(heartbeat, beats);
+  }
+  async settle(settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
+    const answers = await this.#do(settle, settlements);
+    if (settlements.some(({ decision }) => 'delayMs' in decision && decision.delayMs === 0)) this.#wake.tell();
+    return answers;
+  }
+  expired(limit: number): Promise<ClaimedJob[]> {
+    return this.#do(expired, limit);
+  }
+  remember(fence: Fence, key: string, value: string): Promise<boolean> {
+    return this.#do(remember, fence, key, value);
+  }
+  recall(jobId: string): Promise<ReadonlyMap<string, string>> {
+    return this.#do(recall, jobId);
+  }
+
+  get(ids: readonly string[]): Promise<Job[]> {
+    return this.#do(get, ids);
+  }
+  list(filter: JobFilter): Promise<Job[]> {
+    return this.#do(list, filter);
+  }
+  runs(jobId: string): Promise<RunRecord[]> {
+    return this.#do(runs, jobId);
+  }
+  stats(): Promise<StoreStats> {
+    return this.#do(stats);
+  }
+  queues(): Promise<QueueInfo[]> {
+    return this.#do(queues);
+  }
+
+  cancel(ids: readonly string[]): Promise<CancelAnswer[]> {
+    return this.#do(cancel, ids);
+  }
+  async redrive(request: RedriveRequest): Promise<Redriven> {
+    const redriven = await this.#do(redrive, request);
+    if (redriven.ids.length > 0 && !request.dryRun) this.#wake.tell();
+    return redriven;
+  }
+  discard(selection: DeadSelection): Promise<string[]> {
+    return this.#do(discard, selection);
+  }
+  pause(queue: string): Promise<void> {
+    return this.#do(pause, queue);
+  }
+  async resume(queue: string): Promise<void> {
+    await this.#do(resume, queue);
+    this.#wake.tell();
+  }
+  prune(retention: Retention, limit: number): Promise<number> {
+    return this.#do(prune, retention, limit);
+  }
+
+  onWork(listener: () => void): Unsubscribe {
+    return this.#wake.add(listener);
+  }
+
+  /** What is under way is carried out and answered; what comes later is refused. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await Promise.allSettled(this.#underWay);
+    await this.#wake.close();
+    await this.#session.db.close();
+  }
+
+  async #do<Args extends unknown[], Answer>(
+    verb: (session: Session, ...args: Args) => Promise<Answer>,
+    ...args: Args
+  ): Promise<Answer> {
+    if (this.#closing) throw new ClosedError('expected an open store, but it was closed; open it again to go on');
+    const answer = verb(this.#session, ...args);
+    this.#underWay.add(answer);
+    try {
+      return await answer;
+    } finally {
+      this.#underWay.delete(answer);
+    }
+  }
+}

@@ -1,0 +1,153 @@
+import type { Timer } from '../../clock.ts';
+import type { Unsubscribe } from '../store.ts';
+import type { Database } from './database.ts';
+import type { ClientLike } from './hosts.ts';
+
+/** At most one notice per process and this long: every one of them passes through a lock of the whole database. */
+const NOTICE_EVERY_MS = 20;
+/** How often the listening connection must show that it lives, and how long to wait before it is made anew. */
+const CHECK_EVERY_MS = 15_000;
+const CHECK_TIMEOUT_MS = 5_000;
+const FIRST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 15_000;
+
+/**
+ * Tells workers that there may be work: those of this process at once, those of others by NOTIFY. Only ever a hint,
+ * sent after the commit and outside of it; polling is the truth.
+ */
+export class Wake {
+  readonly #db: Database;
+  readonly #listeners: Set<() => void> = new Set();
+  readonly #tellsOthers: boolean;
+  /** Marks our own notices, which are old news when they come back. */
+  readonly #self: string;
+  #resting: Timer | null = null;
+  #toldMeanwhile = false;
+  #listening: Listening | null = null;
+  #closed = false;
+
+  constructor(db: Database, tellsOthers: boolean) {
+    this.#db = db;
+    this.#tellsOthers = tellsOthers;
+    this.#self = db.clock.newId();
+  }
+
+  add(listener: () => void): Unsubscribe {
+    this.#listeners.add(listener);
+    if (this.#tellsOthers && !this.#closed) {
+      this.#listening ??= new Listening(this.#db, channelOf(this.#db), (from) => {
+        if (from !== this.#self) this.#wakeOwn();
+      });
+    }
+    return () => this.#listeners.delete(listener);
+  }
+
+  tell(): void {
+    this.#wakeOwn();
+    if (!this.#tellsOthers || this.#closed) return;
+    if (this.#resting) this.#toldMeanwhile = true;
+    else this.#notify();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#resting?.cancel();
+    await this.#listening?.close();
+  }
+
+  #wakeOwn(): void {
+    for (const listener of this.#listeners) listener();
+  }
+
+  #notify(): void {
+    this.#toldMeanwhile = false;
+    // Nobody waits for it: whoever does not hear it finds the work by polling.
+    this.#db.query('SELECT pg_notify($1, $2)', [channelOf(this.#db), this.#self]).catch(() => {});
+    this.#resting = this.#db.clock.after(NOTICE_EVERY_MS, () => {
+      this.#resting = null;
+      if (this.#toldMeanwhile && !this.#closed) this.#notify();
+    });
+  }
+}
+
+export function channelOf(db: Database): string {
+  return `mulligan_${db.schema}`;
+}
+
+/** A connection that listens, and is made anew when it breaks or falls silent. */
+class Listening {
+  readonly #db: Database;
+  readonly #channel: string;
+  readonly #heard: (from: string) => void;
+  #client: ClientLike | null = null;
+  #timer: Timer | null = null;
+  #pauseMs = FIRST_PAUSE_MS;
+  #broken = false;
+  #closed = false;
+
+  constructor(db: Database, channel: string, heard: (from: string) => void) {
+    this.#db = db;
+    this.#channel = channel;
+    this.#heard = heard;
+    void this.#connect();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#timer?.cancel();
+    await this.#drop();
+  }
+
+  async #connect(): Promise<void> {
+    const client = this.#db.hosts.client();
+    this.#client = client;
+    const broken = (): void => {
+      if (this.#client === client) void this.#again();
+    };
+    client.on('error', broken);
+    client.on('end', broken);
+    client.on('notification', ({ payload }) => this.#heard(payload ?? ''));
+    try {
+      await client.connect();
+      await client.query(`LISTEN ${this.#channel}`);
+      this.#pauseMs = FIRST_PAUSE_MS;
+      // Notices may have been missed since the last connection broke.
+      if (this.#broken) this.#heard('');
+      this.#checkLater(client);
+    } catch {
+      broken();
+    }
+  }
+
+  #checkLater(client: ClientLike): void {
+    if (this.#closed || this.#client !== client) return;
+    this.#timer = this.#db.clock.after(CHECK_EVERY_MS, () => {
+      // A connection that was cut off silently answers nothing, not even an error.
+      this.#timer = this.#db.clock.after(CHECK_TIMEOUT_MS, () => void this.#again());
+      client.query('SELECT 1').then(
+        () => {
+          this.#timer?.cancel();
+          this.#checkLater(client);
+        },
+        () => {},
+      );
+    });
+  }
+
+  async #again(): Promise<void> {
+    this.#timer?.cancel();
+    void this.#drop();
+    if (this.#closed) return;
+    this.#broken = true;
+    const { clock } = this.#db;
+    const pauseMs = this.#pauseMs * (0.5 + clock.random());
+    this.#pauseMs = Math.min(LONGEST_PAUSE_MS, this.#pauseMs * 2);
+    this.#timer = clock.after(pauseMs, () => void this.#connect());
+  }
+
+  async #drop(): Promise<void> {
+    const client = this.#client;
+    this.#client = null;
+    await client?.end().catch(() => {});
+  }
+}
