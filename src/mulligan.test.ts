@@ -75,15 +75,23 @@ describe('opening', () => {
     [
       'nothing',
       undefined,
-      'expected sqlite:FILE, memory: or a store, came undefined. Write sqlite:jobs.db for a file.',
+      'expected sqlite:FILE, postgres://HOST/DATABASE, memory: or a store, came undefined. Write sqlite:jobs.db for a file.',
     ],
     ['a bare file name', 'jobs.db', 'came "jobs.db". Write sqlite:jobs.db for a file.'],
     ['a misspelt scheme', 'sqlit:jobs.db', 'came "sqlit:jobs.db". Did you mean sqlite:?'],
     ['no file', 'sqlite:', 'expected a file after sqlite:, came "sqlite:". Write sqlite:jobs.db.'],
     ['a database that each connection would have for itself', 'sqlite::memory:', 'Write sqlite:jobs.db, or memory:.'],
-    ['a store that is not there yet', 'postgres://localhost/jobs', 'expected sqlite:FILE, memory: or a store'],
-    ['a number', 5432, 'expected sqlite:FILE, memory: or a store, came 5432.'],
-    ['an object that is no store', {}, 'expected sqlite:FILE, memory: or a store, came an empty object.'],
+    [
+      'a store that is not there yet',
+      'postgres://localhost/jobs',
+      'expected sqlite:FILE, postgres://HOST/DATABASE, memory: or a store',
+    ],
+    ['a number', 5432, 'expected sqlite:FILE, postgres://HOST/DATABASE, memory: or a store, came 5432.'],
+    [
+      'an object that is no store',
+      {},
+      'expected sqlite:FILE, postgres://HOST/DATABASE, memory: or a store, came an empty object.',
+    ],
     [
       'half a store',
       { claim() {}, enqueue() {} },

@@ -1,6 +1,7 @@
+import type { Engine } from './engines.ts';
 import { endings } from './faulty-store.ts';
 import type { Scenario } from './scenario.ts';
-import { type EngineName, type Simulated, simulate } from './simulate.ts';
+import { type Simulated, simulate } from './simulate.ts';
 import type { Scripted } from './world.ts';
 
 /** Two workers, three jobs that fail once: small enough to try everything. */
@@ -27,7 +28,7 @@ export function* everyTrouble(calls: number): Generator<Scripted> {
 }
 
 /** How many calls the workers make when nothing goes wrong. */
-export async function callsInHealth(engine: EngineName): Promise<number> {
+export async function callsInHealth(engine: Engine): Promise<number> {
   const { history } = await simulate(smallScope, engine, {});
   const healedAt = history.healedAt as number;
   return history.events.filter(
@@ -36,6 +37,6 @@ export async function callsInHealth(engine: EngineName): Promise<number> {
 }
 
 /** Runs them all; yields each result. */
-export async function* exhaust(engine: EngineName): AsyncGenerator<Simulated> {
+export async function* exhaust(engine: Engine): AsyncGenerator<Simulated> {
   for (const scripted of everyTrouble(await callsInHealth(engine))) yield await simulate(smallScope, engine, scripted);
 }

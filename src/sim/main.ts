@@ -1,9 +1,10 @@
 import { parseArgs } from 'node:util';
 import { systemClock } from '../clock.ts';
 import { checkInteger, checkOneOf } from '../config.ts';
+import { type Engine, memory, postgres, sqlite } from './engines.ts';
 import { exhaust } from './exhaustive.ts';
 import { randomScenario } from './scenario.ts';
-import { type EngineName, engineNames, type Simulated, simulate, simulateTwice } from './simulate.ts';
+import { type Simulated, simulate, simulateTwice } from './simulate.ts';
 
 /*
  * npm run sim -- --seed 42                replay one seed with its trace
@@ -11,7 +12,7 @@ import { type EngineName, engineNames, type Simulated, simulate, simulateTwice }
  * npm run sim -- --minutes 30             seeds until the time is up
  * npm run sim -- --exhaustive             the small scope, every trouble
  * npm run sim -- --first                  stop at the first bad seed, and run each only once
- * Each with --engine memory | sqlite.
+ * Each with --engine memory | sqlite | postgres; the last with --postgres URL, or on a server started for it.
  */
 const { values } = parseArgs({
   options: {
@@ -20,11 +21,13 @@ const { values } = parseArgs({
     count: { type: 'string' },
     minutes: { type: 'string' },
     engine: { type: 'string', default: 'memory' },
+    postgres: { type: 'string' },
     exhaustive: { type: 'boolean', default: false },
     first: { type: 'boolean', default: false },
   },
 });
-const engine: EngineName = checkOneOf(values.engine, engineNames, '--engine');
+const engineName = checkOneOf(values.engine, ['memory', 'sqlite', 'postgres'] as const, '--engine');
+const { engine, stop } = await openEngine();
 const number = (text: string, flag: string): number => checkInteger(Number(text), flag, { min: 0 });
 
 function explain({ scenario, scripted, engine, violations }: Simulated): void {
@@ -54,7 +57,7 @@ async function many(from: number, goOn: (done: number) => boolean): Promise<numb
   let bad = 0;
   for (; goOn(done) && !(values.first && bad > 0); done++) {
     const result = values.first ? await simulateOnce(from + done) : await simulateTwice(from + done, engine);
-    if (!result.replays) console.log(`seed ${from + done} on ${engine} does not replay`);
+    if (!result.replays) console.log(`seed ${from + done} on ${engine.name} does not replay`);
     if (result.violations.length > 0) explain(result);
     if (!result.replays || result.violations.length > 0) bad++;
     if ((done + 1) % 500 === 0) progress(done + 1, bad, startedAt);
@@ -66,7 +69,7 @@ async function many(from: number, goOn: (done: number) => boolean): Promise<numb
 function progress(done: number, bad: number, startedAt: number): void {
   const seconds = (systemClock.monotonic() - startedAt) / 1_000;
   console.log(
-    `${done} seeds on ${engine}, each run ${values.first ? 'once' : 'twice'}, in ${seconds.toFixed(0)} s: ${bad} bad`,
+    `${done} seeds on ${engine.name}, each run ${values.first ? 'once' : 'twice'}, in ${seconds.toFixed(0)} s: ${bad} bad`,
   );
 }
 
@@ -79,7 +82,7 @@ async function small(): Promise<number> {
     bad++;
     explain(result);
   }
-  console.log(`${done} runs of the small scope on ${engine}: ${bad} bad`);
+  console.log(`${done} runs of the small scope on ${engine.name}: ${bad} bad`);
   return bad;
 }
 
@@ -95,4 +98,18 @@ async function main(): Promise<number> {
   return many(from, (done) => done < count);
 }
 
+async function openEngine(): Promise<{ engine: Engine; stop: () => Promise<void> }> {
+  const nothing = async (): Promise<void> => {};
+  if (engineName !== 'postgres') return { engine: engineName === 'memory' ? memory : sqlite, stop: nothing };
+  if (values.postgres !== undefined) return { engine: postgres(values.postgres), stop: nothing };
+  // Not a literal: what is shipped does not hold the tests.
+  const support = '../../test/support/postgres-server.ts';
+  const { PostgresServer } = (await import(support)) as {
+    PostgresServer: { start(): Promise<{ url: string; [Symbol.asyncDispose](): Promise<void> }> };
+  };
+  const server = await PostgresServer.start();
+  return { engine: postgres(server.url), stop: () => server[Symbol.asyncDispose]() };
+}
+
 process.exitCode = (await main()) === 0 ? 0 : 1;
+await stop();

@@ -22,6 +22,7 @@ export class Scheduler {
   readonly #planned: Heap<Planned> = new Heap((a, b) => a.at < b.at || (a.at === b.at && a.order < b.order));
   #now = 0;
   #picks = 0;
+  #outside: Promise<unknown> = Promise.resolve();
 
   constructor(random: Random) {
     this.random = random;
@@ -44,9 +45,15 @@ export class Scheduler {
     return { cancel: () => void this.#planned.remove(planned) };
   }
 
+  /** Something outside the simulation is at work: until it is done, nothing else happens and no time passes. */
+  waitFor<Result>(work: Promise<Result>): Promise<Result> {
+    this.#outside = Promise.allSettled([this.#outside, work]);
+    return work;
+  }
+
   /** Runs until the time is up, nothing is left to happen, or `done` says so. */
   async run(untilMs: number, done: () => boolean = () => false): Promise<void> {
-    await turn();
+    await this.#settle();
     for (let next = this.#planned.first(); next && next.at <= untilMs && !done(); next = this.#planned.first()) {
       this.#planned.remove(next);
       this.#now = Math.max(this.#now, next.at);
@@ -59,9 +66,19 @@ export class Scheduler {
       }
       this.#picks++;
       next.action();
-      await turn();
+      await this.#settle();
     }
     if (!done()) this.#now = Math.max(this.#now, untilMs);
+  }
+
+  /** What was answered from outside may ask for more. */
+  async #settle(): Promise<void> {
+    for (;;) {
+      const before = this.#outside;
+      await before;
+      await turn();
+      if (this.#outside === before) return;
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 import { Mulligan } from '../mulligan.ts';
-import { MemoryStore } from '../store/memory/store.ts';
 import type { Store } from '../store/store.ts';
+import type { OpenEngine } from './engines.ts';
 import { type Ending, endings, type Faults, type SharedStore, storeFor } from './faulty-store.ts';
 import { type FinalState, History, type VerbName } from './history.ts';
 import { randomScript, simJobs, simPolicies } from './jobs.ts';
@@ -11,10 +11,6 @@ import { Scheduler, SimProcess } from './scheduler.ts';
 /** How long a healed queue may take to end everything. */
 const PATIENCE_MS = 3_600_000;
 const QUEUES = ['default', 'second'] as const;
-
-export type OpenEngine = (machine: SimProcess) => Promise<Store>;
-
-export const openMemory: OpenEngine = async (machine) => new MemoryStore({ clock: machine.clock });
 
 export interface Outcome {
   readonly history: History;

@@ -1,5 +1,3 @@
-import type { EngineName } from '../../src/sim/simulate.ts';
-
 /** A deliberate mistake in the sources, which the simulation must notice. */
 export interface Mutant {
   readonly name: string;
@@ -7,7 +5,7 @@ export interface Mutant {
   readonly file: string;
   readonly find: string;
   readonly replace: string;
-  readonly engine?: EngineName;
+  readonly engine?: 'memory' | 'sqlite';
 }
 
 export const mutants: readonly Mutant[] = [

@@ -1,22 +1,25 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
+import { memory, postgres, sqlite } from '../../src/sim/engines.ts';
 import { exhaust } from '../../src/sim/exhaustive.ts';
-import { type EngineName, type Simulated, simulateTwice } from '../../src/sim/simulate.ts';
+import { type Simulated, simulateTwice } from '../../src/sim/simulate.ts';
 
 /** Long runs are made with `npm run sim`; these are for every change. */
-const SEEDS = { memory: 400, sqlite: 30 };
+const SEEDS = { memory: 400, sqlite: 30, postgres: 20 };
+const engines = { memory, sqlite, postgres: postgres(inject('postgresUrl')) };
+const names = Object.keys(SEEDS) as (keyof typeof SEEDS)[];
 const PARTS = 10;
 
 function explain({ scenario, violations }: Simulated): string[] {
   return violations.slice(0, 5).map(({ guarantee, text }) => `seed ${scenario.seed}, guarantee ${guarantee}: ${text}`);
 }
 
-describe.each(['memory', 'sqlite'] as const)('a fleet on the %s store', (engine: EngineName) => {
-  const perPart = SEEDS[engine] / PARTS;
+describe.each(names)('a fleet on the %s store', (name) => {
+  const perPart = SEEDS[name] / PARTS;
   for (let part = 0; part < PARTS; part++) {
     const from = 1 + part * perPart;
     it(`keeps every promise under faults of all kinds, seeds ${from} to ${from + perPart - 1}, and replays each`, async () => {
       for (let seed = from; seed < from + perPart; seed++) {
-        const result = await simulateTwice(seed, engine);
+        const result = await simulateTwice(seed, engines[name]);
         expect(explain(result)).toEqual([]);
         expect(result.replays, `seed ${seed} gives another trace the second time`).toBe(true);
       }
@@ -25,15 +28,12 @@ describe.each(['memory', 'sqlite'] as const)('a fleet on the %s store', (engine:
 });
 
 describe('two workers and three jobs', () => {
-  it.each(['memory', 'sqlite'] as const)(
-    'keep every promise on the %s store, whatever happens to any one call',
-    async (engine) => {
-      let runs = 0;
-      for await (const result of exhaust(engine)) {
-        runs++;
-        expect(explain(result), JSON.stringify(result.scripted)).toEqual([]);
-      }
-      expect(runs).toBeGreaterThan(100);
-    },
-  );
+  it.each(names)('keep every promise on the %s store, whatever happens to any one call', async (name) => {
+    let runs = 0;
+    for await (const result of exhaust(engines[name])) {
+      runs++;
+      expect(explain(result), JSON.stringify(result.scripted)).toEqual([]);
+    }
+    expect(runs).toBeGreaterThan(100);
+  });
 });
