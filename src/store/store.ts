@@ -178,7 +178,11 @@ export interface Settlement extends Fence {
   readonly endedAt: number;
 }
 
-export type SettleAnswer = 'settled' | 'stale';
+/**
+ * `cancelled`: the run is on the ledger as it was sent, but a cancel had come in meanwhile, so the job has ended as
+ * cancelled instead of waiting again.
+ */
+export type SettleAnswer = 'settled' | 'cancelled' | 'stale';
 
 export interface JobFilter {
   readonly state?: JobState;

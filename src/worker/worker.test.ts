@@ -3,6 +3,7 @@ import { StoreUnavailableError } from '../errors.ts';
 import { defineJob, type EventMap, type Mulligan, RetryAfter, Unrecoverable } from '../index.ts';
 import { Mulligan as Queue } from '../mulligan.ts';
 import { MemoryStore } from '../store/memory/store.ts';
+import type { SettleAnswer, Settlement } from '../store/store.ts';
 import { testQueue } from '../testing/queue.ts';
 import { VirtualClock } from '../testing/virtual-clock.ts';
 
@@ -307,6 +308,33 @@ describe('a running job', () => {
     expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'cancelled' });
     expect(await ledger(queue.mulligan, id)).toMatchObject([{ outcome: 'cancelled', decided: 'cancel' }]);
   });
+
+  it.each([
+    ['failed', () => Promise.reject(new Error('no'))],
+    ['snoozed', (_, { snooze }) => snooze('1h')],
+  ] satisfies [string, Parameters<typeof defineJob>[0]['run']][])(
+    'is reported as cancelled when a cancel comes between decision and settlement: %s',
+    async (outcome, run) => {
+      const clock = new VirtualClock();
+      class Overtaking extends MemoryStore {
+        override async settle(settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
+          await this.cancel(settlements.map(({ id }) => id));
+          return super.settle(settlements);
+        }
+      }
+      const job = defineJob({ name: 'job', retry: soon, run });
+      await using mulligan = await Queue.open(new Overtaking({ clock }), { jobs: [job], clock, log: () => {} });
+      const told: string[] = [];
+      for (const name of ['cancelled', 'retrying', 'released'] as const) {
+        mulligan.on(name, (event) => told.push(`${name} after it ${event.outcome}`));
+      }
+      mulligan.work();
+      const { id } = await mulligan.enqueue(job, null);
+      await clock.advance(1_000);
+      expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'cancelled' });
+      expect(told).toEqual([`cancelled after it ${outcome}`]);
+    },
+  );
 
   it('shows its progress to others', async () => {
     const job = defineJob({

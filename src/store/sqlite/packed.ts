@@ -1,6 +1,6 @@
 import type { Lane } from '../../job.ts';
 import type { RetryPolicy } from '../../retry/policy.ts';
-import type { Claim, ClaimedJob, Settlement } from '../store.ts';
+import type { Claim, ClaimedJob, SettleAnswer, Settlement } from '../store.ts';
 import { laneCodes } from './schema.ts';
 import type { Session } from './session.ts';
 import type { Stream } from './words.ts';
@@ -125,4 +125,17 @@ export function packSettlement(settlement: Settlement): PackedSettlement {
 export function unpackSettlement(packed: PackedSettlement): Settlement {
   const [id, run, worker, outcome, decision, error, startedAt, endedAt] = packed;
   return { id, run, worker, outcome, decision, error, startedAt, endedAt };
+}
+
+/** Only those of a batch that are not `settled`, by their place: nearly always none. */
+export type PackedAnswers = readonly (readonly [index: number, answer: SettleAnswer])[];
+
+export function packAnswers(answers: readonly SettleAnswer[]): PackedAnswers {
+  return [...answers.entries()].filter(([, answer]) => answer !== 'settled');
+}
+
+export function unpackAnswers(packed: PackedAnswers, count: number): SettleAnswer[] {
+  const answers = new Array<SettleAnswer>(count).fill('settled');
+  for (const [index, answer] of packed) answers[index] = answer;
+  return answers;
 }

@@ -28,7 +28,7 @@ import { type Channel, DirectChannel, ThreadChannel } from './channel.ts';
 import { DatabaseThread, type ThreadEntry } from './database-thread.ts';
 import type { ReadName, VerbName, WriteName } from './engine.ts';
 import { InPlace } from './in-place.ts';
-import { type PackedClaim, packSettlement, unpack } from './packed.ts';
+import { type PackedAnswers, type PackedClaim, packSettlement, unpack, unpackAnswers } from './packed.ts';
 
 export interface SqliteOptions {
   /** The file. Its folder must exist. */
@@ -100,10 +100,8 @@ export class SqliteStore implements Store {
     return this.#write('heartbeat', beats);
   }
   async settle(settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
-    const stale = (await this.#call('settle', settlements.map(packSettlement))) as readonly number[];
-    const answers = new Array<SettleAnswer>(settlements.length).fill('settled');
-    for (const index of stale) answers[index] = 'stale';
-    return answers;
+    const answers = (await this.#call('settle', settlements.map(packSettlement))) as PackedAnswers;
+    return unpackAnswers(answers, settlements.length);
   }
   remember(fence: Fence, key: string, value: string): Promise<boolean> {
     return this.#write('remember', fence, key, value);
