@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts';
+import { unexpected } from '../config.ts';
 import { checkName } from '../definition.ts';
 import { LeaseLostError } from '../errors.ts';
 import { encodeJson } from '../payload.ts';
@@ -24,6 +25,10 @@ export class Memos {
 
   once<Result>(key: string, effect: () => Result | Promise<Result>): Promise<Result> {
     const name = checkName(key, 'once: key');
+    if (typeof effect !== 'function') {
+      const hint = 'Write for example once("charge", () => charge(order)).';
+      throw unexpected(`once(${JSON.stringify(name)})`, 'a function that has the effect', effect, hint);
+    }
     let result = this.#underWay.get(name);
     if (result === undefined) {
       result = this.#resolve(name, effect);

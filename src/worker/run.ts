@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../clock.ts';
 import type { AnyJobDefinition } from '../definition.ts';
-import { type Duration, formatDuration, parseDuration } from '../duration.ts';
+import { type Duration, formatDuration } from '../duration.ts';
 import { LeaseLostError } from '../errors.ts';
 import { type Logger, type LogSink, makeLogger } from '../observe/log.ts';
 import { encodeJson } from '../payload.ts';
@@ -12,6 +12,7 @@ import { validateInput } from '../schema.ts';
 import type { JobContext } from './context.ts';
 import type { Lease } from './lease.ts';
 import { Memos } from './once.ts';
+import { readLeaseMs } from './options.ts';
 import { whileLeased } from './persist.ts';
 
 /** Why a run was told to stop. */
@@ -192,7 +193,7 @@ export class Run implements JobContext {
   };
 
   readonly extend = async (duration: Duration): Promise<void> => {
-    this.lease.want(parseDuration(duration, 'extend'));
+    this.lease.want(readLeaseMs(duration, 'extend'));
     const kept = await whileLeased([this.lease], this.#services.clock, () => this.#services.beat(this));
     if (!kept) throw this.#stopError('lease-lost');
   };
