@@ -20,7 +20,10 @@ export type StopReason = 'timeout' | 'cancel' | 'shutdown' | 'lease-lost';
 
 /** How long a handler may go on after its signal aborted. Then its place is freed; nobody can stop its code. */
 const ABORT_GRACE_MS = 5_000;
-const PROGRESS_MAX_BYTES = 16 * 1024;
+const PROGRESS_LIMIT = {
+  maxBytes: 16 * 1024,
+  advice: 'It travels with heartbeats: tell how far the run is, and store data elsewhere.',
+};
 
 /** What a run needs from its worker. */
 export interface RunServices {
@@ -183,7 +186,7 @@ export class Run implements JobContext {
   };
 
   readonly progress = (value: unknown): void => {
-    this.unsentProgress = encodeJson(value, PROGRESS_MAX_BYTES, 'progress');
+    this.unsentProgress = encodeJson(value, PROGRESS_LIMIT, 'progress');
     this.#services.beatSoon();
   };
 

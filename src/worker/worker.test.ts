@@ -350,6 +350,30 @@ describe('a running job', () => {
     expect((await queue.mulligan.jobs.get(id))?.progress).toEqual({ done: 3, of: 4 });
   });
 
+  it('is told what to do about progress or a result that is too large', async () => {
+    const large = 'x'.repeat(300_000);
+    const job = defineJob<'progress' | 'once'>({
+      name: 'job',
+      retry: { maxAttempts: 1 },
+      run: (what, { progress, once }) => (what === 'once' ? once('effect', () => large) : progress(large)),
+    });
+    await using queue = await testQueue({ jobs: [job] });
+    for (const [what, complaint] of [
+      [
+        'progress',
+        'progress: expected at most 16384 bytes of JSON, came 300002. It travels with heartbeats: tell how far the run is, and store data elsewhere.',
+      ],
+      [
+        'once',
+        'once("effect"): expected at most 262144 bytes of JSON, came 300002. Store the data elsewhere and answer a reference to it, or raise maxPayloadBytes.',
+      ],
+    ] as const) {
+      const { id } = await queue.mulligan.enqueue(job, what);
+      await queue.drain();
+      expect((await queue.mulligan.jobs.get(id))?.lastError?.message).toBe(complaint);
+    }
+  });
+
   it('may extend its lease beyond what heartbeats give', async () => {
     const job = defineJob({
       name: 'job',
