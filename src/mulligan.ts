@@ -121,7 +121,7 @@ export class Mulligan {
   work(options: WorkOptions = {}): Worker {
     if (this.#closing) throw closed();
     const { clock, definitions, log, retention, maxPayloadBytes } = this.#settings;
-    const worker = new Worker({
+    const worker: Worker = new Worker({
       store: this.#store,
       clock,
       definitions,
@@ -130,6 +130,7 @@ export class Mulligan {
       logSink: log,
       retention,
       maxPayloadBytes,
+      onStopped: () => this.#workers.delete(worker),
     });
     this.#workers.add(worker);
     worker.start();

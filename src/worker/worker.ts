@@ -36,6 +36,7 @@ export interface WorkerParts {
   readonly logSink: LogSink;
   readonly retention: Retention;
   readonly maxPayloadBytes: number;
+  readonly onStopped: () => void;
 }
 
 /**
@@ -161,6 +162,7 @@ export class Worker {
     await this.#settler.flushed();
     this.#stopped = true;
     this.#checkIdle();
+    this.#parts.onStopped();
   }
 
   #releaseBuffer(): void {
