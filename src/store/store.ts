@@ -132,7 +132,10 @@ export interface Claim {
 
 export interface ClaimedJob extends Fence {
   readonly name: string;
+  /** Where it was claimed: of a retry, its retry queue. */
   readonly queue: string;
+  /** Where it was enqueued, and where statistics count it. */
+  readonly homeQueue: string;
   readonly resource: string | null;
   readonly lane: Lane;
   readonly priority: number;

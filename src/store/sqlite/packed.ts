@@ -66,8 +66,13 @@ export function legend(
   const streams = new Map<number, Stream>();
   const names = new Map<number, string>();
   const policies = new Map<number, RetryPolicy>();
-  for (const [, stream, name, policy] of rows) {
+  const addStream = (stream: number): void => {
     if (!streams.has(stream)) streams.set(stream, session.streams.get(stream));
+  };
+  for (const row of rows) {
+    const [, stream, name, policy] = row;
+    addStream(stream);
+    addStream(row[18]);
     if (!names.has(name)) names.set(name, session.words.text(name));
     if (!policies.has(policy)) policies.set(policy, session.policy(policy));
   }
@@ -87,6 +92,7 @@ function unpackJob(row: PackedJob, { now, worker, leaseEndsAt, streams, names, p
     worker,
     name: names.get(row[2]) as string,
     queue,
+    homeQueue: (streams.get(row[18]) as Stream).queue,
     resource,
     lane: laneCodes[row[4]] as Lane,
     priority: row[5],
