@@ -79,6 +79,11 @@ describe('opening', () => {
     ],
     ['a bare file name', 'jobs.db', 'came "jobs.db". Write sqlite:jobs.db for a file.'],
     ['a misspelt scheme', 'sqlit:jobs.db', 'came "sqlit:jobs.db". Did you mean sqlite:?'],
+    [
+      'no file after two slashes',
+      'sqlite://',
+      'expected a file after sqlite:, came "sqlite://". Write sqlite:jobs.db.',
+    ],
     ['no file', 'sqlite:', 'expected a file after sqlite:, came "sqlite:". Write sqlite:jobs.db.'],
     ['a database that each connection would have for itself', 'sqlite::memory:', 'Write sqlite:jobs.db, or memory:.'],
     ['a store that is not there yet', 'postgres://localhost/jobs', 'expected sqlite:FILE, memory: or a store'],
