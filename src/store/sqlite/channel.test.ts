@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
+import { defineJob } from '../../definition.ts';
 import { ClosedError, StoreUnavailableError } from '../../errors.ts';
+import { Mulligan } from '../../mulligan.ts';
 import { enqueueOne } from '../conformance/builders.ts';
 import { SqliteStore } from './store.ts';
 
@@ -45,7 +47,7 @@ class Mortal implements AsyncDisposable {
 
   /** Lets the writing thread die with a call under way, which another connection's lock holds up. Answers its error. */
   async killWriter(): Promise<unknown> {
-    using other = new DatabaseSync(this.path);
+    using other = new DatabaseSync(this.path, { timeout: 10_000 });
     other.exec('BEGIN IMMEDIATE');
     const underWay = enqueueOne(this.store).catch((error: unknown) => error);
     this.die();
@@ -110,6 +112,20 @@ describe('a store whose thread dies', () => {
     });
     while (!isHeard) await enqueueOne(other);
     await other.close();
+  });
+
+  it('is worked on without a break that anybody has to mend', async () => {
+    await using mortal = await Mortal.open();
+    let completed = 0;
+    const job = defineJob<null>({ name: 'job', run: () => {} });
+    await using mulligan = await Mulligan.open(mortal.store, { jobs: [job], log: () => {} });
+    const both = Promise.withResolvers<void>();
+    mulligan.on('completed', () => ++completed === 2 && both.resolve());
+    mulligan.work({ lease: '60s' });
+    await mulligan.enqueue(job, null);
+    await mortal.killWriter();
+    await mulligan.enqueue(job, null);
+    await both.promise;
   });
 
   it('starts none after it was closed, and none without a call', async () => {
