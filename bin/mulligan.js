@@ -9,7 +9,7 @@ const version = process.versions.node.split('.').map(Number);
 const tooOld = version[0] < OLDEST[0] || (version[0] === OLDEST[0] && version[1] < OLDEST[1]);
 
 if (tooOld) {
-  complain(`expected Node.js ${OLDEST.join('.')} or newer, this is ${process.versions.node}. Install a newer Node.js.`);
+  complain(`expected Node.js ${OLDEST.join('.')} or newer, this is ${process.versions.node}. Install the latest 24.`);
 } else {
   hideExperimentalWarnings();
   import('../dist/cli/main.js').catch((error) => {

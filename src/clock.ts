@@ -1,4 +1,6 @@
 import { randomFillSync } from 'node:crypto';
+import { unexpected } from './config.ts';
+import { read } from './retry/thrown.ts';
 
 /**
  * The only door to time and chance. Everything else takes a Clock, so that the same code runs
@@ -19,6 +21,14 @@ export interface Clock {
 
 export interface Timer {
   cancel(): void;
+}
+
+const clockParts: readonly (keyof Clock)[] = ['now', 'monotonic', 'random', 'newId', 'after'];
+
+export function checkClock(clock: Clock, what: string): Clock {
+  const missing = clockParts.find((part) => typeof read(clock, part) !== 'function');
+  if (missing === undefined) return clock;
+  throw unexpected(what, `a clock, which has ${missing}()`, clock, 'VirtualClock is one for tests.');
 }
 
 /** Node fires a timer at once when its delay does not fit 31 bits; longer waits are taken in steps. */

@@ -38,6 +38,7 @@ export interface EnqueueResult extends Enqueued {
 
 const optionNames = ['delay', 'at', 'priority', 'queue', 'key', 'keyUntil', 'retry'] as const;
 const LARGEST_BATCH = 1_000;
+const TOO_LARGE = 'Store the data elsewhere and enqueue a reference to it, or raise maxPayloadBytes.';
 const RESEND_AFTER_MS = [50, 200];
 
 export interface EnqueueSettings {
@@ -103,7 +104,7 @@ export class Enqueuer {
   async #prepare(target: Target, input: unknown, options: CheckedOptions): Promise<Prepared> {
     const { clock, maxPayloadBytes } = this.#settings;
     const definition = 'run' in target ? target : undefined;
-    const payload = encodeJson(input, maxPayloadBytes, `${target.name}: input`);
+    const payload = encodeJson(input, { maxBytes: maxPayloadBytes, advice: TOO_LARGE }, `${target.name}: input`);
     // The schema sees what the worker will see: the value after its trip through JSON.
     if (definition?.input) await checkInput(definition.input, JSON.parse(payload), target.name);
     const queue = options.queue ?? definition?.queue ?? DEFAULT_QUEUE;

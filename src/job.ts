@@ -104,6 +104,8 @@ export interface Settled {
   /** null when the job has ended. */
   readonly dueAt: number | null;
   readonly deadReason: DeadReason | null;
+  /** A cancel ended the job, which would have waited again. */
+  readonly overruled: boolean;
 }
 
 /**
@@ -113,11 +115,11 @@ export interface Settled {
 export function settledBy(decision: Decision, cancelRequested: boolean, now: number): Settled {
   const settled = byDecision(decision, now);
   return cancelRequested && settled.dueAt !== null
-    ? { ...settled, state: 'cancelled', lane: null, dueAt: null }
-    : settled;
+    ? { ...settled, state: 'cancelled', lane: null, dueAt: null, overruled: true }
+    : { ...settled, overruled: false };
 }
 
-function byDecision(decision: Decision, now: number): Settled {
+function byDecision(decision: Decision, now: number): Omit<Settled, 'overruled'> {
   switch (decision.kind) {
     case 'complete':
       return { state: 'completed', lane: null, counted: true, dueAt: null, deadReason: null };

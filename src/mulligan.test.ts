@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { defineJob } from './definition.ts';
 import { ClosedError, ConfigError } from './errors.ts';
 import type { JobState } from './job.ts';
@@ -79,6 +79,11 @@ describe('opening', () => {
     ],
     ['a bare file name', 'jobs.db', 'came "jobs.db". Write sqlite:jobs.db for a file.'],
     ['a misspelt scheme', 'sqlit:jobs.db', 'came "sqlit:jobs.db". Did you mean sqlite:?'],
+    [
+      'no file after two slashes',
+      'sqlite://',
+      'expected a file after sqlite:, came "sqlite://". Write sqlite:jobs.db.',
+    ],
     ['no file', 'sqlite:', 'expected a file after sqlite:, came "sqlite:". Write sqlite:jobs.db.'],
     ['a database that each connection would have for itself', 'sqlite::memory:', 'Write sqlite:jobs.db, or memory:.'],
     [
@@ -233,6 +238,16 @@ describe('closing a queue with workers', () => {
     const clock = new VirtualClock();
     return { clock, mulligan: await Mulligan.open(new MemoryStore({ clock }), { clock, log: () => {}, ...options }) };
   }
+
+  it('leaves workers alone that were stopped before: they are not kept', async () => {
+    const mulligan = await Mulligan.open('memory:');
+    const [first, second] = [mulligan.work(), mulligan.work()];
+    const stops = [vi.spyOn(first, 'stop'), vi.spyOn(second, 'stop')];
+    await first.stop();
+    expect(stops.map(({ mock }) => mock.calls.length)).toEqual([1, 0]);
+    await mulligan.close();
+    expect(stops.map(({ mock }) => mock.calls.length)).toEqual([1, 1]);
+  });
 
   it('stops them all: what runs may finish, what waits is left', async () => {
     const { job, started, reasons } = endless();

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from './clock.ts';
+import { type Clock, checkClock, systemClock } from './clock.ts';
 import { checkInteger, readEntries, readOptions, unexpected } from './config.ts';
 import {
   type AnyJobDefinition,
@@ -18,7 +18,6 @@ import { Metrics } from './observe/metrics.ts';
 import { type Stats, summarise } from './observe/stats.ts';
 import { DeadJobs, Jobs, Queues } from './operate.ts';
 import type { RetryOptions } from './retry/policy.ts';
-import { read } from './retry/thrown.ts';
 import { openStore } from './store/open.ts';
 import type { Retention, Store } from './store/store.ts';
 import { planWork, readGrace, type WorkOptions } from './worker/options.ts';
@@ -48,7 +47,7 @@ export interface MulliganOptions {
   readonly clock?: Clock;
 }
 
-const optionNames = [
+export const mulliganOptionNames = [
   'jobs',
   'queues',
   'hardCap',
@@ -58,8 +57,6 @@ const optionNames = [
   'metricsPrefix',
   'clock',
 ] as const;
-
-const clockParts: readonly (keyof Clock)[] = ['now', 'monotonic', 'random', 'newId', 'after'];
 
 const DEFAULT_MAX_PAYLOAD_BYTES = 256 * 1024;
 
@@ -80,7 +77,7 @@ export class Mulligan {
   #closing: Promise<void> | null = null;
   #closed = false;
 
-  /** Opens `sqlite:path/to/file.db`, `memory:`, or a store of your own. */
+  /** Opens `sqlite:path/to/file.db` (`sqlite://` means the same), `memory:`, or a store of your own. */
   static async open(target: string | Store, options: MulliganOptions = {}): Promise<Mulligan> {
     const settings = readSettings(options);
     return new Mulligan(await openStore(target, settings.clock), settings);
@@ -124,7 +121,7 @@ export class Mulligan {
   work(options: WorkOptions = {}): Worker {
     if (this.#closing) throw closed();
     const { clock, definitions, log, retention, maxPayloadBytes } = this.#settings;
-    const worker = new Worker({
+    const worker: Worker = new Worker({
       store: this.#store,
       clock,
       definitions,
@@ -133,6 +130,7 @@ export class Mulligan {
       logSink: log,
       retention,
       maxPayloadBytes,
+      onStopped: () => this.#workers.delete(worker),
     });
     this.#workers.add(worker);
     worker.start();
@@ -201,7 +199,7 @@ interface Settings {
 }
 
 function readSettings(options: MulliganOptions): Settings {
-  const given = readOptions(options, optionNames, 'Mulligan.open');
+  const given = readOptions(options, mulliganOptionNames, 'Mulligan.open');
   const { hardCap, maxPayloadBytes = DEFAULT_MAX_PAYLOAD_BYTES, log = writeToStderr, clock = systemClock } = given;
   if (typeof log !== 'function') throw unexpected('Mulligan.open: log', 'a function that takes log entries', log);
   return {
@@ -212,7 +210,7 @@ function readSettings(options: MulliganOptions): Settings {
     retention: readRetention(given.retention ?? {}),
     log,
     metricsPrefix: readPrefix(given.metricsPrefix ?? 'mulligan'),
-    clock: checkClock(clock),
+    clock: checkClock(clock, 'Mulligan.open: clock'),
   };
 }
 
@@ -236,12 +234,6 @@ function readRetention(retention: NonNullable<MulliganOptions['retention']>): Re
     deadMs: readMs(dead, '90d', 'dead'),
     cancelledMs: readMs(cancelled, '7d', 'cancelled'),
   };
-}
-
-function checkClock(clock: Clock): Clock {
-  const missing = clockParts.find((part) => typeof read(clock, part) !== 'function');
-  if (missing === undefined) return clock;
-  throw unexpected('Mulligan.open: clock', `a clock, which has ${missing}()`, clock, 'VirtualClock is one for tests.');
 }
 
 function readPrefix(prefix: unknown): string {

@@ -5,7 +5,8 @@ import { PayloadError } from './errors.ts';
 import { encodeJson } from './payload.ts';
 
 const PLENTY = 1_000_000;
-const encode = (value: unknown, maxBytes = PLENTY): string => encodeJson(value, maxBytes, 'input');
+const encode = (value: unknown, maxBytes = PLENTY): string =>
+  encodeJson(value, { maxBytes, advice: 'Send less.' }, 'input');
 
 function complaint(value: unknown, maxBytes = PLENTY): string {
   try {
@@ -296,9 +297,7 @@ describe('a payload that throws while it is read', () => {
 describe('the size of a payload', () => {
   it('is counted in bytes of JSON, not in characters', () => {
     expect(encode('a'.repeat(8), 10)).toBe(`"${'a'.repeat(8)}"`);
-    expect(complaint('a'.repeat(9), 10)).toBe(
-      'input: expected at most 10 bytes of JSON, came 11. Store the data elsewhere and enqueue a reference to it, or raise maxPayloadBytes.',
-    );
+    expect(complaint('a'.repeat(9), 10)).toBe('input: expected at most 10 bytes of JSON, came 11. Send less.');
     expect(encode('ü€', 7)).toBe('"ü€"');
     expect(complaint('ü€', 6)).toMatch(/at most 6 bytes of JSON, came 7/);
   });

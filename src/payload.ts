@@ -6,16 +6,22 @@ import { toStoredError } from './retry/stored-error.ts';
 /** Deeper than any sane payload, and shallow enough for every JSON parser. */
 const DEEPEST = 500;
 
+export interface SizeLimit {
+  readonly maxBytes: number;
+  /** What to do about a value that is larger. */
+  readonly advice: string;
+}
+
 /** The JSON text of a value, or a PayloadError that says what in it cannot travel. */
-export function encodeJson(value: unknown, maxBytes: number, what: string): string {
-  const text = write(value, maxBytes, what);
+export function encodeJson(value: unknown, limit: SizeLimit, what: string): string {
+  const text = write(value, limit, what);
   const bytes = Buffer.byteLength(text);
-  if (bytes > maxBytes) throw tooLarge(what, maxBytes, String(bytes));
+  if (bytes > limit.maxBytes) throw tooLarge(what, limit, String(bytes));
   return text;
 }
 
-function write(value: unknown, maxBytes: number, what: string): string {
-  const check = new Check(maxBytes, what);
+function write(value: unknown, limit: SizeLimit, what: string): string {
+  const check = new Check(limit, what);
   try {
     check.see(value, what, []);
     // Undefined, at the top or from a toJSON there, travels as null.
@@ -36,14 +42,14 @@ function write(value: unknown, maxBytes: number, what: string): string {
 class Check {
   /** The path of what is being read. */
   at: string;
-  readonly #maxBytes: number;
+  readonly #limit: SizeLimit;
   readonly #what: string;
   /** Every value takes a byte at least, so this ends the walk through a small tree whose branches are shared. */
   #values = 0;
 
-  constructor(maxBytes: number, what: string) {
+  constructor(limit: SizeLimit, what: string) {
     this.at = what;
-    this.#maxBytes = maxBytes;
+    this.#limit = limit;
     this.#what = what;
   }
 
@@ -51,7 +57,7 @@ class Check {
   see(given: unknown, path: string, above: readonly object[]): unknown {
     const value = isObject(given) ? afterToJson(given, path) : given;
     if (value === undefined) return value;
-    if (++this.#values > this.#maxBytes) throw tooLarge(this.#what, this.#maxBytes, 'more');
+    if (++this.#values > this.#limit.maxBytes) throw tooLarge(this.#what, this.#limit, 'more');
     switch (typeof value) {
       case 'string':
       case 'boolean':
@@ -117,10 +123,8 @@ function isEmptiedByJson(value: object, keys: readonly string[]): boolean {
   return keys.length === 0 || types.isNativeError(value) || ArrayBuffer.isView(value);
 }
 
-function tooLarge(what: string, maxBytes: number, came: string): PayloadError {
-  return new PayloadError(
-    `${what}: expected at most ${maxBytes} bytes of JSON, came ${came}. Store the data elsewhere and enqueue a reference to it, or raise maxPayloadBytes.`,
-  );
+function tooLarge(what: string, { maxBytes, advice }: SizeLimit, came: string): PayloadError {
+  return new PayloadError(`${what}: expected at most ${maxBytes} bytes of JSON, came ${came}. ${advice}`);
 }
 
 const LONGEST_PATH = 400;

@@ -87,7 +87,7 @@ describe.concurrent('bin/mulligan.js', () => {
     const pretend = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } })`;
     const execArgv = ['--import', `data:text/javascript,${encodeURIComponent(pretend)}`];
     const ended = await cli.run(['a', 'b'], { entry, execArgv });
-    const refusal = `mulligan: expected Node.js 22.18 or newer, this is ${version}. Install a newer Node.js.\n`;
+    const refusal = `mulligan: expected Node.js 22.18 or newer, this is ${version}. Install the latest 24.\n`;
     expect(ended).toEqual(
       runs ? { code: 0, stdout: 'ran a b\n', stderr: '' } : { code: 1, stdout: '', stderr: refusal },
     );

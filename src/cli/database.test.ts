@@ -10,9 +10,12 @@ describe('the database', () => {
     expect(chooseDatabase(undefined, { MULLIGAN_DB: '' }).from).toBe('the default');
   });
 
-  it.each(['memory:', 'memory', 'sqlite::memory:', 'jobs.db', ''])('is refused when it is %j', (url) => {
-    expect(() => chooseDatabase(url, {})).toThrow(/^--db: expected/);
-  });
+  it.each(['memory:', 'memory', 'sqlite::memory:', 'sqlite://:memory:', 'jobs.db', ''])(
+    'is refused when it is %j',
+    (url) => {
+      expect(() => chooseDatabase(url, {})).toThrow(/^--db: expected/);
+    },
+  );
 
   it('is named without what could be a password', () => {
     expect(shownName({ url: 'sqlite:a.db', from: '--db' })).toBe('sqlite:a.db');

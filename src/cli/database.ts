@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { ConfigError } from '../errors.ts';
 import { Mulligan, type MulliganOptions } from '../mulligan.ts';
+import { sqlitePath } from '../store/open.ts';
 import { Failure, wrongUsage } from './failure.ts';
 
 export const DEFAULT_DATABASE = 'sqlite:mulligan.db';
@@ -19,7 +20,7 @@ export function chooseDatabase(flag: string | undefined, env: NodeJS.ProcessEnv)
 
 function check(database: Database): Database {
   const { url, from } = database;
-  if (/^(memory|sqlite::memory:)/.test(url)) {
+  if (/^(memory|sqlite:(\/\/)?:memory:)/.test(url)) {
     throw wrongUsage(
       `${from}: expected a database that outlives this command, came ${JSON.stringify(url)}. Use sqlite:FILE.`,
     );
@@ -66,7 +67,7 @@ async function open({ url, from }: Database, options: MulliganOptions): Promise<
 
 function refuseMissing({ url, from }: Database): void {
   if (!url.startsWith('sqlite:')) return;
-  const path = url.slice('sqlite:'.length);
+  const path = sqlitePath(url);
   if (path === '' || existsSync(path)) return;
   throw new Failure(
     'NO_DATABASE',

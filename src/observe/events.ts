@@ -26,10 +26,11 @@ export interface EventMap {
   /** The run failed or crashed, and the job will run again after `delayMs`. */
   retrying: FinishedEvent & { readonly delayMs: number };
   dead: FinishedEvent & { readonly reason: DeadReason };
+  /** Where the decision is none to cancel, a cancel came after it was made, and ended the job all the same. */
   cancelled: FinishedEvent;
   /** Uncounted: snoozed, or handed back by a worker that stops or does not know the job. */
   released: FinishedEvent & { readonly delayMs: number };
-  /** A run whose lease ended was taken over; `retrying` or `dead` follows. */
+  /** A run whose lease ended was taken over; `retrying`, `dead` or `cancelled` follows. */
   rescued: RunEvent;
   /** Another worker owns the job by now; what this run did is not recorded. */
   'lease-lost': RunEvent;

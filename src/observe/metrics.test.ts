@@ -130,6 +130,32 @@ describe('the metrics of a queue that has run dry', () => {
     expect(await value(queue.mulligan, `${name}_bucket`, { ...own, le: '+Inf' })).toBe(5);
   });
 
+  it('count a backoff once, however often the run after it is given back', async () => {
+    await using queue = await drained();
+    const name = 'mulligan_retry_latency_seconds';
+    const labels = { queue: 'default', name: 'sleepy' };
+    expect(await value(queue.mulligan, `${name}_count`, labels)).toBe(1);
+    expect(await value(queue.mulligan, `${name}_sum`, labels)).toBe(2);
+  });
+
+  it('count no backoff for a redriven job: it waited for an operator', async () => {
+    const doomed = defineJob<null>({
+      name: 'doomed',
+      retry,
+      run(_, { attempt }) {
+        throw attempt === 1 ? new Error('no') : new Unrecoverable('never');
+      },
+    });
+    await using queue = await testQueue({ jobs: [doomed] });
+    const { id } = await queue.mulligan.enqueue(doomed, null);
+    await queue.drain();
+    expect(await queue.mulligan.dead.redrive({ ids: [id], attempts: 'keep' })).toMatchObject({ ids: [id] });
+    await queue.drain();
+    const labels = { queue: 'default', name: 'doomed' };
+    expect(await value(queue.mulligan, 'mulligan_retries_total', labels)).toBe(2);
+    expect(await value(queue.mulligan, 'mulligan_retry_latency_seconds_count', labels)).toBe(1);
+  });
+
   it('count finished runs by outcome, the uncounted ones too', async () => {
     await using queue = await drained();
     const runs = (name: string, outcome: string) =>
@@ -151,6 +177,29 @@ describe('the metrics of a queue that has run dry', () => {
     expect(await jobs('scheduled')).toBe(1);
     expect(await jobs('cancelled')).toBe(1);
     expect(await jobs('ready')).toBe(0);
+  });
+});
+
+describe('the runs of a job whose retries wait in a queue of their own', () => {
+  it('are all counted in the queue it was enqueued to, as in the statistics', async () => {
+    const apart = defineJob<null>({
+      name: 'apart',
+      queue: 'mail',
+      retryQueue: 'mail.retry',
+      retry,
+      run(_, { attempt }) {
+        if (attempt === 1) throw new Error('no');
+      },
+    });
+    await using queue = await testQueue({ jobs: [apart] });
+    await queue.mulligan.enqueue(apart, null);
+    await queue.drain();
+    const labels = { queue: 'mail', name: 'apart' };
+    expect((await queue.mulligan.stats()).queues.mail).toMatchObject({ totalRetries: 1 });
+    expect(await value(queue.mulligan, 'mulligan_retries_total', labels)).toBe(1);
+    expect(await value(queue.mulligan, 'mulligan_runs_total', { ...labels, outcome: 'completed' })).toBe(1);
+    expect(await value(queue.mulligan, 'mulligan_wait_seconds_count', labels)).toBe(2);
+    expect(await queue.mulligan.metrics()).not.toContain('mail.retry');
   });
 });
 

@@ -1,4 +1,5 @@
 import { states } from '../job.ts';
+import type { Decision } from '../retry/decide.ts';
 import type { OutcomeKind } from '../retry/outcome.ts';
 import type { ClaimedJob, Settlement, StoreStats } from '../store/store.ts';
 import { Counter, Gauge, Histogram, type Labels, MOST_SERIES } from './prometheus.ts';
@@ -10,7 +11,7 @@ const DURATION_BUCKETS_S = [0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 
 /**
  * What this process has seen, for Prometheus: counters and histograms are this process's own, so sum them over
  * processes; the gauge of jobs by state is read from the store and is the same wherever it is scraped.
- * Labels are queue, name, and closed sets; beyond `MOST_SERIES` combinations, the rest is counted under "other".
+ * Labels are the queue a job was enqueued to, its name, and closed sets; beyond `MOST_SERIES` combinations, the rest is counted under "other".
  */
 export class Metrics {
   readonly #runs: Counter;
@@ -44,30 +45,28 @@ export class Metrics {
   }
 
   started(job: ClaimedJob, waitedMs: number): void {
-    const labels = this.#labels.of(job.queue, job.name);
-    this.#wait.observe(labels, waitedMs / 1_000);
-    if (job.attempts > 1 && job.previousDelayMs !== null) {
-      this.#retryLatency.observe(labels, job.previousDelayMs / 1_000);
-    }
+    this.#wait.observe(this.#labels.of(job.homeQueue, job.name), waitedMs / 1_000);
   }
 
   settled(job: ClaimedJob, { outcome, decision, startedAt, endedAt }: Settlement): void {
-    const labels = this.#labels.of(job.queue, job.name);
-    this.#runs.add(this.#labels.of(job.queue, job.name, outcome));
+    const labels = this.#labels.of(job.homeQueue, job.name);
+    this.#runs.add(this.#labels.of(job.homeQueue, job.name, outcome));
     this.#duration.observe(labels, (endedAt - startedAt) / 1_000);
-    const counted = decision.kind === 'dead' ? decision.counted : !('delayMs' in decision) || decision.kind === 'retry';
+    const counted = decision.kind === 'dead' ? decision.counted : !isGivenBack(decision);
     if (counted && job.attempts > 1) this.#retries.add(labels);
+    const backoffMs = backoffBefore(job, decision);
+    if (backoffMs !== null) this.#retryLatency.observe(labels, backoffMs / 1_000);
     if (decision.kind !== 'dead') return;
     this.#dead.add({ ...labels, reason: decision.reason });
     if (decision.reason === 'exhausted') this.#exhausted.add(labels);
   }
 
   leaseLost(job: ClaimedJob): void {
-    this.#leasesLost.add(this.#labels.of(job.queue, job.name));
+    this.#leasesLost.add(this.#labels.of(job.homeQueue, job.name));
   }
 
   settleFailed(job: ClaimedJob): void {
-    this.#settleFailures.add(this.#labels.of(job.queue, job.name));
+    this.#settleFailures.add(this.#labels.of(job.homeQueue, job.name));
   }
 
   /** The text that Prometheus scrapes. */
@@ -91,6 +90,19 @@ export class Metrics {
       .map((metric) => metric.render())
       .join('');
   }
+}
+
+function isGivenBack(decision: Decision): boolean {
+  return 'delayMs' in decision && decision.kind !== 'retry';
+}
+
+/**
+ * The backoff that this run came after. After a run that is given back, another one comes after the same backoff: it
+ * is counted with the run that is not. A redriven job waited for an operator, not for a backoff.
+ */
+function backoffBefore({ lane, previousDelayMs }: ClaimedJob, decision: Decision): number | null {
+  const isRetry = lane === 'retry' || lane === 'suspect';
+  return isRetry && !isGivenBack(decision) ? previousDelayMs : null;
 }
 
 /** One object per combination, so that its text is rendered once. */

@@ -31,6 +31,25 @@ test('message and cause are the caller’s', () => {
   }
 });
 
+test('whatever the message is, what was said is heard', () => {
+  const hostile = { [Symbol.toPrimitive]: () => expect.fail('the caller’s own code threw') };
+  for (const [message, text] of [
+    [Symbol('no'), 'Symbol(no)'],
+    [new Error('no'), 'Error: no'],
+    [null, 'null'],
+    [hostile, 'an empty object'],
+  ] as [never, string][]) {
+    const said = [new Unrecoverable(message), new RetryAfter(1, message), new Snooze(1, message), new Cancel(message)];
+    expect(said.map((error) => error.message)).toEqual(said.map(() => text));
+    expect(said.map((error) => whatWasSaid(error)?.kind)).toEqual(['unrecoverable', 'retry-after', 'snooze', 'cancel']);
+  }
+});
+
+test('a Date is asked for its own time, whatever its getTime answers', () => {
+  const forged = Object.assign(new Date(9), { getTime: () => 'soon' });
+  expect(whatWasSaid(new Snooze(forged))).toEqual({ kind: 'snooze', wait: { at: 9 } });
+});
+
 test('a subclass says the same', () => {
   class CardDeclined extends Unrecoverable {}
   expect(whatWasSaid(new CardDeclined())).toEqual({ kind: 'unrecoverable' });

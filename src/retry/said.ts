@@ -1,5 +1,5 @@
 import { types } from 'node:util';
-import { unexpected } from '../config.ts';
+import { describe, unexpected } from '../config.ts';
 import { type Duration, formatDuration, parseDuration } from '../duration.ts';
 import { LONGEST_DELAY_MS } from './backoff.ts';
 import { read } from './thrown.ts';
@@ -23,10 +23,22 @@ function say(error: Error, said: Said): void {
   Object.defineProperty(error, brand, { value: Object.freeze(said) });
 }
 
+/**
+ * The caller's message, whatever it is: what a handler throws on purpose must be heard. An error here would turn
+ * "never again" into just another failure.
+ */
+function textOf(message: unknown): string {
+  try {
+    return String(message);
+  } catch {
+    return describe(message);
+  }
+}
+
 /** Give up on this job at once: trying again cannot help. */
 export class Unrecoverable extends Error {
   constructor(message = 'The job cannot succeed.', options?: ErrorOptions) {
-    super(message, options);
+    super(textOf(message), options);
     this.name = 'Unrecoverable';
     say(this, { kind: 'unrecoverable' });
   }
@@ -35,7 +47,7 @@ export class Unrecoverable extends Error {
 /** This attempt failed; try again, but not sooner than this. */
 export class RetryAfter extends Error {
   constructor(delay: Duration | Date, message = 'Asked to try again later.', options?: ErrorOptions) {
-    super(message, options);
+    super(textOf(message), options);
     this.name = 'RetryAfter';
     say(this, { kind: 'retry-after', wait: readWait(delay, 'RetryAfter') });
   }
@@ -44,7 +56,7 @@ export class RetryAfter extends Error {
 /** Nothing failed: run this job again later, without spending an attempt. */
 export class Snooze extends Error {
   constructor(delay: Duration | Date, message = 'Snoozed.', options?: ErrorOptions) {
-    super(message, options);
+    super(textOf(message), options);
     this.name = 'Snooze';
     say(this, { kind: 'snooze', wait: readWait(delay, 'Snooze') });
   }
@@ -53,7 +65,7 @@ export class Snooze extends Error {
 /** The job is no longer wanted: end it as cancelled. */
 export class Cancel extends Error {
   constructor(message = 'Cancelled by its handler.', options?: ErrorOptions) {
-    super(message, options);
+    super(textOf(message), options);
     this.name = 'Cancel';
     say(this, { kind: 'cancel' });
   }
@@ -62,7 +74,9 @@ export class Cancel extends Error {
 function readWait(delay: unknown, what: string): Wait {
   // Not instanceof: a test runner's realm has a Date of its own.
   if (types.isDate(delay)) {
-    if (!Number.isNaN(delay.getTime())) return { at: delay.getTime() };
+    // Not `delay.getTime()`: that may be anybody's function.
+    const at = Date.prototype.getTime.call(delay);
+    if (!Number.isNaN(at)) return { at };
     throw unexpected(what, 'a valid Date or a duration', 'Invalid Date');
   }
   const delayMs = parseDuration(delay, what);

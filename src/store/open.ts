@@ -11,20 +11,21 @@ const schemes = ['memory', 'sqlite', 'postgres', 'postgresql'] as const;
 /** A store by its address. Each kind is loaded only when it is asked for. */
 export async function openStore(target: unknown, clock: Clock): Promise<Store> {
   if (typeof target !== 'string') return checkStore(target);
-  const [scheme = '', rest = ''] = splitOnce(target);
+  const [scheme] = splitOnce(target);
   switch (scheme) {
     case 'memory':
       return new MemoryStore({ clock });
     case 'sqlite': {
-      if (rest === '')
+      const path = sqlitePath(target);
+      if (path === '')
         throw new ConfigError(`expected a file after sqlite:, came ${describe(target)}. Write sqlite:jobs.db.`);
-      refuseTransient(rest, target);
+      refuseTransient(path, target);
       // SQLite opens such a name once, and then cannot find its write-ahead log again.
-      if (/\p{Cc}/u.test(rest)) {
+      if (/\p{Cc}/u.test(path)) {
         throw new ConfigError(`expected a file name without control characters, came ${describe(target)}.`);
       }
       const { SqliteStore } = await import('./sqlite/store.ts');
-      return SqliteStore.open({ path: rest });
+      return SqliteStore.open({ path });
     }
     case 'postgres':
     case 'postgresql': {
@@ -34,6 +35,15 @@ export async function openStore(target: unknown, clock: Clock): Promise<Store> {
     default:
       throw unknownTarget(target);
   }
+}
+
+/**
+ * The file of a `sqlite:` address. Two slashes more are only how some write an address: `sqlite://jobs.db` is a file
+ * in this folder, as `sqlite:jobs.db` is, and `sqlite:///var/jobs.db` is absolute, as `sqlite:/var/jobs.db` is.
+ */
+export function sqlitePath(address: string): string {
+  const [, rest] = splitOnce(address);
+  return rest.startsWith('//') ? rest.slice(2) : rest;
 }
 
 function splitOnce(text: string): [string, string] {

@@ -133,7 +133,10 @@ export interface Claim {
 
 export interface ClaimedJob extends Fence {
   readonly name: string;
+  /** Where it was claimed: of a retry, its retry queue. */
   readonly queue: string;
+  /** Where it was enqueued, and where statistics count it. */
+  readonly homeQueue: string;
   readonly resource: string | null;
   readonly lane: Lane;
   readonly priority: number;
@@ -179,7 +182,11 @@ export interface Settlement extends Fence {
   readonly endedAt: number;
 }
 
-export type SettleAnswer = 'settled' | 'stale';
+/**
+ * `cancelled`: the run is on the ledger as it was sent, but a cancel had come in meanwhile, so the job has ended as
+ * cancelled instead of waiting again.
+ */
+export type SettleAnswer = 'settled' | 'cancelled' | 'stale';
 
 export interface JobFilter {
   readonly state?: JobState;

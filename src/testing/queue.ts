@@ -2,7 +2,7 @@ import { readOptions } from '../config.ts';
 import type { AnyJobDefinition } from '../definition.ts';
 import { formatDuration } from '../duration.ts';
 import { ConfigError } from '../errors.ts';
-import { Mulligan, type MulliganOptions } from '../mulligan.ts';
+import { Mulligan, type MulliganOptions, mulliganOptionNames } from '../mulligan.ts';
 import type { Stats } from '../observe/stats.ts';
 import { MemoryStore } from '../store/memory/store.ts';
 import { type WorkOptions, workOptionNames } from '../worker/options.ts';
@@ -24,6 +24,8 @@ export interface TestQueueOptions extends Omit<MulliganOptions, 'jobs' | 'clock'
   readonly seed?: number;
 }
 
+const optionNames: readonly string[] = [...mulliganOptionNames.filter((name) => name !== 'clock'), 'work', 'seed'];
+
 export interface TestQueue extends AsyncDisposable {
   readonly mulligan: Mulligan;
   readonly clock: VirtualClock;
@@ -42,7 +44,7 @@ export interface TestQueue extends AsyncDisposable {
  * assert.equal((await queue.mulligan.jobs.get(id))?.state, 'completed');
  */
 export async function testQueue(options: TestQueueOptions): Promise<TestQueue> {
-  const { work, seed, ...rest } = options;
+  const { work, seed, ...rest } = readOptions(options, optionNames, 'testQueue');
   const clock = new VirtualClock(seed === undefined ? {} : { seed });
   const mulligan = await Mulligan.open(new MemoryStore({ clock }), { log: () => {}, ...rest, clock });
   const worker = mulligan.work({ poll: POLL, ...readOptions(work ?? {}, workOptionNames, 'work') });

@@ -1,9 +1,12 @@
 import { type Clock, idMaker, type Timer } from '../clock.ts';
+import { checkInteger, readOptions } from '../config.ts';
 import { ConfigError } from '../errors.ts';
 import { Heap } from '../store/memory/heap.ts';
 
 /** 2026-01-01T00:00:00Z: a fixed start, so that a failing test shows the same times in every run. */
 const DEFAULT_START = 1_767_225_600_000;
+/** The last time a Date can hold. */
+const LAST_DATE = 8.64e15;
 
 /** A timer that sets itself again with no delay would otherwise keep `advance` busy for ever. */
 const MOST_TIMERS_IN_ONE_INSTANT = 100_000;
@@ -44,9 +47,10 @@ export class VirtualClock implements Clock {
   #advancing = false;
 
   constructor(options: VirtualClockOptions = {}) {
-    const seed = options.seed ?? 1;
+    const given = readOptions(options, ['startAt', 'seed'], 'VirtualClock');
+    const seed = checkInteger(given.seed ?? 1, 'VirtualClock: seed');
     const idBits = mulberry32(seed ^ ID_STREAM);
-    this.#wallAhead = options.startAt ?? DEFAULT_START;
+    this.#wallAhead = checkInteger(given.startAt ?? DEFAULT_START, 'VirtualClock: startAt', { min: 0, max: LAST_DATE });
     this.#random = mulberry32(seed);
     this.#newId = idMaker(
       () => this.now(),

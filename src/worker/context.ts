@@ -30,6 +30,6 @@ export interface JobContext {
    * The result must be JSON. A crash between the effect and its recording lets it run again.
    */
   once<Result>(key: string, effect: () => Result | Promise<Result>): Promise<Result>;
-  /** Lengthens the lease, for work that keeps the event loop from sending heartbeats. */
+  /** Lengthens the lease, by up to 365 days, for work that keeps the event loop from sending heartbeats. */
   extend(duration: Duration): Promise<void>;
 }

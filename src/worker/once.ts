@@ -1,10 +1,13 @@
 import type { Clock } from '../clock.ts';
+import { unexpected } from '../config.ts';
 import { checkName } from '../definition.ts';
 import { LeaseLostError } from '../errors.ts';
 import { encodeJson } from '../payload.ts';
 import type { Store } from '../store/store.ts';
 import type { Lease } from './lease.ts';
 import { whileLeased } from './persist.ts';
+
+const TOO_LARGE = 'Store the data elsewhere and answer a reference to it, or raise maxPayloadBytes.';
 
 /** The durable memo of one run: what earlier runs recorded, and what this one adds. */
 export class Memos {
@@ -24,6 +27,10 @@ export class Memos {
 
   once<Result>(key: string, effect: () => Result | Promise<Result>): Promise<Result> {
     const name = checkName(key, 'once: key');
+    if (typeof effect !== 'function') {
+      const hint = 'Write for example once("charge", () => charge(order)).';
+      throw unexpected(`once(${JSON.stringify(name)})`, 'a function that has the effect', effect, hint);
+    }
     let result = this.#underWay.get(name);
     if (result === undefined) {
       result = this.#resolve(name, effect);
@@ -38,7 +45,8 @@ export class Memos {
     const recorded = (await this.#recall()).get(key);
     if (recorded !== undefined) return JSON.parse(recorded);
     if (this.#lease.ended) throw this.#lostLease(key);
-    const text = encodeJson(await effect(), this.#maxBytes, `once(${JSON.stringify(key)})`);
+    const limit = { maxBytes: this.#maxBytes, advice: TOO_LARGE };
+    const text = encodeJson(await effect(), limit, `once(${JSON.stringify(key)})`);
     // The effect has happened: losing its result would repeat it, so storing is tried for as long as the lease lasts.
     const kept = await whileLeased([this.#lease], this.#clock, () => this.#store.remember(this.#lease.job, key, text));
     if (!kept) throw this.#lostLease(key);

@@ -72,10 +72,15 @@ export function readGrace(options: { readonly grace?: Duration }, what: string):
   return parseDuration(readOptions(options, ['grace'], what).grace ?? '10s', `${what}: grace`);
 }
 
-/** Bounded from above, so that the end of a lease stays a number every store can hold. */
+/** Bounded, so that the end of a lease stays a number every store can hold. */
+export function readLeaseMs(lease: Duration, what: string): number {
+  const leaseMs = parseDuration(lease, what);
+  if (leaseMs <= LONGEST_DELAY_MS) return leaseMs;
+  throw unexpected(what, `at most ${formatDuration(LONGEST_DELAY_MS)}`, lease);
+}
+
 function readLease(lease: Duration): number {
-  const leaseMs = parseDuration(lease, 'work: lease');
-  if (leaseMs > LONGEST_DELAY_MS) throw unexpected('work: lease', `at most ${formatDuration(LONGEST_DELAY_MS)}`, lease);
+  const leaseMs = readLeaseMs(lease, 'work: lease');
   if (leaseMs >= SHORTEST_LEASE_MS) return leaseMs;
   throw unexpected(
     'work: lease',

@@ -3,6 +3,7 @@ import type { Events, RunEvent } from '../observe/events.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { ClaimedJob, Settlement } from '../store/store.ts';
+import type { Landed } from './settle.ts';
 
 /** Tells the world what happened to a run: events, metrics, the log, and the definition's `onDead`. */
 export class Reporter {
@@ -24,11 +25,15 @@ export class Reporter {
     this.#events.emit('started', () => ({ ...runEvent(job), waitedMs }));
   }
 
-  settled(job: ClaimedJob, settlement: Settlement): void {
+  settled(job: ClaimedJob, settlement: Settlement, answer: Landed): void {
     const { decision, outcome, error, startedAt, endedAt } = settlement;
     const durationMs = endedAt - startedAt;
     this.#metrics.settled(job, settlement);
     const finished = () => ({ ...runEvent(job), outcome, decision, error, durationMs });
+    if (answer === 'cancelled') {
+      this.#events.emit('cancelled', finished);
+      return;
+    }
     switch (decision.kind) {
       case 'complete':
         this.#events.emit('completed', finished);
@@ -48,9 +53,9 @@ export class Reporter {
     }
   }
 
-  rescued(job: ClaimedJob, settlement: Settlement): void {
+  rescued(job: ClaimedJob, settlement: Settlement, answer: Landed): void {
     this.#events.emit('rescued', () => runEvent(job));
-    this.settled(job, settlement);
+    this.settled(job, settlement, answer);
   }
 
   leaseLost(job: ClaimedJob): void {

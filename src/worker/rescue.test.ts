@@ -87,6 +87,23 @@ describe('a rescuer', () => {
     expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'cancelled', crashes: 1 });
   });
 
+  it('tells of a job that was cancelled after it had decided to retry it', async () => {
+    const { clock, store, mulligan, jobs } = await silence(1);
+    const { id } = jobs[0] as ClaimedJob;
+    await clock.advance(LEASE_MS);
+    const overtaken = {
+      expired: (limit: number) => store.expired(limit),
+      async settle(settlements: Parameters<Store['settle']>[0]) {
+        await store.cancel([id]);
+        return store.settle(settlements);
+      },
+    };
+    expect(await rescueAll(overtaken, clock)).toMatchObject([
+      { settlement: { decision: { kind: 'retry' } }, answer: 'cancelled' },
+    ]);
+    expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'cancelled' });
+  });
+
   it('takes them all, however many there are', async () => {
     const { clock, store, mulligan } = await silence(500);
     await clock.advance(LEASE_MS);

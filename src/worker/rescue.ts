@@ -1,12 +1,14 @@
 import type { Clock } from '../clock.ts';
 import { decide } from '../retry/decide.ts';
-import type { ClaimedJob, Settlement, Store } from '../store/store.ts';
+import type { ClaimedJob, SettleAnswer, Settlement, Store } from '../store/store.ts';
+import type { Landed } from './settle.ts';
 
 const BATCH = 200;
 
 export interface Rescued {
   readonly job: ClaimedJob;
   readonly settlement: Settlement;
+  readonly answer: Landed;
 }
 
 /**
@@ -21,9 +23,12 @@ export async function rescue(
   for (;;) {
     const expired = await store.expired(BATCH);
     if (expired.length === 0) return;
-    const rescued = expired.map((job) => ({ job, settlement: crashed(job, clock) }));
-    const answers = await store.settle(rescued.map(({ settlement }) => settlement));
-    for (const [index, answer] of answers.entries()) if (answer === 'settled') onRescued(rescued[index] as Rescued);
+    const crashes = expired.map((job) => ({ job, settlement: crashed(job, clock) }));
+    const answers = await store.settle(crashes.map(({ settlement }) => settlement));
+    for (const [index, crash] of crashes.entries()) {
+      const answer = answers[index] as SettleAnswer;
+      if (answer !== 'stale') onRescued({ ...crash, answer });
+    }
     if (expired.length < BATCH) return;
   }
 }

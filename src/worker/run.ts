@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../clock.ts';
 import type { AnyJobDefinition } from '../definition.ts';
-import { type Duration, formatDuration, parseDuration } from '../duration.ts';
+import { type Duration, formatDuration } from '../duration.ts';
 import { LeaseLostError } from '../errors.ts';
 import { type Logger, type LogSink, makeLogger } from '../observe/log.ts';
 import { encodeJson } from '../payload.ts';
@@ -12,6 +12,7 @@ import { validateInput } from '../schema.ts';
 import type { JobContext } from './context.ts';
 import type { Lease } from './lease.ts';
 import { Memos } from './once.ts';
+import { readLeaseMs } from './options.ts';
 import { whileLeased } from './persist.ts';
 
 /** Why a run was told to stop. */
@@ -19,7 +20,10 @@ export type StopReason = 'timeout' | 'cancel' | 'shutdown' | 'lease-lost';
 
 /** How long a handler may go on after its signal aborted. Then its place is freed; nobody can stop its code. */
 const ABORT_GRACE_MS = 5_000;
-const PROGRESS_MAX_BYTES = 16 * 1024;
+const PROGRESS_LIMIT = {
+  maxBytes: 16 * 1024,
+  advice: 'It travels with heartbeats: tell how far the run is, and store data elsewhere.',
+};
 
 /** What a run needs from its worker. */
 export interface RunServices {
@@ -182,7 +186,7 @@ export class Run implements JobContext {
   };
 
   readonly progress = (value: unknown): void => {
-    this.unsentProgress = encodeJson(value, PROGRESS_MAX_BYTES, 'progress');
+    this.unsentProgress = encodeJson(value, PROGRESS_LIMIT, 'progress');
     this.#services.beatSoon();
   };
 
@@ -192,7 +196,7 @@ export class Run implements JobContext {
   };
 
   readonly extend = async (duration: Duration): Promise<void> => {
-    this.lease.want(parseDuration(duration, 'extend'));
+    this.lease.want(readLeaseMs(duration, 'extend'));
     const kept = await whileLeased([this.lease], this.#services.clock, () => this.#services.beat(this));
     if (!kept) throw this.#stopError('lease-lost');
   };

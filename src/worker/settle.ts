@@ -13,6 +13,9 @@ export interface Ending {
   readonly settlement: Settlement;
 }
 
+/** What a store answers to a settlement that it wrote down. */
+export type Landed = Exclude<SettleAnswer, 'stale'>;
+
 /** Records how runs ended, many at a time. Retried on its own: a success that could not be recorded is not a failure. */
 export class Settler {
   readonly #batch: Batch<Ending, SettleAnswer>;

@@ -3,6 +3,7 @@ import { StoreUnavailableError } from '../errors.ts';
 import { defineJob, type EventMap, type Mulligan, RetryAfter, Unrecoverable } from '../index.ts';
 import { Mulligan as Queue } from '../mulligan.ts';
 import { MemoryStore } from '../store/memory/store.ts';
+import type { SettleAnswer, Settlement } from '../store/store.ts';
 import { testQueue } from '../testing/queue.ts';
 import { VirtualClock } from '../testing/virtual-clock.ts';
 
@@ -308,6 +309,33 @@ describe('a running job', () => {
     expect(await ledger(queue.mulligan, id)).toMatchObject([{ outcome: 'cancelled', decided: 'cancel' }]);
   });
 
+  it.each([
+    ['failed', () => Promise.reject(new Error('no'))],
+    ['snoozed', (_, { snooze }) => snooze('1h')],
+  ] satisfies [string, Parameters<typeof defineJob>[0]['run']][])(
+    'is reported as cancelled when a cancel comes between decision and settlement: %s',
+    async (outcome, run) => {
+      const clock = new VirtualClock();
+      class Overtaking extends MemoryStore {
+        override async settle(settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
+          await this.cancel(settlements.map(({ id }) => id));
+          return super.settle(settlements);
+        }
+      }
+      const job = defineJob({ name: 'job', retry: soon, run });
+      await using mulligan = await Queue.open(new Overtaking({ clock }), { jobs: [job], clock, log: () => {} });
+      const told: string[] = [];
+      for (const name of ['cancelled', 'retrying', 'released'] as const) {
+        mulligan.on(name, (event) => told.push(`${name} after it ${event.outcome}`));
+      }
+      mulligan.work();
+      const { id } = await mulligan.enqueue(job, null);
+      await clock.advance(1_000);
+      expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'cancelled' });
+      expect(told).toEqual([`cancelled after it ${outcome}`]);
+    },
+  );
+
   it('shows its progress to others', async () => {
     const job = defineJob({
       name: 'job',
@@ -320,6 +348,30 @@ describe('a running job', () => {
     const { id } = await queue.mulligan.enqueue(job, null);
     await queue.clock.advance(1_000);
     expect((await queue.mulligan.jobs.get(id))?.progress).toEqual({ done: 3, of: 4 });
+  });
+
+  it('is told what to do about progress or a result that is too large', async () => {
+    const large = 'x'.repeat(300_000);
+    const job = defineJob<'progress' | 'once'>({
+      name: 'job',
+      retry: { maxAttempts: 1 },
+      run: (what, { progress, once }) => (what === 'once' ? once('effect', () => large) : progress(large)),
+    });
+    await using queue = await testQueue({ jobs: [job] });
+    for (const [what, complaint] of [
+      [
+        'progress',
+        'progress: expected at most 16384 bytes of JSON, came 300002. It travels with heartbeats: tell how far the run is, and store data elsewhere.',
+      ],
+      [
+        'once',
+        'once("effect"): expected at most 262144 bytes of JSON, came 300002. Store the data elsewhere and answer a reference to it, or raise maxPayloadBytes.',
+      ],
+    ] as const) {
+      const { id } = await queue.mulligan.enqueue(job, what);
+      await queue.drain();
+      expect((await queue.mulligan.jobs.get(id))?.lastError?.message).toBe(complaint);
+    }
   });
 
   it('may extend its lease beyond what heartbeats give', async () => {

@@ -36,6 +36,7 @@ export interface WorkerParts {
   readonly logSink: LogSink;
   readonly retention: Retention;
   readonly maxPayloadBytes: number;
+  readonly onStopped: () => void;
 }
 
 /**
@@ -161,6 +162,7 @@ export class Worker {
     await this.#settler.flushed();
     this.#stopped = true;
     this.#checkIdle();
+    this.#parts.onStopped();
   }
 
   #releaseBuffer(): void {
@@ -242,8 +244,8 @@ export class Worker {
     const settlement = settlementOf(lease, hand.startedAt, outcome, decision);
     try {
       const answer = await this.#settler.settle({ lease, settlement });
-      if (answer === 'settled') report.settled(job, settlement);
-      else report.leaseLost(job);
+      if (answer === 'stale') report.leaseLost(job);
+      else report.settled(job, settlement, answer);
     } catch (error) {
       report.settleFailed(job, error);
     }
@@ -268,7 +270,7 @@ export class Worker {
 
   async #rescue(): Promise<void> {
     const { clock, report } = this.#parts;
-    await rescue(this.#store, clock, ({ job, settlement }) => report.rescued(job, settlement));
+    await rescue(this.#store, clock, ({ job, settlement, answer }) => report.rescued(job, settlement, answer));
   }
 
   async #prune(): Promise<void> {

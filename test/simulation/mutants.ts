@@ -117,6 +117,12 @@ export const mutants: readonly Mutant[] = [
     replace: 'false',
   },
   {
+    name: 'a cancel that overrules a decision is not told',
+    file: 'store/memory/settle.ts',
+    find: "settled.overruled ? 'cancelled' : 'settled'",
+    replace: "'settled'",
+  },
+  {
     name: 'an enqueue that is sent again is stored again',
     file: 'store/memory/enqueue.ts',
     find: 'if (state.rows.has(job.id)) return { id: job.id, existed: false };',

@@ -66,7 +66,7 @@ export class Diligence {
   #rescued({ args, value }: ExecutedEvent, { model, expect }: Check): void {
     for (const [index, { id, run, worker, outcome }] of (args[0] as readonly Settlement[]).entries()) {
       const lease = model.jobs.get(id)?.lease;
-      const landed = outcome === 'crashed' && (value as readonly SettleAnswer[])[index] === 'settled';
+      const landed = outcome === 'crashed' && (value as readonly SettleAnswer[])[index] !== 'stale';
       if (!landed || !lease || lease.worker !== worker || this.#isDown(worker)) continue;
       const leftMs = this.#leftMs.get(`${id} ${run}`) ?? 0;
       expect(

@@ -17,7 +17,7 @@ function checkOne(settlement: Settlement, answer: SettleAnswer | undefined, chec
   const mine = holds(job, settlement) && (outcome !== 'crashed' || (job.lease as { endsAt: number }).endsAt <= now);
   const done = job?.ledger.some((row) => row.run === run && row.worker === worker && row.outcome === outcome) ?? false;
   const again = done && outcome !== 'crashed';
-  const right: SettleAnswer = mine || again ? 'settled' : 'stale';
+  const right: SettleAnswer = mine ? landing(job, settlement) : again ? 'settled' : 'stale';
   expect(
     mine ? 9 : 3,
     answer === right,
@@ -26,6 +26,11 @@ function checkOne(settlement: Settlement, answer: SettleAnswer | undefined, chec
   if (!mine || job === undefined) return;
   checkDecision(job, settlement, check);
   apply(job, settlement, check);
+}
+
+/** A cancel ends what would have waited again. */
+function landing(job: ModelJob, { decision }: Settlement): SettleAnswer {
+  return job.cancelRequested && 'delayMs' in decision ? 'cancelled' : 'settled';
 }
 
 export function isCounted(decision: Decision): boolean {

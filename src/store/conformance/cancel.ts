@@ -85,7 +85,7 @@ export const cancelCases: readonly StoreCase[] = cases('cancel', {
     for (const decision of decisions) {
       const job = await startOne(store);
       await store.cancel([job.id]);
-      await settleOne(store, job, decision);
+      assert.deepEqual(await store.settle([settlement(job, decision)]), ['cancelled']);
       const ended = await jobOf(store, job.id);
       assert.partialDeepStrictEqual(ended, { state: 'cancelled', cancelRequested: false, worker: null });
       assert.notEqual(ended.finishedAt, null);
@@ -99,11 +99,26 @@ export const cancelCases: readonly StoreCase[] = cases('cancel', {
     assert.deepEqual((await claim(store)).jobs, []);
   },
 
+  'only what would have waited again is answered cancelled, whatever is beside it': async ({ store }) => {
+    await store.enqueue(newJobs(4));
+    const { jobs } = await claim(store);
+    const [a, b, c, d] = jobs;
+    assert.ok(a && b && c && d);
+    await store.cancel([a.id, b.id, d.id]);
+    const answers = await store.settle([
+      settlement(a, cancelNow),
+      settlement(b, retryIn(HOUR)),
+      settlement(c, retryIn(HOUR)),
+      settlement(d, retryIn(HOUR), { worker: 'worker-2' }),
+    ]);
+    assert.deepEqual(answers, ['settled', 'cancelled', 'settled', 'stale']);
+  },
+
   'a cancelled job that crashes is not run again': async ({ store, advance }) => {
     const job = await startOne(store);
     await store.cancel([job.id]);
     await advance(2 * LEASE);
-    assert.deepEqual(await store.settle([crash(job)]), ['settled']);
+    assert.deepEqual(await store.settle([crash(job)]), ['cancelled']);
     assert.partialDeepStrictEqual(await jobOf(store, job.id), { state: 'cancelled', crashes: 1 });
     assert.deepEqual((await claim(store)).jobs, []);
   },

@@ -36,6 +36,7 @@ const taking: StoreCase[] = cases('claim', {
         worker: 'w',
         name: given.name,
         queue: given.queue,
+        homeQueue: given.queue,
         resource: 'smtp',
         lane: 'fresh',
         priority: 2,
@@ -86,6 +87,17 @@ const taking: StoreCase[] = cases('claim', {
       lastError: storedError('first'),
     });
     assert.ok(second.dueAt >= first.claimedAt + MINUTE && second.dueAt <= second.claimedAt);
+  },
+
+  'a retry from a queue of its own still knows where it was enqueued, also when it is rescued': async ({
+    store,
+    advance,
+  }) => {
+    await settleOne(store, await startOne(store, { queue: 'mail', retryQueue: 'mail.retry' }), retryIn(0));
+    const again = await claimOne(store, { queues: [quota({ queue: 'mail.retry' })] });
+    assert.partialDeepStrictEqual(again, { queue: 'mail.retry', homeQueue: 'mail' });
+    await advance(2 * LEASE);
+    assert.deepEqual(await store.expired(10), [again]);
   },
 
   'a job is not claimed before it is due': async ({ store, advance }) => {

@@ -1,3 +1,4 @@
+import { readEntries, readOptions, unexpected } from '../../config.ts';
 import { ConfigError } from '../../errors.ts';
 import type { Store } from '../store.ts';
 
@@ -41,17 +42,25 @@ export function cases(verb: string, byName: Readonly<Record<string, StoreCase['r
   return Object.entries(byName).map(([name, run]) => ({ verb, name, run }));
 }
 
+function readSkip(skip: unknown, names: ReadonlySet<string>): ReadonlyMap<string, string> {
+  const what = 'storeConformance: skip';
+  const reasons = new Map<string, string>();
+  for (const [name, reason] of readEntries(skip, what, 'an object from the name of a case to a reason')) {
+    if (!names.has(name)) throw unexpected(what, 'the name of a conformance case', name);
+    if (typeof reason !== 'string') throw unexpected(`${what}: ${name}`, 'a reason, as text', reason);
+    reasons.set(name, reason);
+  }
+  return reasons;
+}
+
 export function bind(all: readonly StoreCase[], open: OpenStore, options: ConformanceOptions = {}): ConformanceCase[] {
   const names = new Set(all.map((one) => one.name));
   if (names.size < all.length)
     throw new ConfigError('Two conformance cases share a name: skipping one would skip both.');
-  const skip = new Map(Object.entries(options.skip ?? {}));
-  const unknown = [...skip.keys()].filter((name) => !names.has(name));
-  if (unknown.length > 0) {
-    throw new ConfigError(
-      `Expected names of conformance cases to skip, got ${unknown.map((n) => `"${n}"`).join(', ')}.`,
-    );
+  if (typeof open !== 'function') {
+    throw unexpected('storeConformance', 'a function that opens a store for a case', open);
   }
+  const skip = readSkip(readOptions(options, ['skip'], 'storeConformance').skip ?? {}, names);
   return all.map(({ verb, name, run }) => ({
     verb,
     name,

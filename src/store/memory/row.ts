@@ -85,6 +85,7 @@ export function toClaimedJob(row: Row, lease: Lease): ClaimedJob {
     worker: lease.worker,
     name: row.name,
     queue: row.queue,
+    homeQueue: row.homeQueue,
     resource: row.resource,
     lane: row.lane,
     priority: row.priority,

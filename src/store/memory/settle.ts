@@ -13,7 +13,7 @@ export function settle(state: MemoryState, settlements: readonly Settlement[], n
     record(row, settlement, settled);
     count(state, row, settlement, settled);
     end(state, row, settlement, settled, now);
-    return 'settled';
+    return settled.overruled ? 'cancelled' : 'settled';
   });
 }
 

@@ -1,4 +1,5 @@
-import { type Clock, systemClock } from '../../clock.ts';
+import { type Clock, checkClock, systemClock } from '../../clock.ts';
+import { readOptions } from '../../config.ts';
 import { ClosedError } from '../../errors.ts';
 import type { Job, RunRecord } from '../../job.ts';
 import type {
@@ -54,7 +55,8 @@ export class MemoryStore implements Store {
   #closed = false;
 
   constructor(options: MemoryStoreOptions = {}) {
-    this.#clock = options.clock ?? systemClock;
+    const { clock = systemClock } = readOptions(options, ['clock'], 'MemoryStore');
+    this.#clock = checkClock(clock, 'MemoryStore: clock');
   }
 
   async enqueue(jobs: readonly NewJob[]): Promise<Enqueued[]> {

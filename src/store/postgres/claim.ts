@@ -33,6 +33,7 @@ type ClaimedRow = [
   enqueuedAt: number,
   retryQueue: string | null,
   payload: string,
+  home: number,
 ];
 
 export async function claim(session: Session, request: ClaimRequest): Promise<Claim> {
@@ -125,7 +126,7 @@ export async function expired(session: Session, limit: number): Promise<ClaimedJ
 async function claimedJobs(session: Session, rows: readonly ClaimedRow[]): Promise<ClaimedJob[]> {
   const { words, lines } = session;
   await words.know(rows.flatMap((row) => [row[12], row[15], row[16]]));
-  await lines.know(rows.map((row) => row[2]));
+  await lines.know(rows.flatMap((row) => [row[2], row[20]]));
   return rows.map((row) => claimedJob(session, row));
 }
 
@@ -139,6 +140,7 @@ function claimedJob(session: Session, row: ClaimedRow): ClaimedJob {
     worker: session.words.text(worker),
     name: session.words.text(name),
     queue: line.queue,
+    homeQueue: session.lines.get(row[20]).queue,
     resource: line.resource,
     lane: line.lane,
     priority: line.priority,

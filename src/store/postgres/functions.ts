@@ -137,7 +137,7 @@ const claim = `
   CREATE TYPE claimed AS (
     id uuid, run int, line int, due_at bigint, seq bigint, attempts int, crashes int, available_at bigint,
     first_started_at bigint, claimed_at bigint, lease_ends_at bigint, previous_delay_ms bigint, worker int,
-    cancel_requested boolean, last_error text, name int, policy int, enqueued_at bigint, retry_queue text, payload text
+    cancel_requested boolean, last_error text, name int, policy int, enqueued_at bigint, retry_queue text, payload text, home int
   );
 
   -- The due jobs of lines that share a priority, in due order, from the places where each line was left.
@@ -164,7 +164,7 @@ const claim = `
     )
     SELECT t.id, t.runs, t.line, t.due_at, t.seq, t.attempts, t.crashes, t.available_at, t.first_started_at,
       p_now, p_now + p_lease, t.previous_delay_ms, p_worker, t.cancel_requested, t.last_error,
-      j.name, j.policy, j.enqueued_at, j.retry_queue, j.payload
+      j.name, j.policy, j.enqueued_at, j.retry_queue, j.payload, j.home
     FROM taken t JOIN jobs j ON j.id = t.id ORDER BY t.due_at, t.seq;
   END $$;
 
@@ -293,7 +293,7 @@ const claim = `
     RETURN QUERY
     SELECT l.id, l.runs, l.line, l.due_at, l.seq, l.attempts, l.crashes, l.available_at, l.first_started_at,
       l.claimed_at, l.lease_ends_at, l.previous_delay_ms, l.worker, l.cancel_requested, l.last_error,
-      j.name, j.policy, j.enqueued_at, j.retry_queue, j.payload
+      j.name, j.policy, j.enqueued_at, j.retry_queue, j.payload, j.home
     FROM (
       SELECT * FROM live
       WHERE live.worker IS NOT NULL AND live.lease_ends_at <= store_now AND live.lease_ends_at > p_from

@@ -19,7 +19,7 @@ interface Ending {
   readonly settled: Settled;
 }
 
-const answers: readonly SettleAnswer[] = ['settled', 'settled', 'stale'];
+const answers: readonly SettleAnswer[] = ['settled', 'cancelled', 'stale'];
 
 export async function settle(session: Session, settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
   const result = new Array<SettleAnswer>(settlements.length).fill('stale');

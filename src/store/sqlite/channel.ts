@@ -1,17 +1,9 @@
-import { Worker } from 'node:worker_threads';
-import type { Clock } from '../../clock.ts';
-import {
-  ClosedError,
-  ConfigError,
-  type ErrorCode,
-  MulliganError,
-  StoreBusyError,
-  StoreIncompatibleError,
-  StoreUnavailableError,
-} from '../../errors.ts';
-import { type Call, Engine, type VerbName } from './engine.ts';
+import { type Clock, systemClock } from '../../clock.ts';
+import { ClosedError } from '../../errors.ts';
+import type { DatabaseThread } from './database-thread.ts';
+import { Engine, type VerbName } from './engine.ts';
 import { GroupCommit } from './group-commit.ts';
-import { type Missing, openDatabase } from './open.ts';
+import { openDatabase } from './open.ts';
 
 /** A way to the engine: on a thread of its own, or right here. */
 export interface Channel {
@@ -21,160 +13,67 @@ export interface Channel {
   close(): Promise<void>;
 }
 
-export type ToThread =
-  | { readonly kind: 'calls'; readonly calls: readonly { readonly id: number; readonly call: Call }[] }
-  | { readonly kind: 'watch' }
-  | { readonly kind: 'close' };
+/** Threads that die one after the other are not started more often than this. */
+const START_EVERY_MS = 500;
 
-export type FromThread =
-  | { readonly kind: 'open' }
-  | { readonly kind: 'refused'; readonly error: SentError }
-  | { readonly kind: 'answers'; readonly answers: readonly { readonly id: number; readonly result: SentResult }[] }
-  | { readonly kind: 'work' };
-
-/** Structured clone strips classes from errors; the code says which one to make again. */
-export interface SentError {
-  readonly code: ErrorCode;
-  readonly message: string;
-}
-export type SentResult = { readonly value: unknown } | { readonly error: SentError };
-
-export interface ThreadData {
-  readonly path: string;
-  readonly missing: Missing;
-}
-
-/** A module that calls `serve` (see serve.ts), and what else it gets: tests bring one with a clock they can move. */
-export interface ThreadEntry {
-  readonly module: URL;
-  readonly data?: Readonly<Record<string, unknown>>;
-}
-
-// The sources run as they are in tests, the compiled files in production.
-const ownEntry: ThreadEntry = {
-  module: new URL(import.meta.url.endsWith('.ts') ? './thread.ts' : './thread.js', import.meta.url),
-};
-
-interface Pending {
-  resolve(value: unknown): void;
-  reject(error: Error): void;
-}
-
-/** Calls of one tick travel as one message, and become one transaction. */
+/**
+ * The engine on a thread of its own, started by the first call. A thread that died takes the calls under way with it,
+ * whose results nobody knows; the next call starts another.
+ */
 export class ThreadChannel implements Channel {
-  readonly #thread: Worker;
+  readonly #start: () => Promise<DatabaseThread>;
   readonly #onWork: () => void;
-  readonly #pending: Map<number, Pending> = new Map();
-  #outbox: { id: number; call: Call }[] = [];
-  #lastId = 0;
-  #ended: Error | null = null;
-  #onAnswered: () => void = () => {};
-  readonly #opened: Promise<void>;
-  readonly #closed: Promise<void>;
+  #thread: DatabaseThread | null = null;
+  #starting: Promise<DatabaseThread> | null = null;
+  #nextStartAt = 0;
+  #watching = false;
 
-  static async open(data: ThreadData, onWork: () => void, entry: ThreadEntry = ownEntry): Promise<ThreadChannel> {
-    const channel = new ThreadChannel(data, onWork, entry);
-    await channel.#opened;
-    channel.#thread.unref();
-    return channel;
+  constructor(start: () => Promise<DatabaseThread>, onWork: () => void) {
+    this.#start = start;
+    this.#onWork = onWork;
   }
 
-  private constructor(data: ThreadData, onWork: () => void, entry: ThreadEntry) {
-    const { path } = data;
-    this.#onWork = onWork;
-    this.#thread = new Worker(entry.module, { workerData: { ...entry.data, ...data }, execArgv: QUIET });
-    const opened = Promise.withResolvers<void>();
-    const closed = Promise.withResolvers<void>();
-    this.#opened = opened.promise;
-    this.#closed = closed.promise;
-    this.#thread.on('message', (message: FromThread) => {
-      if (message.kind === 'open') opened.resolve();
-      else if (message.kind === 'refused') opened.reject(revive(message.error));
-      else this.#receive(message);
-    });
-    this.#thread.on('error', (error) => {
-      this.#fail(new StoreUnavailableError(`${path}: the database thread failed: ${error.message}`, { cause: error }));
-    });
-    this.#thread.on('exit', () => {
-      this.#fail(new ClosedError(`${path}: the store is closed`));
-      opened.reject(this.#ended as Error);
-      closed.resolve();
-    });
+  /** Sees to it that there is a thread, for those who want to know before they call. */
+  async started(): Promise<void> {
+    if (!this.#thread?.alive) await this.#running();
   }
 
   call(verb: VerbName, args: readonly unknown[]): Promise<unknown> {
-    if (this.#ended) return Promise.reject(this.#ended);
-    return new Promise((resolve, reject) => {
-      const id = ++this.#lastId;
-      // A call under way keeps the process alive; an idle store does not.
-      if (this.#pending.size === 0) this.#thread.ref();
-      this.#pending.set(id, { resolve, reject });
-      if (this.#outbox.length === 0) queueMicrotask(() => this.#post());
-      this.#outbox.push({ id, call: { verb, args } });
-    });
+    if (this.#thread?.alive) return this.#thread.call(verb, args);
+    return this.#running().then((thread) => thread.call(verb, args));
   }
 
   watch(): void {
-    this.#send({ kind: 'watch' });
+    this.#watching = true;
+    this.#thread?.watch();
   }
 
-  /** After what is under way has been answered. */
+  /** After what is under way has been answered. No call may follow. */
   async close(): Promise<void> {
-    this.#thread.ref();
-    while (this.#pending.size > 0) await new Promise<void>((resolve) => (this.#onAnswered = resolve));
-    this.#send({ kind: 'close' });
-    await this.#closed;
+    // Calls that wait for this start go first.
+    await this.#starting?.catch(() => {});
+    await this.#thread?.close();
   }
 
-  #post(): void {
-    const calls = this.#outbox;
-    this.#outbox = [];
-    this.#send({ kind: 'calls', calls });
+  #running(): Promise<DatabaseThread> {
+    this.#starting ??= this.#startAnother().finally(() => {
+      this.#starting = null;
+    });
+    return this.#starting;
   }
 
-  #send(message: ToThread): void {
-    this.#thread.postMessage(message);
-  }
-
-  #receive(message: FromThread): void {
-    if (message.kind === 'work') this.#onWork();
-    if (message.kind !== 'answers') return;
-    for (const { id, result } of message.answers) {
-      const pending = this.#pending.get(id);
-      this.#pending.delete(id);
-      if ('error' in result) pending?.reject(revive(result.error));
-      else pending?.resolve(result.value);
+  async #startAnother(): Promise<DatabaseThread> {
+    const waitMs = this.#nextStartAt - systemClock.monotonic();
+    if (waitMs > 0) await new Promise<void>((resolve) => systemClock.after(waitMs, resolve));
+    this.#nextStartAt = systemClock.monotonic() + START_EVERY_MS;
+    const thread = await this.#start();
+    this.#thread = thread;
+    if (this.#watching) {
+      thread.watch();
+      // Nobody watched while there was no thread.
+      this.#onWork();
     }
-    if (this.#pending.size > 0) return;
-    this.#thread.unref();
-    this.#onAnswered();
-  }
-
-  #fail(error: Error): void {
-    this.#ended ??= error;
-    for (const pending of this.#pending.values()) pending.reject(this.#ended);
-    this.#pending.clear();
-    this.#onAnswered();
-  }
-}
-
-/** node:sqlite still announces itself as experimental on standard error; once per thread is once too often. */
-const QUIET: string[] = ['--disable-warning=ExperimentalWarning'];
-
-function revive({ code, message }: SentError): MulliganError {
-  switch (code) {
-    case 'CONFIG':
-      return new ConfigError(message);
-    case 'CLOSED':
-      return new ClosedError(message);
-    case 'STORE_BUSY':
-      return new StoreBusyError(message);
-    case 'STORE_INCOMPATIBLE':
-      return new StoreIncompatibleError(message);
-    case 'STORE_UNAVAILABLE':
-      return new StoreUnavailableError(message);
-    default:
-      return new MulliganError(code, message);
+    return thread;
   }
 }
 
@@ -216,6 +115,8 @@ export class DirectChannel implements Channel {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    // What is under way goes first.
+    this.#commits.flush();
     this.#commits.close();
   }
 }

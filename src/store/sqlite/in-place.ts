@@ -4,13 +4,18 @@ import { StoreUnavailableError } from '../../errors.ts';
 /** The database, its write-ahead log and the log's index. While a connection is open, SQLite replaces none of them. */
 const PARTS = ['', '-wal', '-shm'] as const;
 
+interface Part {
+  readonly file: string;
+  readonly identity: string | null;
+}
+
 /**
  * Notices that a file is no longer the one that was opened. SQLite does not: when it is deleted or replaced, open
  * connections go on with files that nobody can find any more, and everything they were promised is gone at the end.
  */
 export class InPlace {
   readonly #path: string;
-  readonly #parts: readonly { readonly file: string; readonly identity: string | null }[];
+  readonly #parts: readonly Part[];
 
   /** Call when the connection is open: only then all parts exist. */
   constructor(path: string) {
@@ -25,7 +30,16 @@ export class InPlace {
 
   /** Throws when any part was deleted, moved or replaced. */
   check(): void {
-    for (const { file, identity } of this.#parts) {
+    this.#compare(this.#parts);
+  }
+
+  /** The same for the database alone: the last connection to close takes the other parts away. */
+  checkDatabase(): void {
+    this.#compare(this.#parts.slice(0, 1));
+  }
+
+  #compare(parts: readonly Part[]): void {
+    for (const { file, identity } of parts) {
       const found = identityOf(file);
       if (found === identity) continue;
       throw new StoreUnavailableError(

@@ -84,8 +84,8 @@ export function refuseUnsafeSqlite(version: string | undefined): void {
       (minor > 51 || (minor === 51 && patch >= 3) || (minor === 50 && patch >= 7) || (minor === 44 && patch >= 6)));
   if (fixed) return;
   throw new StoreIncompatibleError(
-    `expected SQLite 3.51.3 or newer (3.50.7 and 3.44.6 are fine too), this Node.js ships ${version || 'none'}: ` +
-      'older ones can corrupt a file that several processes write. Use a newer Node.js, for example the latest 24.',
+    `expected SQLite 3.51.3 or newer, as Node.js 22.22.3 and 24.15 bring it; this is Node.js ${process.versions.node} with ` +
+      `SQLite ${version || 'none'}, which can corrupt a file that several processes write. Use a newer Node.js, for example the latest 24.`,
   );
 }
 

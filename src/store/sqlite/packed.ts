@@ -1,7 +1,7 @@
 import type { Lane } from '../../job.ts';
 import type { RetryPolicy } from '../../retry/policy.ts';
 import { laneCodes } from '../codes.ts';
-import type { Claim, ClaimedJob, Settlement } from '../store.ts';
+import type { Claim, ClaimedJob, SettleAnswer, Settlement } from '../store.ts';
 import type { Session } from './session.ts';
 import type { Stream } from './words.ts';
 
@@ -66,8 +66,13 @@ export function legend(
   const streams = new Map<number, Stream>();
   const names = new Map<number, string>();
   const policies = new Map<number, RetryPolicy>();
-  for (const [, stream, name, policy] of rows) {
+  const addStream = (stream: number): void => {
     if (!streams.has(stream)) streams.set(stream, session.streams.get(stream));
+  };
+  for (const row of rows) {
+    const [, stream, name, policy] = row;
+    addStream(stream);
+    addStream(row[18]);
     if (!names.has(name)) names.set(name, session.words.text(name));
     if (!policies.has(policy)) policies.set(policy, session.policy(policy));
   }
@@ -87,6 +92,7 @@ function unpackJob(row: PackedJob, { now, worker, leaseEndsAt, streams, names, p
     worker,
     name: names.get(row[2]) as string,
     queue,
+    homeQueue: (streams.get(row[18]) as Stream).queue,
     resource,
     lane: laneCodes[row[4]] as Lane,
     priority: row[5],
@@ -125,4 +131,17 @@ export function packSettlement(settlement: Settlement): PackedSettlement {
 export function unpackSettlement(packed: PackedSettlement): Settlement {
   const [id, run, worker, outcome, decision, error, startedAt, endedAt] = packed;
   return { id, run, worker, outcome, decision, error, startedAt, endedAt };
+}
+
+/** Only those of a batch that are not `settled`, by their place: nearly always none. */
+export type PackedAnswers = readonly (readonly [index: number, answer: SettleAnswer])[];
+
+export function packAnswers(answers: readonly SettleAnswer[]): PackedAnswers {
+  return [...answers.entries()].filter(([, answer]) => answer !== 'settled');
+}
+
+export function unpackAnswers(packed: PackedAnswers, count: number): SettleAnswer[] {
+  const answers = new Array<SettleAnswer>(count).fill('settled');
+  for (const [index, answer] of packed) answers[index] = answer;
+  return answers;
 }

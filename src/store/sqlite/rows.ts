@@ -8,13 +8,14 @@ import type { Session } from './session.ts';
 
 /** From rows to the objects of the contract; together with packed.ts the only place that knows both. */
 export const CLAIMED_COLUMNS = `
-  seq, id, stream, lane, priority, due_at, runs, attempts, crashes, worker, claimed_at, lease_ends_at,
+  seq, id, stream, home_stream, lane, priority, due_at, runs, attempts, crashes, worker, claimed_at, lease_ends_at,
   cancel_requested, first_started_at, previous_delay_ms, available_at, enqueued_at, name, policy, last_error, payload`;
 
 export interface ClaimedRow {
   readonly seq: number;
   readonly id: string;
   readonly stream: number;
+  readonly home_stream: number;
   readonly lane: number;
   readonly priority: number;
   readonly due_at: number;
@@ -43,6 +44,7 @@ export function claimedJob(session: Session, row: ClaimedRow): ClaimedJob {
     worker: session.words.text(row.worker),
     name: session.words.text(row.name),
     queue: stream.queue,
+    homeQueue: session.streams.get(row.home_stream).queue,
     resource: stream.resource,
     lane: laneCodes[row.lane] as ClaimedJob['lane'],
     priority: row.priority,

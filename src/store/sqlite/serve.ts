@@ -1,6 +1,6 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import type { Clock, Timer } from '../../clock.ts';
-import type { FromThread, SentError, SentResult, ThreadData, ToThread } from './channel.ts';
+import type { FromThread, SentError, SentResult, ThreadData, ToThread } from './database-thread.ts';
 import { Engine, type Result } from './engine.ts';
 import { toStoreError } from './failure.ts';
 import { GroupCommit } from './group-commit.ts';

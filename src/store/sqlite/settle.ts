@@ -1,7 +1,7 @@
 import { isTerminal, type Settled, settledBy } from '../../job.ts';
 import { keyLifeCodes, laneCodes, STATE } from '../codes.ts';
 import type { SettleAnswer, Settlement } from '../store.ts';
-import { type PackedSettlement, unpackSettlement } from './packed.ts';
+import { type PackedAnswers, type PackedSettlement, packAnswers, unpackSettlement } from './packed.ts';
 import type { HeldRow, Session } from './session.ts';
 
 /*
@@ -32,13 +32,8 @@ const LEDGER = `
   INSERT INTO runs (job, run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision, error)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
-/** Answers where in the batch the stale ones are: nearly always nowhere. */
-export function settle(session: Session, settlements: readonly PackedSettlement[]): number[] {
-  const stale: number[] = [];
-  for (const [index, packed] of settlements.entries()) {
-    if (settleOne(session, unpackSettlement(packed)) === 'stale') stale.push(index);
-  }
-  return stale;
+export function settle(session: Session, settlements: readonly PackedSettlement[]): PackedAnswers {
+  return packAnswers(settlements.map((packed) => settleOne(session, unpackSettlement(packed))));
 }
 
 function settleOne(session: Session, settlement: Settlement): SettleAnswer {
@@ -59,7 +54,7 @@ function settleOne(session: Session, settlement: Settlement): SettleAnswer {
   writeLedger(session, ending, settled);
   countRun(session, ending, settled);
   session.madeWork ||= settled.dueAt !== null && settled.dueAt <= session.now;
-  return 'settled';
+  return settled.overruled ? 'cancelled' : 'settled';
 }
 
 interface Ending {

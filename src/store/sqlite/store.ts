@@ -24,10 +24,11 @@ import type {
   StoreStats,
   Unsubscribe,
 } from '../store.ts';
-import { type Channel, DirectChannel, ThreadChannel, type ThreadEntry } from './channel.ts';
+import { type Channel, DirectChannel, ThreadChannel } from './channel.ts';
+import { DatabaseThread, type ThreadEntry } from './database-thread.ts';
 import type { ReadName, VerbName, WriteName } from './engine.ts';
 import { InPlace } from './in-place.ts';
-import { type PackedClaim, packSettlement, unpack } from './packed.ts';
+import { type PackedAnswers, type PackedClaim, packSettlement, unpack, unpackAnswers } from './packed.ts';
 
 export interface SqliteOptions {
   /** The file. Its folder must exist. */
@@ -48,8 +49,7 @@ type Answer<V extends VerbName> = ReturnType<Store[V]>;
 export class SqliteStore implements Store {
   readonly kind = 'sqlite';
   readonly #writer: Channel;
-  readonly #openReader: () => Promise<Channel>;
-  #reader: Promise<Channel> | null = null;
+  readonly #reader: Channel;
   readonly #listeners: Set<() => void> = new Set();
   #closed: Promise<void> | null = null;
 
@@ -63,21 +63,30 @@ export class SqliteStore implements Store {
     };
     if (inline) {
       const channel = await DirectChannel.open(path, inline, onWork);
-      return new SqliteStore(channel, async () => channel, listeners);
+      return new SqliteStore(channel, channel, listeners);
     }
-    const writer = await ThreadChannel.open({ path, missing: 'create' }, onWork, entry);
-    const inPlace = new InPlace(path);
-    const openReader = async (): Promise<Channel> => {
-      // Else it might read another file than the writer writes.
-      inPlace.check();
-      return ThreadChannel.open({ path, missing: 'refuse' }, () => {}, entry);
+    let inPlace: InPlace | null = null;
+    const startWriter = async (): Promise<DatabaseThread> => {
+      // Whoever comes after a thread that died must not take what is at this path now for the file of before.
+      inPlace?.checkDatabase();
+      const thread = await DatabaseThread.start({ path, missing: inPlace ? 'refuse' : 'create' }, onWork, entry);
+      inPlace = new InPlace(path);
+      return thread;
     };
-    return new SqliteStore(writer, openReader, listeners);
+    const writer = new ThreadChannel(startWriter, onWork);
+    await writer.started();
+    const startReader = async (): Promise<DatabaseThread> => {
+      // Else it might read another file than the writer writes.
+      await writer.started();
+      inPlace?.check();
+      return DatabaseThread.start({ path, missing: 'refuse' }, () => {}, entry);
+    };
+    return new SqliteStore(writer, new ThreadChannel(startReader, () => {}), listeners);
   }
 
-  private constructor(writer: Channel, openReader: () => Promise<Channel>, listeners: Set<() => void>) {
+  private constructor(writer: Channel, reader: Channel, listeners: Set<() => void>) {
     this.#writer = writer;
-    this.#openReader = openReader;
+    this.#reader = reader;
     this.#listeners = listeners;
   }
 
@@ -91,10 +100,8 @@ export class SqliteStore implements Store {
     return this.#write('heartbeat', beats);
   }
   async settle(settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
-    const stale = (await this.#call('settle', settlements.map(packSettlement))) as readonly number[];
-    const answers = new Array<SettleAnswer>(settlements.length).fill('settled');
-    for (const index of stale) answers[index] = 'stale';
-    return answers;
+    const answers = (await this.#call('settle', settlements.map(packSettlement))) as PackedAnswers;
+    return unpackAnswers(answers, settlements.length);
   }
   remember(fence: Fence, key: string, value: string): Promise<boolean> {
     return this.#write('remember', fence, key, value);
@@ -152,8 +159,9 @@ export class SqliteStore implements Store {
   }
 
   async #close(): Promise<void> {
-    const reader = await this.#reader?.catch(() => null);
-    await Promise.all([this.#writer.close(), reader?.close()]);
+    // In this order: a reader that is about to start wants a writer that is there.
+    await this.#reader.close();
+    await this.#writer.close();
   }
 
   #write<V extends WriteName>(verb: V, ...args: Args<V>): Answer<V> {
@@ -167,12 +175,7 @@ export class SqliteStore implements Store {
 
   #read<V extends ReadName>(verb: V, ...args: Args<V>): Answer<V> {
     if (this.#closed) return Promise.reject(closed()) as Answer<V>;
-    this.#reader ??= this.#openReader().catch((error: unknown) => {
-      // The next call may find the file in a better state.
-      this.#reader = null;
-      throw error;
-    });
-    return this.#reader.then((reader) => reader.call(verb, args)) as Answer<V>;
+    return this.#reader.call(verb, args) as Answer<V>;
   }
 }
 
