@@ -88,7 +88,7 @@ describe('opening', () => {
     ['a database that each connection would have for itself', 'sqlite::memory:', 'Write sqlite:jobs.db, or memory:.'],
     [
       'a store that is not there yet',
-      'postgres://localhost/jobs',
+      'redis://localhost/jobs',
       'expected sqlite:FILE, postgres://HOST/DATABASE, memory: or a store',
     ],
     ['a number', 5432, 'expected sqlite:FILE, postgres://HOST/DATABASE, memory: or a store, came 5432.'],
