@@ -10,8 +10,9 @@ import type { Events } from './observe/events.ts';
 import { encodeJson } from './payload.ts';
 import { LONGEST_DELAY_MS } from './retry/backoff.ts';
 import { type RetryOptions, resolvePolicy } from './retry/policy.ts';
+import { read } from './retry/thrown.ts';
 import { checkInput } from './schema.ts';
-import type { Enqueued, NewJob, Store } from './store/store.ts';
+import type { Enqueued, NewJob, Store, TransactionClient } from './store/store.ts';
 
 export interface EnqueueOptions {
   /** Run no sooner than this from now; or `at`. */
@@ -28,6 +29,11 @@ export interface EnqueueOptions {
   readonly keyUntil?: KeyLife;
   /** Overrides the definition's policy, field by field. */
   readonly retry?: RetryOptions;
+  /**
+   * A client inside a transaction of your own (PostgreSQL): the job is committed or rolled back with it. Until then
+   * nobody can see it, and an `enqueued` event may come for a job that is rolled back.
+   */
+  readonly tx?: TransactionClient;
 }
 
 /** What the store answered, and what the hard cap took away. */
@@ -36,13 +42,13 @@ export interface EnqueueResult extends Enqueued {
   readonly lowered?: { readonly asked: number; readonly hardCap: number };
 }
 
-const optionNames = ['delay', 'at', 'priority', 'queue', 'key', 'keyUntil', 'retry'] as const;
+const optionNames = ['delay', 'at', 'priority', 'queue', 'key', 'keyUntil', 'retry', 'tx'] as const;
 const LARGEST_BATCH = 1_000;
 const TOO_LARGE = 'Store the data elsewhere and enqueue a reference to it, or raise maxPayloadBytes.';
 const RESEND_AFTER_MS = [50, 200];
 
 export interface EnqueueSettings {
-  readonly store: Pick<Store, 'enqueue'>;
+  readonly store: Pick<Store, 'enqueue' | 'transactions'>;
   readonly clock: Clock;
   readonly events: Events;
   readonly queueRetry: ReadonlyMap<string, RetryOptions>;
@@ -66,8 +72,10 @@ export class Enqueuer {
   }
 
   async enqueue(target: Target, input: unknown, options: EnqueueOptions = {}): Promise<EnqueueResult> {
-    const { job, lowered } = await this.#prepare(target, input, checkOptions(options));
-    return this.#answer(job, await this.#batch.add(job), lowered);
+    const checked = checkOptions(options);
+    const { job, lowered } = await this.#prepare(target, input, checked);
+    const [answer] = await this.#store([job], checked.tx);
+    return this.#answer(job, answer as Enqueued, lowered);
   }
 
   /** All or nothing is checked before the first is sent; then they go in batches. */
@@ -80,8 +88,16 @@ export class Enqueuer {
     const checked = checkOptions(options);
     const prepared: Prepared[] = [];
     for (const input of list) prepared.push(await this.#prepare(target, input, checked));
-    const answers = await Promise.all(prepared.map(({ job }) => this.#batch.add(job)));
+    const jobs = prepared.map(({ job }) => job);
+    const answers = await this.#store(jobs, checked.tx);
     return prepared.map(({ job, lowered }, index) => this.#answer(job, answers[index] as Enqueued, lowered));
+  }
+
+  #store(jobs: readonly NewJob[], tx: TransactionClient | null): Promise<Enqueued[]> {
+    if (tx === null) return Promise.all(jobs.map((job) => this.#batch.add(job)));
+    const { transactions } = this.#settings.store;
+    if (transactions !== undefined) return transactions.enqueue(tx, jobs);
+    throw new ConfigError('enqueue: tx needs a store that shares its database with you: open a postgres:// one.');
   }
 
   /**
@@ -161,10 +177,11 @@ interface CheckedOptions {
   readonly key: string | null;
   readonly keyLife: KeyLife;
   readonly retry: RetryOptions | undefined;
+  readonly tx: TransactionClient | null;
 }
 
 function checkOptions(options: EnqueueOptions): CheckedOptions {
-  const { delay, at, priority, queue, key, keyUntil, retry } = readOptions(options, optionNames, 'enqueue');
+  const { delay, at, priority, queue, key, keyUntil, retry, tx } = readOptions(options, optionNames, 'enqueue');
   if (delay !== undefined && at !== undefined) {
     throw new ConfigError('enqueue: expected delay or at, came both. Give the one that says when it should run.');
   }
@@ -176,7 +193,14 @@ function checkOptions(options: EnqueueOptions): CheckedOptions {
     key: key === undefined ? null : checkName(key, 'enqueue: key'),
     keyLife: keyUntil === undefined ? 'finished' : checkOneOf(keyUntil, keyLives, 'enqueue: keyUntil'),
     retry: retry === undefined ? undefined : checkRetry(retry, 'enqueue: retry'),
+    tx: tx === undefined ? null : checkClient(tx),
   };
+}
+
+function checkClient(tx: unknown): TransactionClient {
+  if (typeof read(tx, 'query') === 'function') return tx as TransactionClient;
+  const hint = 'mulligan/postgres has adapters for Drizzle, Kysely, Knex and Prisma.';
+  throw unexpected('enqueue: tx', 'a client with query(text, values)', tx, hint);
 }
 
 /** Bounded, so that the due time stays a number every store can hold. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { systemClock } from '../clock.ts';
 import { MemoryStore } from '../store/memory/store.ts';
 import { Database } from '../store/postgres/database.ts';
-import { Hosts } from '../store/postgres/hosts.ts';
+import { connect } from '../store/postgres/hosts.ts';
 import { PostgresStore } from '../store/postgres/store.ts';
 import { SqliteStore } from '../store/sqlite/store.ts';
 import type { Store } from '../store/store.ts';
@@ -42,7 +42,8 @@ export function postgres(url: string): Engine {
   return {
     name: 'postgres',
     async run(use) {
-      const db = new Database(await Hosts.open(url, { max: 1 }), schema, systemClock);
+      const { hosts } = await connect({ url, poolOptions: { max: 1 } });
+      const db = new Database(hosts, schema, systemClock);
       const clear = (): Promise<unknown> => db.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
       try {
         await clear();

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Job, RunRecord } from '../job.ts';
 import type { Store } from '../store/store.ts';
 
-export type VerbName = Exclude<keyof Store, 'kind' | 'onWork' | 'close'>;
+export type VerbName = Exclude<keyof Store, 'kind' | 'onWork' | 'close' | 'transactions'>;
 
 /** What an outside observer can know of a run: calls as the store executed them, their answers, and what handlers did. */
 export type HistoryEvent =

@@ -58,7 +58,7 @@ function refuseTransient(path: string, target: string): void {
 }
 
 /** A record, so that no verb can be left out. */
-const verbs: Readonly<Record<Exclude<keyof Store, 'kind'>, true>> = {
+const verbs: Readonly<Record<Exclude<keyof Store, 'kind' | 'transactions'>, true>> = {
   enqueue: true,
   claim: true,
   heartbeat: true,

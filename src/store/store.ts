@@ -56,6 +56,9 @@ export interface Store {
   /** Deletes up to `limit` finished jobs that outlived their retention. Answers how many. */
   prune(retention: Retention, limit: number): Promise<number>;
 
+  /** For stores that can share a database, and so a transaction, with the caller's own data. */
+  readonly transactions?: Transactions;
+
   // Living
   /** Calls back when work may have become claimable. A hint: it may come late, twice or never. */
   onWork(listener: () => void): Unsubscribe;
@@ -63,6 +66,24 @@ export interface Store {
 }
 
 export type Unsubscribe = () => void;
+
+/** A database client inside a transaction: `pg`'s own, or an adapter around another library's. */
+export interface TransactionClient {
+  query(text: string, values: unknown[]): Promise<{ readonly rows: unknown[] }>;
+}
+
+export interface Transactions {
+  /** Stores jobs as part of the caller's transaction: rolled back, they never existed. */
+  enqueue(client: TransactionClient, jobs: readonly NewJob[]): Promise<Enqueued[]>;
+  /**
+   * Runs `work` and ends a run in one transaction. Null when the fence did not hold: then nothing was written, what
+   * `work` wrote included. `settlement` is asked for when the work is done.
+   */
+  settleWith<Result>(
+    work: (client: TransactionClient) => Promise<Result>,
+    settlement: () => Settlement,
+  ): Promise<{ readonly result: Result } | null>;
+}
 
 export interface NewJob {
   /** A UUID in lower case, made by the producer: so it can send the job again without doubling it. */

@@ -1,6 +1,7 @@
 import type { Duration } from '../duration.ts';
 import type { Logger } from '../observe/log.ts';
 import type { StoredError } from '../retry/outcome.ts';
+import type { TransactionClient } from '../store/store.ts';
 
 /** What a handler gets beside its input. */
 export interface JobContext {
@@ -30,6 +31,12 @@ export interface JobContext {
    * The result must be JSON. A crash between the effect and its recording lets it run again.
    */
   once<Result>(key: string, effect: () => Result | Promise<Result>): Promise<Result>;
+  /**
+   * Runs `work` in a database transaction that also completes this job: either both are committed or neither, so
+   * what `work` writes through its client happens exactly once. Needs PostgreSQL; once per run, and best last.
+   * @example await ctx.transaction((tx) => tx.query('UPDATE accounts SET ... WHERE id = $1', [id]))
+   */
+  transaction<Result>(work: (tx: TransactionClient) => Promise<Result>): Promise<Result>;
   /** Lengthens the lease, by up to 365 days, for work that keeps the event loop from sending heartbeats. */
   extend(duration: Duration): Promise<void>;
 }

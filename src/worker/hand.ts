@@ -35,7 +35,7 @@ export class Hand {
 
   onLost(): void {
     // While it settles, the settlement itself will learn whether the lease was lost or the job has just ended.
-    if (this.settling) return;
+    if (this.settling || this.run?.recorded) return;
     this.lease.lose();
     this.run?.stop('lease-lost');
   }

@@ -5,7 +5,7 @@ import { answerWithin } from './persist.ts';
 /** What a worker asks of its store. */
 export type WorkerStore = Pick<
   Store,
-  'claim' | 'heartbeat' | 'settle' | 'expired' | 'remember' | 'recall' | 'prune' | 'onWork'
+  'claim' | 'heartbeat' | 'settle' | 'expired' | 'remember' | 'recall' | 'prune' | 'onWork' | 'transactions'
 >;
 
 /** A store whose calls fail when they are not answered in time. `claim` is left alone: the fetcher must see late answers. */
@@ -20,5 +20,7 @@ export function patientStore(store: Store, clock: Clock, timeoutMs: number): Wor
     recall: (id) => within(store.recall(id)),
     prune: (retention, limit) => within(store.prune(retention, limit)),
     onWork: (listener) => store.onWork(listener),
+    // How long these take is the handler's choice.
+    ...(store.transactions && { transactions: store.transactions }),
   };
 }

@@ -1,19 +1,23 @@
 import type { Clock, Timer } from '../clock.ts';
+import { unexpected } from '../config.ts';
 import type { AnyJobDefinition } from '../definition.ts';
 import { type Duration, formatDuration } from '../duration.ts';
-import { LeaseLostError } from '../errors.ts';
+import { ConfigError, LeaseLostError } from '../errors.ts';
 import { type Logger, type LogSink, makeLogger } from '../observe/log.ts';
 import { encodeJson } from '../payload.ts';
 import { classify, type FailedRun, withCustomDelay } from '../retry/classify.ts';
+import { decide } from '../retry/decide.ts';
 import type { Outcome } from '../retry/outcome.ts';
 import { Cancel, Snooze, whatWasSaid } from '../retry/said.ts';
 import { toStoredError } from '../retry/stored-error.ts';
 import { validateInput } from '../schema.ts';
+import type { Settlement, Store, TransactionClient } from '../store/store.ts';
 import type { JobContext } from './context.ts';
 import type { Lease } from './lease.ts';
 import { Memos } from './once.ts';
 import { readLeaseMs } from './options.ts';
 import { whileLeased } from './persist.ts';
+import { settlementOf } from './settle.ts';
 
 /** Why a run was told to stop. */
 export type StopReason = 'timeout' | 'cancel' | 'shutdown' | 'lease-lost';
@@ -29,7 +33,7 @@ const PROGRESS_LIMIT = {
 export interface RunServices {
   readonly clock: Clock;
   readonly logSink: LogSink;
-  readonly store: ConstructorParameters<typeof Memos>[1];
+  readonly store: ConstructorParameters<typeof Memos>[1] & Pick<Store, 'transactions'>;
   /** Sends a heartbeat for this run now; false when its lease was lost. */
   readonly beat: (run: Run) => Promise<boolean>;
   /** Sends heartbeats soon, for progress. */
@@ -42,6 +46,9 @@ export class Run implements JobContext {
   readonly lease: Lease;
   /** JSON text that the store has not got yet. */
   unsentProgress: string | null = null;
+  /** How this run ended, when its own transaction has already recorded that. */
+  recorded: Settlement | null = null;
+  readonly #startedAt: number;
   readonly #definition: AnyJobDefinition;
   readonly #services: RunServices;
   #controller: AbortController | null = null;
@@ -51,8 +58,9 @@ export class Run implements JobContext {
   #log: Logger | null = null;
   readonly #ended: PromiseWithResolvers<Outcome> = Promise.withResolvers();
 
-  constructor(lease: Lease, definition: AnyJobDefinition, services: RunServices) {
+  constructor(lease: Lease, startedAt: number, definition: AnyJobDefinition, services: RunServices) {
     this.lease = lease;
+    this.#startedAt = startedAt;
     this.#definition = definition;
     this.#services = services;
   }
@@ -193,6 +201,25 @@ export class Run implements JobContext {
   readonly once = <Result>(key: string, effect: () => Result | Promise<Result>): Promise<Result> => {
     this.#memos ??= new Memos(this.lease, this.#services.store, this.#services.clock, this.#services.maxPayloadBytes);
     return this.#memos.once(key, effect);
+  };
+
+  readonly transaction = async <Result>(work: (tx: TransactionClient) => Promise<Result>): Promise<Result> => {
+    const { store, clock } = this.#services;
+    if (store.transactions === undefined) {
+      throw new ConfigError('transaction: expected a store that shares its database, such as PostgreSQL; use `once`.');
+    }
+    if (typeof work !== 'function') throw unexpected('transaction', 'a function that takes a database client', work);
+    if (this.recorded) throw new ConfigError('transaction: expected one per run, came a second; the job is completed.');
+    let settlement: Settlement | null = null;
+    const ended = await store.transactions.settleWith(work, () => {
+      const { job, storeNow } = this.lease;
+      const decision = decide(job, { kind: 'completed' }, storeNow, () => clock.random());
+      settlement = settlementOf(this.lease, this.#startedAt, { kind: 'completed' }, decision);
+      return settlement;
+    });
+    if (ended === null) throw this.#stopError('lease-lost');
+    this.recorded = settlement;
+    return ended.result;
   };
 
   readonly extend = async (duration: Duration): Promise<void> => {

@@ -6,7 +6,7 @@ import type { LogSink } from '../observe/log.ts';
 import { type Logger, makeLogger } from '../observe/log.ts';
 import { decide } from '../retry/decide.ts';
 import type { Outcome, ReleaseCause } from '../retry/outcome.ts';
-import type { Claim, Retention, Store } from '../store/store.ts';
+import type { Claim, Retention, Settlement, Store } from '../store/store.ts';
 import { Chore } from './chores.ts';
 import { Fetcher } from './fetch.ts';
 import { Hand } from './hand.ts';
@@ -17,7 +17,7 @@ import { patientStore, type WorkerStore } from './patient.ts';
 import type { Reporter } from './report.ts';
 import { rescue } from './rescue.ts';
 import { Run, type RunServices } from './run.ts';
-import { Settler, settlementOf } from './settle.ts';
+import { errorOf, Settler, settlementOf } from './settle.ts';
 
 const PRUNE_EVERY_MS = 30_000;
 const PRUNE_BATCH = 500;
@@ -227,7 +227,7 @@ export class Worker {
       return { kind: 'released', because: { kind: 'no-handler', giveUpAfterMs: plan.giveUpUnknownMs } };
     }
     report.started(hand.lease.job, hand.startedAt);
-    hand.run = new Run(hand.lease, definition, this.#runServices);
+    hand.run = new Run(hand.lease, hand.startedAt, definition, this.#runServices);
     if (hand.cancelRequested) hand.run.stop('cancel');
     return hand.run.outcome();
   }
@@ -236,6 +236,7 @@ export class Worker {
   async #finish(hand: Hand, outcome: Outcome): Promise<void> {
     const { report, clock } = this.#parts;
     const { lease } = hand;
+    if (hand.run?.recorded) return this.#finishRecorded(hand, hand.run.recorded, outcome);
     if (lease.lost) return this.#drop(hand);
     hand.settling = true;
     this.#settling++;
@@ -254,6 +255,17 @@ export class Worker {
     // The job may fall due sooner than anything the fetcher knows of; and a retry that ended may leave room under
     // maxRetriesInFlight.
     if ('delayMs' in decision || job.lane === 'retry' || job.lane === 'suspect') this.#fetcher.wake();
+  }
+
+  /** The handler's own transaction has completed the job; whatever the handler did after it changes nothing. */
+  #finishRecorded(hand: Hand, settlement: Settlement, outcome: Outcome): void {
+    const { job } = hand.lease;
+    if (outcome.kind !== 'completed') {
+      const error = errorOf(outcome);
+      this.#log.warn('the handler failed after its transaction had completed the job', { job: job.id, error });
+    }
+    this.#parts.report.settled(job, settlement, 'settled');
+    this.#letGo(hand);
   }
 
   #drop(hand: Hand): void {

@@ -6,7 +6,12 @@ import { scrub } from '../../retry/scrub.ts';
 export interface Address {
   readonly urls: readonly string[];
   readonly name: string;
+  /** Asked for in the URL. */
+  readonly schema: string | null;
 }
+
+/** Ours to understand; the driver would pass them on to a server that does not know them. */
+const OWN_PARAMETERS = ['schema', 'target_session_attrs'];
 
 const SHAPE = /^(?<scheme>postgres(?:ql)?:\/\/)(?<user>[^@/?]*@)?(?<hosts>[^/?]*)(?<rest>.*)$/s;
 
@@ -15,17 +20,14 @@ export function parseAddress(url: string): Address {
   const parts = SHAPE.exec(url)?.groups as Record<'scheme' | 'user' | 'hosts' | 'rest', string | undefined> | undefined;
   if (!parts) throw notAnAddress(url);
   const { scheme, user = '', hosts = '', rest = '' } = parts;
-  // Ours to understand; the driver would pass it on to a server that does not know it.
-  const own = rest.replace(/([?&])target_session_attrs=[^&]*(&|$)/, (_, before, after) => (after ? before : ''));
-  const urls = hosts.split(',').map((host) => `${scheme}${user}${host}${own}`);
-  for (const one of urls) {
-    try {
-      new URL(one);
-    } catch {
-      throw notAnAddress(url);
-    }
-  }
-  return { urls, name: `${scheme}${hosts}${rest.replace(/\?.*$/s, '')}` };
+  const [database = '', query = ''] = rest.split(/\?(.*)/s);
+  const parameters = new URLSearchParams(query);
+  const schema = parameters.get('schema');
+  for (const own of OWN_PARAMETERS) parameters.delete(own);
+  const others = parameters.size > 0 ? `?${parameters}` : '';
+  const urls = hosts.split(',').map((host) => `${scheme}${user}${host}${database}${others}`);
+  if (!urls.every((one) => URL.canParse(one))) throw notAnAddress(url);
+  return { urls, name: `${scheme}${hosts}${database}`, schema };
 }
 
 function notAnAddress(url: string): ConfigError {
@@ -34,6 +36,7 @@ function notAnAddress(url: string): ConfigError {
   );
 }
 
+export const DEFAULT_SCHEMA = 'mulligan';
 const LONGEST_SCHEMA = 50;
 
 /** It becomes part of every statement, so it is held to what needs no quoting. */

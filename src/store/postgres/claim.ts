@@ -37,6 +37,7 @@ type ClaimedRow = [
 ];
 
 export async function claim(session: Session, request: ClaimRequest): Promise<Claim> {
+  session.db.longestLeaseMs = Math.max(session.db.longestLeaseMs, request.leaseMs);
   const wordOf = await session.words.intern([request.worker]);
   for (;;) {
     const answer = await claimFromKnown(session, request, wordOf(request.worker));

@@ -1,15 +1,13 @@
 import type { Clock } from '../../clock.ts';
 import { isAway, isConflict, toStoreError } from './failure.ts';
-import type { Hosts } from './hosts.ts';
-
-/** As much of a `pg` client or pool as is needed; any client that has it can carry our statements. */
-export interface Queryable {
-  query(text: string, values: unknown[]): Promise<{ rows: unknown[] }>;
-}
+import type { Hosts, PoolClientLike } from './hosts.ts';
 
 /** How often a transaction that stood in another's way is tried again, and how long to step back at first. */
 const MOST_TRIES = 6;
 const FIRST_PAUSE_MS = 5;
+
+/** A shorter absence cannot have cost anybody a lease. */
+const SHORTEST_ABSENCE_MS = 1_000;
 
 /** Numbers, all of which fit: int8 included. */
 const NUMBERS = new Set([20, 21, 23, 1700]);
@@ -30,12 +28,21 @@ export interface Statement {
   readonly types: typeof types;
 }
 
+/** Whatever carries out statements: the pool, or one connection inside a transaction. */
+export interface Runner {
+  query<Row extends readonly unknown[]>(sql: string, values?: unknown[]): Promise<Row[]>;
+}
+
 /** Statements on the schema of one queue. In them `@.` stands for the schema. */
-export class Database {
+export class Database implements Runner {
   readonly schema: string;
   readonly clock: Clock;
   readonly #hosts: Hosts;
   readonly #texts: Map<string, string> = new Map();
+  /** The longest lease that was asked for here. */
+  longestLeaseMs = 0;
+  #awaySince: number | null = null;
+  #returning: Promise<void> | null = null;
 
   constructor(hosts: Hosts, schema: string, clock: Clock) {
     this.#hosts = hosts;
@@ -65,18 +72,48 @@ export class Database {
     const statement = this.statement(sql, values);
     for (let tries = 1; ; tries++) {
       try {
+        if (this.#awaySince !== null) await this.#comeBack();
         const { rows } = await this.#hosts.query(statement);
         return rows as Row[];
       } catch (error) {
-        if (isAway(error)) this.#hosts.doubt();
+        if (isAway(error)) this.#lost();
         if (!isConflict(error) || tries >= MOST_TRIES) throw toStoreError(error, this.#hosts.name);
         await this.#stepBack(FIRST_PAUSE_MS * 2 ** tries);
       }
     }
   }
 
+  /** On one connection, as part of its transaction: nothing is tried again. */
+  through(client: PoolClientLike): Runner {
+    return {
+      query: async <Row extends readonly unknown[]>(sql: string, values: unknown[] = []): Promise<Row[]> =>
+        (await client.query(this.statement(sql, values))).rows as Row[],
+    };
+  }
+
   close(): Promise<void> {
     return this.#hosts.close();
+  }
+
+  #lost(): void {
+    this.#awaySince ??= this.clock.monotonic();
+    this.#hosts.doubt();
+  }
+
+  /** Before anything else, or the first look for expired leases would find all of them. */
+  #comeBack(): Promise<void> {
+    this.#returning ??= this.#pardon().finally(() => {
+      this.#returning = null;
+    });
+    return this.#returning;
+  }
+
+  async #pardon(): Promise<void> {
+    const awayMs = Math.ceil(this.clock.monotonic() - (this.#awaySince as number));
+    if (awayMs >= SHORTEST_ABSENCE_MS && this.longestLeaseMs > 0) {
+      await this.#hosts.query(this.statement('SELECT @.pardon($1, $2)', [awayMs, this.longestLeaseMs]));
+    }
+    this.#awaySince = null;
   }
 
   #stepBack(ms: number): Promise<void> {

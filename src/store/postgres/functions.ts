@@ -289,8 +289,10 @@ const claim = `
   DECLARE
     store_now bigint := now_ms();
     last_row claimed;
+    pardoned_until bigint;
   BEGIN
-    RETURN QUERY
+    UPDATE rescues SET looked_at = store_now RETURNING none_until INTO pardoned_until;
+    IF store_now >= pardoned_until THEN RETURN QUERY
     SELECT l.id, l.runs, l.line, l.due_at, l.seq, l.attempts, l.crashes, l.available_at, l.first_started_at,
       l.claimed_at, l.lease_ends_at, l.previous_delay_ms, l.worker, l.cancel_requested, l.last_error,
       j.name, j.policy, j.enqueued_at, j.retry_queue, j.payload, j.home
@@ -299,8 +301,18 @@ const claim = `
       WHERE live.worker IS NOT NULL AND live.lease_ends_at <= store_now AND live.lease_ends_at > p_from
       ORDER BY live.lease_ends_at, live.seq LIMIT p_limit
     ) l JOIN jobs j ON j.id = l.id ORDER BY l.lease_ends_at, l.seq;
+    END IF;
     last_row.due_at := store_now;
     RETURN NEXT last_row;
+  END $$;
+`;
+
+const pardon = `
+  -- The store was away for this long, so nobody could extend a lease: for one more lease, none counts as expired. Unless
+  -- somebody looked meanwhile: then it was only the caller that was cut off.
+  CREATE FUNCTION pardon(p_away bigint, p_lease bigint) RETURNS void LANGUAGE plpgsql ${HERE} AS $$
+  BEGIN
+    UPDATE rescues SET none_until = greatest(none_until, now_ms() + p_lease) WHERE looked_at < now_ms() - p_away;
   END $$;
 `;
 
@@ -579,4 +591,4 @@ const operate = `
   END $$;
 `;
 
-export const functions: string = [numbering, enqueue, claim, settle, heartbeat, operate].join('\n');
+export const functions: string = [numbering, enqueue, claim, pardon, settle, heartbeat, operate].join('\n');

@@ -1,5 +1,7 @@
+import { unexpected } from '../../config.ts';
 import { ConfigError, StoreUnavailableError } from '../../errors.ts';
-import { type Address, parseAddress } from './address.ts';
+import { read } from '../../retry/thrown.ts';
+import { type Address, checkSchema, DEFAULT_SCHEMA, parseAddress } from './address.ts';
 import type { Statement } from './database.ts';
 import { isUnknownSetting, toStoreError } from './failure.ts';
 
@@ -19,17 +21,31 @@ export interface PoolClientLike {
 
 /** A connection of its own, for LISTEN. */
 export interface ClientLike {
-  connect(): Promise<unknown>;
   query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>;
-  end(): Promise<void>;
+  end(): Promise<void> | void;
   on(event: 'notification', listener: (message: { payload?: string | undefined }) => void): unknown;
   on(event: 'error', listener: (error: Error) => void): unknown;
   on(event: 'end', listener: () => void): unknown;
 }
 
+/** Where statements are sent. */
+export interface Hosts {
+  /** For messages; without a password. */
+  readonly name: string;
+  /** True when every connection has a session of its own on the server: LISTEN needs one. */
+  readonly ownSessions: boolean;
+  query(statement: Statement): Promise<{ rows: unknown[] }>;
+  connect(): Promise<PoolClientLike>;
+  /** A connection beside the pool. */
+  client(): Promise<ClientLike>;
+  /** The server does not answer as it should; with others at hand, the next call looks for the right one. */
+  doubt(): void;
+  close(): Promise<void>;
+}
+
 interface Driver {
   readonly Pool: new (config: Record<string, unknown>) => PoolLike;
-  readonly Client: new (config: Record<string, unknown>) => ClientLike;
+  readonly Client: new (config: Record<string, unknown>) => ClientLike & { connect(): Promise<unknown> };
 }
 
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -45,12 +61,31 @@ async function loadDriver(): Promise<Driver> {
   }
 }
 
+export interface ConnectOptions {
+  readonly url?: string;
+  readonly pool?: PoolLike;
+  readonly poolOptions?: Readonly<Record<string, unknown>>;
+  readonly schema?: string;
+}
+
+/** The servers, and the schema to use there. */
+export async function connect(options: ConnectOptions): Promise<{ hosts: Hosts; schema: string }> {
+  const { url, pool, poolOptions = {}, schema } = options;
+  if ((url === undefined) === (pool === undefined)) {
+    throw new ConfigError('PostgreSQL: expected either a url or a pool; give one of them.');
+  }
+  if (pool !== undefined) return { hosts: new GivenPool(pool), schema: checkSchema(schema ?? DEFAULT_SCHEMA) };
+  const address = parseAddress(url as string);
+  const checked = checkSchema(schema ?? address.schema ?? DEFAULT_SCHEMA);
+  return { hosts: await KnownHosts.open(address, poolOptions), schema: checked };
+}
+
 /** The servers of one address: finds the one that can be written to, and looks again when it seems gone. */
-export class Hosts {
+class KnownHosts implements Hosts {
   readonly name: string;
   readonly #address: Address;
   readonly #driver: Driver;
-  readonly #config: Record<string, unknown>;
+  readonly #config: Readonly<Record<string, unknown>>;
   /** False behind a pooler that refuses settings at the start of a connection. */
   #ownSessions = true;
   #pool: PoolLike | null = null;
@@ -58,14 +93,13 @@ export class Hosts {
   #finding: Promise<PoolLike> | null = null;
   #doubted = false;
 
-  static async open(url: string, config: Record<string, unknown> = {}): Promise<Hosts> {
-    const address = parseAddress(url);
-    const hosts = new Hosts(await loadDriver(), address, config);
-    await hosts.pool();
+  static async open(address: Address, config: Readonly<Record<string, unknown>>): Promise<Hosts> {
+    const hosts = new KnownHosts(await loadDriver(), address, config);
+    await hosts.#current();
     return hosts;
   }
 
-  private constructor(driver: Driver, address: Address, config: Record<string, unknown>) {
+  private constructor(driver: Driver, address: Address, config: Readonly<Record<string, unknown>>) {
     this.#driver = driver;
     this.#address = address;
     this.#config = config;
@@ -73,40 +107,41 @@ export class Hosts {
     this.name = address.name;
   }
 
-  /** True when every connection has a session of its own on the server: LISTEN needs one. */
   get ownSessions(): boolean {
     return this.#ownSessions;
   }
 
   async query(statement: Statement): Promise<{ rows: unknown[] }> {
-    return (await this.pool()).query(statement);
+    return (await this.#current()).query(statement);
   }
 
   async connect(): Promise<PoolClientLike> {
-    return (await this.pool()).connect();
+    return (await this.#current()).connect();
   }
 
-  /** A connection outside the pool. */
-  client(): ClientLike {
-    return new this.#driver.Client(this.#settings(this.#url));
+  async client(): Promise<ClientLike> {
+    const client = new this.#driver.Client(this.#settings(this.#url));
+    // Without a listener an error would end the process.
+    client.on('error', () => {});
+    await client.connect();
+    return client;
   }
 
-  /** The server does not answer as it should; with others at hand, the next call looks for the right one. */
   doubt(): void {
     this.#doubted = this.#address.urls.length > 1;
-  }
-
-  async pool(): Promise<PoolLike> {
-    if (this.#pool !== null && !this.#doubted) return this.#pool;
-    this.#finding ??= this.#find().finally(() => {
-      this.#finding = null;
-    });
-    return this.#finding;
   }
 
   async close(): Promise<void> {
     const pool = await (this.#finding ?? this.#pool);
     await pool?.end?.();
+  }
+
+  async #current(): Promise<PoolLike> {
+    if (this.#pool !== null && !this.#doubted) return this.#pool;
+    this.#finding ??= this.#find().finally(() => {
+      this.#finding = null;
+    });
+    return this.#finding;
   }
 
   async #find(): Promise<PoolLike> {
@@ -175,4 +210,35 @@ export class Hosts {
       ...this.#config,
     };
   }
+}
+
+/** A pool that belongs to somebody else. */
+class GivenPool implements Hosts {
+  readonly name = 'PostgreSQL';
+  readonly ownSessions = true;
+  readonly #pool: PoolLike;
+
+  constructor(pool: PoolLike) {
+    const missing = (['query', 'connect'] as const).find((name) => typeof read(pool, name) !== 'function');
+    if (missing !== undefined) throw unexpected('PostgreSQL: pool', `a Pool of pg, which has ${missing}()`, pool);
+    this.#pool = pool;
+  }
+
+  query(statement: Statement): Promise<{ rows: unknown[] }> {
+    return this.#pool.query(statement);
+  }
+
+  connect(): Promise<PoolClientLike> {
+    return this.#pool.connect();
+  }
+
+  async client(): Promise<ClientLike> {
+    const client = await this.#pool.connect();
+    // It listens, so it cannot go back to the others.
+    return Object.assign(Object.create(client) as ClientLike, { end: () => client.release(true) });
+  }
+
+  doubt(): void {}
+
+  async close(): Promise<void> {}
 }

@@ -64,6 +64,21 @@ export async function migrate(hosts: Hosts, schema: string): Promise<void> {
   }
 }
 
+/** For those who migrate by hand. */
+export async function refuseOutdated(hosts: Hosts, schema: string): Promise<void> {
+  const client = await hosts.connect();
+  try {
+    const state = await schemaState(client, schema);
+    refuseUnfit(state, schema);
+    if (state.version === state.newest) return;
+    throw new StoreIncompatibleError(
+      `schema ${schema}: expected version ${state.newest}, found ${state.version || 'none'}; run \`mulligan migrate\``,
+    );
+  } finally {
+    client.release();
+  }
+}
+
 export function refuseUnfit({ version, newest, server }: SchemaState, schema: string): void {
   if (server < OLDEST_SERVER) {
     throw new StoreIncompatibleError(

@@ -11,6 +11,7 @@ import { functions } from './functions.ts';
  *   keys      who holds which key.
  *   lines     a queue, resource, lane and priority, as one number: a claim reads line by line, each in due order.
  *   words     names, worker ids and policies, stored once and pointed at.
+ *   rescues   whether leases may be taken to have expired; see `pardon` in functions.ts.
  *   counts    totals as additions, each transaction its own row, so that no two of them ever wait for one another;
  *             pruning adds them up.
  *
@@ -145,6 +146,13 @@ const tables = `
     PRIMARY KEY (name, key)
   ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 2000);
   CREATE INDEX keys_job ON keys (job);
+
+  -- One row: when somebody last looked for expired leases, and until when none counts as expired.
+  CREATE TABLE rescues (
+    looked_at bigint NOT NULL,
+    none_until bigint NOT NULL
+  ) WITH (fillfactor = 10);
+  INSERT INTO rescues VALUES (0, 0);
 
   CREATE TABLE counts (
     home int NOT NULL,

@@ -2,6 +2,7 @@ import { type Settled, settledBy } from '../../job.ts';
 import { deadReasonCodes, outcomeCodes, STATE } from '../codes.ts';
 import type { SettleAnswer, Settlement } from '../store.ts';
 import { plain, texts } from './arrays.ts';
+import type { Runner } from './database.ts';
 import type { Held, Session } from './session.ts';
 import { isUuid } from './uuid.ts';
 import type { LineName } from './words.ts';
@@ -21,10 +22,15 @@ interface Ending {
 
 const answers: readonly SettleAnswer[] = ['settled', 'cancelled', 'stale'];
 
-export async function settle(session: Session, settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
+/** `runner` carries it out inside a transaction that is under way. */
+export async function settle(
+  session: Session,
+  settlements: readonly Settlement[],
+  runner: Runner = session.db,
+): Promise<SettleAnswer[]> {
   const result = new Array<SettleAnswer>(settlements.length).fill('stale');
   for (const endings of rounds(settlements)) {
-    const answerAt = await send(session, endings);
+    const answerAt = await send(session, endings, runner);
     for (const [position, { sent, index, settled }] of endings.entries()) {
       result[index] = answers[answerAt.get(position + 1) ?? 0] as SettleAnswer;
       session.release(sent.id);
@@ -50,11 +56,15 @@ function rounds(settlements: readonly Settlement[]): Ending[][] {
   return all.map((endings) => endings.sort((a, b) => (a.sent.id < b.sent.id ? -1 : 1)));
 }
 
-async function send(session: Session, endings: readonly Ending[]): Promise<ReadonlyMap<number, number>> {
+async function send(
+  session: Session,
+  endings: readonly Ending[],
+  runner: Runner,
+): Promise<ReadonlyMap<number, number>> {
   const workerOf = await session.words.find(new Set(endings.map(({ sent }) => sent.worker)));
   const lineOf = await linesAfter(session, endings);
   return new Map(
-    await session.db.query<[at: number, answer: number]>(SETTLE, [
+    await runner.query<[at: number, answer: number]>(SETTLE, [
       plain(endings.map(({ sent }) => sent.id)),
       plain(endings.map(({ sent }) => sent.run)),
       plain(endings.map(({ sent }) => workerOf(sent.worker))),

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '../../clock.ts';
+import { readOptions } from '../../config.ts';
 import { ClosedError } from '../../errors.ts';
 import type { Job, RunRecord } from '../../job.ts';
 import type {
@@ -23,57 +24,67 @@ import type {
   StoreStats,
   Unsubscribe,
 } from '../store.ts';
-import { checkSchema } from './address.ts';
 import { claim, expired } from './claim.ts';
 import { Database } from './database.ts';
 import { enqueue } from './enqueue.ts';
 import { heartbeat, remember } from './heartbeat.ts';
-import { Hosts } from './hosts.ts';
-import { migrate } from './migrate.ts';
+import { connect, type PoolLike } from './hosts.ts';
+import { migrate, refuseOutdated } from './migrate.ts';
 import { cancel, discard, pause, prune, redrive, resume } from './operate.ts';
 import { get, list, queues, recall, runs, stats } from './read.ts';
 import { Session } from './session.ts';
 import { settle } from './settle.ts';
+import { PostgresTransactions } from './transactions.ts';
 import { Wake } from './wake.ts';
 
 export interface PostgresOptions {
-  readonly url: string;
+  /** `postgres://user:password@host:port,host:port/database?schema=mulligan`. */
+  readonly url?: string;
+  /** A pool of your own instead, of the package `pg`. It stays open when the store is closed. */
+  readonly pool?: PoolLike;
+  /** Further settings for the pool that is made for `url`, as `pg` takes them: max, ssl, password, ... */
+  readonly poolOptions?: Readonly<Record<string, unknown>>;
   /** Where the tables are. Default `mulligan`. */
   readonly schema?: string;
-  /** For pauses and the pace of wake-ups; times in the queue are the server's. */
-  readonly clock?: Clock;
+  /** False leaves it to `mulligan migrate` to make the tables: opening then refuses what is not up to date. */
+  readonly migrate?: boolean;
   /** False leaves other processes to find new work by polling. */
   readonly wakeUps?: boolean;
+  /** For pauses and the pace of wake-ups; times in the queue are the server's. */
+  readonly clock?: Clock;
 }
 
-export const DEFAULT_SCHEMA = 'mulligan';
+const optionNames = ['url', 'pool', 'poolOptions', 'schema', 'migrate', 'wakeUps', 'clock'] as const;
 
 /** A queue in a PostgreSQL schema, shared by any number of machines. */
 export class PostgresStore implements Store {
   readonly kind = 'postgres';
+  readonly transactions: PostgresTransactions;
   readonly #session: Session;
   readonly #wake: Wake;
   readonly #underWay: Set<Promise<unknown>> = new Set();
   #closing: Promise<void> | null = null;
 
   static async open(options: PostgresOptions): Promise<PostgresStore> {
-    const { url, clock = systemClock, wakeUps = true } = options;
-    const schema = checkSchema(options.schema ?? DEFAULT_SCHEMA);
-    const hosts = await Hosts.open(url);
+    const given = readOptions(options, optionNames, 'PostgresStore.open');
+    const { clock = systemClock, wakeUps = true } = given;
+    const { hosts, schema } = await connect(given);
     try {
-      await migrate(hosts, schema);
+      if (given.migrate ?? true) await migrate(hosts, schema);
+      else await refuseOutdated(hosts, schema);
+      const session = new Session(new Database(hosts, schema, clock));
+      await session.lines.refresh();
+      return new PostgresStore(session, new Wake(session.db, wakeUps && hosts.ownSessions));
     } catch (error) {
       await hosts.close();
       throw error;
     }
-    const session = new Session(new Database(hosts, schema, clock));
-    await session.lines.refresh();
-    return new PostgresStore(session, new Wake(session.db, wakeUps && hosts.ownSessions));
   }
 
   private constructor(session: Session, wake: Wake) {
     this.#session = session;
     this.#wake = wake;
+    this.transactions = new PostgresTransactions(session);
   }
 
   async enqueue(jobs: readonly NewJob[]): Promise<Enqueued[]> {
@@ -88,7 +99,7 @@ export class PostgresStore implements Store {
     return this.#do(heartbeat, beats);
   }
   async settle(settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
-    const answers = await this.#do(settle, settlements);
+    const answers = await this.#do((session) => settle(session, settlements));
     if (settlements.some(({ decision }) => 'delayMs' in decision && decision.delayMs === 0)) this.#wake.tell();
     return answers;
   }

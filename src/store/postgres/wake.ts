@@ -99,23 +99,23 @@ class Listening {
   }
 
   async #connect(): Promise<void> {
-    const client = this.#db.hosts.client();
-    this.#client = client;
-    const broken = (): void => {
-      if (this.#client === client) void this.#again();
-    };
-    client.on('error', broken);
-    client.on('end', broken);
-    client.on('notification', ({ payload }) => this.#heard(payload ?? ''));
     try {
-      await client.connect();
+      const client = await this.#db.hosts.client();
+      if (this.#closed) return void client.end();
+      this.#client = client;
+      const broken = (): void => {
+        if (this.#client === client) this.#again();
+      };
+      client.on('error', broken);
+      client.on('end', broken);
+      client.on('notification', ({ payload }) => this.#heard(payload ?? ''));
       await client.query(`LISTEN ${this.#channel}`);
       this.#pauseMs = FIRST_PAUSE_MS;
       // Notices may have been missed since the last connection broke.
       if (this.#broken) this.#heard('');
       this.#checkLater(client);
     } catch {
-      broken();
+      this.#again();
     }
   }
 
@@ -123,7 +123,7 @@ class Listening {
     if (this.#closed || this.#client !== client) return;
     this.#timer = this.#db.clock.after(CHECK_EVERY_MS, () => {
       // A connection that was cut off silently answers nothing, not even an error.
-      this.#timer = this.#db.clock.after(CHECK_TIMEOUT_MS, () => void this.#again());
+      this.#timer = this.#db.clock.after(CHECK_TIMEOUT_MS, () => this.#again());
       client.query('SELECT 1').then(
         () => {
           this.#timer?.cancel();
@@ -134,7 +134,7 @@ class Listening {
     });
   }
 
-  async #again(): Promise<void> {
+  #again(): void {
     this.#timer?.cancel();
     void this.#drop();
     if (this.#closed) return;
@@ -148,6 +148,10 @@ class Listening {
   async #drop(): Promise<void> {
     const client = this.#client;
     this.#client = null;
-    await client?.end().catch(() => {});
+    try {
+      await client?.end();
+    } catch {
+      // It was broken already.
+    }
   }
 }

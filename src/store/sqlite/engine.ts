@@ -14,7 +14,7 @@ import { Session } from './session.ts';
 import { settle } from './settle.ts';
 
 export type ReadName = 'get' | 'list' | 'runs' | 'recall' | 'stats' | 'queues' | 'expired';
-export type WriteName = Exclude<keyof Store, ReadName | 'kind' | 'onWork' | 'close'>;
+export type WriteName = Exclude<keyof Store, ReadName | 'kind' | 'onWork' | 'close' | 'transactions'>;
 export type VerbName = ReadName | WriteName;
 
 type Verb = (session: Session, ...args: never[]) => unknown;

@@ -1,0 +1,243 @@
+import { sql } from 'drizzle-orm';
+import { drizzle } from 'drizzle-orm/node-postgres';
+import knex from 'knex';
+import { Kysely, sql as kyselySql, PostgresDialect } from 'kysely';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { newSchema, runSql } from '../../../test/support/postgres-schema.ts';
+import { type AnyJobDefinition, ConfigError, defineJob, Mulligan } from '../../index.ts';
+import type { TransactionClient } from '../store.ts';
+import { drizzleTx, knexTx, kyselyTx, PostgresStore, prismaTx } from './index.ts';
+
+const url = inject('postgresUrl');
+const schema = newSchema();
+const pool = new pg.Pool({ connectionString: url, max: 5 });
+
+beforeAll(() => runSql(url, `CREATE SCHEMA ${schema}; CREATE TABLE ${schema}.effects (text text)`));
+afterAll(async () => {
+  await pool.end();
+  await runSql(url, `DROP SCHEMA ${schema} CASCADE`);
+});
+
+async function open(jobs: AnyJobDefinition[] = []): Promise<Mulligan> {
+  return Mulligan.open(await PostgresStore.open({ pool, schema }), { jobs, log: () => {} });
+}
+
+async function effects(): Promise<string[]> {
+  return (await pool.query(`SELECT text FROM ${schema}.effects ORDER BY text`)).rows.map(({ text }) => text);
+}
+
+async function inTransaction<Result>(work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
+  const client = await pool.connect();
+  try {
+    await client.query('BEGIN');
+    const result = await work(client);
+    await client.query('COMMIT');
+    return result;
+  } catch (error) {
+    await client.query('ROLLBACK');
+    throw error;
+  } finally {
+    client.release();
+  }
+}
+
+describe('a job enqueued in a transaction', () => {
+  it('is there once the transaction is committed, and not before', async () => {
+    await using mulligan = await open();
+    const { id } = await inTransaction(async (tx) => {
+      const enqueued = await mulligan.enqueue('in a transaction', { a: 1 }, { tx });
+      expect(await mulligan.jobs.get(enqueued.id)).toBeNull();
+      return enqueued;
+    });
+    expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'ready', payload: { a: 1 } });
+  });
+
+  it('never existed when the transaction is rolled back, nor did its key', async () => {
+    await using mulligan = await open();
+    const ids: string[] = [];
+    const rolledBack = inTransaction(async (tx) => {
+      ids.push((await mulligan.enqueue('rolled back', 1, { tx, key: 'k' })).id);
+      ids.push(...(await mulligan.enqueueMany('rolled back', [2, 3], { tx })).map(({ id }) => id));
+      throw new Error('changed my mind');
+    });
+    await expect(rolledBack).rejects.toThrow('changed my mind');
+    expect(ids).toHaveLength(3);
+    for (const id of ids) expect(await mulligan.jobs.get(id)).toBeNull();
+    expect(await mulligan.enqueue('rolled back', 4, { key: 'k' })).toMatchObject({ existed: false });
+    expect(await mulligan.jobs.list({ name: 'rolled back' })).toHaveLength(1);
+  });
+
+  it('answers with the job that holds its key', async () => {
+    await using mulligan = await open();
+    const first = await mulligan.enqueue('keyed', 1, { key: 'same' });
+    const second = await inTransaction((tx) => mulligan.enqueue('keyed', 2, { tx, key: 'same' }));
+    expect(second).toEqual({ id: first.id, existed: true });
+  });
+
+  it.each([
+    ['Drizzle', 'commit'],
+    ['Drizzle', 'rollback'],
+    ['Kysely', 'commit'],
+    ['Kysely', 'rollback'],
+    ['Knex', 'commit'],
+    ['Knex', 'rollback'],
+  ] as const)('goes with a transaction of %s: %s', async (library, end) => {
+    await using mulligan = await open();
+    const text = `${library} ${end}`;
+    let id = '';
+    const work = async (tx: TransactionClient): Promise<void> => {
+      ({ id } = await mulligan.enqueue(`it's ${library} of 100%?`, { text: '"a" \\ $1 ?' }, { tx }));
+      if (end === 'rollback') throw new Error(text);
+    };
+    const done = { Drizzle: withDrizzle, Kysely: withKysely, Knex: withKnex }[library](text, work);
+    if (end === 'rollback') await expect(done).rejects.toThrow(text);
+    else await done;
+    const job = await mulligan.jobs.get(id);
+    expect([job?.payload ?? null, (await effects()).includes(text)]).toEqual(
+      end === 'commit' ? [{ text: '"a" \\ $1 ?' }, true] : [null, false],
+    );
+  });
+
+  it('goes with whatever answers rows, as Prisma does', async () => {
+    await using mulligan = await open();
+    const { id } = await inTransaction((client) => {
+      const prisma = {
+        $queryRawUnsafe: async (text: string, ...values: unknown[]) => (await client.query(text, values)).rows,
+      };
+      return mulligan.enqueue('prisma', 1, { tx: prismaTx(prisma) });
+    });
+    expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'ready' });
+  });
+
+  it('needs a client, and a store that shares its database', async () => {
+    await using mulligan = await open();
+    await expect(mulligan.enqueue('x', 1, { tx: {} as never })).rejects.toThrow(
+      'enqueue: tx: expected a client with query(text, values)',
+    );
+    await using other = await Mulligan.open('memory:');
+    await expect(inTransaction((tx) => other.enqueue('x', 1, { tx }))).rejects.toThrow(ConfigError);
+  });
+});
+
+async function withDrizzle(text: string, work: (tx: TransactionClient) => Promise<void>): Promise<void> {
+  await drizzle({ client: pool }).transaction(async (tx) => {
+    await tx.execute(sql`INSERT INTO ${sql.raw(schema)}.effects VALUES (${text})`);
+    await work(drizzleTx(tx, sql));
+  });
+}
+
+async function withKysely(text: string, work: (tx: TransactionClient) => Promise<void>): Promise<void> {
+  const db = new Kysely<Record<string, never>>({ dialect: new PostgresDialect({ pool }) });
+  await db.transaction().execute(async (trx) => {
+    await kyselySql`INSERT INTO ${kyselySql.raw(schema)}.effects VALUES (${text})`.execute(trx);
+    await work(kyselyTx(trx));
+  });
+}
+
+async function withKnex(text: string, work: (tx: TransactionClient) => Promise<void>): Promise<void> {
+  const db = knex({ client: 'pg', connection: url });
+  try {
+    await db.transaction(async (trx) => {
+      await trx.raw(`INSERT INTO ${schema}.effects VALUES (?)`, [text]);
+      await work(knexTx(trx));
+    });
+  } finally {
+    await db.destroy();
+  }
+}
+
+describe('a handler that completes its job in a transaction', () => {
+  it('has its writes and its completion committed together', async () => {
+    const job = defineJob({
+      name: 'together',
+      async run(_: null, ctx) {
+        const answer = await ctx.transaction(async (tx) => {
+          await tx.query(`INSERT INTO ${schema}.effects VALUES ($1)`, ['together']);
+          return 42;
+        });
+        expect(answer).toBe(42);
+      },
+    });
+    await using mulligan = await open([job]);
+    const completed: string[] = [];
+    mulligan.on('completed', ({ id }) => completed.push(id));
+    const { id } = await mulligan.enqueue(job, null);
+    await mulligan.work({ poll: 50 }).whenIdle();
+    expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'completed', runs: 1, attempts: 1 });
+    expect(await mulligan.jobs.runs(id)).toMatchObject([{ run: 1, outcome: 'completed' }]);
+    expect((await effects()).filter((text) => text === 'together')).toHaveLength(1);
+    expect(completed).toEqual([id]);
+  });
+
+  it('writes nothing when it throws inside, and is retried', async () => {
+    const job = defineJob({
+      name: 'half way',
+      retry: { maxAttempts: 2, backoff: { kind: 'fixed', base: 1 }, jitter: 'none' },
+      async run(_: null, ctx) {
+        await ctx.transaction(async (tx) => {
+          await tx.query(`INSERT INTO ${schema}.effects VALUES ($1)`, [`half way ${ctx.attempt}`]);
+          if (ctx.attempt === 1) throw new Error('half way');
+        });
+      },
+    });
+    await using mulligan = await open([job]);
+    const { id } = await mulligan.enqueue(job, null);
+    const worker = mulligan.work({ poll: 20 });
+    await expect.poll(async () => (await mulligan.jobs.get(id))?.state, { timeout: 20_000 }).toBe('completed');
+    await worker.stop();
+    expect((await effects()).filter((text) => text.startsWith('half way'))).toEqual(['half way 2']);
+  });
+
+  it('is completed even when it throws afterwards', async () => {
+    const job = defineJob({
+      name: 'throws later',
+      async run(_: null, ctx) {
+        await ctx.transaction((tx) => tx.query(`INSERT INTO ${schema}.effects VALUES ($1)`, ['later']));
+        throw new Error('too late');
+      },
+    });
+    await using mulligan = await open([job]);
+    const { id } = await mulligan.enqueue(job, null);
+    await mulligan.work({ poll: 50 }).whenIdle();
+    expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'completed', runs: 1 });
+  });
+
+  it('writes nothing when its run was taken away meanwhile', async () => {
+    const job = defineJob({
+      name: 'too slow',
+      retry: { maxAttempts: 5 },
+      async run(_: null, ctx) {
+        await ctx.transaction(async (tx) => {
+          await tx.query(`INSERT INTO ${schema}.effects VALUES ($1)`, [`too slow ${ctx.run}`]);
+          // As a rescuer would, after a silence longer than the lease.
+          if (ctx.run === 1) {
+            await pool.query(
+              `UPDATE ${schema}.live SET worker = NULL, lease_ends_at = NULL, due_at = 0 WHERE id = $1`,
+              [ctx.job.id],
+            );
+          }
+        });
+      },
+    });
+    await using mulligan = await open([job]);
+    const { id } = await mulligan.enqueue(job, null);
+    const worker = mulligan.work({ poll: 20 });
+    await expect.poll(async () => (await mulligan.jobs.get(id))?.state, { timeout: 20_000 }).toBe('completed');
+    await worker.stop();
+    expect((await effects()).filter((text) => text.startsWith('too slow'))).toEqual(['too slow 2']);
+  });
+
+  it('is told when the store cannot do it', async () => {
+    const errors: unknown[] = [];
+    const job = defineJob({
+      name: 'nowhere',
+      retry: { maxAttempts: 1 },
+      run: (_: null, ctx) => ctx.transaction(async () => {}).catch((error: unknown) => void errors.push(error)),
+    });
+    await using mulligan = await Mulligan.open('memory:', { jobs: [job] });
+    await mulligan.enqueue(job, null);
+    await mulligan.work().whenIdle();
+    expect(errors).toEqual([expect.any(ConfigError)]);
+  });
+});

@@ -1,0 +1,73 @@
+import type { Enqueued, NewJob, Settlement, TransactionClient, Transactions } from '../store.ts';
+import { ENQUEUE, enqueued, enqueueValues } from './enqueue.ts';
+import { toStoreError } from './failure.ts';
+import type { Session } from './session.ts';
+import { settle } from './settle.ts';
+
+const RECORDED = `
+  SELECT 1 FROM @.finished f JOIN @.words w ON w.id = f.worker
+  WHERE f.id = $1 AND f.runs = $2 AND w.text = $3 AND f.outcome = 0`;
+
+export class PostgresTransactions implements Transactions {
+  readonly #session: Session;
+
+  constructor(session: Session) {
+    this.#session = session;
+  }
+
+  async enqueue(client: TransactionClient, jobs: readonly NewJob[]): Promise<Enqueued[]> {
+    const { db } = this.#session;
+    const values = await enqueueValues(this.#session, jobs);
+    try {
+      const { rows } = await client.query(db.text(ENQUEUE), values);
+      // The caller's client has its own ideas of what a row and a number are.
+      return enqueued(
+        jobs,
+        (rows as { ord: unknown; holder: string }[]).map(({ ord, holder }) => [Number(ord), holder]),
+      );
+    } catch (error) {
+      throw toStoreError(error, db.hosts.name);
+    }
+  }
+
+  async settleWith<Result>(
+    work: (client: TransactionClient) => Promise<Result>,
+    settlement: () => Settlement,
+  ): Promise<{ readonly result: Result } | null> {
+    const { db } = this.#session;
+    const client = await db.hosts.connect().catch((error: unknown) => {
+      throw toStoreError(error, db.hosts.name);
+    });
+    let done: { readonly result: Result; readonly sent: Settlement } | null = null;
+    let broken = false;
+    try {
+      await client.query('BEGIN');
+      const result = await work(client);
+      // Last of all, so that the row is locked for a moment only, and heartbeats go on while the work is done.
+      const sent = settlement();
+      const [answer] = await settle(this.#session, [sent], db.through(client));
+      if (answer !== 'settled') {
+        await client.query('ROLLBACK');
+        return null;
+      }
+      done = { result, sent };
+      await client.query('COMMIT');
+      return done;
+    } catch (error) {
+      // Should this fail too, the connection is dropped, and the server rolls back.
+      broken = await client.query('ROLLBACK').then(
+        () => false,
+        () => true,
+      );
+      // A COMMIT whose answer was lost may have been carried out all the same.
+      if (done !== null && (await this.#isRecorded(done.sent))) return done;
+      throw error;
+    } finally {
+      client.release(broken);
+    }
+  }
+
+  async #isRecorded({ id, run, worker }: Settlement): Promise<boolean> {
+    return (await this.#session.db.query(RECORDED, [id, run, worker])).length > 0;
+  }
+}
