@@ -233,9 +233,13 @@ class GivenPool implements Hosts {
   }
 
   async client(): Promise<ClientLike> {
-    const client = await this.#pool.connect();
-    // It listens, so it cannot go back to the others.
-    return Object.assign(Object.create(client) as ClientLike, { end: () => client.release(true) });
+    const client = (await this.#pool.connect()) as PoolClientLike & Pick<ClientLike, 'on'>;
+    return {
+      query: (text, values) => client.query(text, values),
+      on: (event: never, listener: never) => client.on(event, listener),
+      // It has listened, so it cannot go back to the others.
+      end: () => client.release(true),
+    };
   }
 
   doubt(): void {}
