@@ -3,55 +3,52 @@ import { laneCodes } from '../codes.ts';
 import type { Claim, ClaimedJob, ClaimRequest, QueueQuota } from '../store.ts';
 import { plain, texts } from './arrays.ts';
 import type { Place } from './marks.ts';
+import type { Line } from './names.ts';
 import type { Session } from './session.ts';
-import type { Line } from './words.ts';
 
 const CLAIM = `
   SELECT * FROM @.claim($1, $2, $3, $4::text[], $5::int[], $6::int[], $7::int[], $8::int[], $9::int[],
     $10::int[], $11::int[], $12::smallint[], $13::smallint[], $14::bigint[], $15::bigint[], $16)`;
-const EXPIRED = 'SELECT * FROM @.expired($1, $2)';
+const EXPIRED = 'SELECT (job).*, worker, claimed_at, lease_ends_at, cancel_requested FROM @.expired($1, $2)';
 
 /** As the type `claimed` has it. */
 type ClaimedRow = [
-  id: string | null,
+  id: string,
   run: number,
   line: number,
+  kind: number,
   dueAt: number,
   seq: number,
   attempts: number,
   crashes: number,
   availableAt: number,
   firstStartedAt: number,
+  previousDelayMs: number | null,
+  enqueuedAt: number,
+  lastError: string | null,
+  payload: string,
+];
+type ExpiredRow = [
+  ...job: ClaimedRow,
+  worker: number,
   claimedAt: number,
   leaseEndsAt: number,
-  previousDelayMs: number | null,
-  worker: number,
-  cancelRequested: boolean | null,
-  lastError: string | null,
-  name: number,
-  policy: number,
-  enqueuedAt: number,
-  retryQueue: string | null,
-  payload: string,
-  home: number,
+  cancelRequested: boolean,
 ];
 
 export async function claim(session: Session, request: ClaimRequest): Promise<Claim> {
   session.db.longestLeaseMs = Math.max(session.db.longestLeaseMs, request.leaseMs);
-  const wordOf = await session.words.intern([request.worker]);
+  const worker = await session.workers.intern(request.worker);
   for (;;) {
-    const answer = await claimFromKnown(session, request, wordOf(request.worker));
+    const answer = await claimFromKnown(session, request, worker);
     if (answer !== null) return answer;
     await session.lines.refresh();
   }
 }
 
 /** Null when another process has opened a line that this one does not know yet. */
-async function claimFromKnown(
-  session: Session,
-  { leaseMs, limit, queues }: ClaimRequest,
-  worker: number,
-): Promise<Claim | null> {
+async function claimFromKnown(session: Session, request: ClaimRequest, worker: number): Promise<Claim | null> {
+  const { leaseMs, limit, queues } = request;
   const { newest } = session.lines;
   const names = queues.map(({ queue }) => queue);
   const lines = session.lines.ofQueues(names);
@@ -77,20 +74,22 @@ async function claimFromKnown(
       newest,
     ])
     .finally(() => session.waiting.end());
-  const [, , , now, newestLine, , , nextDueAt, , , , , , suspectsWait, , , , , , paused] = rows.pop() as ClaimedRow;
+  const [, suspectsWait, newestLine, , now, , , , nextDueAt, , , , , paused] = rows.pop() as ClaimedRow;
   if (newestLine > newest) return null;
   const filled = rows.length === limit;
   markRead(session, rows, now);
   if (!filled) markEmptied(session, lines, queues, JSON.parse(paused) as string[], now);
-  const jobs = await claimedJobs(session, rows);
-  return { jobs, now, nextDueAt: filled ? null : nextDueAt, suspectsWait: suspectsWait === true };
+  await session.kinds.know(rows.map((row) => row[3]));
+  const held = { worker: request.worker, claimedAt: now, leaseEndsAt: now + leaseMs, cancelRequested: false };
+  const jobs = rows.map((row) => claimedJob(session, row, held));
+  return { jobs, now, nextDueAt: filled ? null : nextDueAt, suspectsWait: suspectsWait === 1 };
 }
 
 /** Rows come in the order of their line, so the last one of each tells how far it was read. */
 function markRead(session: Session, rows: readonly ClaimedRow[], now: number): void {
   const last = new Map<number, ClaimedRow>();
   for (const row of rows) last.set(row[2], row);
-  for (const [line, [, , , dueAt, seq]] of last) session.waiting.reached(line, { dueAt, seq }, now);
+  for (const [line, [, , , , dueAt, seq]] of last) session.waiting.reached(line, { dueAt, seq }, now);
 }
 
 /** A claim that is not filled has seen the end of every line it was allowed to read. */
@@ -117,48 +116,50 @@ const LEASES = 0;
 
 export async function expired(session: Session, limit: number): Promise<ClaimedJob[]> {
   const [from] = session.leases.begin([LEASES]) as [Place];
-  const rows = await session.db.query<ClaimedRow>(EXPIRED, [limit, from.dueAt]).finally(() => session.leases.end());
-  const [, , , now] = rows.pop() as ClaimedRow;
+  const rows = await session.db.query<ExpiredRow>(EXPIRED, [limit, from.dueAt]).finally(() => session.leases.end());
+  const [, , , , , , , , , , , , , , , now] = rows.pop() as ExpiredRow;
   // Whoever rescues these may fail; until they are settled, the next look must find them again.
   if (rows.length === 0) session.leases.emptied([LEASES], now);
-  return claimedJobs(session, rows);
+  await session.kinds.know(rows.map((row) => row[3]));
+  await session.lines.know(rows.map((row) => row[2]));
+  await session.workers.know(rows.map((row) => row[14]));
+  return rows.map((row) => {
+    const [worker, claimedAt, leaseEndsAt, cancelRequested] = row.slice(14) as [number, number, number, boolean];
+    const job = row.slice(0, 14) as ClaimedRow;
+    return claimedJob(session, job, { worker: session.workers.name(worker), claimedAt, leaseEndsAt, cancelRequested });
+  });
 }
 
-async function claimedJobs(session: Session, rows: readonly ClaimedRow[]): Promise<ClaimedJob[]> {
-  const { words, lines } = session;
-  await words.know(rows.flatMap((row) => [row[12], row[15], row[16]]));
-  await lines.know(rows.flatMap((row) => [row[2], row[20]]));
-  return rows.map((row) => claimedJob(session, row));
-}
+type Holding = Pick<ClaimedJob, 'worker' | 'claimedAt' | 'leaseEndsAt' | 'cancelRequested'>;
 
-function claimedJob(session: Session, row: ClaimedRow): ClaimedJob {
-  const [id, run, lineId, dueAt, , attempts, crashes, availableAt, firstStartedAt, claimedAt, leaseEndsAt] = row;
-  const [, , , , , , , , , , , previousDelayMs, worker, cancelRequested, lastError, name, policy, enqueuedAt] = row;
+function claimedJob(session: Session, row: ClaimedRow, holding: Holding): ClaimedJob {
+  const [id, run, lineId, kindId, dueAt, , attempts, crashes, availableAt, firstStartedAt, previousDelayMs] = row;
+  const [, , , , , , , , , , , enqueuedAt, lastError, payload] = row;
   const line = session.lines.get(lineId);
-  const job: ClaimedJob = {
-    id: id as string,
+  const kind = session.kinds.get(kindId);
+  session.hold(id, { line: lineId, kind: kindId });
+  return {
+    id,
     run,
-    worker: session.words.text(worker),
-    name: session.words.text(name),
+    worker: holding.worker,
+    name: kind.name,
     queue: line.queue,
-    homeQueue: session.lines.get(row[20]).queue,
+    homeQueue: kind.line.queue,
     resource: line.resource,
     lane: line.lane,
     priority: line.priority,
-    payload: row[19],
-    policy: session.words.policy(policy),
+    payload,
+    policy: kind.policy,
     attempts,
     crashes,
     enqueuedAt,
     dueAt,
     availableAt,
     firstStartedAt,
-    claimedAt,
-    leaseEndsAt,
+    claimedAt: holding.claimedAt,
+    leaseEndsAt: holding.leaseEndsAt,
     previousDelayMs,
     lastError: lastError === null ? null : (JSON.parse(lastError) as StoredError),
-    cancelRequested: cancelRequested === true,
+    cancelRequested: holding.cancelRequested,
   };
-  session.hold(job, { line: lineId, retryQueue: row[18] });
-  return job;
 }

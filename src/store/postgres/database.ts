@@ -9,16 +9,17 @@ const FIRST_PAUSE_MS = 5;
 /** A shorter absence cannot have cost anybody a lease. */
 const SHORTEST_ABSENCE_MS = 1_000;
 
-/** Numbers, all of which fit: int8 included. */
-const NUMBERS = new Set([20, 21, 23, 1700]);
-const types = {
-  getTypeParser:
-    (oid: number): ((value: string) => unknown) =>
-    (value) => {
-      if (NUMBERS.has(oid)) return Number(value);
-      return oid === 16 ? value === 't' : value;
-    },
-};
+const asText = (value: string): string => value;
+const asBoolean = (value: string): boolean => value === 't';
+/** By type: bool, int8, int2, int4, numeric. All our numbers fit into one of JavaScript's. */
+const parsers: ReadonlyMap<number, (value: string) => unknown> = new Map<number, (value: string) => unknown>([
+  [16, asBoolean],
+  [20, Number],
+  [21, Number],
+  [23, Number],
+  [1700, Number],
+]);
+const types = { getTypeParser: (oid: number): ((value: string) => unknown) => parsers.get(oid) ?? asText };
 
 /** One statement as the driver takes it: rows as arrays, which are quicker to make than objects. */
 export interface Statement {

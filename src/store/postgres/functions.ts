@@ -20,13 +20,16 @@ const BY_INDEX = `
   SET plan_cache_mode = force_generic_plan SET jit = off`;
 const HERE = 'SET search_path FROM CURRENT';
 
-/** How runs that ended are counted; `g` is the settlement, with the job's `home`, `name` and `attempt`. */
+/** So many jobs can be numbered in one call. */
+export const LARGEST_CALL = 65_536;
+
+/** How runs that ended are counted. */
 const COUNT_COLUMNS = `
-  home, name, ${outcomeCodes.join(', ')}, retries, successful_retries,
+  kind, ${outcomeCodes.join(', ')}, retries, successful_retries,
   ${deadReasonCodes.map((reason) => `dead_${reason.replace('-', '_')}`).join(', ')},
   now_completed, now_dead, now_cancelled`;
 const COUNTED = `
-  home, name,
+  kind,
   ${outcomeCodes.map((_, code) => `count(*) FILTER (WHERE outcome = ${code})`).join(', ')},
   count(*) FILTER (WHERE counted AND attempt > 1),
   count(*) FILTER (WHERE counted AND attempt > 1 AND outcome = ${OUTCOME.completed}),
@@ -36,14 +39,12 @@ const COUNTED = `
   count(*) FILTER (WHERE state = ${STATE.cancelled})`;
 
 const numbering = `
-  CREATE FUNCTION word_of(p_text text) RETURNS int LANGUAGE plpgsql ${HERE} AS $$
+  CREATE FUNCTION worker_of(p_name text) RETURNS int LANGUAGE plpgsql ${HERE} AS $$
   DECLARE found_id int;
   BEGIN
-    SELECT id INTO found_id FROM words WHERE md5(text) = md5(p_text);
-    IF found_id IS NULL THEN
-      INSERT INTO words (text) VALUES (p_text) ON CONFLICT DO NOTHING;
-      SELECT id INTO found_id FROM words WHERE md5(text) = md5(p_text);
-    END IF;
+    INSERT INTO workers (name) SELECT p_name WHERE NOT EXISTS (SELECT 1 FROM workers WHERE name = p_name)
+      ON CONFLICT DO NOTHING;
+    SELECT id INTO found_id FROM workers WHERE name = p_name;
     RETURN found_id;
   END $$;
 
@@ -63,11 +64,25 @@ const numbering = `
     END IF;
     RETURN found_id;
   END $$;
+
+  CREATE FUNCTION kind_of(p_line int, p_name text, p_retry_queue text, p_policy text) RETURNS int
+  LANGUAGE plpgsql ${HERE} AS $$
+  DECLARE found_id int;
+  BEGIN
+    FOR tries IN 1 .. 2 LOOP
+      SELECT id INTO found_id FROM kinds WHERE line = p_line AND name = p_name AND md5(policy) = md5(p_policy)
+        AND coalesce(retry_queue, '') = coalesce(p_retry_queue, '');
+      EXIT WHEN found_id IS NOT NULL;
+      INSERT INTO kinds (line, name, retry_queue, policy) VALUES (p_line, p_name, p_retry_queue, p_policy)
+        ON CONFLICT DO NOTHING;
+    END LOOP;
+    RETURN found_id;
+  END $$;
 `;
 
 const enqueue = `
   -- Who gets its key; null for whoever does, else the job that holds it.
-  CREATE FUNCTION take_key(p_id uuid, p_name int, p_key text) RETURNS uuid LANGUAGE plpgsql ${HERE} AS $$
+  CREATE FUNCTION take_key(p_id uuid, p_name text, p_key text) RETURNS uuid LANGUAGE plpgsql ${HERE} AS $$
   DECLARE holder uuid;
   BEGIN
     LOOP
@@ -92,18 +107,19 @@ const enqueue = `
 
   -- Answers only the jobs whose key was taken.
   CREATE FUNCTION enqueue(
-    p_id uuid[], p_line int[], p_name int[], p_policy int[], p_delay bigint[], p_due bigint[], p_key_life smallint[],
-    p_retry_queue text[], p_key text[], p_payload text[]
+    p_id uuid[], p_kind int[], p_delay bigint[], p_due bigint[], p_key_life smallint[], p_key text[], p_payload text[]
   ) RETURNS TABLE (ord bigint, holder uuid) LANGUAGE plpgsql ${HERE} SET plan_cache_mode = force_generic_plan AS $$
   DECLARE
     store_now bigint := now_ms();
+    -- One number per call, and room for its jobs after it.
+    first_seq bigint := nextval('acceptance') * ${LARGEST_CALL};
     refused bigint[] := '{}';
     keyed record;
     by_whom uuid;
   BEGIN
     FOR keyed IN
-      SELECT g.* FROM unnest(p_id, p_name, p_key) WITH ORDINALITY AS g (id, name, key, ord)
-      WHERE g.key IS NOT NULL ORDER BY g.name, g.key, g.ord
+      SELECT g.id, k.name, g.key, g.ord FROM unnest(p_id, p_kind, p_key) WITH ORDINALITY AS g (id, kind, key, ord)
+      JOIN kinds k ON k.id = g.kind WHERE g.key IS NOT NULL ORDER BY k.name, g.key, g.ord
     LOOP
       by_whom := take_key(keyed.id, keyed.name, keyed.key);
       CONTINUE WHEN by_whom IS NULL;
@@ -114,66 +130,37 @@ const enqueue = `
     END LOOP;
 
     WITH added AS (
-      INSERT INTO jobs (id, seq, enqueued_at, due_at, home, name, policy, key_life, retry_queue, key, payload)
-      SELECT g.id, nextval('acceptance'), store_now, coalesce(g.due, store_now + g.delay), g.line, g.name, g.policy, g.key_life,
-        g.retry_queue, g.key, g.payload
-      FROM unnest(p_id, p_line, p_name, p_policy, p_delay, p_due, p_key_life, p_retry_queue, p_key, p_payload)
-        WITH ORDINALITY AS g (id, line, name, policy, delay, due, key_life, retry_queue, key, payload, ord)
+      INSERT INTO jobs (id, seq, enqueued_at, due_at, kind, key_life, key, payload)
+      SELECT g.id, first_seq + g.ord, store_now, coalesce(g.due, store_now + g.delay), g.kind, g.key_life, g.key,
+        g.payload
+      FROM unnest(p_id, p_kind, p_delay, p_due, p_key_life, p_key, p_payload)
+        WITH ORDINALITY AS g (id, kind, delay, due, key_life, key, payload, ord)
       WHERE refused = '{}' OR NOT g.ord = ANY (refused)
       ON CONFLICT DO NOTHING
-      RETURNING id, seq, due_at, home, name, key_life, key
+      RETURNING id, seq, due_at, kind, key_life, key
     ), waiting AS (
-      INSERT INTO live (id, seq, due_at, available_at, line, home, name, runs, attempts, crashes, state, frees_key)
-      SELECT id, seq, due_at, greatest(due_at, store_now), home, home, name, 0, 0, 0,
-        CASE WHEN due_at > store_now THEN ${STATE.scheduled} ELSE ${STATE.ready} END,
-        key IS NOT NULL AND key_life <> ${PRUNED}
-      FROM added
+      INSERT INTO live (id, seq, due_at, available_at, line, kind, runs, attempts, crashes, state, frees_key)
+      SELECT a.id, a.seq, a.due_at, greatest(a.due_at, store_now), k.line, a.kind, 0, 0, 0,
+        CASE WHEN a.due_at > store_now THEN ${STATE.scheduled} ELSE ${STATE.ready} END,
+        a.key IS NOT NULL AND a.key_life <> ${PRUNED}
+      FROM added a JOIN kinds k ON k.id = a.kind
     )
-    INSERT INTO counts (home, name, enqueued) SELECT a.home, a.name, count(*) FROM added a GROUP BY a.home, a.name;
+    INSERT INTO counts (kind, enqueued) SELECT a.kind, count(*) FROM added a GROUP BY a.kind;
   END $$;
 `;
 
 const claim = `
   CREATE TYPE claimed AS (
-    id uuid, run int, line int, due_at bigint, seq bigint, attempts int, crashes int, available_at bigint,
-    first_started_at bigint, claimed_at bigint, lease_ends_at bigint, previous_delay_ms bigint, worker int,
-    cancel_requested boolean, last_error text, name int, policy int, enqueued_at bigint, retry_queue text, payload text, home int
+    id uuid, run int, line int, kind int, due_at bigint, seq bigint, attempts int, crashes int, available_at bigint,
+    first_started_at bigint, previous_delay_ms bigint, enqueued_at bigint, last_error text, payload text
   );
-
-  -- The due jobs of lines that share a priority, in due order, from the places where each line was left.
-  CREATE FUNCTION take(
-    p_worker int, p_now bigint, p_lease bigint, p_count int, p_line int[], p_from_due bigint[], p_from_seq bigint[]
-  ) RETURNS SETOF claimed LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
-  BEGIN
-    RETURN QUERY
-    WITH picked AS MATERIALIZED (
-      SELECT next.id, next.due_at, next.seq
-      FROM unnest(p_line, p_from_due, p_from_seq) AS l (line, due, seq)
-      CROSS JOIN LATERAL (
-        SELECT w.id, w.due_at, w.seq FROM live w
-        WHERE w.line = l.line AND w.worker IS NULL AND (w.due_at, w.seq) > (l.due, l.seq) AND w.due_at <= p_now
-        ORDER BY w.due_at, w.seq LIMIT p_count FOR UPDATE SKIP LOCKED
-      ) next
-      ORDER BY next.due_at, next.seq LIMIT p_count
-    ), taken AS (
-      UPDATE live SET runs = live.runs + 1, attempts = live.attempts + 1, worker = p_worker, claimed_at = p_now,
-        lease_ends_at = p_now + p_lease, first_started_at = coalesce(live.first_started_at, p_now)
-      FROM picked WHERE live.id = picked.id
-      RETURNING live.id, live.runs, live.line, live.due_at, live.seq, live.attempts, live.crashes, live.available_at,
-        live.first_started_at, live.previous_delay_ms, live.cancel_requested, live.last_error
-    )
-    SELECT t.id, t.runs, t.line, t.due_at, t.seq, t.attempts, t.crashes, t.available_at, t.first_started_at,
-      p_now, p_now + p_lease, t.previous_delay_ms, p_worker, t.cancel_requested, t.last_error,
-      j.name, j.policy, j.enqueued_at, j.retry_queue, j.payload, j.home
-    FROM taken t JOIN jobs j ON j.id = t.id ORDER BY t.due_at, t.seq;
-  END $$;
 
   /*
    * Fills the places of a claim as store/fill.ts says it. Lines come sorted by queue, lane and priority; p_queue_of is
    * the position of a line's queue in p_queue. When there are lines newer than p_newest, nothing is taken: the caller
    * does not know all it should ask for. The last row has no id and tells, in the columns named here:
-   * seq: the newest line there is, due_at: the store's time, available_at: when the next job falls due,
-   * cancel_requested: a suspect waits, payload: the paused queues as JSON.
+   * line: the newest there is, due_at: the store's time, available_at: when the next job falls due,
+   * run: 1 when a suspect waits, payload: the paused queues as JSON.
    */
   CREATE FUNCTION claim(
     p_worker int, p_lease bigint, p_limit int,
@@ -200,8 +187,8 @@ const claim = `
     taken_before int;
     last_row claimed;
   BEGIN
-    SELECT max(id) INTO last_row.seq FROM lines;
-    IF last_row.seq > p_newest THEN RETURN NEXT last_row; RETURN; END IF;
+    SELECT max(id) INTO last_row.line FROM lines;
+    IF last_row.line > p_newest THEN RETURN NEXT last_row; RETURN; END IF;
 
     FOR q IN 1 .. cardinality(p_queue) LOOP
       IF p_queue[q] = ANY (paused) THEN
@@ -248,8 +235,30 @@ const claim = `
               got := wanted - (taken_before - places);
               IF step_lane IN (${LANE.retry}, ${LANE.suspect}) THEN got := least(got, coalesce(retry_room[q], got)); END IF;
               EXIT WHEN got <= 0;
-              RETURN QUERY SELECT * FROM take(p_worker, store_now, p_lease, got,
-                p_line[first_line:last_line], p_from_due[first_line:last_line], p_from_seq[first_line:last_line]);
+              -- Lines that share a priority, in due order, from the places where each line was left.
+              RETURN QUERY
+              WITH picked AS MATERIALIZED (
+                SELECT next.id
+                FROM unnest(p_line[first_line:last_line], p_from_due[first_line:last_line],
+                  p_from_seq[first_line:last_line]) AS l (line, due, seq)
+                CROSS JOIN LATERAL (
+                  SELECT w.id, w.due_at, w.seq FROM live w
+                  WHERE w.line = l.line AND w.worker IS NULL AND (w.due_at, w.seq) > (l.due, l.seq)
+                    AND w.due_at <= store_now
+                  ORDER BY w.due_at, w.seq LIMIT got FOR UPDATE SKIP LOCKED
+                ) next
+                ORDER BY next.due_at, next.seq LIMIT got
+              ), taken AS (
+                UPDATE live SET runs = live.runs + 1, attempts = live.attempts + 1, worker = p_worker,
+                  claimed_at = store_now, lease_ends_at = store_now + p_lease,
+                  first_started_at = coalesce(live.first_started_at, store_now)
+                FROM picked WHERE live.id = picked.id
+                RETURNING live.id, live.runs, live.line, live.kind, live.due_at, live.seq, live.attempts, live.crashes,
+                  live.available_at, live.first_started_at, live.previous_delay_ms, live.last_error
+              )
+              SELECT t.id, t.runs, t.line, t.kind, t.due_at, t.seq, t.attempts, t.crashes, t.available_at,
+                t.first_started_at, t.previous_delay_ms, j.enqueued_at, t.last_error, j.payload
+              FROM taken t JOIN jobs j ON j.id = t.id ORDER BY t.due_at, t.seq;
               GET DIAGNOSTICS got = ROW_COUNT;
               places := places - got;
               IF step_lane IN (${LANE.retry}, ${LANE.suspect}) THEN retry_room[q] := retry_room[q] - got; END IF;
@@ -276,34 +285,35 @@ const claim = `
           (SELECT w.due_at FROM live w WHERE w.line = p_line[i] AND w.worker IS NULL AND w.due_at > store_now
            ORDER BY w.due_at LIMIT 1));
       END IF;
-      IF p_lane[i] = ${LANE.suspect} AND last_row.cancel_requested IS NOT TRUE THEN
-        last_row.cancel_requested := EXISTS (SELECT 1 FROM live w
-          WHERE w.line = p_line[i] AND w.worker IS NULL AND w.due_at <= store_now);
-      END IF;
+      IF p_lane[i] = ${LANE.suspect} AND EXISTS (
+        SELECT 1 FROM live w WHERE w.line = p_line[i] AND w.worker IS NULL AND w.due_at <= store_now)
+      THEN last_row.run := 1; END IF;
     END LOOP;
     RETURN NEXT last_row;
   END $$;
 
-  -- Jobs whose lease has run out, from the place where the last look ended.
-  CREATE FUNCTION expired(p_limit int, p_from bigint) RETURNS SETOF claimed LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  -- Jobs whose lease has run out, from the place where the last look ended. The last row only tells the store's time.
+  CREATE FUNCTION expired(p_limit int, p_from bigint, OUT job claimed, OUT worker int, OUT claimed_at bigint,
+    OUT lease_ends_at bigint, OUT cancel_requested boolean)
+  RETURNS SETOF record LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  #variable_conflict use_column
   DECLARE
     store_now bigint := now_ms();
-    last_row claimed;
     pardoned_until bigint;
   BEGIN
     UPDATE rescues SET looked_at = store_now RETURNING none_until INTO pardoned_until;
-    IF store_now >= pardoned_until THEN RETURN QUERY
-    SELECT l.id, l.runs, l.line, l.due_at, l.seq, l.attempts, l.crashes, l.available_at, l.first_started_at,
-      l.claimed_at, l.lease_ends_at, l.previous_delay_ms, l.worker, l.cancel_requested, l.last_error,
-      j.name, j.policy, j.enqueued_at, j.retry_queue, j.payload, j.home
-    FROM (
-      SELECT * FROM live
-      WHERE live.worker IS NOT NULL AND live.lease_ends_at <= store_now AND live.lease_ends_at > p_from
-      ORDER BY live.lease_ends_at, live.seq LIMIT p_limit
-    ) l JOIN jobs j ON j.id = l.id ORDER BY l.lease_ends_at, l.seq;
+    IF store_now >= pardoned_until THEN
+      RETURN QUERY
+      SELECT (l.id, l.runs, l.line, l.kind, l.due_at, l.seq, l.attempts, l.crashes, l.available_at, l.first_started_at,
+        l.previous_delay_ms, j.enqueued_at, l.last_error, j.payload)::claimed, l.worker, l.claimed_at, l.lease_ends_at,
+        l.cancel_requested
+      FROM (
+        SELECT * FROM live
+        WHERE live.worker IS NOT NULL AND live.lease_ends_at <= store_now AND live.lease_ends_at > p_from
+        ORDER BY live.lease_ends_at, live.seq LIMIT p_limit
+      ) l JOIN jobs j ON j.id = l.id ORDER BY l.lease_ends_at, l.seq;
     END IF;
-    last_row.due_at := store_now;
-    RETURN NEXT last_row;
+    RETURN QUERY SELECT NULL::claimed, NULL::int, store_now, NULL::bigint, NULL::boolean;
   END $$;
 `;
 
@@ -318,25 +328,25 @@ const pardon = `
 
 const FENCE = 'l.id = g.id AND l.runs = g.run AND l.worker = g.worker';
 const GIVEN = `
-  SELECT * FROM unnest(p_id, p_run, p_worker, p_outcome, p_state, p_counted, p_delay, p_line, p_backoff, p_reason,
+  SELECT g.* FROM unnest(p_id, p_run, p_worker, p_outcome, p_state, p_counted, p_delay, p_line, p_backoff, p_reason,
     p_error, p_decision, p_started, p_ended) WITH ORDINALITY AS g (id, run, worker, outcome, state, counted, delay,
     line, backoff, reason, error, decision, started, ended, ord)`;
 /** A crash is only believed while the lease is over: a worker that came back in time keeps its run. */
 const BELIEVED = `(g.outcome <> ${OUTCOME.crashed} OR l.lease_ends_at <= store_now)`;
 
-/** Ends what `which` selects: the row leaves \`live\` for \`finished\`, and takes its last run along. */
-const end = (which: string, state: string, reason: string): string => `
+/** Ends runs: the row leaves `live` for `finished`, and takes its last run along. */
+const end = (given: string, condition: string, state = 'g.state', reason = 'g.reason'): string => `
     WITH gone AS (
-      DELETE FROM live l USING (${GIVEN} WHERE ${which}) g
-      WHERE ${FENCE} AND ${BELIEVED} ${state === 'g.state' ? '' : 'AND l.cancel_requested'}
+      DELETE FROM live l USING (${given}) g
+      WHERE ${FENCE} AND ${condition}
       RETURNING g.ord, g.outcome, g.counted, g.worker, g.started, g.ended, g.decision, g.error, ${state} AS state,
-        ${reason} AS dead_reason, l.attempts AS attempt, l.id, l.seq, l.due_at, l.available_at, l.line, l.home, l.name,
+        ${reason} AS dead_reason, l.attempts AS attempt, l.id, l.seq, l.due_at, l.available_at, l.line, l.kind,
         l.runs, l.crashes, l.first_started_at, l.previous_delay_ms, l.last_error, l.progress, l.frees_key
     ), kept AS (
-      INSERT INTO finished (id, seq, finished_at, due_at, available_at, line, home, name, runs, attempts, crashes,
+      INSERT INTO finished (id, seq, finished_at, due_at, available_at, line, kind, runs, attempts, crashes,
         state, dead_reason, first_started_at, previous_delay_ms, outcome, attempt, counted, failed, worker, started_at,
         ended_at, decision, last_error, progress)
-      SELECT id, seq, store_now, due_at, available_at, line, home, name, runs,
+      SELECT id, seq, store_now, due_at, available_at, line, kind, runs,
         CASE WHEN counted THEN attempt ELSE attempt - 1 END,
         CASE outcome WHEN ${OUTCOME.crashed} THEN crashes + 1 ELSE crashes END,
         state, dead_reason, first_started_at, previous_delay_ms, outcome, attempt, counted, error IS NOT NULL, worker,
@@ -345,11 +355,30 @@ const end = (which: string, state: string, reason: string): string => `
     ), freed AS (
       DELETE FROM keys USING gone WHERE gone.frees_key AND keys.job = gone.id
     ), added AS (
-      INSERT INTO counts (${COUNT_COLUMNS}) SELECT ${COUNTED} FROM gone GROUP BY home, name
+      INSERT INTO counts (${COUNT_COLUMNS}) SELECT ${COUNTED} FROM gone GROUP BY kind
     )
     SELECT array_agg(gone.ord) INTO just_landed FROM gone;`;
 
+/** Runs that all completed, under one worker: what a settlement nearly always is. */
+const COMPLETIONS = `
+  SELECT g.id, g.run, p_worker AS worker, ${OUTCOME.completed}::smallint AS outcome, ${STATE.completed}::smallint AS state,
+    true AS counted, NULL::smallint AS reason, NULL::text AS error, p_decision AS decision, g.started, g.ended, g.ord
+  FROM unnest(p_id, p_run, p_started, p_ended) WITH ORDINALITY AS g (id, run, started, ended, ord)`;
+
 const settle = `
+  -- Answers the positions of those that landed; null when all did.
+  CREATE FUNCTION complete(p_id uuid[], p_run int[], p_worker int, p_decision text, p_started bigint[], p_ended bigint[])
+  RETURNS bigint[] LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  #variable_conflict use_column
+  DECLARE
+    store_now bigint := now_ms();
+    just_landed bigint[];
+  BEGIN
+    ${end(COMPLETIONS, 'true')}
+    IF cardinality(just_landed) = cardinality(p_id) THEN RETURN NULL; END IF;
+    RETURN coalesce(just_landed, '{}');
+  END $$;
+
   -- Answers only what did not simply land: 1 for a job that a cancel ended instead, 2 for a stale settlement.
   CREATE FUNCTION settle(
     p_id uuid[], p_run int[], p_worker int[], p_outcome smallint[], p_state smallint[], p_counted boolean[],
@@ -364,7 +393,7 @@ const settle = `
     cancelled bigint[] := '{}';
     late record;
   BEGIN
-    ${end('g.delay IS NULL', 'g.state', 'g.reason')}
+    ${end(`${GIVEN} WHERE g.delay IS NULL`, BELIEVED)}
     landed := landed || coalesce(just_landed, '{}');
 
     IF cardinality(landed) < cardinality(p_id) THEN
@@ -383,12 +412,12 @@ const settle = `
         WHERE ${FENCE} AND ${BELIEVED} AND NOT l.cancel_requested
         RETURNING g.ord, l.id, g.run, g.outcome, g.counted, g.worker, g.started, g.ended, store_now + g.delay AS next,
           g.decision, g.error, CASE WHEN g.counted THEN l.attempts ELSE l.attempts + 1 END AS attempt,
-          l.home, l.name, NULL::smallint AS dead_reason, l.state
+          l.kind, NULL::smallint AS dead_reason, l.state
       ), kept AS (
         INSERT INTO runs (job, run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision, error)
         SELECT id, run, attempt, outcome, counted, worker, started, ended, next, decision, error FROM put
       ), added AS (
-        INSERT INTO counts (${COUNT_COLUMNS}) SELECT ${COUNTED} FROM put GROUP BY home, name
+        INSERT INTO counts (${COUNT_COLUMNS}) SELECT ${COUNTED} FROM put GROUP BY kind
       )
       SELECT array_agg(put.ord) INTO just_landed FROM put;
       landed := landed || coalesce(just_landed, '{}');
@@ -396,7 +425,7 @@ const settle = `
 
     IF cardinality(landed) < cardinality(p_id) THEN
       -- Perhaps only because a cancel has come in meanwhile.
-      ${end('g.delay IS NOT NULL', `${STATE.cancelled}::smallint`, 'NULL::smallint')}
+      ${end(`${GIVEN} WHERE g.delay IS NOT NULL`, `${BELIEVED} AND l.cancel_requested`, `${STATE.cancelled}::smallint`, 'NULL::smallint')}
       cancelled := coalesce(just_landed, '{}');
       FOR late IN ${GIVEN} WHERE NOT g.ord = ANY (landed) LOOP
         at := late.ord;
@@ -457,13 +486,13 @@ const operate = `
       RETURN 'cancelling';
     END IF;
     DELETE FROM live WHERE id = p_id;
-    INSERT INTO finished (id, seq, finished_at, due_at, available_at, line, home, name, runs, attempts, crashes, state,
+    INSERT INTO finished (id, seq, finished_at, due_at, available_at, line, kind, runs, attempts, crashes, state,
       first_started_at, previous_delay_ms, last_error, progress)
-    VALUES (ended.id, ended.seq, now_ms(), ended.due_at, ended.available_at, ended.line, ended.home, ended.name, ended.runs,
+    VALUES (ended.id, ended.seq, now_ms(), ended.due_at, ended.available_at, ended.line, ended.kind, ended.runs,
       ended.attempts, ended.crashes, ${STATE.cancelled}, ended.first_started_at, ended.previous_delay_ms, ended.last_error,
       ended.progress);
     IF ended.frees_key THEN DELETE FROM keys WHERE job = p_id; END IF;
-    INSERT INTO counts (home, name, now_cancelled) VALUES (ended.home, ended.name, 1);
+    INSERT INTO counts (kind, now_cancelled) VALUES (ended.kind, 1);
     RETURN 'cancelled';
   END $$;
 
@@ -474,7 +503,7 @@ const operate = `
     RETURN QUERY SELECT f.* FROM finished f
     WHERE f.state = ${STATE.dead}
       AND (p_ids IS NULL OR f.id = ANY (p_ids))
-      AND (p_name IS NULL OR f.name = (SELECT id FROM words WHERE md5(text) = md5(p_name)))
+      AND (p_name IS NULL OR f.kind IN (SELECT id FROM kinds WHERE name = p_name))
       AND (p_queue IS NULL OR f.line IN (SELECT id FROM lines WHERE queue = p_queue))
       AND (p_reason IS NULL OR f.dead_reason = p_reason)
     ORDER BY f.finished_at, f.seq LIMIT p_limit FOR UPDATE;
@@ -488,6 +517,7 @@ const operate = `
     store_now bigint := now_ms();
     job finished;
     made jobs;
+    kind kinds;
     policy jsonb;
     holder uuid;
     promised text[] := '{}';
@@ -495,25 +525,26 @@ const operate = `
   BEGIN
     FOR job IN SELECT * FROM dead(p_ids, p_name, p_queue, p_reason, p_limit) LOOP
       SELECT * INTO made FROM jobs WHERE jobs.id = job.id;
-      SELECT text::jsonb INTO policy FROM words WHERE id = made.policy;
+      SELECT * INTO kind FROM kinds WHERE kinds.id = made.kind;
+      policy := kind.policy::jsonb;
       job_id := job.id;
       why := NULL;
       IF NOT p_reset AND (job.attempts >= (policy->>'maxAttempts')::int OR job.crashes >= (policy->>'maxCrashes')::int)
       THEN
         why := 'nothing-left';
       ELSIF made.key IS NOT NULL AND made.key_life <> ${STARTED} THEN
-        SELECT keys.job INTO holder FROM keys WHERE keys.name = job.name AND keys.key = made.key;
-        IF (FOUND AND holder <> job.id) OR made.name || ' ' || made.key = ANY (promised) THEN
+        SELECT keys.job INTO holder FROM keys WHERE keys.name = kind.name AND keys.key = made.key;
+        IF (FOUND AND holder <> job.id) OR kind.name || ' ' || made.key = ANY (promised) THEN
           why := 'key-taken';
         ELSE
-          promised := promised || (made.name || ' ' || made.key);
+          promised := promised || (kind.name || ' ' || made.key);
         END IF;
       END IF;
       IF why IS NULL AND NOT p_dry_run THEN
         IF made.key IS NOT NULL AND made.key_life <> ${STARTED} THEN
-          INSERT INTO keys (name, key, job) VALUES (job.name, made.key, job.id) ON CONFLICT DO NOTHING;
+          INSERT INTO keys (name, key, job) VALUES (kind.name, made.key, job.id) ON CONFLICT DO NOTHING;
           -- Somebody was quicker.
-          SELECT keys.job INTO holder FROM keys WHERE keys.name = job.name AND keys.key = made.key;
+          SELECT keys.job INTO holder FROM keys WHERE keys.name = kind.name AND keys.key = made.key;
           IF holder IS DISTINCT FROM job.id THEN
             why := 'key-taken';
             RETURN NEXT;
@@ -524,17 +555,17 @@ const operate = `
           SELECT job.id, job.runs, job.attempt, job.outcome, job.counted, job.worker, job.started_at, job.ended_at,
             NULL, job.decision, CASE WHEN job.failed THEN job.last_error END
           WHERE job.outcome IS NOT NULL;
-        SELECT * INTO home_line FROM lines WHERE id = job.home;
+        SELECT * INTO home_line FROM lines WHERE lines.id = kind.line;
         DELETE FROM finished WHERE finished.id = job.id;
-        INSERT INTO live (id, seq, due_at, available_at, line, home, name, runs, attempts, crashes, state, frees_key,
+        INSERT INTO live (id, seq, due_at, available_at, line, kind, runs, attempts, crashes, state, frees_key,
           first_started_at, previous_delay_ms, last_error, progress)
         VALUES (job.id, job.seq, store_now, store_now,
-          line_of(home_line.queue, home_line.resource, ${LANE.redrive}::smallint, home_line.priority), job.home, job.name,
+          line_of(home_line.queue, home_line.resource, ${LANE.redrive}::smallint, home_line.priority), job.kind,
           job.runs, CASE WHEN p_reset THEN 0 ELSE job.attempts END, CASE WHEN p_reset THEN 0 ELSE job.crashes END,
           ${STATE.ready}, made.key IS NOT NULL AND made.key_life NOT IN (${STARTED}, ${PRUNED}),
           CASE WHEN NOT p_reset THEN job.first_started_at END, CASE WHEN NOT p_reset THEN job.previous_delay_ms END,
           job.last_error, job.progress);
-        INSERT INTO counts (home, name, now_dead) VALUES (job.home, job.name, -1);
+        INSERT INTO counts (kind, now_dead) VALUES (job.kind, -1);
       END IF;
       RETURN NEXT;
     END LOOP;
@@ -543,11 +574,11 @@ const operate = `
   -- Deletes finished jobs with all that was kept of them.
   CREATE FUNCTION forget(p_ids uuid[]) RETURNS void LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   BEGIN
-    WITH gone AS (DELETE FROM finished f USING unnest(p_ids) AS g (id) WHERE f.id = g.id RETURNING f.home, f.name, f.state)
-    INSERT INTO counts (home, name, now_completed, now_dead, now_cancelled)
-    SELECT home, name, -count(*) FILTER (WHERE state = ${STATE.completed}), -count(*) FILTER (WHERE state = ${STATE.dead}),
+    WITH gone AS (DELETE FROM finished f USING unnest(p_ids) AS g (id) WHERE f.id = g.id RETURNING f.kind, f.state)
+    INSERT INTO counts (kind, now_completed, now_dead, now_cancelled)
+    SELECT kind, -count(*) FILTER (WHERE state = ${STATE.completed}), -count(*) FILTER (WHERE state = ${STATE.dead}),
       -count(*) FILTER (WHERE state = ${STATE.cancelled})
-    FROM gone GROUP BY home, name;
+    FROM gone GROUP BY kind;
     DELETE FROM runs r USING unnest(p_ids) AS g (id) WHERE r.job = g.id;
     DELETE FROM memos m USING unnest(p_ids) AS g (id) WHERE m.job = g.id;
     DELETE FROM keys k USING unnest(p_ids) AS g (id) WHERE k.job = g.id;
@@ -581,13 +612,13 @@ const operate = `
     IF NOT pg_try_advisory_xact_lock(hashtext(current_schema()), hashtext('mulligan: counts')) THEN RETURN; END IF;
     WITH gone AS (DELETE FROM counts RETURNING *)
     INSERT INTO counts (enqueued, ${COUNT_COLUMNS})
-    SELECT sum(enqueued), home, name, ${COUNT_COLUMNS.replaceAll(/\s+/g, ' ')
+    SELECT sum(enqueued), kind, ${COUNT_COLUMNS.replaceAll(/\s+/g, ' ')
       .split(',')
       .map((column) => column.trim())
-      .filter((column) => column !== 'home' && column !== 'name')
+      .filter((column) => column !== 'kind')
       .map((column) => `sum(${column})`)
       .join(', ')}
-    FROM gone GROUP BY home, name;
+    FROM gone GROUP BY kind;
   END $$;
 `;
 

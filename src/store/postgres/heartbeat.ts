@@ -10,7 +10,7 @@ export async function heartbeat(session: Session, beats: readonly Heartbeat[]): 
   // A row is written once per statement, so of two beats for one run only the last is sent, and answers both.
   const byRun = new Map(beats.filter((beat) => isUuid(beat.id)).map((beat) => [runOf(beat), beat]));
   const sent = [...byRun.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
-  const workerOf = await session.words.find(new Set(sent.map((beat) => beat.worker)));
+  const workerOf = await session.workers.find(new Set(sent.map((beat) => beat.worker)));
   const rows = await session.db.query<[ord: number, leaseEndsAt: number, cancelRequested: boolean]>(HEARTBEAT, [
     plain(sent.map((beat) => beat.id)),
     plain(sent.map((beat) => beat.run)),
@@ -32,7 +32,7 @@ function runOf({ id, run, worker }: Fence): string {
 export async function remember(session: Session, fence: Fence, key: string, value: string): Promise<boolean> {
   const { id, run, worker } = fence;
   if (!isUuid(id)) return false;
-  const workerOf = await session.words.find([worker]);
+  const workerOf = await session.workers.find([worker]);
   const [row] = await session.db.query<[boolean]>(REMEMBER, [id, run, workerOf(worker), key, value]);
   return (row as [boolean])[0];
 }

@@ -11,16 +11,16 @@ import { isUuid } from './uuid.ts';
 
 /** Live and finished rows in one shape. A job is in exactly one of the two tables. */
 const JOBS = `
-  SELECT j.id, j.name, s.line, s.state, s.runs, s.attempts, s.crashes, j.policy, j.enqueued_at, s.due_at,
+  SELECT j.id, j.kind, s.line, s.state, s.runs, s.attempts, s.crashes, j.enqueued_at, s.due_at,
     s.first_started_at, s.finished_at, s.lease_ends_at, s.worker, s.dead_reason, s.cancel_requested, j.key, j.payload,
     s.last_error, s.progress, @.now_ms()
   FROM (
-    SELECT id, name, line, CASE WHEN worker IS NULL THEN state ELSE ${STATE.running} END AS state, runs, attempts,
+    SELECT id, line, CASE WHEN worker IS NULL THEN state ELSE ${STATE.running} END AS state, runs, attempts,
       crashes, due_at, first_started_at, NULL::bigint AS finished_at, lease_ends_at, worker,
       NULL::smallint AS dead_reason, cancel_requested, last_error, progress
     FROM @.live
     UNION ALL
-    SELECT id, name, line, state, runs, attempts, crashes, due_at, first_started_at, finished_at, NULL, NULL,
+    SELECT id, line, state, runs, attempts, crashes, due_at, first_started_at, finished_at, NULL, NULL,
       dead_reason, false, last_error, progress
     FROM @.finished
   ) s JOIN @.jobs j ON j.id = s.id`;
@@ -43,22 +43,21 @@ const COUNT_COLUMNS = [
   'now_cancelled',
 ];
 const COUNTS = `
-  SELECT home, name, ${COUNT_COLUMNS.map((column) => `sum(${column})`).join(', ')}
-  FROM @.counts GROUP BY home, name`;
+  SELECT kind, ${COUNT_COLUMNS.map((column) => `sum(${column})`).join(', ')}
+  FROM @.counts GROUP BY kind`;
 const LIVE = `
-  SELECT home, name,
+  SELECT kind,
     CASE WHEN worker IS NOT NULL THEN ${STATE.running} WHEN due_at <= n.ow THEN ${STATE.ready} ELSE state END, count(*)
-  FROM @.live, (SELECT @.now_ms() AS ow) n GROUP BY 1, 2, 3`;
+  FROM @.live, (SELECT @.now_ms() AS ow) n GROUP BY 1, 2`;
 
 type JobRow = [
   id: string,
-  name: number,
+  kind: number,
   line: number,
   state: number,
   runs: number,
   attempts: number,
   crashes: number,
-  policy: number,
   enqueuedAt: number,
   dueAt: number,
   firstStartedAt: number | null,
@@ -91,7 +90,7 @@ export async function list(session: Session, filter: JobFilter): Promise<Job[]> 
   };
   if (filter.state !== undefined) where(stateCondition(filter.state));
   if (filter.queue !== undefined) where('s.line IN (SELECT id FROM @.lines WHERE queue = ?)', filter.queue);
-  if (filter.name !== undefined) where('j.name = ?', (await session.words.find([filter.name]))(filter.name));
+  if (filter.name !== undefined) where('j.kind IN (SELECT id FROM @.kinds WHERE name = ?)', filter.name);
   if (filter.key !== undefined) where('j.key = ?', filter.key);
   if (filter.after !== undefined) {
     if (!isUuid(filter.after)) return [];
@@ -117,29 +116,21 @@ function stateCondition(state: JobState): string {
 }
 
 async function toJobs(session: Session, rows: readonly JobRow[]): Promise<Job[]> {
-  const { words, lines } = session;
-  await words.know(rows.flatMap((row) => [row[1], row[7], ...(row[13] === null ? [] : [row[13]])]));
-  await lines.know(rows.map((row) => row[2]));
+  await session.kinds.know(rows.map((row) => row[1]));
+  await session.lines.know(rows.map((row) => row[2]));
+  await session.workers.know(rows.flatMap((row) => row[12] ?? []));
   return rows.map((row) => toJob(session, row));
 }
 
-function toJob({ words, lines }: Session, row: JobRow): Job {
-  const [id, name, lineId, state, runs, attempts, crashes, policy, enqueuedAt, dueAt, firstStartedAt, finishedAt] = row;
+function toJob({ workers, lines, kinds }: Session, row: JobRow): Job {
+  const [id, kindId, lineId, state, runs, attempts, crashes, enqueuedAt, dueAt, firstStartedAt, finishedAt] = row;
+  const [, , , , , , , , , , , leaseEndsAt, worker, deadReason, cancelRequested, key, payload] = row;
+  const [, , , , , , , , , , , , , , , , , lastError, progress, now] = row;
   const line = lines.get(lineId);
-  const [leaseEndsAt, worker, deadReason, cancelRequested, key, payload, lastError, progress, now] = row.slice(12) as [
-    number | null,
-    number | null,
-    number | null,
-    boolean,
-    string | null,
-    string,
-    string | null,
-    string | null,
-    number,
-  ];
+  const { name, policy } = kinds.get(kindId);
   return {
     id,
-    name: words.text(name),
+    name,
     queue: line.queue,
     state: stateAt(stateCodes[state] as JobState, dueAt, now),
     lane: line.lane,
@@ -147,7 +138,7 @@ function toJob({ words, lines }: Session, row: JobRow): Job {
     payload: JSON.parse(payload),
     key,
     resource: line.resource,
-    policy: words.policy(policy),
+    policy,
     runs,
     attempts,
     crashes,
@@ -156,7 +147,7 @@ function toJob({ words, lines }: Session, row: JobRow): Job {
     firstStartedAt,
     finishedAt,
     leaseEndsAt,
-    worker: worker === null ? null : words.text(worker),
+    worker: worker === null ? null : workers.name(worker),
     deadReason: deadReason === null ? null : (deadReasonCodes[deadReason] as Job['deadReason']),
     lastError: parse<StoredError>(lastError),
     progress: parse<unknown>(progress),
@@ -180,7 +171,7 @@ type RunRow = [
 export async function runs(session: Session, jobId: string): Promise<RunRecord[]> {
   if (!isUuid(jobId)) return [];
   const rows = await session.db.query<RunRow>(RUNS, [jobId]);
-  await session.words.know(rows.map((row) => row[4]));
+  await session.workers.know(rows.map((row) => row[4]));
   return rows.map(
     ([run, attempt, outcome, counted, worker, startedAt, endedAt, nextDueAt, decision, error]): RunRecord => ({
       jobId,
@@ -188,7 +179,7 @@ export async function runs(session: Session, jobId: string): Promise<RunRecord[]
       attempt,
       outcome: outcomeCodes[outcome] as RunRecord['outcome'],
       counted,
-      worker: session.words.text(worker),
+      worker: session.workers.name(worker),
       startedAt,
       endedAt,
       error: parse<StoredError>(error),
@@ -217,17 +208,15 @@ type MutableRow = StatsRow & { readonly states: Record<JobState, number>; readon
 
 export async function stats(session: Session): Promise<StoreStats> {
   const [counts, live, time] = await Promise.all([
-    session.db.query<[home: number, name: number, ...counts: number[]]>(COUNTS),
-    session.db.query<[home: number, name: number, state: number, count: number]>(LIVE),
+    session.db.query<[kind: number, ...counts: number[]]>(COUNTS),
+    session.db.query<[kind: number, state: number, count: number]>(LIVE),
     session.db.query<[now: number]>('SELECT @.now_ms()'),
   ]);
-  const all = [...counts, ...live];
-  await session.words.know(all.map(([, name]) => name));
-  await session.lines.know(all.map(([home]) => home));
+  await session.kinds.know([...counts, ...live].map(([kind]) => kind));
   const rows = new Map<string, MutableRow>();
-  const rowOf = (home: number, nameId: number): MutableRow => {
-    const { queue } = session.lines.get(home);
-    const name = session.words.text(nameId);
+  const rowOf = (kind: number): MutableRow => {
+    const { name, line } = session.kinds.get(kind);
+    const { queue } = line;
     const key = JSON.stringify([queue, name]);
     const none = (): Record<JobState, number> =>
       Object.fromEntries(states.map((state) => [state, 0])) as Record<JobState, number>;
@@ -235,8 +224,8 @@ export async function stats(session: Session): Promise<StoreStats> {
     rows.set(key, row);
     return row;
   };
-  for (const [home, name, state, count] of live) rowOf(home, name).states[stateCodes[state] as JobState] += count;
-  for (const [home, name, ...amounts] of counts) addCounts(rowOf(home, name), amounts);
+  for (const [kind, state, count] of live) rowOf(kind).states[stateCodes[state] as JobState] += count;
+  for (const [kind, ...amounts] of counts) addCounts(rowOf(kind), amounts);
   return { now: (time[0] as [number])[0], rows: [...rows.values()] };
 }
 

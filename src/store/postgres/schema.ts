@@ -10,7 +10,8 @@ import { functions } from './functions.ts';
  *   memos     results of once-only effects.
  *   keys      who holds which key.
  *   lines     a queue, resource, lane and priority, as one number: a claim reads line by line, each in due order.
- *   words     names, worker ids and policies, stored once and pointed at.
+ *   kinds     what the jobs of one definition share: the line they are enqueued in, name, policy and retry queue.
+ *   workers   the ids of workers, stored once and pointed at.
  *   rescues   whether leases may be taken to have expired; see `pardon` in functions.ts.
  *   counts    totals as additions, each transaction its own row, so that no two of them ever wait for one another;
  *             pruning adds them up.
@@ -23,13 +24,6 @@ const tables = `
   CREATE FUNCTION now_ms() RETURNS bigint LANGUAGE sql VOLATILE
   AS $$ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
 
-  CREATE TABLE words (
-    id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    text text NOT NULL
-  );
-  -- A policy may be longer than an index entry can be.
-  CREATE UNIQUE INDEX words_text ON words (md5(text));
-
   CREATE TABLE lines (
     id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     queue text NOT NULL,
@@ -37,6 +31,22 @@ const tables = `
     lane smallint NOT NULL,
     priority smallint NOT NULL,
     UNIQUE (queue, resource, lane, priority)
+  );
+
+  CREATE TABLE kinds (
+    id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    line int NOT NULL,
+    name text NOT NULL,
+    retry_queue text,                       -- where its retries wait, when elsewhere
+    policy text NOT NULL
+  );
+  -- A policy may be longer than an index entry can be.
+  CREATE UNIQUE INDEX kinds_all ON kinds (line, name, md5(policy), coalesce(retry_queue, ''));
+  CREATE INDEX kinds_name ON kinds (name);
+
+  CREATE TABLE workers (
+    id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name text NOT NULL UNIQUE
   );
 
   CREATE TABLE paused_queues (queue text PRIMARY KEY);
@@ -48,11 +58,8 @@ const tables = `
     seq bigint NOT NULL,                    -- the order of acceptance
     enqueued_at bigint NOT NULL,
     due_at bigint NOT NULL,                 -- as it was asked for
-    home int NOT NULL,                      -- the line it was enqueued in
-    name int NOT NULL,
-    policy int NOT NULL,
+    kind int NOT NULL,
     key_life smallint NOT NULL,
-    retry_queue text,                       -- where its retries wait, when elsewhere
     key text,
     payload text NOT NULL
   ) WITH (autovacuum_vacuum_insert_scale_factor = 0.2);
@@ -65,8 +72,7 @@ const tables = `
     due_at bigint NOT NULL,
     available_at bigint NOT NULL,
     line int NOT NULL,                      -- where it waits now
-    home int NOT NULL,
-    name int NOT NULL,
+    kind int NOT NULL,
     runs int NOT NULL,
     attempts int NOT NULL,
     crashes int NOT NULL,
@@ -81,7 +87,7 @@ const tables = `
     last_error text,
     progress text
   ) WITH (
-    fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
+    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
     autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 50000, autovacuum_vacuum_cost_delay = 0
   );
   CREATE INDEX live_waiting ON live (line, due_at, seq) WHERE worker IS NULL;
@@ -94,8 +100,7 @@ const tables = `
     due_at bigint NOT NULL,
     available_at bigint NOT NULL,
     line int NOT NULL,
-    home int NOT NULL,
-    name int NOT NULL,
+    kind int NOT NULL,
     runs int NOT NULL,
     attempts int NOT NULL,
     crashes int NOT NULL,
@@ -140,7 +145,7 @@ const tables = `
   CREATE UNIQUE INDEX memos_key ON memos (job, md5(key));
 
   CREATE TABLE keys (
-    name int NOT NULL,
+    name text NOT NULL,
     key text NOT NULL,
     job uuid NOT NULL,
     PRIMARY KEY (name, key)
@@ -155,8 +160,7 @@ const tables = `
   INSERT INTO rescues VALUES (0, 0);
 
   CREATE TABLE counts (
-    home int NOT NULL,
-    name int NOT NULL,
+    kind int NOT NULL,
     enqueued bigint NOT NULL DEFAULT 0,
     completed bigint NOT NULL DEFAULT 0,    -- runs, by outcome
     failed bigint NOT NULL DEFAULT 0,

@@ -1,22 +1,22 @@
-import type { ClaimedJob } from '../store.ts';
 import type { Database } from './database.ts';
 import { Marks } from './marks.ts';
-import { Lines, Words } from './words.ts';
+import { Kinds, Lines, Workers } from './names.ts';
 
 /** More than any worker holds; beyond it, settling looks the job up. */
 const MOST_IN_HAND = 50_000;
 
-/** Where a job that is settled may have to wait next. */
+/** Where a job that is settled waits, and what it is: that tells where it may have to wait next. */
 export interface Held {
   readonly line: number;
-  readonly retryQueue: string | null;
+  readonly kind: number;
 }
 
 /** One queue and what this process remembers of it between statements. The verbs' functions all take one. */
 export class Session {
   readonly db: Database;
-  readonly words: Words;
+  readonly workers: Workers;
   readonly lines: Lines;
+  readonly kinds: Kinds;
   readonly waiting: Marks;
   readonly leases: Marks;
   readonly finished: Marks;
@@ -25,16 +25,17 @@ export class Session {
 
   constructor(db: Database) {
     this.db = db;
-    this.words = new Words(db);
+    this.workers = new Workers(db);
     this.lines = new Lines(db);
+    this.kinds = new Kinds(db, this.lines);
     this.waiting = new Marks(db.clock);
     this.leases = new Marks(db.clock);
     this.finished = new Marks(db.clock);
   }
 
-  hold(job: Pick<ClaimedJob, 'id'>, held: Held): void {
+  hold(id: string, held: Held): void {
     if (this.#inHand.size >= MOST_IN_HAND) this.#inHand.clear();
-    this.#inHand.set(job.id, held);
+    this.#inHand.set(id, held);
   }
 
   held(id: string): Held | undefined {

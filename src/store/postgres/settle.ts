@@ -3,15 +3,15 @@ import { deadReasonCodes, outcomeCodes, STATE } from '../codes.ts';
 import type { SettleAnswer, Settlement } from '../store.ts';
 import { plain, texts } from './arrays.ts';
 import type { Runner } from './database.ts';
+import type { LineName } from './names.ts';
 import type { Held, Session } from './session.ts';
 import { isUuid } from './uuid.ts';
-import type { LineName } from './words.ts';
 
 const SETTLE = `
   SELECT * FROM @.settle($1::uuid[], $2::int[], $3::int[], $4::smallint[], $5::smallint[], $6::boolean[], $7::bigint[],
     $8::int[], $9::bigint[], $10::smallint[], $11::text[], $12::text[], $13::bigint[], $14::bigint[])`;
-const FIND = `
-  SELECT live.id, live.line, jobs.retry_queue FROM @.live JOIN @.jobs USING (id) WHERE live.id = ANY ($1::uuid[])`;
+const COMPLETE = 'SELECT @.complete($1::uuid[], $2::int[], $3, $4, $5::bigint[], $6::bigint[])';
+const FIND = 'SELECT id, line, kind FROM @.live WHERE id = ANY ($1::uuid[])';
 
 /** A settlement and what it does, with times from now on. */
 interface Ending {
@@ -56,12 +56,14 @@ function rounds(settlements: readonly Settlement[]): Ending[][] {
   return all.map((endings) => endings.sort((a, b) => (a.sent.id < b.sent.id ? -1 : 1)));
 }
 
+/** What was answered, by position from 1, for those that did not simply land. */
 async function send(
   session: Session,
   endings: readonly Ending[],
   runner: Runner,
 ): Promise<ReadonlyMap<number, number>> {
-  const workerOf = await session.words.find(new Set(endings.map(({ sent }) => sent.worker)));
+  if (await complete(session, endings, runner)) return new Map();
+  const workerOf = await session.workers.find(new Set(endings.map(({ sent }) => sent.worker)));
   const lineOf = await linesAfter(session, endings);
   return new Map(
     await runner.query<[at: number, answer: number]>(SETTLE, [
@@ -81,6 +83,26 @@ async function send(
       plain(endings.map(({ sent }) => sent.endedAt)),
     ]),
   );
+}
+
+/** False when they are not all completions of one worker, or some did not land: the long way answers for each. */
+async function complete(session: Session, endings: readonly Ending[], runner: Runner): Promise<boolean> {
+  const first = endings[0]?.sent;
+  if (!first || !endings.every(({ sent }) => sent.decision.kind === 'complete' && isLike(sent, first))) return false;
+  const workerOf = await session.workers.find([first.worker]);
+  const [row] = await runner.query<[landed: string | null]>(COMPLETE, [
+    plain(endings.map(({ sent }) => sent.id)),
+    plain(endings.map(({ sent }) => sent.run)),
+    workerOf(first.worker),
+    JSON.stringify(first.decision),
+    plain(endings.map(({ sent }) => sent.startedAt)),
+    plain(endings.map(({ sent }) => sent.endedAt)),
+  ]);
+  return (row as [string | null])[0] === null;
+}
+
+function isLike(sent: Settlement, first: Settlement): boolean {
+  return sent.worker === first.worker && sent.outcome === 'completed' && sent.decision.rule === first.decision.rule;
 }
 
 /** Where each job waits after it is settled; null for one that ends. */
@@ -103,7 +125,8 @@ async function linesAfter(session: Session, endings: readonly Ending[]): Promise
 
 function nextLine(session: Session, { decision }: Settlement, { lane }: Settled, held: Held): LineName {
   const from = session.lines.get(held.line);
-  const queue = decision.kind === 'retry' ? (held.retryQueue ?? from.queue) : from.queue;
+  const { retryQueue } = session.kinds.get(held.kind);
+  const queue = decision.kind === 'retry' ? (retryQueue ?? from.queue) : from.queue;
   return { queue, resource: from.resource, lane: lane ?? from.lane, priority: from.priority };
 }
 
@@ -111,7 +134,8 @@ function nextLine(session: Session, { decision }: Settlement, { lane }: Settled,
 async function findHeld(session: Session, endings: readonly Ending[]): Promise<void> {
   const unknown = endings.map(({ sent }) => sent.id).filter((id) => session.held(id) === undefined);
   if (unknown.length === 0) return;
-  const rows = await session.db.query<[id: string, line: number, retryQueue: string | null]>(FIND, [plain(unknown)]);
+  const rows = await session.db.query<[id: string, line: number, kind: number]>(FIND, [plain(unknown)]);
   await session.lines.know(rows.map(([, line]) => line));
-  for (const [id, line, retryQueue] of rows) session.hold({ id }, { line, retryQueue });
+  await session.kinds.know(rows.map(([, , kind]) => kind));
+  for (const [id, line, kind] of rows) session.hold(id, { line, kind });
 }

@@ -5,8 +5,8 @@ import type { Session } from './session.ts';
 import { settle } from './settle.ts';
 
 const RECORDED = `
-  SELECT 1 FROM @.finished f JOIN @.words w ON w.id = f.worker
-  WHERE f.id = $1 AND f.runs = $2 AND w.text = $3 AND f.outcome = 0`;
+  SELECT 1 FROM @.finished f JOIN @.workers w ON w.id = f.worker
+  WHERE f.id = $1 AND f.runs = $2 AND w.name = $3 AND f.outcome = 0`;
 
 export class PostgresTransactions implements Transactions {
   readonly #session: Session;
