@@ -38,7 +38,7 @@ export interface Store {
 
   // Reading
   get(ids: readonly string[]): Promise<Job[]>;
-  /** Newest first. */
+  /** Newest first, by id or by acceptance: the two differ no more than producers' clocks do. */
   list(filter: JobFilter): Promise<Job[]>;
   /** The ledger of one job, oldest run first. */
   runs(jobId: string): Promise<RunRecord[]>;

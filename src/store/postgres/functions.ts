@@ -87,7 +87,9 @@ const enqueue = `
   BEGIN
     LOOP
       -- Sent again: whatever became of it, it is not another job.
-      IF EXISTS (SELECT 1 FROM jobs WHERE id = p_id) THEN RETURN NULL; END IF;
+      IF EXISTS (SELECT 1 FROM live WHERE id = p_id) OR EXISTS (SELECT 1 FROM finished WHERE id = p_id) THEN
+        RETURN NULL;
+      END IF;
       INSERT INTO keys (name, key, job) VALUES (p_name, p_key, p_id) ON CONFLICT DO NOTHING;
       IF FOUND THEN RETURN NULL; END IF;
       SELECT job INTO holder FROM keys WHERE name = p_name AND key = p_key;
@@ -95,8 +97,7 @@ const enqueue = `
       CONTINUE WHEN NOT FOUND;
       IF holder = p_id THEN RETURN NULL; END IF;
       -- A key that is held until the first start is given up by whoever has started.
-      IF EXISTS (SELECT 1 FROM live JOIN jobs USING (id)
-                 WHERE live.id = holder AND live.runs > 0 AND jobs.key_life = ${STARTED}) THEN
+      IF EXISTS (SELECT 1 FROM live WHERE id = holder AND runs > 0 AND key_life = ${STARTED}) THEN
         UPDATE keys SET job = p_id WHERE name = p_name AND key = p_key AND job = holder;
         CONTINUE WHEN NOT FOUND;
         RETURN NULL;
@@ -108,7 +109,7 @@ const enqueue = `
   -- Answers only the jobs whose key was taken.
   CREATE FUNCTION enqueue(
     p_id uuid[], p_kind int[], p_delay bigint[], p_due bigint[], p_key_life smallint[], p_key text[], p_payload text[]
-  ) RETURNS TABLE (ord bigint, holder uuid) LANGUAGE plpgsql ${HERE} SET plan_cache_mode = force_generic_plan AS $$
+  ) RETURNS TABLE (ord bigint, holder uuid) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   DECLARE
     store_now bigint := now_ms();
     -- One number per call, and room for its jobs after it.
@@ -116,6 +117,7 @@ const enqueue = `
     refused bigint[] := '{}';
     keyed record;
     by_whom uuid;
+    again record;
   BEGIN
     FOR keyed IN
       SELECT g.id, k.name, g.key, g.ord FROM unnest(p_id, p_kind, p_key) WITH ORDINALITY AS g (id, kind, key, ord)
@@ -130,22 +132,29 @@ const enqueue = `
     END LOOP;
 
     WITH added AS (
-      INSERT INTO jobs (id, seq, enqueued_at, due_at, kind, key_life, key, payload)
-      SELECT g.id, first_seq + g.ord, store_now, coalesce(g.due, store_now + g.delay), g.kind, g.key_life, g.key,
-        g.payload
-      FROM unnest(p_id, p_kind, p_delay, p_due, p_key_life, p_key, p_payload)
-        WITH ORDINALITY AS g (id, kind, delay, due, key_life, key, payload, ord)
-      WHERE refused = '{}' OR NOT g.ord = ANY (refused)
+      INSERT INTO live (id, seq, enqueued_at, due_at, available_at, line, kind, runs, attempts, crashes, state, key_life,
+        key, payload)
+      SELECT g.id, first_seq + g.ord, store_now, g.due_at, greatest(g.due_at, store_now), k.line, g.kind, 0, 0, 0,
+        CASE WHEN g.due_at > store_now THEN ${STATE.scheduled} ELSE ${STATE.ready} END, g.key_life, g.key, g.payload
+      FROM (
+        SELECT g.*, coalesce(g.due, store_now + g.delay) AS due_at
+        FROM unnest(p_id, p_kind, p_delay, p_due, p_key_life, p_key, p_payload)
+          WITH ORDINALITY AS g (id, kind, delay, due, key_life, key, payload, ord)
+        WHERE refused = '{}' OR NOT g.ord = ANY (refused)
+      ) g JOIN kinds k ON k.id = g.kind
       ON CONFLICT DO NOTHING
-      RETURNING id, seq, due_at, kind, key_life, key
-    ), waiting AS (
-      INSERT INTO live (id, seq, due_at, available_at, line, kind, runs, attempts, crashes, state, frees_key)
-      SELECT a.id, a.seq, a.due_at, greatest(a.due_at, store_now), k.line, a.kind, 0, 0, 0,
-        CASE WHEN a.due_at > store_now THEN ${STATE.scheduled} ELSE ${STATE.ready} END,
-        a.key IS NOT NULL AND a.key_life <> ${PRUNED}
-      FROM added a JOIN kinds k ON k.id = a.kind
+      RETURNING kind
     )
     INSERT INTO counts (kind, enqueued) SELECT a.kind, count(*) FROM added a GROUP BY a.kind;
+
+    -- Sent again after it had ended. Its row had left this table before ours could come in, so by now the other table
+    -- shows it, and this statement sees what the one before could not.
+    FOR again IN
+      DELETE FROM live USING unnest(p_id) AS g (id), finished f
+      WHERE f.id = g.id AND live.id = g.id RETURNING live.kind
+    LOOP
+      INSERT INTO counts (kind, enqueued) VALUES (again.kind, -1);
+    END LOOP;
   END $$;
 `;
 
@@ -254,11 +263,10 @@ const claim = `
                   first_started_at = coalesce(live.first_started_at, store_now)
                 FROM picked WHERE live.id = picked.id
                 RETURNING live.id, live.runs, live.line, live.kind, live.due_at, live.seq, live.attempts, live.crashes,
-                  live.available_at, live.first_started_at, live.previous_delay_ms, live.last_error
+                  live.available_at, live.first_started_at, live.previous_delay_ms, live.enqueued_at, live.last_error,
+                  live.payload
               )
-              SELECT t.id, t.runs, t.line, t.kind, t.due_at, t.seq, t.attempts, t.crashes, t.available_at,
-                t.first_started_at, t.previous_delay_ms, j.enqueued_at, t.last_error, j.payload
-              FROM taken t JOIN jobs j ON j.id = t.id ORDER BY t.due_at, t.seq;
+              SELECT * FROM taken t ORDER BY t.due_at, t.seq;
               GET DIAGNOSTICS got = ROW_COUNT;
               places := places - got;
               IF step_lane IN (${LANE.retry}, ${LANE.suspect}) THEN retry_room[q] := retry_room[q] - got; END IF;
@@ -305,13 +313,11 @@ const claim = `
     IF store_now >= pardoned_until THEN
       RETURN QUERY
       SELECT (l.id, l.runs, l.line, l.kind, l.due_at, l.seq, l.attempts, l.crashes, l.available_at, l.first_started_at,
-        l.previous_delay_ms, j.enqueued_at, l.last_error, j.payload)::claimed, l.worker, l.claimed_at, l.lease_ends_at,
+        l.previous_delay_ms, l.enqueued_at, l.last_error, l.payload)::claimed, l.worker, l.claimed_at, l.lease_ends_at,
         l.cancel_requested
-      FROM (
-        SELECT * FROM live
-        WHERE live.worker IS NOT NULL AND live.lease_ends_at <= store_now AND live.lease_ends_at > p_from
-        ORDER BY live.lease_ends_at, live.seq LIMIT p_limit
-      ) l JOIN jobs j ON j.id = l.id ORDER BY l.lease_ends_at, l.seq;
+      FROM live l
+      WHERE l.worker IS NOT NULL AND l.lease_ends_at <= store_now AND l.lease_ends_at > p_from
+      ORDER BY l.lease_ends_at, l.seq LIMIT p_limit;
     END IF;
     RETURN QUERY SELECT NULL::claimed, NULL::int, store_now, NULL::bigint, NULL::boolean;
   END $$;
@@ -337,23 +343,24 @@ const BELIEVED = `(g.outcome <> ${OUTCOME.crashed} OR l.lease_ends_at <= store_n
 /** Ends runs: the row leaves `live` for `finished`, and takes its last run along. */
 const end = (given: string, condition: string, state = 'g.state', reason = 'g.reason'): string => `
     WITH gone AS (
-      DELETE FROM live l USING (${given}) g
+      -- OFFSET 0 keeps what is given in one piece: each row of it is looked up, in its order.
+      DELETE FROM live l USING (${given} OFFSET 0) g
       WHERE ${FENCE} AND ${condition}
       RETURNING g.ord, g.outcome, g.counted, g.worker, g.started, g.ended, g.decision, g.error, ${state} AS state,
-        ${reason} AS dead_reason, l.attempts AS attempt, l.id, l.seq, l.due_at, l.available_at, l.line, l.kind,
-        l.runs, l.crashes, l.first_started_at, l.previous_delay_ms, l.last_error, l.progress, l.frees_key
+        ${reason} AS dead_reason, l.attempts AS attempt, l.id, l.seq, l.enqueued_at, l.due_at, l.available_at, l.line, l.kind,
+        l.runs, l.crashes, l.first_started_at, l.previous_delay_ms, l.key_life, l.key, l.last_error, l.progress, l.payload
     ), kept AS (
-      INSERT INTO finished (id, seq, finished_at, due_at, available_at, line, kind, runs, attempts, crashes,
+      INSERT INTO finished (id, seq, finished_at, enqueued_at, due_at, available_at, line, kind, runs, attempts, crashes,
         state, dead_reason, first_started_at, previous_delay_ms, outcome, attempt, counted, failed, worker, started_at,
-        ended_at, decision, last_error, progress)
-      SELECT id, seq, store_now, due_at, available_at, line, kind, runs,
+        ended_at, decision, key_life, key, last_error, progress, payload)
+      SELECT id, seq, store_now, enqueued_at, due_at, available_at, line, kind, runs,
         CASE WHEN counted THEN attempt ELSE attempt - 1 END,
         CASE outcome WHEN ${OUTCOME.crashed} THEN crashes + 1 ELSE crashes END,
         state, dead_reason, first_started_at, previous_delay_ms, outcome, attempt, counted, error IS NOT NULL, worker,
-        started, ended, decision, coalesce(error, last_error), progress
+        started, ended, decision, key_life, key, coalesce(error, last_error), progress, payload
       FROM gone
     ), freed AS (
-      DELETE FROM keys USING gone WHERE gone.frees_key AND keys.job = gone.id
+      DELETE FROM keys USING gone WHERE gone.key IS NOT NULL AND gone.key_life <> ${PRUNED} AND keys.job = gone.id
     ), added AS (
       INSERT INTO counts (${COUNT_COLUMNS}) SELECT ${COUNTED} FROM gone GROUP BY kind
     )
@@ -408,7 +415,7 @@ const settle = `
           previous_delay_ms = coalesce(g.backoff, l.previous_delay_ms),
           last_error = coalesce(g.error, l.last_error),
           worker = NULL, lease_ends_at = NULL
-        FROM (${GIVEN} WHERE g.delay IS NOT NULL) g
+        FROM (${GIVEN} WHERE g.delay IS NOT NULL OFFSET 0) g
         WHERE ${FENCE} AND ${BELIEVED} AND NOT l.cancel_requested
         RETURNING g.ord, l.id, g.run, g.outcome, g.counted, g.worker, g.started, g.ended, store_now + g.delay AS next,
           g.decision, g.error, CASE WHEN g.counted THEN l.attempts ELSE l.attempts + 1 END AS attempt,
@@ -477,8 +484,8 @@ const operate = `
     SELECT * INTO ended FROM live WHERE id = p_id FOR UPDATE;
     IF NOT FOUND THEN
       IF EXISTS (SELECT 1 FROM finished WHERE id = p_id) THEN RETURN 'already-ended'; END IF;
-      -- It was claimed and ended, or brought back, between these two looks.
-      IF EXISTS (SELECT 1 FROM jobs WHERE id = p_id) THEN RETURN cancel(p_id); END IF;
+      -- It may have been brought back between these two looks.
+      IF EXISTS (SELECT 1 FROM live WHERE id = p_id) THEN RETURN cancel(p_id); END IF;
       RETURN 'not-found';
     END IF;
     IF ended.worker IS NOT NULL THEN
@@ -486,12 +493,12 @@ const operate = `
       RETURN 'cancelling';
     END IF;
     DELETE FROM live WHERE id = p_id;
-    INSERT INTO finished (id, seq, finished_at, due_at, available_at, line, kind, runs, attempts, crashes, state,
-      first_started_at, previous_delay_ms, last_error, progress)
-    VALUES (ended.id, ended.seq, now_ms(), ended.due_at, ended.available_at, ended.line, ended.kind, ended.runs,
-      ended.attempts, ended.crashes, ${STATE.cancelled}, ended.first_started_at, ended.previous_delay_ms, ended.last_error,
-      ended.progress);
-    IF ended.frees_key THEN DELETE FROM keys WHERE job = p_id; END IF;
+    INSERT INTO finished (id, seq, finished_at, enqueued_at, due_at, available_at, line, kind, runs, attempts, crashes,
+      state, first_started_at, previous_delay_ms, key_life, key, last_error, progress, payload)
+    VALUES (ended.id, ended.seq, now_ms(), ended.enqueued_at, ended.due_at, ended.available_at, ended.line, ended.kind, ended.runs,
+      ended.attempts, ended.crashes, ${STATE.cancelled}, ended.first_started_at, ended.previous_delay_ms, ended.key_life,
+      ended.key, ended.last_error, ended.progress, ended.payload);
+    IF ended.key IS NOT NULL AND ended.key_life <> ${PRUNED} THEN DELETE FROM keys WHERE job = p_id; END IF;
     INSERT INTO counts (kind, now_cancelled) VALUES (ended.kind, 1);
     RETURN 'cancelled';
   END $$;
@@ -516,7 +523,6 @@ const operate = `
   DECLARE
     store_now bigint := now_ms();
     job finished;
-    made jobs;
     kind kinds;
     policy jsonb;
     holder uuid;
@@ -524,27 +530,26 @@ const operate = `
     home_line lines;
   BEGIN
     FOR job IN SELECT * FROM dead(p_ids, p_name, p_queue, p_reason, p_limit) LOOP
-      SELECT * INTO made FROM jobs WHERE jobs.id = job.id;
-      SELECT * INTO kind FROM kinds WHERE kinds.id = made.kind;
+      SELECT * INTO kind FROM kinds WHERE kinds.id = job.kind;
       policy := kind.policy::jsonb;
       job_id := job.id;
       why := NULL;
       IF NOT p_reset AND (job.attempts >= (policy->>'maxAttempts')::int OR job.crashes >= (policy->>'maxCrashes')::int)
       THEN
         why := 'nothing-left';
-      ELSIF made.key IS NOT NULL AND made.key_life <> ${STARTED} THEN
-        SELECT keys.job INTO holder FROM keys WHERE keys.name = kind.name AND keys.key = made.key;
-        IF (FOUND AND holder <> job.id) OR kind.name || ' ' || made.key = ANY (promised) THEN
+      ELSIF job.key IS NOT NULL AND job.key_life <> ${STARTED} THEN
+        SELECT keys.job INTO holder FROM keys WHERE keys.name = kind.name AND keys.key = job.key;
+        IF (FOUND AND holder <> job.id) OR kind.name || ' ' || job.key = ANY (promised) THEN
           why := 'key-taken';
         ELSE
-          promised := promised || (kind.name || ' ' || made.key);
+          promised := promised || (kind.name || ' ' || job.key);
         END IF;
       END IF;
       IF why IS NULL AND NOT p_dry_run THEN
-        IF made.key IS NOT NULL AND made.key_life <> ${STARTED} THEN
-          INSERT INTO keys (name, key, job) VALUES (kind.name, made.key, job.id) ON CONFLICT DO NOTHING;
+        IF job.key IS NOT NULL AND job.key_life <> ${STARTED} THEN
+          INSERT INTO keys (name, key, job) VALUES (kind.name, job.key, job.id) ON CONFLICT DO NOTHING;
           -- Somebody was quicker.
-          SELECT keys.job INTO holder FROM keys WHERE keys.name = kind.name AND keys.key = made.key;
+          SELECT keys.job INTO holder FROM keys WHERE keys.name = kind.name AND keys.key = job.key;
           IF holder IS DISTINCT FROM job.id THEN
             why := 'key-taken';
             RETURN NEXT;
@@ -557,14 +562,14 @@ const operate = `
           WHERE job.outcome IS NOT NULL;
         SELECT * INTO home_line FROM lines WHERE lines.id = kind.line;
         DELETE FROM finished WHERE finished.id = job.id;
-        INSERT INTO live (id, seq, due_at, available_at, line, kind, runs, attempts, crashes, state, frees_key,
-          first_started_at, previous_delay_ms, last_error, progress)
-        VALUES (job.id, job.seq, store_now, store_now,
+        INSERT INTO live (id, seq, enqueued_at, due_at, available_at, line, kind, runs, attempts, crashes, state, key_life,
+          first_started_at, previous_delay_ms, key, last_error, progress, payload)
+        VALUES (job.id, job.seq, job.enqueued_at, store_now, store_now,
           line_of(home_line.queue, home_line.resource, ${LANE.redrive}::smallint, home_line.priority), job.kind,
           job.runs, CASE WHEN p_reset THEN 0 ELSE job.attempts END, CASE WHEN p_reset THEN 0 ELSE job.crashes END,
-          ${STATE.ready}, made.key IS NOT NULL AND made.key_life NOT IN (${STARTED}, ${PRUNED}),
+          ${STATE.ready}, job.key_life,
           CASE WHEN NOT p_reset THEN job.first_started_at END, CASE WHEN NOT p_reset THEN job.previous_delay_ms END,
-          job.last_error, job.progress);
+          job.key, job.last_error, job.progress, job.payload);
         INSERT INTO counts (kind, now_dead) VALUES (job.kind, -1);
       END IF;
       RETURN NEXT;
@@ -582,7 +587,6 @@ const operate = `
     DELETE FROM runs r USING unnest(p_ids) AS g (id) WHERE r.job = g.id;
     DELETE FROM memos m USING unnest(p_ids) AS g (id) WHERE m.job = g.id;
     DELETE FROM keys k USING unnest(p_ids) AS g (id) WHERE k.job = g.id;
-    DELETE FROM jobs j USING unnest(p_ids) AS g (id) WHERE j.id = g.id;
   END $$;
 
   CREATE FUNCTION discard(p_ids uuid[], p_name text, p_queue text, p_reason smallint, p_limit bigint)

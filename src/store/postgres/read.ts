@@ -11,19 +11,18 @@ import { isUuid } from './uuid.ts';
 
 /** Live and finished rows in one shape. A job is in exactly one of the two tables. */
 const JOBS = `
-  SELECT j.id, j.kind, s.line, s.state, s.runs, s.attempts, s.crashes, j.enqueued_at, s.due_at,
-    s.first_started_at, s.finished_at, s.lease_ends_at, s.worker, s.dead_reason, s.cancel_requested, j.key, j.payload,
-    s.last_error, s.progress, @.now_ms()
+  SELECT id, kind, line, state, runs, attempts, crashes, enqueued_at, due_at, first_started_at, finished_at,
+    lease_ends_at, worker, dead_reason, cancel_requested, key, payload, last_error, progress, @.now_ms()
   FROM (
-    SELECT id, line, CASE WHEN worker IS NULL THEN state ELSE ${STATE.running} END AS state, runs, attempts,
-      crashes, due_at, first_started_at, NULL::bigint AS finished_at, lease_ends_at, worker,
-      NULL::smallint AS dead_reason, cancel_requested, last_error, progress
+    SELECT id, kind, line, CASE WHEN worker IS NULL THEN state ELSE ${STATE.running} END AS state, runs, attempts,
+      crashes, enqueued_at, due_at, first_started_at, NULL::bigint AS finished_at, lease_ends_at, worker,
+      NULL::smallint AS dead_reason, cancel_requested, key, payload, last_error, progress
     FROM @.live
     UNION ALL
-    SELECT id, line, state, runs, attempts, crashes, due_at, first_started_at, finished_at, NULL, NULL,
-      dead_reason, false, last_error, progress
+    SELECT id, kind, line, state, runs, attempts, crashes, enqueued_at, due_at, first_started_at, finished_at, NULL,
+      NULL, dead_reason, false, key, payload, last_error, progress
     FROM @.finished
-  ) s JOIN @.jobs j ON j.id = s.id`;
+  ) s`;
 const RUNS = `
   SELECT run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision, error
   FROM @.runs WHERE job = $1
@@ -74,13 +73,12 @@ type JobRow = [
 ];
 
 export async function get(session: Session, ids: readonly string[]): Promise<Job[]> {
-  const rows = await session.db.query<JobRow>(`${JOBS} WHERE s.id = ANY ($1::uuid[]) AND j.id = ANY ($1::uuid[])`, [
-    plain(ids.filter(isUuid)),
-  ]);
+  const rows = await session.db.query<JobRow>(`${JOBS} WHERE id = ANY ($1::uuid[])`, [plain(ids.filter(isUuid))]);
   const byId = new Map((await toJobs(session, rows)).map((job) => [job.id, job]));
   return ids.flatMap((id) => byId.get(id) ?? []);
 }
 
+/** By id, which begins with the time it was made: an order that both tables have an index for. */
 export async function list(session: Session, filter: JobFilter): Promise<Job[]> {
   const conditions: string[] = [];
   const values: unknown[] = [];
@@ -89,29 +87,29 @@ export async function list(session: Session, filter: JobFilter): Promise<Job[]> 
     if (value !== undefined) values.push(value);
   };
   if (filter.state !== undefined) where(stateCondition(filter.state));
-  if (filter.queue !== undefined) where('s.line IN (SELECT id FROM @.lines WHERE queue = ?)', filter.queue);
-  if (filter.name !== undefined) where('j.kind IN (SELECT id FROM @.kinds WHERE name = ?)', filter.name);
-  if (filter.key !== undefined) where('j.key = ?', filter.key);
+  if (filter.queue !== undefined) where('line IN (SELECT id FROM @.lines WHERE queue = ?)', filter.queue);
+  if (filter.name !== undefined) where('kind IN (SELECT id FROM @.kinds WHERE name = ?)', filter.name);
+  if (filter.key !== undefined) where('key = ?', filter.key);
   if (filter.after !== undefined) {
     if (!isUuid(filter.after)) return [];
-    where('j.seq < (SELECT seq FROM @.jobs WHERE id = ?::uuid)', filter.after);
+    where('id < ?::uuid', filter.after);
   }
   const condition = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : '';
   const limit = `$${values.length + 1}`;
-  const sql = `${JOBS} ${condition} ORDER BY j.seq DESC LIMIT ${limit}`;
+  const sql = `${JOBS} ${condition} ORDER BY id DESC LIMIT ${limit}`;
   return toJobs(session, await session.db.query<JobRow>(sql, [...values, filter.limit]));
 }
 
 function stateCondition(state: JobState): string {
-  const waits = `s.state < ${STATE.running}`;
+  const waits = `state < ${STATE.running}`;
   switch (state) {
     case 'ready':
-      return `${waits} AND s.due_at <= @.now_ms()`;
+      return `${waits} AND due_at <= @.now_ms()`;
     case 'scheduled':
     case 'retrying':
-      return `s.state = ${STATE[state]} AND s.due_at > @.now_ms()`;
+      return `state = ${STATE[state]} AND due_at > @.now_ms()`;
     default:
-      return `s.state = ${STATE[state]}`;
+      return `state = ${STATE[state]}`;
   }
 }
 

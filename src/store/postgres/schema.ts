@@ -3,9 +3,9 @@ import { functions } from './functions.ts';
 /*
  * How a queue lies in a PostgreSQL schema.
  *
- *   jobs      what never changes of a job: written once, at enqueue.
- *   live      one narrow row per job that waits or runs: the only rows that change, and few at any time.
- *   finished  one row per ended job, with its last run; so a job that succeeds at once costs a single row.
+ *   live      one row per job that waits or runs: the only rows that change, and few at any time.
+ *   finished  one row per ended job, with its last run; so a job that succeeds at once leaves a single row. A job is in
+ *             exactly one of these two tables.
  *   runs      the ledger of all other runs.
  *   memos     results of once-only effects.
  *   keys      who holds which key.
@@ -53,22 +53,10 @@ const tables = `
 
   CREATE SEQUENCE acceptance;
 
-  CREATE TABLE jobs (
+  CREATE TABLE live (
     id uuid PRIMARY KEY,
     seq bigint NOT NULL,                    -- the order of acceptance
     enqueued_at bigint NOT NULL,
-    due_at bigint NOT NULL,                 -- as it was asked for
-    kind int NOT NULL,
-    key_life smallint NOT NULL,
-    key text,
-    payload text NOT NULL
-  ) WITH (autovacuum_vacuum_insert_scale_factor = 0.2);
-  CREATE UNIQUE INDEX jobs_seq ON jobs (seq);
-  CREATE INDEX jobs_key ON jobs (key) WHERE key IS NOT NULL;
-
-  CREATE TABLE live (
-    id uuid PRIMARY KEY,
-    seq bigint NOT NULL,
     due_at bigint NOT NULL,
     available_at bigint NOT NULL,
     line int NOT NULL,                      -- where it waits now
@@ -77,26 +65,30 @@ const tables = `
     attempts int NOT NULL,
     crashes int NOT NULL,
     state smallint NOT NULL,                -- scheduled, ready or retrying; it runs when it has a worker
-    frees_key boolean NOT NULL,             -- its end gives its key back
+    key_life smallint NOT NULL,
     cancel_requested boolean NOT NULL DEFAULT false,
     worker int,
     claimed_at bigint,
     lease_ends_at bigint,
     first_started_at bigint,
     previous_delay_ms bigint,
+    key text,
     last_error text,
-    progress text
+    progress text,
+    payload text NOT NULL
   ) WITH (
     autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
     autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 50000, autovacuum_vacuum_cost_delay = 0
   );
   CREATE INDEX live_waiting ON live (line, due_at, seq) WHERE worker IS NULL;
   CREATE INDEX live_leases ON live (lease_ends_at, seq) WHERE worker IS NOT NULL;
+  CREATE INDEX live_key ON live (key) WHERE key IS NOT NULL;
 
   CREATE TABLE finished (
     id uuid PRIMARY KEY,
     seq bigint NOT NULL,
     finished_at bigint NOT NULL,
+    enqueued_at bigint NOT NULL,
     due_at bigint NOT NULL,
     available_at bigint NOT NULL,
     line int NOT NULL,
@@ -105,6 +97,7 @@ const tables = `
     attempts int NOT NULL,
     crashes int NOT NULL,
     state smallint NOT NULL,
+    key_life smallint NOT NULL,
     dead_reason smallint,
     first_started_at bigint,
     previous_delay_ms bigint,
@@ -117,10 +110,13 @@ const tables = `
     started_at bigint,
     ended_at bigint,
     decision text,
+    key text,
     last_error text,
-    progress text
+    progress text,
+    payload text NOT NULL
   ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.2);
   CREATE INDEX finished_by_age ON finished (state, finished_at);
+  CREATE INDEX finished_key ON finished (key) WHERE key IS NOT NULL;
 
   CREATE TABLE runs (
     job uuid NOT NULL,
