@@ -1,0 +1,25 @@
+import { peers, pick, runAll, workloads } from './harness/runner.ts';
+
+export interface Arguments {
+  readonly workload?: string[] | undefined;
+  readonly peer?: string[] | undefined;
+  readonly rounds?: string | undefined;
+  readonly quick: boolean;
+  readonly json: boolean;
+  readonly check: boolean;
+  readonly help: boolean;
+}
+
+export async function main(given: Arguments): Promise<number> {
+  const split = (list: readonly string[] | undefined): string[] | undefined => list?.flatMap((item) => item.split(','));
+  const rounds = Number(given.rounds ?? (given.quick ? 1 : 5));
+  const results = await runAll({
+    workloads: pick(workloads, split(given.workload)),
+    peers: pick(peers, split(given.peer)),
+    rounds,
+    quick: given.quick,
+    say: (text) => process.stderr.write(`${text}\n`),
+  });
+  console.log(JSON.stringify(results, null, 2));
+  return 0;
+}
