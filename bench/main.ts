@@ -1,4 +1,6 @@
-import { peers, pick, runAll, workloads } from './harness/runner.ts';
+import { pick, runAll } from './harness/runner.ts';
+import { allPeers } from './peers/index.ts';
+import { workloads } from './workloads/index.ts';
 
 export interface Arguments {
   readonly workload?: string[] | undefined;
@@ -14,10 +16,14 @@ export async function main(given: Arguments): Promise<number> {
   const split = (list: readonly string[] | undefined): string[] | undefined => list?.flatMap((item) => item.split(','));
   const rounds = Number(given.rounds ?? (given.quick ? 1 : 5));
   const results = await runAll({
-    workloads: pick(workloads, split(given.workload)),
-    peers: pick(peers, split(given.peer)),
+    workloads: pick(workloads, split(given.workload)).filter(
+      ({ notQuick }) => !given.quick || given.workload || !notQuick,
+    ),
+    peers: pick(await allPeers(), split(given.peer)),
     rounds,
     quick: given.quick,
+    named: given.peer !== undefined,
+    chosen: given.workload !== undefined,
     say: (text) => process.stderr.write(`${text}\n`),
   });
   console.log(JSON.stringify(results, null, 2));

@@ -23,12 +23,12 @@ export type FromCell =
 process.on('disconnect', () => process.exit());
 process.once('message', (task: CellTask) => {
   perform(task).then(say, (error: unknown) =>
-    say({ type: 'failed', reason: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
+    say({ type: 'failed', reason: error instanceof Error ? error.message : String(error) }),
   );
 });
 
 async function perform({ peer, workload, servers, quick, rounds }: CellTask): Promise<FromCell> {
-  const stage = new Stage(peerById(peer), servers, { quick, rounds }, (text) => say({ type: 'progress', text }));
+  const stage = new Stage(await peerById(peer), servers, { quick, rounds }, (text) => say({ type: 'progress', text }));
   await workloadById(workload).run(stage);
   await stage.close();
   return { type: 'done', values: stage.values, notes: stage.notes };

@@ -10,6 +10,8 @@ export interface CrewMember {
   go(): Promise<void>;
   /** Stops gracefully and answers what it saw. */
   stop(): Promise<Report>;
+  /** Answers what it saw and is gone, whatever still runs. */
+  dismiss(): Promise<Report>;
   /** SIGKILL, where it is a process. */
   kill(): Promise<void>;
   /** Settled once its process is gone. */
@@ -21,7 +23,8 @@ export type Assignment = RecorderOptions & WorkerOptions;
 export type ToWorker =
   | { readonly type: 'open'; readonly peer: string; readonly servers: Servers; readonly space: string }
   | { readonly type: 'go'; readonly assignment: Assignment }
-  | { readonly type: 'stop' };
+  | { readonly type: 'stop' }
+  | { readonly type: 'report' };
 export type FromWorker =
   | { readonly type: 'opened' | 'working' }
   | { readonly type: 'progress'; readonly progress: Progress }
@@ -66,9 +69,17 @@ export class WorkerProcess implements CrewMember {
     await working;
   }
 
-  async stop(): Promise<Report> {
+  stop(): Promise<Report> {
+    return this.#end('stop');
+  }
+
+  dismiss(): Promise<Report> {
+    return this.#end('report');
+  }
+
+  async #end(type: 'stop' | 'report'): Promise<Report> {
     const answer = this.#answer('report');
-    this.#send({ type: 'stop' });
+    this.#send({ type });
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), STOP_PATIENCE_MS);
     const { report } = (await answer) as Extract<FromWorker, { type: 'report' }>;
     clearTimeout(timer);
@@ -134,6 +145,10 @@ export class WorkerHere implements CrewMember {
     return this.#recorder.report();
   }
 
+  dismiss(): Promise<Report> {
+    return this.stop();
+  }
+
   async kill(): Promise<void> {
     throw new Error('a worker in this process cannot be killed');
   }
@@ -168,5 +183,9 @@ export class Crew {
 
   stop(): Promise<Report[]> {
     return Promise.all(this.members.map((member) => member.stop()));
+  }
+
+  dismiss(): Promise<Report[]> {
+    return Promise.all(this.members.map((member) => member.dismiss()));
   }
 }

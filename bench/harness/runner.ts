@@ -1,6 +1,5 @@
 import { fork } from 'node:child_process';
-import { peers } from '../peers/index.ts';
-import { workloads } from '../workloads/index.ts';
+import { notQuick } from '../peers/index.ts';
 import type { CellTask, FromCell } from './cell.ts';
 import { type Machine, machine } from './machine.ts';
 import { median, wall } from './measure.ts';
@@ -15,6 +14,10 @@ export interface RunOptions {
   readonly peers: readonly Peer[];
   readonly rounds: number;
   readonly quick: boolean;
+  /** The peers were asked for by name, so a quick run leaves none out. */
+  readonly named: boolean;
+  /** The workloads were asked for by name, so a quick run takes the time they need. */
+  readonly chosen: boolean;
   say(text: string): void;
 }
 
@@ -75,12 +78,16 @@ export async function runAll(options: RunOptions): Promise<Results> {
         const reason = peer.skips?.[workload.id];
         if (reason !== undefined && !absent.has(peer.id)) absent.set(peer.id, reason);
       }
+      for (const { id } of options.quick && !options.named ? options.peers : []) {
+        if (notQuick.has(id) && !absent.has(id)) absent.set(id, 'left out of quick runs');
+      }
       const present = options.peers.filter(({ id }) => !absent.has(id));
       const tables = new Map(present.map(({ id }) => [id, { rounds: [] as Round[] }]));
-      for (let round = 0; round < options.rounds; round++) {
+      const rounds = workload.ownRounds ? 1 : options.rounds;
+      for (let round = 0; round < rounds; round++) {
         const order = rotate(present, round);
         for (const [index, peer] of order.entries()) {
-          const where = `${workload.id} round ${round + 1} of ${options.rounds}, ${index + 1} of ${order.length}: ${peer.id}`;
+          const where = `${workload.id} round ${round + 1} of ${rounds}, ${index + 1} of ${order.length}: ${peer.id}`;
           const task = {
             peer: peer.id,
             workload: workload.id,
@@ -88,7 +95,10 @@ export async function runAll(options: RunOptions): Promise<Results> {
             quick: options.quick,
             rounds: options.rounds,
           };
-          const answer = await runCell(task, (text) => say(`${where}: ${text}`), options.quick);
+          const late = options.quick && !options.chosen && wall() > startedAt + QUICK_MS;
+          const answer = late
+            ? ({ type: 'failed', reason: 'no time was left in a quick run' } as const)
+            : await runCell(task, (text) => say(`${where}: ${text}`), patience(workload, options));
           tables.get(peer.id)?.rounds.push(answer);
           say(`${where}: ${summary(workload, answer)}`);
         }
@@ -112,16 +122,21 @@ export async function runAll(options: RunOptions): Promise<Results> {
 
 type Round = Extract<FromCell, { type: 'done' | 'failed' }>;
 
-const CELL_PATIENCE_MS = { quick: 60_000, full: 45 * 60_000 };
+const CELL_PATIENCE_MS = { quick: 25_000, full: 45 * 60_000 };
+/** A quick run ends within three minutes: after this long, no further measurement is begun. */
+const QUICK_MS = 150_000;
+
+function patience(workload: Workload, { quick }: RunOptions): number {
+  return quick && workload.notQuick === undefined ? CELL_PATIENCE_MS.quick : CELL_PATIENCE_MS.full;
+}
 
 /** In each round every peer comes one place earlier, so that none always runs after the same neighbour. */
 function rotate<T>(items: readonly T[], by: number): T[] {
   return items.map((_, index) => items[(index + by) % items.length] as T);
 }
 
-async function runCell(task: CellTask, progress: (text: string) => void, quick: boolean): Promise<Round> {
+async function runCell(task: CellTask, progress: (text: string) => void, patienceMs: number): Promise<Round> {
   const child = fork(CELL, { serialization: 'advanced', stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
-  const patienceMs = quick ? CELL_PATIENCE_MS.quick : CELL_PATIENCE_MS.full;
   const timer = setTimeout(() => child.kill('SIGKILL'), patienceMs);
   try {
     return await new Promise<Round>((resolve) => {
@@ -149,7 +164,7 @@ function merge(workload: Workload, rounds: readonly Round[]): PeerResult {
   const done = rounds.filter((round) => round.type === 'done');
   const figures: Record<string, Figure> = {};
   for (const { key } of workload.metrics) {
-    const values = done.map((round) => round.values[key]).filter((value) => value !== undefined);
+    const values = done.flatMap((round) => round.values[key] ?? []);
     if (values.length === 0) continue;
     figures[key] = { median: median(values), min: Math.min(...values), max: Math.max(...values), values };
   }
@@ -164,7 +179,7 @@ function summary(workload: Workload, round: Round): string {
   if (round.type === 'failed') return `FAILED: ${round.reason}`;
   const parts = workload.metrics
     .filter(({ key }) => round.values[key] !== undefined)
-    .map(({ key, title, unit }) => `${title} ${show(round.values[key] as number, unit)}`);
+    .map(({ key, title, unit }) => `${title} ${show(median(round.values[key] as number[]), unit)}`);
   return parts.join(' · ') + (round.notes.length === 0 ? '' : ` (${round.notes.join('; ')})`);
 }
 
@@ -184,5 +199,3 @@ export function pick<T extends { readonly id: string }>(all: readonly T[], wante
     return near;
   });
 }
-
-export { peers, workloads };

@@ -20,7 +20,7 @@ process.on('message', (message: ToWorker) => {
 async function obey(message: ToWorker): Promise<void> {
   switch (message.type) {
     case 'open':
-      peer = await peerById(message.peer).open(message.servers, message.space);
+      peer = await (await peerById(message.peer)).open(message.servers, message.space);
       await peer.connect();
       return say({ type: 'opened' });
     case 'go': {
@@ -38,7 +38,8 @@ async function obey(message: ToWorker): Promise<void> {
       return say({ type: 'working' });
     }
     case 'stop':
-      await running?.stop();
+    case 'report':
+      if (message.type === 'stop') await running?.stop();
       if (recorder) say({ type: 'report', report: recorder.report() });
   }
 }

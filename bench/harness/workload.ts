@@ -1,4 +1,5 @@
 import { type Assignment, Crew, WorkerHere, WorkerProcess } from './crew.ts';
+import { sleep, wall } from './measure.ts';
 import type { Kind, OpenPeer, Payload, Peer, Servers } from './peer.ts';
 import { addUp, type Report } from './recorder.ts';
 
@@ -8,6 +9,10 @@ export interface Workload {
   /** What is done and what is measured, in a sentence or two. */
   readonly what: string;
   readonly metrics: readonly Metric[];
+  /** Makes its rounds itself, because what it has to prepare takes long. */
+  readonly ownRounds?: boolean;
+  /** Why a quick run leaves it out. */
+  readonly notQuick?: string;
   run(stage: Stage): Promise<void>;
 }
 
@@ -18,7 +23,8 @@ export interface Metric {
   readonly better: 'higher' | 'lower' | 'neither';
 }
 
-export type Values = Readonly<Record<string, number>>;
+/** One value per measurement; most workloads make one per round. */
+export type Values = Readonly<Record<string, readonly number[]>>;
 
 export const CONCURRENCY = 100;
 
@@ -27,7 +33,7 @@ export class Stage {
   readonly peer: Peer;
   readonly quick: boolean;
   readonly rounds: number;
-  readonly values: Record<string, number> = {};
+  readonly values: Record<string, number[]> = {};
   readonly notes: string[] = [];
   readonly #servers: Servers;
   readonly #progress: (text: string) => void;
@@ -76,7 +82,7 @@ export class Stage {
   }
 
   set(key: string, value: number): void {
-    this.values[key] = value;
+    this.values[key] = [...(this.values[key] ?? []), value];
   }
 
   note(text: string): void {
@@ -109,4 +115,30 @@ export function checkRuns(reports: readonly Report[], count: number, times: numb
     if (!right)
       throw new Error(`wrong: job ${n} ran ${runs} times and completed ${ends} times, expected ${times} and 1`);
   }
+}
+
+/** All handlers have ended; now wait until that is recorded, at most until `deadline` (wall-clock ms). */
+export async function settled(queue: OpenPeer, deadline: number): Promise<void> {
+  for (;;) {
+    const { waiting, running } = await queue.counts();
+    if (waiting + running === 0) return;
+    if (wall() > deadline) throw new Error(`wrong: all jobs ran, but ${waiting} wait and ${running} run in the store`);
+    await sleep(2);
+  }
+}
+
+/** Enqueues `count` jobs at `perSecond`, evenly, each with the time it was sent; answers those times. */
+export async function arrive(queue: OpenPeer, count: number, perSecond: number): Promise<number[]> {
+  const sent: number[] = [];
+  const calls: Promise<void>[] = [];
+  const startedAt = wall();
+  for (let n = 0; n < count; n++) {
+    const dueAt = startedAt + (n * 1_000) / perSecond;
+    if (dueAt > wall()) await sleep(dueAt - wall());
+    const sentAt = wall();
+    sent.push(sentAt);
+    calls.push(queue.enqueueOne({ n, kind: 'noop', sentAt }));
+  }
+  await Promise.all(calls);
+  return sent;
 }

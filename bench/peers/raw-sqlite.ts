@@ -5,7 +5,7 @@ import { systemClock } from '../../src/clock.ts';
 import { migrate, pragma } from '../../src/store/sqlite/schema.ts';
 import { sleep } from '../harness/measure.ts';
 import type { Counts, Handler, OpenPeer, Payload, Peer, Running, WorkerOptions } from '../harness/peer.ts';
-import { fillSqlite } from './mulligan.ts';
+import { fillSqlite } from './sqlite-fill.ts';
 
 /*
  * The limit to measure against on SQLite: hand-written statements on node:sqlite, in one thread, that write what the

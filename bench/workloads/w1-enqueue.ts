@@ -1,6 +1,6 @@
 import { chunks, inFlight, wall } from '../harness/measure.ts';
 import type { OpenPeer } from '../harness/peer.ts';
-import { jobs, type Stage, type Workload } from '../harness/workload.ts';
+import { jobs, type Workload } from '../harness/workload.ts';
 
 const CALLERS = 64;
 const PER_CALL = 1_000;
@@ -17,19 +17,19 @@ export const w1: Workload = {
   ],
   async run(stage) {
     const queue = await stage.open();
-    const capMs = stage.size(30_000, 3_000);
+    const capMs = stage.size(30_000, 1_000);
     const warm = stage.size(500, 100);
     await inFlight(warm, CALLERS, Number.POSITIVE_INFINITY, (n) => queue.enqueueOne({ n, kind: 'noop', sentAt: 0 }));
 
     const startedAt = wall();
-    const single = await inFlight(stage.size(20_000, 2_000), CALLERS, startedAt + capMs, (n) =>
+    const single = await inFlight(stage.size(20_000, 1_000), CALLERS, startedAt + capMs, (n) =>
       queue.enqueueOne({ n, kind: 'noop', sentAt: 0 }),
     );
     stage.set('single', (single * 1_000) / (wall() - startedAt));
-    await check(stage, queue, warm + single);
+    await check(queue, warm + single);
 
     await queue.reset();
-    const calls = chunks(jobs(stage.size(50_000, 10_000)), PER_CALL);
+    const calls = chunks(jobs(stage.size(50_000, 5_000)), PER_CALL);
     const bulkAt = wall();
     let bulk = 0;
     for (const call of calls) {
@@ -38,11 +38,11 @@ export const w1: Workload = {
       bulk += call.length;
     }
     stage.set('bulk', (bulk * 1_000) / (wall() - bulkAt));
-    await check(stage, queue, bulk);
+    await check(queue, bulk);
   },
 };
 
-async function check(_stage: Stage, queue: OpenPeer, expected: number): Promise<void> {
+async function check(queue: OpenPeer, expected: number): Promise<void> {
   const { waiting } = await queue.counts();
   if (waiting !== expected) throw new Error(`wrong: ${waiting} jobs wait, ${expected} were enqueued`);
 }

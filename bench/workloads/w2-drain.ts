@@ -1,6 +1,6 @@
-import { chunks, sleep, wall } from '../harness/measure.ts';
+import { chunks, wall } from '../harness/measure.ts';
 import type { OpenPeer } from '../harness/peer.ts';
-import { CONCURRENCY, checkRuns, jobs, type Stage, type Workload } from '../harness/workload.ts';
+import { CONCURRENCY, checkRuns, jobs, type Stage, settled, type Workload } from '../harness/workload.ts';
 
 export const w2: Workload = {
   id: 'W2',
@@ -32,15 +32,15 @@ async function drain(
   queue: OpenPeer,
   processes: number,
 ): Promise<{ perSecond: number; rssMb: number; loopMs: number }> {
-  const count = stage.size(50_000, 5_000);
-  const capMs = stage.size(60_000, 4_000);
+  const count = stage.size(50_000, 3_000);
+  const capMs = stage.size(60_000, 2_000);
   for (const part of chunks(jobs(count), 1_000)) await queue.enqueueBulk(part);
   await queue.settleDown();
   const crew = await stage.crew(processes, queue, { jobs: count });
   const startedAt = wall();
   await crew.go();
   const all = await crew.until(({ completed }) => completed >= count, startedAt + capMs);
-  if (all) await settled(queue);
+  if (all) await settled(queue, wall() + 10_000);
   const tookMs = wall() - startedAt;
   const done = all ? count : crew.progress().completed;
   if (!all) stage.note(`ended after ${capMs / 1_000} s with ${done} of ${count} jobs done; the rate is of those`);
@@ -51,13 +51,4 @@ async function drain(
     rssMb: Math.max(...reports.map(({ peakRssMb }) => peakRssMb)),
     loopMs: Math.max(...reports.map(({ loopDelayP99Ms }) => loopDelayP99Ms)),
   };
-}
-
-/** All handlers have ended; now wait until that is recorded. */
-async function settled(queue: OpenPeer): Promise<void> {
-  for (;;) {
-    const { waiting, running } = await queue.counts();
-    if (waiting + running === 0) return;
-    await sleep(2);
-  }
 }

@@ -1,0 +1,63 @@
+import { chunks, wall } from '../harness/measure.ts';
+import type { OpenPeer } from '../harness/peer.ts';
+import { checkRuns, jobs, type Stage, type Workload } from '../harness/workload.ts';
+
+export const w6: Workload = {
+  id: 'W6',
+  title: 'Growth',
+  what:
+    'A small drain in an empty queue, in front of many waiting jobs of a lower priority, and among many finished ones. ' +
+    'The clock stops when the last handler has ended. The rounds alternate between the three; ratios are to the ' +
+    'empty queue of the same peer. Checked: each job ran exactly once.',
+  ownRounds: true,
+  metrics: [
+    { key: 'empty', title: 'empty', unit: '/s', better: 'higher' },
+    { key: 'waiting', title: 'before waiting jobs', unit: '/s', better: 'higher' },
+    { key: 'waitingRatio', title: 'to empty', unit: 'x', better: 'higher' },
+    { key: 'finished', title: 'among finished jobs', unit: '/s', better: 'higher' },
+    { key: 'finishedRatio', title: 'to empty', unit: 'x', better: 'higher' },
+  ],
+  async run(stage) {
+    const waiting = stage.size(1_000_000, 10_000);
+    const finished = stage.size(5_000_000, 20_000);
+    const empty = await stage.open('empty');
+    const behind = await stage.open('waiting');
+    stage.say(`filling in ${waiting} waiting jobs`);
+    await behind.fillWaiting(waiting);
+    const among = await stage.open('finished');
+    stage.say(`filling in ${finished} finished jobs`);
+    const reason = await among.fillFinished(finished);
+    if (reason !== null) stage.note(`not among finished jobs: ${reason}`);
+    for (let round = 0; round < stage.rounds; round++) {
+      const base = await drain(stage, empty, 'empty');
+      const before = await drain(stage, behind, 'waiting');
+      stage.set('empty', base.rate);
+      stage.set('waiting', before.rate);
+      stage.set('waitingRatio', before.rate / base.rate);
+      const between = reason === null ? await drain(stage, among, 'finished') : null;
+      if (between !== null) {
+        stage.set('finished', between.rate);
+        stage.set('finishedRatio', between.rate / base.rate);
+      }
+      // What is left over would run in the next round.
+      if (base.capped || before.capped || between?.capped) break;
+    }
+    stage.note(`${waiting.toLocaleString('en')} waiting, ${finished.toLocaleString('en')} finished`);
+  },
+};
+
+async function drain(stage: Stage, queue: OpenPeer, part: string): Promise<{ rate: number; capped: boolean }> {
+  const count = stage.size(5_000, 500);
+  const capMs = stage.size(60_000, 1_500);
+  for (const some of chunks(jobs(count), 1_000)) await queue.enqueueBulk(some);
+  await queue.settleDown();
+  const crew = await stage.crew(1, queue, { jobs: count }, part);
+  const startedAt = wall();
+  await crew.go();
+  const all = await crew.until(({ completed }) => completed >= count, startedAt + capMs);
+  const tookMs = wall() - startedAt;
+  const done = all ? count : crew.progress().completed;
+  checkRuns(await crew.stop(), count, 1, !all);
+  if (!all) stage.note(`a drain was ended after ${capMs / 1_000} s; the rate is of what was done, in one round`);
+  return { rate: (done * 1_000) / tookMs, capped: !all };
+}
