@@ -1,18 +1,41 @@
 import { parseArgs } from 'node:util';
 import { installOnce } from './install.ts';
 
-const { values: given } = parseArgs({
-  options: {
-    workload: { type: 'string', multiple: true },
-    peer: { type: 'string', multiple: true },
-    rounds: { type: 'string' },
-    quick: { type: 'boolean', default: false },
-    json: { type: 'boolean', default: false },
-    check: { type: 'boolean', default: false },
-    help: { type: 'boolean', default: false },
-  },
-});
+const help = `npm run bench [-- OPTIONS]
 
-installOnce();
-const { main } = await import('./main.ts');
-process.exitCode = await main(given);
+  --workload W   W1 enqueue, W2 drain, W3 retry churn, W4 pickup, W5 starvation, W6 growth, W6b churn, W7 crash;
+                 several with commas. Default: all
+  --peer P       a queue, or the beginning of its name: mulligan, raw, pg-boss, graphile, bullmq; several with commas.
+                 Nothing is written then. Default: all
+  --rounds N     default 5; 1 in a quick run
+  --quick        small sizes, at most three minutes; says whether it works, not how fast it is
+  --json         the results as JSON on standard output
+  --check        only Mulligan and the raw limits; fails when a ratio is worse than the stored one
+  --tolerance T  by how much it may be worse: 0.3 by default
+  --report       writes docs/benchmarks.md again from the stored results
+`;
+
+try {
+  const { values } = parseArgs({
+    options: {
+      workload: { type: 'string', multiple: true },
+      peer: { type: 'string', multiple: true },
+      rounds: { type: 'string' },
+      tolerance: { type: 'string' },
+      quick: { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false },
+      check: { type: 'boolean', default: false },
+      report: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) console.log(help);
+  else {
+    installOnce();
+    const { main } = await import('./main.ts');
+    process.exitCode = await main(values);
+  }
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 2;
+}

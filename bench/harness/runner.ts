@@ -97,7 +97,7 @@ export async function runAll(options: RunOptions): Promise<Results> {
           };
           const late = options.quick && !options.chosen && wall() > startedAt + QUICK_MS;
           const answer = late
-            ? ({ type: 'failed', reason: 'no time was left in a quick run' } as const)
+            ? ({ type: 'done', values: {}, notes: ['no time was left in a quick run'] } as const)
             : await runCell(task, (text) => say(`${where}: ${text}`), patience(workload, options));
           tables.get(peer.id)?.rounds.push(answer);
           say(`${where}: ${summary(workload, answer)}`);
@@ -180,7 +180,8 @@ function summary(workload: Workload, round: Round): string {
   const parts = workload.metrics
     .filter(({ key }) => round.values[key] !== undefined)
     .map(({ key, title, unit }) => `${title} ${show(median(round.values[key] as number[]), unit)}`);
-  return parts.join(' · ') + (round.notes.length === 0 ? '' : ` (${round.notes.join('; ')})`);
+  const notes = round.notes.length === 0 ? '' : `(${round.notes.join('; ')})`;
+  return `${parts.join(' · ')} ${notes}`.trim();
 }
 
 /** Three significant digits say all that a benchmark can. */

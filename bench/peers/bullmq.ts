@@ -32,7 +32,7 @@ const version = versionOf('bullmq');
 const common = {
   lacks: [
     'a history of runs: a job keeps the stack traces of its failures, but not when runs started, ended and what followed',
-    'an attempt counted at claim: only failures count, so a crash is seen by its expired lock alone',
+    'an attempt counted at claim: a crash does not count against the attempts, but as a stall with a cap of its own (1)',
     'shares between fresh jobs and retries',
   ],
   backoff: { smallest: 'none', fifty: '50 ms' },
