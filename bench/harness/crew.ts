@@ -169,7 +169,13 @@ export class Crew {
   progress(): Progress {
     const all = this.members.map((member) => member.progress());
     const sum = (field: keyof Progress): number => all.reduce((total, one) => total + one[field], 0);
-    return { runs: sum('runs'), completed: sum('completed'), failedOnce: sum('failedOnce'), timed: sum('timed') };
+    return {
+      started: sum('started'),
+      runs: sum('runs'),
+      completed: sum('completed'),
+      failedOnce: sum('failedOnce'),
+      timed: sum('timed'),
+    };
   }
 
   /** Waits until `reached`, at most until `deadline` (wall-clock ms); answers whether it was. */

@@ -71,8 +71,8 @@ export interface Running {
 }
 
 export interface OpenPeer {
-  /** Leaves an empty queue with the peer's own schema. */
-  reset(): Promise<void>;
+  /** Leaves an empty queue with the peer's own schema; `crashSoon` as for workers, where it is a matter of the queue. */
+  reset(crashSoon?: boolean): Promise<void>;
   /** To a queue that is there already, as far as its API can before work starts. Not measured. */
   connect(): Promise<void>;
   enqueueOne(payload: Payload): Promise<void>;

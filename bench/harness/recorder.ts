@@ -6,6 +6,8 @@ import type { Handler, Payload } from './peer.ts';
 const WORK_MS = 20;
 
 export interface Progress {
+  /** Runs that began. */
+  readonly started: number;
   /** Runs that ended, whichever way. */
   readonly runs: number;
   /** Runs that did not throw. */
@@ -26,7 +28,7 @@ export interface Report {
   readonly loopDelayP99Ms: number;
 }
 
-export const nothing: Progress = { runs: 0, completed: 0, failedOnce: 0, timed: 0 };
+export const nothing: Progress = { started: 0, runs: 0, completed: 0, failedOnce: 0, timed: 0 };
 
 export interface RecorderOptions {
   /** How many numbered jobs there are. */
@@ -42,6 +44,7 @@ export class Recorder {
   readonly #waits: number[] = [];
   readonly #log: number | null;
   readonly #loop: ReturnType<typeof monitorEventLoopDelay> = monitorEventLoopDelay({ resolution: 1 });
+  #began = 0;
   #runs = 0;
   #done = 0;
   #failedOnce = 0;
@@ -57,6 +60,7 @@ export class Recorder {
     const { n, kind, sentAt } = payload;
     if (n < 0) return;
     const runs = ++(this.#started[n] as number);
+    this.#began++;
     if (sentAt > 0 && runs === 1) this.#waits.push(wall() - sentAt);
     switch (kind) {
       case 'noop':
@@ -74,7 +78,13 @@ export class Recorder {
   };
 
   progress(): Progress {
-    return { runs: this.#runs, completed: this.#done, failedOnce: this.#failedOnce, timed: this.#waits.length };
+    return {
+      started: this.#began,
+      runs: this.#runs,
+      completed: this.#done,
+      failedOnce: this.#failedOnce,
+      timed: this.#waits.length,
+    };
   }
 
   report(): Report {

@@ -46,13 +46,14 @@ export async function startServers(wanted: { postgres: boolean; redis: boolean }
     redisAlways: await start('Redis', wanted.redis, () => startRedis(join(folder, 'redis-2'), 'always')),
     folder: files,
   };
-  return {
-    ...servers,
-    async stop() {
-      await Promise.allSettled(stops.map((stop) => stop()));
-      rmSync(folder, { recursive: true, force: true });
-    },
+  const stop = async (): Promise<void> => {
+    await Promise.allSettled(stops.map((end) => end()));
+    rmSync(folder, { recursive: true, force: true });
   };
+  const interrupted = (): void => void stop().finally(() => process.exit(130));
+  process.once('SIGINT', interrupted);
+  process.once('SIGTERM', interrupted);
+  return { ...servers, stop };
 }
 
 type Started = { readonly url: string; readonly version: string; stop(): Promise<unknown> };

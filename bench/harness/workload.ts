@@ -53,10 +53,10 @@ export class Stage {
   }
 
   /** An empty queue. Another `part` gives another one beside it. */
-  async open(part = 'main'): Promise<OpenPeer> {
+  async open(part = 'main', crashSoon = false): Promise<OpenPeer> {
     const queue = await this.peer.open(this.#servers, this.#space(part));
     this.#opened.push(queue);
-    await queue.reset();
+    await queue.reset(crashSoon);
     return queue;
   }
 

@@ -15,7 +15,9 @@ import { Database, noPostgres } from './postgres.ts';
 import { versionOf } from './versions.ts';
 
 const QUEUE = 'bench';
-const BATCH = 500;
+/** Found by trying 1 to 8 fetchers of 50 to 1,000: this drains fastest. */
+const FETCHERS = 4;
+const BATCH = 100;
 const HEARTBEAT_SECONDS = 10;
 
 /** The smallest delay is none; between none and 50 ms there is nothing, the next is a whole second. */
@@ -52,7 +54,7 @@ export const pgBossTuned: Peer = {
   id: 'pg-boss-tuned',
   title: `pg-boss ${versionOf('pg-boss')}, tuned`,
   settings:
-    `two fetchers of ${BATCH} (batchSize, localConcurrency), perJobResults, burstWhenBatchFull, ` +
+    `${FETCHERS} fetchers of ${BATCH} (localConcurrency, batchSize), perJobResults, burstWhenBatchFull, ` +
     'LISTEN/NOTIFY, polling every 0.5 s',
   crashSettings: `heartbeatSeconds ${HEARTBEAT_SECONDS} (its minimum; off by default), looked after every second`,
   open: async (servers, space) => new OpenPgBoss(new Database(servers, space), true),
@@ -68,10 +70,10 @@ class OpenPgBoss implements OpenPeer {
     this.#tuned = tuned;
   }
 
-  async reset(): Promise<void> {
+  async reset(crashSoon = false): Promise<void> {
     await this.#stop();
     await this.#database.recreate();
-    await this.#start();
+    await this.#start(crashSoon);
   }
 
   async connect(): Promise<void> {
@@ -145,9 +147,8 @@ class OpenPgBoss implements OpenPeer {
   }
 
   async #workInBatches(boss: PgBoss, handler: Handler, concurrency: number): Promise<void> {
-    const fetchers = 2;
     const options = {
-      localConcurrency: fetchers,
+      localConcurrency: FETCHERS,
       batchSize: BATCH,
       perJobResults: true,
       burstWhenBatchFull: true,
@@ -156,7 +157,7 @@ class OpenPgBoss implements OpenPeer {
     } as const satisfies WorkOptions;
     await boss.work<Payload, unknown, typeof options>(QUEUE, options, async (jobs) => {
       const results: JobResult[] = [];
-      await inFlight(jobs.length, concurrency / fetchers, Number.POSITIVE_INFINITY, async (n) => {
+      await inFlight(jobs.length, concurrency / FETCHERS, Number.POSITIVE_INFINITY, async (n) => {
         const job = jobs[n];
         if (!job) return;
         try {
@@ -181,7 +182,8 @@ class OpenPgBoss implements OpenPeer {
     });
     boss.on('error', () => {});
     await boss.start();
-    const queue: Omit<Queue, 'name'> = this.#tuned ? { notify: true, heartbeatSeconds: HEARTBEAT_SECONDS } : {};
+    const queue: Omit<Queue, 'name'> = this.#tuned ? { notify: true } : {};
+    if (this.#tuned && crashSoon) queue.heartbeatSeconds = HEARTBEAT_SECONDS;
     if ((await boss.getQueue(QUEUE)) === null) await boss.createQueue(QUEUE, queue);
     this.#boss = boss;
     return boss;
