@@ -38,3 +38,8 @@ export async function inFlight(
 export function chunks<T>(items: readonly T[], size: number): T[][] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, n) => items.slice(n * size, (n + 1) * size));
 }
+
+/** In each round everybody comes `by` places earlier, so that none always runs after the same neighbour. */
+export function rotate<T>(items: readonly T[], by: number): T[] {
+  return items.map((_, index) => items[(index + by) % items.length] as T);
+}

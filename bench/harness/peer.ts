@@ -89,4 +89,6 @@ export interface OpenPeer {
   /** Holds a snapshot open until the answered function is called; null where the engine has none. */
   holdSnapshot(): Promise<(() => Promise<void>) | null>;
   close(): Promise<void>;
+  /** Frees what it took on disk or in memory; after `close`. */
+  erase(): Promise<void>;
 }

@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import { notQuick } from '../peers/index.ts';
 import type { CellTask, FromCell } from './cell.ts';
 import { type Machine, machine } from './machine.ts';
-import { median, wall } from './measure.ts';
+import { median, rotate, wall } from './measure.ts';
 import type { Peer } from './peer.ts';
 import { postgresSettings, startServers } from './servers.ts';
 import type { Workload } from './workload.ts';
@@ -128,11 +128,6 @@ const QUICK_MS = 150_000;
 
 function patience(workload: Workload, { quick }: RunOptions): number {
   return quick && workload.notQuick === undefined ? CELL_PATIENCE_MS.quick : CELL_PATIENCE_MS.full;
-}
-
-/** In each round every peer comes one place earlier, so that none always runs after the same neighbour. */
-function rotate<T>(items: readonly T[], by: number): T[] {
-  return items.map((_, index) => items[(index + by) % items.length] as T);
 }
 
 async function runCell(task: CellTask, progress: (text: string) => void, patienceMs: number): Promise<Round> {

@@ -94,7 +94,10 @@ export class Stage {
   }
 
   async close(): Promise<void> {
-    for (const queue of this.#opened) await queue.close();
+    for (const queue of this.#opened) {
+      await queue.close();
+      await queue.erase();
+    }
   }
 
   #space(part: string): string {

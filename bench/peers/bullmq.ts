@@ -159,6 +159,10 @@ class OpenBull implements OpenPeer {
     await this.#place.close();
   }
 
+  async erase(): Promise<void> {
+    await this.#place.erase();
+  }
+
   #open(): Queue {
     if (this.#queue) return this.#queue;
     this.#queue = this.#place.queue();

@@ -153,6 +153,10 @@ class OpenGraphile implements OpenPeer {
     await this.#database.close();
   }
 
+  erase(): Promise<void> {
+    return this.#database.drop();
+  }
+
   async #start(): Promise<WorkerUtils> {
     this.#utils ??= await makeWorkerUtils({ connectionString: this.#database.url, logger: silent });
     return this.#utils;

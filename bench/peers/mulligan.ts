@@ -176,6 +176,10 @@ class OpenMulligan implements OpenPeer {
     await this.#place.close();
   }
 
+  async erase(): Promise<void> {
+    await this.#place.erase();
+  }
+
   /** Opened when it is first used: a worker process must not be in the way of the one that erases. */
   async #queue(): Promise<Mulligan> {
     this.#mulligan ??= await Mulligan.open(this.#place.url, {

@@ -146,6 +146,10 @@ class OpenPgBoss implements OpenPeer {
     await this.#database.close();
   }
 
+  erase(): Promise<void> {
+    return this.#database.drop();
+  }
+
   async #workInBatches(boss: PgBoss, handler: Handler, concurrency: number): Promise<void> {
     const options = {
       localConcurrency: FETCHERS,

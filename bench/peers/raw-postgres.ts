@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
+import { systemClock } from '../../src/clock.ts';
 import { sleep } from '../harness/measure.ts';
 import type { Counts, Handler, OpenPeer, Payload, Peer, Running, WorkerOptions } from '../harness/peer.ts';
 import { Database, noPostgres } from './postgres.ts';
@@ -110,7 +111,7 @@ class RawPostgres implements OpenPeer {
     await this.#client().query({
       name: 'enqueue-one',
       text: 'INSERT INTO jobs (id, payload) VALUES ($1, $2)',
-      values: [randomUUID(), JSON.stringify(payload)],
+      values: [systemClock.newId(), JSON.stringify(payload)],
     });
   }
 
@@ -118,7 +119,7 @@ class RawPostgres implements OpenPeer {
     await this.#client().query({
       name: 'enqueue-bulk',
       text: 'INSERT INTO jobs (id, payload) SELECT * FROM unnest($1::uuid[], $2::jsonb[])',
-      values: [payloads.map(() => randomUUID()), payloads.map((payload) => JSON.stringify(payload))],
+      values: [payloads.map(() => systemClock.newId()), payloads.map((payload) => JSON.stringify(payload))],
     });
   }
 
@@ -167,7 +168,7 @@ class RawPostgres implements OpenPeer {
   async fillWaiting(count: number): Promise<void> {
     await this.#database.query(
       `INSERT INTO jobs (id, priority, payload)
-       SELECT gen_random_uuid(), 9, '{"n":-1,"kind":"noop","sentAt":0}' FROM generate_series(1, $1)`,
+       SELECT uuidv7(), 9, '{"n":-1,"kind":"noop","sentAt":0}' FROM generate_series(1, $1)`,
       [count],
     );
   }
@@ -177,7 +178,7 @@ class RawPostgres implements OpenPeer {
     await this.#database.query(
       `WITH filled AS (
          INSERT INTO jobs (id, state, runs, attempts, claimed_at, finished_at, payload)
-         SELECT gen_random_uuid(), 4, 1, 1, now(), now(), '{"n":-1,"kind":"noop","sentAt":0}' FROM generate_series(1, $1)
+         SELECT uuidv7(), 4, 1, 1, now(), now(), '{"n":-1,"kind":"noop","sentAt":0}' FROM generate_series(1, $1)
          RETURNING seq
        )
        INSERT INTO runs SELECT seq, 1, 1, 'completed', $2, now(), now(), NULL FROM filled`,
@@ -197,6 +198,10 @@ class RawPostgres implements OpenPeer {
   async close(): Promise<void> {
     await this.#end();
     await this.#database.close();
+  }
+
+  erase(): Promise<void> {
+    return this.#database.drop();
   }
 
   async #claim(): Promise<Claimed[]> {

@@ -54,8 +54,12 @@ class RawSqlite implements OpenPeer {
 
   async reset(): Promise<void> {
     await this.close();
-    for (const end of ['', '-wal', '-shm']) rmSync(this.#path + end, { force: true });
+    await this.erase();
     this.#open();
+  }
+
+  async erase(): Promise<void> {
+    for (const end of ['', '-wal', '-shm']) rmSync(this.#path + end, { force: true });
   }
 
   async connect(): Promise<void> {

@@ -1,4 +1,4 @@
-import { chunks, wall } from '../harness/measure.ts';
+import { chunks, rotate, wall } from '../harness/measure.ts';
 import type { OpenPeer } from '../harness/peer.ts';
 import { checkRuns, jobs, type Stage, type Workload } from '../harness/workload.ts';
 
@@ -28,19 +28,27 @@ export const w6: Workload = {
     stage.say(`filling in ${finished} finished jobs`);
     const reason = await among.fillFinished(finished);
     if (reason !== null) stage.note(`not among finished jobs: ${reason}`);
+    const parts = [
+      { key: 'empty', queue: empty },
+      { key: 'waiting', queue: behind },
+      ...(reason === null ? [{ key: 'finished', queue: among }] : []),
+    ];
     for (let round = 0; round < stage.rounds; round++) {
-      const base = await drain(stage, empty, 'empty');
-      const before = await drain(stage, behind, 'waiting');
-      stage.set('empty', base.rate);
-      stage.set('waiting', before.rate);
-      stage.set('waitingRatio', before.rate / base.rate);
-      const between = reason === null ? await drain(stage, among, 'finished') : null;
-      if (between !== null) {
-        stage.set('finished', between.rate);
-        stage.set('finishedRatio', between.rate / base.rate);
+      const rates: Record<string, number> = {};
+      let capped = false;
+      // Each comes first once, so that none always finds the disk busy or the caches warm.
+      for (const { key, queue } of rotate(parts, round)) {
+        const drained = await drain(stage, queue, key);
+        rates[key] = drained.rate;
+        capped ||= drained.capped;
+        stage.set(key, drained.rate);
+      }
+      for (const key of ['waiting', 'finished']) {
+        const rate = rates[key];
+        if (rate !== undefined) stage.set(`${key}Ratio`, rate / (rates.empty as number));
       }
       // What is left over would run in the next round.
-      if (base.capped || before.capped || between?.capped) break;
+      if (capped) break;
     }
     stage.note(`${waiting.toLocaleString('en')} waiting, ${finished.toLocaleString('en')} finished`);
   },
