@@ -84,8 +84,11 @@ export interface OpenPeer {
   fillWaiting(count: number): Promise<void>;
   /** Completed jobs as the peer keeps them; answers why not, where it keeps none or cannot be filled. */
   fillFinished(count: number): Promise<string | null>;
-  /** What the engine should know before a drain: statistics, a clean checkpoint. The same for all on an engine. */
-  settleDown(): Promise<void>;
+  /**
+   * What the engine should know before a drain: statistics, a clean checkpoint; after a fill also a vacuum, which would
+   * otherwise come by itself in the middle. The same for all on an engine.
+   */
+  settleDown(filled?: boolean): Promise<void>;
   /** Holds a snapshot open until the answered function is called; null where the engine has none. */
   holdSnapshot(): Promise<(() => Promise<void>) | null>;
   close(): Promise<void>;

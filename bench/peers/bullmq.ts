@@ -1,6 +1,6 @@
 import { createPostgresBackend, type JobsOptions, Queue, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
-import { chunks } from '../harness/measure.ts';
+import { chunks, sleep } from '../harness/measure.ts';
 import type {
   Counts,
   Handler,
@@ -87,7 +87,7 @@ interface Place {
   erase(): Promise<void>;
   fillWaiting(count: number): Promise<boolean>;
   fillFinished(count: number): Promise<string | null>;
-  settleDown(): Promise<void>;
+  settleDown(filled?: boolean): Promise<void>;
   holdSnapshot(): Promise<(() => Promise<void>) | null>;
   close(): Promise<void>;
 }
@@ -146,8 +146,8 @@ class OpenBull implements OpenPeer {
     return this.#place.fillFinished(count);
   }
 
-  settleDown(): Promise<void> {
-    return this.#place.settleDown();
+  settleDown(filled?: boolean): Promise<void> {
+    return this.#place.settleDown(filled);
   }
 
   holdSnapshot(): Promise<(() => Promise<void>) | null> {
@@ -205,7 +205,12 @@ class RedisPlace implements Place {
     return 'Redis would hold them in memory, some 500 bytes each';
   }
 
-  async settleDown(): Promise<void> {}
+  /** A fill makes Redis rewrite its log in the background; a drain begins when that is over. */
+  async settleDown(): Promise<void> {
+    const redis = new Redis(this.#url);
+    while (/aof_rewrite_(in_progress|scheduled):1/.test(await redis.info('persistence'))) await sleep(50);
+    redis.disconnect();
+  }
 
   async holdSnapshot(): Promise<null> {
     return null;
@@ -256,8 +261,8 @@ class PostgresPlace implements Place {
     return null;
   }
 
-  settleDown(): Promise<void> {
-    return this.#database.settleDown();
+  settleDown(filled?: boolean): Promise<void> {
+    return this.#database.settleDown(filled);
   }
 
   holdSnapshot(): Promise<() => Promise<void>> {

@@ -140,8 +140,8 @@ class OpenGraphile implements OpenPeer {
     return 'it keeps no finished jobs';
   }
 
-  settleDown(): Promise<void> {
-    return this.#database.settleDown();
+  settleDown(filled?: boolean): Promise<void> {
+    return this.#database.settleDown(filled);
   }
 
   holdSnapshot(): Promise<() => Promise<void>> {

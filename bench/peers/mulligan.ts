@@ -38,7 +38,7 @@ interface Place {
   readonly url: string;
   erase(): Promise<void>;
   fillFinished(count: number): Promise<string | null>;
-  settleDown(): Promise<void>;
+  settleDown(filled?: boolean): Promise<void>;
   holdSnapshot(): Promise<(() => Promise<void>) | null>;
   close(): Promise<void>;
 }
@@ -163,8 +163,8 @@ class OpenMulligan implements OpenPeer {
     return this.#place.fillFinished(count);
   }
 
-  settleDown(): Promise<void> {
-    return this.#place.settleDown();
+  settleDown(filled?: boolean): Promise<void> {
+    return this.#place.settleDown(filled);
   }
 
   holdSnapshot(): Promise<(() => Promise<void>) | null> {
@@ -239,7 +239,7 @@ async function postgresPlace(servers: Servers, space: string): Promise<Place> {
     url: database.url,
     erase: () => database.recreate(),
     fillFinished: async () => 'filling its tables with SQL is not written yet',
-    settleDown: () => database.settleDown(),
+    settleDown: (filled) => database.settleDown(filled),
     holdSnapshot: () => database.holdSnapshot(),
     close: () => database.close(),
   };

@@ -133,8 +133,8 @@ class OpenPgBoss implements OpenPeer {
     return null;
   }
 
-  settleDown(): Promise<void> {
-    return this.#database.settleDown();
+  settleDown(filled?: boolean): Promise<void> {
+    return this.#database.settleDown(filled);
   }
 
   holdSnapshot(): Promise<() => Promise<void>> {

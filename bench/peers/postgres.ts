@@ -52,8 +52,8 @@ export class Database {
   }
 
   /** The same for every peer: fresh statistics, and no checkpoint left over from filling. */
-  async settleDown(): Promise<void> {
-    await this.query('ANALYZE');
+  async settleDown(filled = false): Promise<void> {
+    await this.query(filled ? 'VACUUM (ANALYZE)' : 'ANALYZE');
     await this.query('CHECKPOINT');
   }
 

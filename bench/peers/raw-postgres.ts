@@ -187,8 +187,8 @@ class RawPostgres implements OpenPeer {
     return null;
   }
 
-  settleDown(): Promise<void> {
-    return this.#database.settleDown();
+  settleDown(filled?: boolean): Promise<void> {
+    return this.#database.settleDown(filled);
   }
 
   holdSnapshot(): Promise<() => Promise<void>> {

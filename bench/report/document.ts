@@ -4,7 +4,7 @@ import type { Results } from '../harness/runner.ts';
 import type { Workload } from '../harness/workload.ts';
 import { chart } from './chart.ts';
 import { toRaw } from './ratios.ts';
-import { cell } from './text.ts';
+import { absentThroughout, cell } from './text.ts';
 
 const page = new URL('../../docs/benchmarks.md', import.meta.url);
 const charts = new URL('../../docs/benchmarks/', import.meta.url);
@@ -31,6 +31,11 @@ function peerTable(peers: readonly Peer[]): string {
 
 function resultParts(results: Results, workloads: readonly Workload[], peers: readonly Peer[]): string {
   const parts: string[] = [];
+  const absent = absentThroughout(results);
+  if (absent.size > 0) {
+    const lines = peers.filter(({ id }) => absent.has(id)).map(({ id, title }) => `- ${title}: ${absent.get(id)}`);
+    parts.push(`Took no part:\n\n${lines.join('\n')}`);
+  }
   for (const workload of workloads) {
     const result = results[workload.id];
     if (result === undefined) continue;
@@ -60,7 +65,7 @@ function resultParts(results: Results, workloads: readonly Workload[], peers: re
       return [
         ...notes.map((note) => `- ${peer.title}: ${note}.`),
         ...[...new Set(failures)].map((failure) => `- ${peer.title} failed: ${failure}.`),
-        ...(reason === undefined ? [] : [`- ${peer.title} took no part: ${reason}.`]),
+        ...(reason === undefined || absent.has(peer.id) ? [] : [`- ${peer.title} took no part: ${reason}.`]),
       ];
     });
     if (remarks.length > 0) parts.push(remarks.join('\n'));

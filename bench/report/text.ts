@@ -6,6 +6,7 @@ import { toRaw } from './ratios.ts';
 /** Each workload as a table for the terminal. */
 export function asText(results: Results, workloads: readonly Workload[], peers: readonly Peer[]): string {
   const lines: string[] = [];
+  const absent = absentThroughout(results);
   for (const workload of workloads) {
     const result = results[workload.id];
     if (result === undefined) continue;
@@ -36,10 +37,20 @@ export function asText(results: Results, workloads: readonly Workload[], peers: 
       for (const note of notes) lines.push(`  ${peer.title}: ${note}`);
       for (const failure of new Set(failures)) lines.push(`  ${peer.title} FAILED: ${failure}`);
       const reason = result.absent[peer.id];
-      if (reason !== undefined) lines.push(`  ${peer.title} took no part: ${reason}`);
+      if (reason !== undefined && !absent.has(peer.id)) lines.push(`  ${peer.title} took no part: ${reason}`);
     }
   }
+  if (absent.size > 0) lines.push('', 'Took no part at all');
+  for (const { id, title } of peers) if (absent.has(id)) lines.push(`  ${title}: ${absent.get(id)}`);
   return lines.join('\n');
+}
+
+/** Peers that are absent from every workload, each with its reason, so that it need not be said each time. */
+export function absentThroughout(results: Results): ReadonlyMap<string, string> {
+  const all = Object.values(results);
+  return new Map(
+    Object.entries(all[0]?.absent ?? {}).filter(([id]) => all.every(({ absent }) => absent[id] !== undefined)),
+  );
 }
 
 export function cell(figure: Figure | undefined, { unit }: Metric, raw: number | null): string {

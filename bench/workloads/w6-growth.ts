@@ -6,7 +6,8 @@ export const w6: Workload = {
   id: 'W6',
   title: 'Growth',
   what:
-    'A small drain in an empty queue, in front of many waiting jobs of a lower priority, and among many finished ones. ' +
+    'A drain of 5,000 jobs in an empty queue, in front of 1,000,000 waiting jobs of a lower priority, and among 5,000,000 ' +
+    'finished ones (500, 10,000 and 20,000 in a quick run). ' +
     'The clock stops when the last handler has ended. The rounds alternate between the three; ratios are to the ' +
     'empty queue of the same peer. Checked: each job ran exactly once.',
   ownRounds: true,
@@ -24,9 +25,11 @@ export const w6: Workload = {
     const behind = await stage.open('waiting');
     stage.say(`filling in ${waiting} waiting jobs`);
     await behind.fillWaiting(waiting);
+    await behind.settleDown(true);
     const among = await stage.open('finished');
     stage.say(`filling in ${finished} finished jobs`);
     const reason = await among.fillFinished(finished);
+    await among.settleDown(true);
     if (reason !== null) stage.note(`not among finished jobs: ${reason}`);
     const parts = [
       { key: 'empty', queue: empty },
@@ -50,7 +53,6 @@ export const w6: Workload = {
       // What is left over would run in the next round.
       if (capped) break;
     }
-    stage.note(`${waiting.toLocaleString('en')} waiting, ${finished.toLocaleString('en')} finished`);
   },
 };
 
