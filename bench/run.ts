@@ -33,7 +33,8 @@ try {
   else {
     installOnce();
     const { main } = await import('./main.ts');
-    process.exitCode = await main(values);
+    // Not process.exitCode: the package that runs PostgreSQL hooks the end of the process, and would answer 0.
+    process.exit(await main(values));
   }
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);

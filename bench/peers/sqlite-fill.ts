@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 
-/** Completed jobs with their ledger rows and tallies, as if the queue had worked them off. */
+/** Completed jobs with their ledger rows, as if the queue had worked them off; only the tallies do not know of them. */
 export function fillSqlite(db: DatabaseSync, count: number): void {
   db.exec(`
     INSERT OR IGNORE INTO streams (queue, resource) VALUES ('default', '');

@@ -2,8 +2,8 @@ import type { Peer } from '../harness/peer.ts';
 import { show, type WorkloadResult } from '../harness/runner.ts';
 import type { Metric, Workload } from '../harness/workload.ts';
 
-const WIDTH = 760;
-const LABELS = 260;
+const WIDTH = 820;
+const LABELS = 310;
 const VALUES = 90;
 const BAR = 16;
 const GAP = 6;
@@ -49,8 +49,9 @@ function bars(
   });
   const highest = Math.max(...rows.map(({ figure }) => figure.max));
   if (rows.length === 0 || highest <= 0) return null;
-  const scale = metric.unit === 'ms' || metric.unit === 's' ? logarithmic(highest) : linear(highest);
-  const direction = metric.better === 'higher' ? 'more is better' : 'less is better';
+  const time = metric.unit === 'ms' || metric.unit === 's';
+  const scale = time ? logarithmic(highest) : linear(highest);
+  const direction = `${metric.better === 'higher' ? 'more' : 'less'} is better${time ? ', logarithmic' : ''}`;
   const lines = [`<text class="title" x="0" y="${top}">${escaped(`${metric.title} (${direction})`)}</text>`];
   let y = top + 10;
   for (const { peer, figure } of rows) {
