@@ -1,0 +1,97 @@
+/** One queue under test. Everything the workloads know about it is in here. */
+export interface Peer {
+  readonly id: string;
+  /** As it stands in tables, version included. */
+  readonly title: string;
+  readonly engine: Engine;
+  /** What differs from an installation out of the box, and the durability it runs with. */
+  readonly settings: string;
+  /** What it does not do in the same work, so that nobody takes a difference in work for a difference in speed. */
+  readonly lacks: readonly string[];
+  /** The delays before its retries, where the workloads ask for the smallest one and for 50 ms. */
+  readonly backoff: { readonly smallest: string; readonly fifty: string };
+  /** How it notices a crash, in W7. */
+  readonly crashSettings: string;
+  /** Lives in one process: its worker runs where its producer runs. */
+  readonly inProcess?: boolean;
+  /** Workloads it does not take part in, with the reason. */
+  readonly skips?: Readonly<Record<string, string>>;
+  /** Why it cannot run here; null when it can. */
+  unavailable(servers: Servers): Promise<string | null>;
+  /** `space` names a database, file or key prefix that is this measurement's alone. */
+  open(servers: Servers, space: string): Promise<OpenPeer>;
+}
+
+export type Engine = 'memory' | 'sqlite' | 'redis' | 'postgres';
+
+/** What runs for the peers to connect to. A server that could not be started is there as the reason. */
+export interface Servers {
+  readonly postgres: Server;
+  readonly redisEverySecond: Server;
+  readonly redisAlways: Server;
+  /** Files of peers that need no server. */
+  readonly folder: string;
+}
+
+export type Server = { readonly url: string; readonly version: string } | { readonly reason: string };
+
+/**
+ * `noop` ends at once · `twice` fails on its first two runs · `storm` always fails · `work` takes 20 ms and writes
+ * down when it starts and ends · `poison` kills its process.
+ */
+export type Kind = 'noop' | 'twice' | 'storm' | 'work' | 'poison';
+
+export interface Payload {
+  /** Numbered from 0 within a measurement; -1 for jobs that only stand in the way. */
+  readonly n: number;
+  readonly kind: Kind;
+  /** Wall-clock ms just before it was enqueued; 0 where nobody asks. */
+  readonly sentAt: number;
+}
+
+export interface Counts {
+  /** Waiting for a worker, now or later. */
+  readonly waiting: number;
+  readonly running: number;
+  /** Given up on. */
+  readonly dead: number;
+}
+
+export type Handler = (payload: Payload) => void | Promise<void>;
+
+export interface WorkerOptions {
+  readonly concurrency: number;
+  /** Notice crashes as soon as the peer's options allow (W7). */
+  readonly crashSoon: boolean;
+}
+
+export interface Running {
+  /** Ends gracefully: what runs is finished and recorded. */
+  stop(): Promise<void>;
+}
+
+export interface OpenPeer {
+  /** Leaves an empty queue with the peer's own schema; `crashSoon` as for workers, where it is a matter of the queue. */
+  reset(crashSoon?: boolean): Promise<void>;
+  /** To a queue that is there already, as far as its API can before work starts. Not measured. */
+  connect(): Promise<void>;
+  enqueueOne(payload: Payload): Promise<void>;
+  /** One call, or as many as its API needs. */
+  enqueueBulk(payloads: readonly Payload[]): Promise<void>;
+  startWorker(handler: Handler, options: WorkerOptions): Promise<Running>;
+  counts(): Promise<Counts>;
+  /** Due jobs that every job of the workload goes before. */
+  fillWaiting(count: number): Promise<void>;
+  /** Completed jobs as the peer keeps them; answers why not, where it keeps none or cannot be filled. */
+  fillFinished(count: number): Promise<string | null>;
+  /**
+   * What the engine should know before a drain: statistics, a clean checkpoint; after a fill also a vacuum, which would
+   * otherwise come by itself in the middle. The same for all on an engine.
+   */
+  settleDown(filled?: boolean): Promise<void>;
+  /** Holds a snapshot open until the answered function is called; null where the engine has none. */
+  holdSnapshot(): Promise<(() => Promise<void>) | null>;
+  close(): Promise<void>;
+  /** Frees what it took on disk or in memory; after `close`. */
+  erase(): Promise<void>;
+}

@@ -1,0 +1,113 @@
+import { machine } from './harness/machine.ts';
+import { pick, type Results, runAll } from './harness/runner.ts';
+import { allPeers } from './peers/index.ts';
+import { writeDocument } from './report/document.ts';
+import { compare, ratios } from './report/ratios.ts';
+import { readResults, writeResults } from './report/results.ts';
+import { asText } from './report/text.ts';
+import { workloads } from './workloads/index.ts';
+
+export interface Arguments {
+  readonly workload?: string[] | undefined;
+  readonly peer?: string[] | undefined;
+  readonly rounds?: string | undefined;
+  readonly tolerance?: string | undefined;
+  readonly quick: boolean;
+  readonly json: boolean;
+  readonly check: boolean;
+  readonly report: boolean;
+}
+
+const DEFAULT_TOLERANCE = 0.3;
+/** What `--check` runs unless told otherwise: the workloads that have ratios and do not take long. */
+const CHECKED = ['W1', 'W2', 'W3', 'W6'];
+const CHECKED_PEERS = ['mulligan-sqlite', 'mulligan-postgres', 'raw-sqlite', 'raw-postgres-update'];
+
+/** Answers the exit code. */
+export async function main(given: Arguments): Promise<number> {
+  const { quick, check } = given;
+  const everyone = await allPeers();
+  if (given.report) {
+    writeDocument(readResults(false), workloads, everyone);
+    return 0;
+  }
+  const rounds = number(given.rounds ?? (quick ? '1' : '5'), '--rounds', 1);
+  const tolerance = number(given.tolerance ?? String(DEFAULT_TOLERANCE), '--tolerance', 0);
+  const expected = ratios(readResults(quick), workloads, everyone);
+  if (check && expected.size === 0) {
+    console.error(`there is nothing to check against: bench/results/${quick ? 'quick' : 'full'}.json holds no ratios`);
+    return 1;
+  }
+  const wantedWorkloads = split(given.workload) ?? (check ? CHECKED : undefined);
+  const wantedPeers = split(given.peer) ?? (check ? CHECKED_PEERS : undefined);
+  const chosen = pick(workloads, wantedWorkloads).filter(({ notQuick, id }) => {
+    if (!quick || wantedWorkloads !== undefined || notQuick === undefined) return true;
+    say(`${id} is left out of a quick run: ${notQuick}`);
+    return false;
+  });
+  const peers = pick(everyone, wantedPeers);
+  const { cpu, cores, memoryGb, system, node, sqlite } = machine('.');
+  say(`${cpu}, ${cores} cores, ${memoryGb} GB, ${system}, Node.js ${node}, SQLite ${sqlite}`);
+  const results = await runAll({
+    workloads: chosen,
+    peers,
+    rounds,
+    quick,
+    named: wantedPeers !== undefined,
+    chosen: wantedWorkloads !== undefined,
+    say,
+  });
+  if (given.json) console.log(JSON.stringify(results, null, 2));
+  else console.log(asText(results, chosen, peers));
+  if (check) return judge(expected, results, peers, tolerance, given.json);
+  // Some peers alone were not interleaved with the others, so they are shown and not kept.
+  if (wantedPeers === undefined) {
+    const all = writeResults(results, quick);
+    say(`written: bench/results/${quick ? 'quick' : 'full'}.json`);
+    if (!quick) {
+      writeDocument(all, workloads, everyone);
+      say('written: docs/benchmarks.md and its charts');
+    }
+  }
+  return wrong(results) ? 1 : 0;
+}
+
+/** A peer that is slow is a result; one that runs a job the wrong number of times is an error. */
+function wrong(results: Results): boolean {
+  return Object.values(results).some(({ peers }) =>
+    Object.values(peers).some(({ failures }) => failures.some((failure) => failure.startsWith('wrong:'))),
+  );
+}
+
+function judge(
+  stored: ReadonlyMap<string, number>,
+  results: Results,
+  peers: Parameters<typeof ratios>[2],
+  tolerance: number,
+  quiet: boolean,
+): number {
+  const now = ratios(results, workloads, peers);
+  const expected = new Map([...stored].filter(([name]) => (name.split(' ')[0] as string) in results));
+  const verdicts = compare(expected, now, tolerance);
+  const write = quiet ? console.error : console.log;
+  write(`\nratios, at most ${Math.round(tolerance * 100)} % worse than the stored ones`);
+  for (const { name, expected: before, came, bad } of verdicts) {
+    write(`${bad ? 'WORSE' : 'ok   '} ${name}: ${came?.toFixed(2) ?? 'none'}, stored ${before.toFixed(2)}`);
+  }
+  return verdicts.some(({ bad }) => bad) ? 1 : 0;
+}
+
+function split(list: readonly string[] | undefined): string[] | undefined {
+  return list?.flatMap((item) => item.split(','));
+}
+
+function number(text: string, flag: string, min: number): number {
+  const value = Number(text);
+  if (text.trim() !== '' && Number.isFinite(value) && value >= min && (min === 0 || Number.isInteger(value)))
+    return value;
+  throw new Error(`${flag}: expected a number from ${min}, came ${JSON.stringify(text)}`);
+}
+
+function say(text: string): void {
+  process.stderr.write(`${text}\n`);
+}

@@ -1,0 +1,246 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { type AnyJobDefinition, defineJob, Mulligan, type RetryOptions } from '../../src/index.ts';
+import type {
+  Counts,
+  Handler,
+  Kind,
+  OpenPeer,
+  Payload,
+  Peer,
+  Running,
+  Servers,
+  WorkerOptions,
+} from '../harness/peer.ts';
+import { fillSqlite } from './sqlite-fill.ts';
+import { mulliganVersion } from './versions.ts';
+
+const CRASH_LEASE = '5s';
+const BACKLOG_PART = 50_000;
+
+const retry: Readonly<Record<Kind, RetryOptions | undefined>> = {
+  noop: undefined,
+  twice: { maxAttempts: 3, backoff: { kind: 'fixed', base: '1ms' }, jitter: 'none' },
+  storm: { maxAttempts: 1_000_000, backoff: { kind: 'fixed', base: '50ms' }, jitter: 'none' },
+  work: undefined,
+  poison: undefined,
+};
+
+const common = {
+  lacks: [],
+  backoff: { smallest: '1 ms', fifty: '50 ms' },
+  crashSettings: `lease ${CRASH_LEASE} (default 30 s)`,
+} as const;
+
+/** What differs between its stores. */
+interface Place {
+  readonly url: string;
+  erase(): Promise<void>;
+  fillFinished(count: number): Promise<string | null>;
+  settleDown(filled?: boolean): Promise<void>;
+  holdSnapshot(): Promise<(() => Promise<void>) | null>;
+  close(): Promise<void>;
+}
+
+export const mulliganMemory: Peer = {
+  ...common,
+  id: 'mulligan-memory',
+  title: `Mulligan ${mulliganVersion()}, memory`,
+  engine: 'memory',
+  settings: 'default; nothing is durable',
+  lacks: ['durability: it is gone with its process'],
+  inProcess: true,
+  skips: {
+    W6: 'memory, for tests: it has no tables to grow',
+    W7: 'it does not outlive its process',
+  },
+  unavailable: async () => null,
+  open: async () => OpenMulligan.open(memoryPlace()),
+};
+
+export const mulliganSqlite: Peer = {
+  ...common,
+  id: 'mulligan-sqlite',
+  title: `Mulligan ${mulliganVersion()}, SQLite`,
+  engine: 'sqlite',
+  settings: 'default: WAL, synchronous=FULL',
+  unavailable: async () => null,
+  open: async (servers, space) => OpenMulligan.open(sqlitePlace(servers, space)),
+};
+
+export const mulliganPostgres: Peer = {
+  ...common,
+  id: 'mulligan-postgres',
+  title: `Mulligan ${mulliganVersion()}, PostgreSQL`,
+  engine: 'postgres',
+  settings: 'default',
+  async unavailable(servers) {
+    if ('reason' in servers.postgres) return servers.postgres.reason;
+    const place = await postgresPlace(servers, 'bench_probe');
+    try {
+      await place.erase();
+      await (await Mulligan.open(place.url)).close();
+      return null;
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
+    } finally {
+      await place.close();
+    }
+  },
+  open: async (servers, space) => OpenMulligan.open(await postgresPlace(servers, space)),
+};
+
+class OpenMulligan implements OpenPeer {
+  readonly #place: Place;
+  #mulligan: Mulligan | undefined;
+  #handler: Handler = () => {};
+  readonly #definitions: Readonly<Record<Kind, AnyJobDefinition>>;
+
+  private constructor(place: Place) {
+    this.#place = place;
+    const define = (kind: Kind): AnyJobDefinition => {
+      const policy = retry[kind];
+      const run = (payload: Payload): void | Promise<void> => this.#handler(payload);
+      return defineJob<Payload>({ name: kind, run, ...(policy === undefined ? {} : { retry: policy }) });
+    };
+    this.#definitions = {
+      noop: define('noop'),
+      twice: define('twice'),
+      storm: define('storm'),
+      work: define('work'),
+      poison: define('poison'),
+    };
+  }
+
+  static open(place: Place): OpenMulligan {
+    return new OpenMulligan(place);
+  }
+
+  async reset(): Promise<void> {
+    await this.#mulligan?.close();
+    this.#mulligan = undefined;
+    await this.#place.erase();
+    await this.#queue();
+  }
+
+  async connect(): Promise<void> {
+    await this.#queue();
+  }
+
+  async enqueueOne(payload: Payload): Promise<void> {
+    const mulligan = this.#mulligan ?? (await this.#queue());
+    await mulligan.enqueue(this.#definitions[payload.kind], payload);
+  }
+
+  async enqueueBulk(payloads: readonly Payload[]): Promise<void> {
+    const kind = payloads[0]?.kind ?? 'noop';
+    await (await this.#queue()).enqueueMany(this.#definitions[kind], payloads);
+  }
+
+  async startWorker(handler: Handler, { concurrency, crashSoon }: WorkerOptions): Promise<Running> {
+    this.#handler = handler;
+    const worker = (await this.#queue()).work({ concurrency, ...(crashSoon ? { lease: CRASH_LEASE } : {}) });
+    return { stop: async () => void (await worker.stop()) };
+  }
+
+  async counts(): Promise<Counts> {
+    const { states } = await (await this.#queue()).stats();
+    const waiting = states.ready + states.scheduled + states.retrying;
+    return { waiting, running: states.running, dead: states.dead };
+  }
+
+  async fillWaiting(count: number): Promise<void> {
+    const mulligan = await this.#queue();
+    for (let done = 0; done < count; done += BACKLOG_PART) {
+      const length = Math.min(BACKLOG_PART, count - done);
+      const payloads = Array.from({ length }, (): Payload => ({ n: -1, kind: 'noop', sentAt: 0 }));
+      await mulligan.enqueueMany(this.#definitions.noop, payloads, { priority: 9 });
+    }
+  }
+
+  fillFinished(count: number): Promise<string | null> {
+    return this.#place.fillFinished(count);
+  }
+
+  settleDown(filled?: boolean): Promise<void> {
+    return this.#place.settleDown(filled);
+  }
+
+  holdSnapshot(): Promise<(() => Promise<void>) | null> {
+    return this.#place.holdSnapshot();
+  }
+
+  async close(): Promise<void> {
+    await this.#mulligan?.close();
+    await this.#place.close();
+  }
+
+  async erase(): Promise<void> {
+    await this.#place.erase();
+  }
+
+  /** Opened when it is first used: a worker process must not be in the way of the one that erases. */
+  async #queue(): Promise<Mulligan> {
+    this.#mulligan ??= await Mulligan.open(this.#place.url, {
+      jobs: Object.values(this.#definitions),
+      log: () => {},
+    });
+    return this.#mulligan;
+  }
+}
+
+function memoryPlace(): Place {
+  return {
+    url: 'memory:',
+    erase: async () => {},
+    fillFinished: async () => 'memory keeps them, but no SQL reaches them',
+    settleDown: async () => {},
+    holdSnapshot: async () => null,
+    close: async () => {},
+  };
+}
+
+function sqlitePlace({ folder }: Servers, space: string): Place {
+  const path = join(folder, `${space}.db`);
+  const withDatabase = (use: (db: DatabaseSync) => void): void => {
+    const db = new DatabaseSync(path, { timeout: 60_000 });
+    try {
+      use(db);
+    } finally {
+      db.close();
+    }
+  };
+  return {
+    url: `sqlite:${path}`,
+    erase: async () => {
+      for (const end of ['', '-wal', '-shm']) rmSync(path + end, { force: true });
+    },
+    fillFinished: async (count) => {
+      withDatabase((db) => fillSqlite(db, count));
+      return null;
+    },
+    settleDown: async () => withDatabase((db) => db.exec('ANALYZE; PRAGMA wal_checkpoint(TRUNCATE)')),
+    holdSnapshot: async () => {
+      const db = new DatabaseSync(path, { readOnly: true });
+      db.exec('BEGIN');
+      db.prepare('SELECT count(*) FROM sqlite_schema').get();
+      return async () => db.close();
+    },
+    close: async () => {},
+  };
+}
+
+async function postgresPlace(servers: Servers, space: string): Promise<Place> {
+  // Loaded when it is needed, so that the memory of the others does not count it.
+  const { Database } = await import('./postgres.ts');
+  const database = new Database(servers, space);
+  return {
+    url: database.url,
+    erase: () => database.recreate(),
+    fillFinished: async () => 'filling its tables with SQL is not written yet',
+    settleDown: (filled) => database.settleDown(filled),
+    holdSnapshot: () => database.holdSnapshot(),
+    close: () => database.close(),
+  };
+}

@@ -1,0 +1,201 @@
+import { type JobInsert, type JobResult, PgBoss, type Queue, type WorkOptions } from 'pg-boss';
+import { inFlight } from '../harness/measure.ts';
+import type {
+  Counts,
+  Handler,
+  Kind,
+  OpenPeer,
+  Payload,
+  Peer,
+  Running,
+  Servers,
+  WorkerOptions,
+} from '../harness/peer.ts';
+import { Database, noPostgres } from './postgres.ts';
+import { versionOf } from './versions.ts';
+
+const QUEUE = 'bench';
+/** Found by trying 1 to 8 fetchers of 50 to 1,000: this drains fastest. */
+const FETCHERS = 4;
+const BATCH = 100;
+const HEARTBEAT_SECONDS = 10;
+
+/** The smallest delay is none; between none and 50 ms there is nothing, the next is a whole second. */
+const retry: Readonly<Record<Kind, Pick<JobInsert, 'retryLimit' | 'retryDelay'>>> = {
+  noop: {},
+  twice: { retryLimit: 2, retryDelay: 0 },
+  storm: { retryLimit: 1_000_000, retryDelay: 1 },
+  work: {},
+  poison: {},
+};
+
+const common = {
+  engine: 'postgres',
+  lacks: [
+    'a history of runs: a job keeps the output or error of its last run only',
+    'decisions per failure: the delay is computed in SQL from the job alone',
+    'shares between fresh jobs and retries',
+  ],
+  backoff: { smallest: 'none', fifty: '1 s (whole seconds; the next shorter one is none)' },
+  unavailable: async (servers: Servers) => noPostgres(servers),
+} as const;
+
+export const pgBoss: Peer = {
+  ...common,
+  id: 'pg-boss',
+  title: `pg-boss ${versionOf('pg-boss')}`,
+  settings: 'default but for the concurrency (localConcurrency): each worker polls every 2 s for one job',
+  crashSettings: 'default: a run may take 15 min before it counts as lost',
+  open: async (servers, space) => new OpenPgBoss(new Database(servers, space), false),
+};
+
+export const pgBossTuned: Peer = {
+  ...common,
+  id: 'pg-boss-tuned',
+  title: `pg-boss ${versionOf('pg-boss')}, tuned`,
+  settings:
+    `${FETCHERS} fetchers of ${BATCH} (localConcurrency, batchSize), perJobResults, burstWhenBatchFull, ` +
+    'LISTEN/NOTIFY, polling every 0.5 s',
+  crashSettings: `heartbeatSeconds ${HEARTBEAT_SECONDS} (its minimum; off by default), looked after every second`,
+  open: async (servers, space) => new OpenPgBoss(new Database(servers, space), true),
+};
+
+class OpenPgBoss implements OpenPeer {
+  readonly #database: Database;
+  readonly #tuned: boolean;
+  #boss: PgBoss | undefined;
+
+  constructor(database: Database, tuned: boolean) {
+    this.#database = database;
+    this.#tuned = tuned;
+  }
+
+  async reset(crashSoon = false): Promise<void> {
+    await this.#stop();
+    await this.#database.recreate();
+    await this.#start(crashSoon);
+  }
+
+  async connect(): Promise<void> {
+    await this.#start();
+  }
+
+  async enqueueOne(payload: Payload): Promise<void> {
+    const boss = this.#boss ?? (await this.#start());
+    await boss.send(QUEUE, payload, retry[payload.kind]);
+  }
+
+  async enqueueBulk(payloads: readonly Payload[]): Promise<void> {
+    const boss = await this.#start();
+    await boss.insert(
+      QUEUE,
+      payloads.map((payload) => ({ data: payload, ...retry[payload.kind] })),
+    );
+  }
+
+  async startWorker(handler: Handler, { concurrency, crashSoon }: WorkerOptions): Promise<Running> {
+    if (crashSoon && this.#tuned) await this.#stop();
+    const boss = await this.#start(crashSoon);
+    if (this.#tuned) await this.#workInBatches(boss, handler, concurrency);
+    else {
+      await boss.work<Payload>(QUEUE, { localConcurrency: concurrency }, async ([job]) => {
+        if (job) await handler(job.data);
+      });
+    }
+    return { stop: () => this.#stop() };
+  }
+
+  async counts(): Promise<Counts> {
+    const [row] = await this.#database.query<{ waiting: number; running: number; dead: number }>(
+      `SELECT count(*) FILTER (WHERE state IN ('created', 'retry'))::int AS waiting,
+              count(*) FILTER (WHERE state = 'active')::int AS running,
+              count(*) FILTER (WHERE state = 'failed')::int AS dead
+       FROM pgboss.job WHERE name = $1`,
+      [QUEUE],
+    );
+    return row ?? { waiting: 0, running: 0, dead: 0 };
+  }
+
+  async fillWaiting(count: number): Promise<void> {
+    await this.#database.query(
+      `INSERT INTO pgboss.job (name, priority, data)
+       SELECT $1, -1, '{"n":-1,"kind":"noop","sentAt":0}' FROM generate_series(1, $2)`,
+      [QUEUE, count],
+    );
+  }
+
+  async fillFinished(count: number): Promise<string | null> {
+    await this.#database.query(
+      `INSERT INTO pgboss.job (name, data, state, started_on, completed_on)
+       SELECT $1, '{"n":-1,"kind":"noop","sentAt":0}', 'completed', now(), now() FROM generate_series(1, $2)`,
+      [QUEUE, count],
+    );
+    return null;
+  }
+
+  settleDown(filled?: boolean): Promise<void> {
+    return this.#database.settleDown(filled);
+  }
+
+  holdSnapshot(): Promise<() => Promise<void>> {
+    return this.#database.holdSnapshot();
+  }
+
+  async close(): Promise<void> {
+    await this.#stop();
+    await this.#database.close();
+  }
+
+  erase(): Promise<void> {
+    return this.#database.drop();
+  }
+
+  async #workInBatches(boss: PgBoss, handler: Handler, concurrency: number): Promise<void> {
+    const options = {
+      localConcurrency: FETCHERS,
+      batchSize: BATCH,
+      perJobResults: true,
+      burstWhenBatchFull: true,
+      pollingIntervalSeconds: 0.5,
+      notifyPollingIntervalSeconds: 0.5,
+    } as const satisfies WorkOptions;
+    await boss.work<Payload, unknown, typeof options>(QUEUE, options, async (jobs) => {
+      const results: JobResult[] = [];
+      await inFlight(jobs.length, concurrency / FETCHERS, Number.POSITIVE_INFINITY, async (n) => {
+        const job = jobs[n];
+        if (!job) return;
+        try {
+          const running = handler(job.data);
+          if (running) await running;
+          results.push({ id: job.id, status: 'completed' });
+        } catch (error) {
+          results.push({ id: job.id, status: 'failed', output: { message: (error as Error).message } });
+        }
+      });
+      return results;
+    });
+  }
+
+  async #start(crashSoon = false): Promise<PgBoss> {
+    if (this.#boss) return this.#boss;
+    const soon = { superviseIntervalSeconds: 1, monitorIntervalSeconds: 1 };
+    const boss = new PgBoss({
+      connectionString: this.#database.url,
+      ...(this.#tuned ? { useListenNotify: true } : {}),
+      ...(crashSoon && this.#tuned ? soon : {}),
+    });
+    boss.on('error', () => {});
+    await boss.start();
+    const queue: Omit<Queue, 'name'> = this.#tuned ? { notify: true } : {};
+    if (this.#tuned && crashSoon) queue.heartbeatSeconds = HEARTBEAT_SECONDS;
+    if ((await boss.getQueue(QUEUE)) === null) await boss.createQueue(QUEUE, queue);
+    this.#boss = boss;
+    return boss;
+  }
+
+  async #stop(): Promise<void> {
+    const boss = this.#boss;
+    this.#boss = undefined;
+    await boss?.stop({ graceful: true, close: true, timeout: 20_000 });
+  }
+}

@@ -1,0 +1,75 @@
+import pg from 'pg';
+import type { Servers } from '../harness/peer.ts';
+
+/** Why PostgreSQL is not there; null when it is. */
+export function noPostgres({ postgres }: Servers): string | null {
+  return 'reason' in postgres ? postgres.reason : null;
+}
+
+/** One database per space, and a connection for what is not measured: fill, count, ANALYZE. */
+export class Database {
+  readonly url: string;
+  readonly #admin: string;
+  readonly #name: string;
+  #client: pg.Client | undefined;
+
+  constructor({ postgres }: Servers, space: string) {
+    if ('reason' in postgres) throw new Error(postgres.reason);
+    this.#name = space;
+    this.#admin = `${postgres.url}/postgres`;
+    this.url = `${postgres.url}/${space}`;
+  }
+
+  /** An empty database; whoever is connected to the old one is thrown out. */
+  async recreate(): Promise<void> {
+    await this.close();
+    const admin = new pg.Client({ connectionString: this.#admin });
+    await admin.connect();
+    try {
+      await admin.query(`DROP DATABASE IF EXISTS "${this.#name}" WITH (FORCE)`);
+      await admin.query(`CREATE DATABASE "${this.#name}"`);
+    } finally {
+      await admin.end();
+    }
+  }
+
+  async drop(): Promise<void> {
+    await this.close();
+    const admin = new pg.Client({ connectionString: this.#admin });
+    await admin.connect();
+    await admin.query(`DROP DATABASE IF EXISTS "${this.#name}" WITH (FORCE)`).finally(() => admin.end());
+  }
+
+  async query<Row extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> {
+    if (this.#client === undefined) {
+      this.#client = new pg.Client({ connectionString: this.url });
+      this.#client.on('error', () => {
+        this.#client = undefined;
+      });
+      await this.#client.connect();
+    }
+    return (await this.#client.query<Row>(text, values)).rows;
+  }
+
+  /** The same for every peer: fresh statistics, and no checkpoint left over from filling. */
+  async settleDown(filled = false): Promise<void> {
+    await this.query(filled ? 'VACUUM (ANALYZE)' : 'ANALYZE');
+    await this.query('CHECKPOINT');
+  }
+
+  /** A transaction that has seen the database and goes on: VACUUM may remove nothing newer. */
+  async holdSnapshot(): Promise<() => Promise<void>> {
+    const client = new pg.Client({ connectionString: this.url });
+    client.on('error', () => {});
+    await client.connect();
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+    await client.query('SELECT count(*) FROM pg_class');
+    return () => client.end();
+  }
+
+  async close(): Promise<void> {
+    const client = this.#client;
+    this.#client = undefined;
+    await client?.end().catch(() => {});
+  }
+}

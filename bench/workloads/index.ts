@@ -1,0 +1,19 @@
+import type { Workload } from '../harness/workload.ts';
+import { w1 } from './w1-enqueue.ts';
+import { w2 } from './w2-drain.ts';
+import { w3 } from './w3-retry.ts';
+import { w4 } from './w4-pickup.ts';
+import { w5 } from './w5-starvation.ts';
+import { w6 } from './w6-growth.ts';
+import { w6b } from './w6b-churn.ts';
+import { w7 } from './w7-crash.ts';
+
+export const workloads: readonly Workload[] = [w1, w2, w3, w4, w5, w6, w6b, w7];
+
+export function workloadById(id: string): Workload {
+  const workload = workloads.find((one) => one.id === id);
+  if (workload === undefined) {
+    throw new Error(`there is no workload ${id}; there are ${workloads.map((one) => one.id).join(', ')}`);
+  }
+  return workload;
+}
