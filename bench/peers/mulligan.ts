@@ -13,6 +13,7 @@ import type {
   Servers,
   WorkerOptions,
 } from '../harness/peer.ts';
+import { fillPostgres } from './postgres-fill.ts';
 import { fillSqlite } from './sqlite-fill.ts';
 import { mulliganVersion } from './versions.ts';
 
@@ -238,7 +239,10 @@ async function postgresPlace(servers: Servers, space: string): Promise<Place> {
   return {
     url: database.url,
     erase: () => database.recreate(),
-    fillFinished: async () => 'filling its tables with SQL is not written yet',
+    fillFinished: async (count) => {
+      await fillPostgres(database, count);
+      return null;
+    },
     settleDown: (filled) => database.settleDown(filled),
     holdSnapshot: () => database.holdSnapshot(),
     close: () => database.close(),
