@@ -194,12 +194,14 @@ const claim = `
     retry_room int[] := p_cap;
     is_empty boolean[] := array_fill(false, ARRAY[cardinality(p_queue) * ${laneCodes.length}]);
     taken_before int;
+    q int;
     last_row claimed;
   BEGIN
     SELECT max(id) INTO last_row.line FROM lines;
     IF last_row.line > p_newest THEN RETURN NEXT last_row; RETURN; END IF;
 
-    FOR q IN 1 .. cardinality(p_queue) LOOP
+    -- By name, so that two claims never wait for each other's queues.
+    FOR q IN SELECT position::int FROM unnest(p_queue) WITH ORDINALITY AS g (queue, position) ORDER BY g.queue LOOP
       IF p_queue[q] = ANY (paused) THEN
         FOR lane IN 1 .. ${laneCodes.length} LOOP is_empty[(q - 1) * ${laneCodes.length} + lane] := true; END LOOP;
       ELSIF p_cap[q] IS NOT NULL THEN
