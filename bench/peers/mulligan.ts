@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { type AnyJobDefinition, defineJob, Mulligan, type RetryOptions } from '../../src/index.ts';
+import { type AnyJobDefinition, defineJob, Mulligan, type RetryOptions } from '../../dist/index.js';
 import type {
   Counts,
   Handler,

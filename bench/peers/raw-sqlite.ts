@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import { systemClock } from '../../src/clock.ts';
-import { migrate, pragma } from '../../src/store/sqlite/schema.ts';
+import { systemClock } from '../../dist/clock.js';
+import { migrate, pragma } from '../../dist/store/sqlite/schema.js';
 import { sleep } from '../harness/measure.ts';
 import type { Counts, Handler, OpenPeer, Payload, Peer, Running, WorkerOptions } from '../harness/peer.ts';
 import { fillSqlite } from './sqlite-fill.ts';
