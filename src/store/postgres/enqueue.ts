@@ -5,10 +5,14 @@ import { LARGEST_CALL } from './functions.ts';
 import type { Session } from './session.ts';
 
 export const ENQUEUE = `
-  SELECT * FROM @.enqueue($1::uuid[], $2::int[], $3::bigint[], $4::bigint[], $5::smallint[], $6::text[], $7::text[])`;
+  SELECT * FROM @.enqueue($1::uuid[], $2::int[], $3::bigint[], $4::bigint[], $5::smallint[], $6::text[], $7::text[], $8)`;
 
-/** The columns of a batch. */
-export async function enqueueValues(session: Session, jobs: readonly NewJob[]): Promise<unknown[]> {
+/** The columns of a batch, and what to tell other processes with it. */
+export async function enqueueValues(
+  session: Session,
+  jobs: readonly NewJob[],
+  notice: string | null,
+): Promise<unknown[]> {
   return [
     plain(jobs.map((job) => job.id)),
     plain(await session.kinds.intern(jobs)),
@@ -17,14 +21,15 @@ export async function enqueueValues(session: Session, jobs: readonly NewJob[]): 
     plain(jobs.map((job) => keyLifeCodes.indexOf(job.keyLife))),
     texts(jobs.map((job) => job.key)),
     texts(jobs.map((job) => job.payload)),
+    notice,
   ];
 }
 
-export async function enqueue(session: Session, jobs: readonly NewJob[]): Promise<Enqueued[]> {
+export async function enqueue(session: Session, jobs: readonly NewJob[], notice: string | null): Promise<Enqueued[]> {
   const answers: Enqueued[] = [];
   for (let at = 0; at < jobs.length; at += LARGEST_CALL - 1) {
     const some = jobs.slice(at, at + LARGEST_CALL - 1);
-    const taken = await session.db.query<Taken>(ENQUEUE, await enqueueValues(session, some));
+    const taken = await session.db.query<Taken>(ENQUEUE, await enqueueValues(session, some, notice));
     answers.push(...enqueued(some, taken));
   }
   return answers;

@@ -106,9 +106,10 @@ const enqueue = `
     END LOOP;
   END $$;
 
-  -- Answers only the jobs whose key was taken.
+  -- Answers only the jobs whose key was taken. p_notice is told to all who listen, once this is committed.
   CREATE FUNCTION enqueue(
-    p_id uuid[], p_kind int[], p_delay bigint[], p_due bigint[], p_key_life smallint[], p_key text[], p_payload text[]
+    p_id uuid[], p_kind int[], p_delay bigint[], p_due bigint[], p_key_life smallint[], p_key text[], p_payload text[],
+    p_notice text
   ) RETURNS TABLE (ord bigint, holder uuid) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   DECLARE
     store_now bigint := now_ms();
@@ -155,6 +156,7 @@ const enqueue = `
     LOOP
       INSERT INTO counts (kind, enqueued) VALUES (again.kind, -1);
     END LOOP;
+    IF p_notice IS NOT NULL THEN PERFORM pg_notify('mulligan_' || current_schema(), p_notice); END IF;
   END $$;
 `;
 

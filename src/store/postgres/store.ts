@@ -88,8 +88,8 @@ export class PostgresStore implements Store {
   }
 
   async enqueue(jobs: readonly NewJob[]): Promise<Enqueued[]> {
-    const answers = await this.#do(enqueue, jobs);
-    this.#wake.tell();
+    const answers = await this.#do(enqueue, jobs, this.#wake.notice());
+    this.#wake.tellOwn();
     return answers;
   }
   claim(request: ClaimRequest): Promise<Claim> {

@@ -17,7 +17,7 @@ export class PostgresTransactions implements Transactions {
 
   async enqueue(client: TransactionClient, jobs: readonly NewJob[]): Promise<Enqueued[]> {
     const { db } = this.#session;
-    const values = await enqueueValues(this.#session, jobs);
+    const values = await enqueueValues(this.#session, jobs, null);
     try {
       const { rows } = await client.query(db.text(ENQUEUE), values);
       // The caller's client has its own ideas of what a row and a number are.

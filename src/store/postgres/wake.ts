@@ -12,8 +12,8 @@ const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 15_000;
 
 /**
- * Tells workers that there may be work: those of this process at once, those of others by NOTIFY. Only ever a hint,
- * sent after the commit and outside of it; polling is the truth.
+ * Tells workers that there may be work: those of this process at once, those of others by NOTIFY, which goes with our
+ * own enqueues and never with a caller's transaction. Only ever a hint; polling is the truth.
  */
 export class Wake {
   readonly #db: Database;
@@ -36,17 +36,32 @@ export class Wake {
     this.#listeners.add(listener);
     if (this.#tellsOthers && !this.#closed) {
       this.#listening ??= new Listening(this.#db, channelOf(this.#db), (from) => {
-        if (from !== this.#self) this.#wakeOwn();
+        if (from !== this.#self) this.tellOwn();
       });
     }
     return () => this.#listeners.delete(listener);
   }
 
+  /** After work was made by a statement that told nobody. */
   tell(): void {
-    this.#wakeOwn();
-    if (!this.#tellsOthers || this.#closed) return;
-    if (this.#resting) this.#toldMeanwhile = true;
-    else this.#notify();
+    this.tellOwn();
+    const notice = this.notice();
+    if (notice !== null) this.#send(notice);
+  }
+
+  tellOwn(): void {
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** What a statement that makes work should tell others; null when they are told soon anyway. */
+  notice(): string | null {
+    if (!this.#tellsOthers || this.#closed) return null;
+    if (this.#resting) {
+      this.#toldMeanwhile = true;
+      return null;
+    }
+    this.#rest();
+    return this.#self;
   }
 
   async close(): Promise<void> {
@@ -55,18 +70,19 @@ export class Wake {
     await this.#listening?.close();
   }
 
-  #wakeOwn(): void {
-    for (const listener of this.#listeners) listener();
-  }
-
-  #notify(): void {
+  #rest(): void {
     this.#toldMeanwhile = false;
-    // Nobody waits for it: whoever does not hear it finds the work by polling.
-    this.#db.query('SELECT pg_notify($1, $2)', [channelOf(this.#db), this.#self]).catch(() => {});
     this.#resting = this.#db.clock.after(NOTICE_EVERY_MS, () => {
       this.#resting = null;
-      if (this.#toldMeanwhile && !this.#closed) this.#notify();
+      if (!this.#toldMeanwhile || this.#closed) return;
+      this.#rest();
+      this.#send(this.#self);
     });
+  }
+
+  #send(notice: string): void {
+    // Nobody waits for it: whoever does not hear it finds the work by polling.
+    this.#db.query('SELECT pg_notify($1, $2)', [channelOf(this.#db), notice]).catch(() => {});
   }
 }
 
