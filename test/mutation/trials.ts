@@ -1,0 +1,153 @@
+import { dirname } from 'node:path';
+import type { Answer, Fate, Trial } from './protocol.ts';
+import { LAST_RESORT, type Mutation, type Workshop } from './workshop.ts';
+
+/** What a mutant may cost: the nearest and quickest of its tests, up to this much of their usual time. */
+const BUDGET_MS = 4_000;
+/** A test this slow is not worth its time: it waits for processes, or looks for rare inputs. */
+const SLOWEST_TEST_MS = 2_500;
+/** A test that takes this much longer than usual hangs. */
+const SLACK_MS = 2_000;
+const TIMES_SLOWER = 5;
+
+interface Test {
+  readonly name: string;
+  readonly file: string;
+  readonly ms: number;
+}
+
+export interface Verdict {
+  readonly mutant: Mutation;
+  readonly fate: Fate;
+  /** The test that noticed it, and what it said. */
+  readonly test: string | null;
+  readonly said: string;
+}
+
+/** Tries mutants, file by file, in as few processes as it takes. */
+export class Trials {
+  readonly #workshop: Workshop;
+  readonly #mutants: readonly Mutation[];
+  readonly #tests: Map<string, Test> = new Map();
+  readonly #reachedBy: Map<number, Set<string>> = new Map();
+  #atLoad: ReadonlySet<number> = new Set();
+
+  constructor(workshop: Workshop, mutants: readonly Mutation[]) {
+    this.#workshop = workshop;
+    this.#mutants = mutants;
+  }
+
+  /** Runs all tests with nothing switched on, and learns which of them reach what. Answers those that fail. */
+  async learn(): Promise<string[]> {
+    const files = this.#workshop.tests;
+    const failed: string[] = [];
+    for (const answer of await this.#workshop.session({ files, trials: null, atLoad: null, testTimeoutMs: {} })) {
+      if (answer.kind === 'loaded') this.#atLoad = new Set(answer.reached);
+      if (answer.kind !== 'test') continue;
+      if (answer.failed !== null) failed.push(`${answer.test}: ${answer.failed}`);
+      if (answer.ms <= SLOWEST_TEST_MS) this.#keep(answer);
+    }
+    return failed;
+  }
+
+  #keep({ test: name, ms, reached }: Answer & { kind: 'test' }): void {
+    this.#tests.set(name, { name, ms, file: name.slice(0, name.indexOf(' > ')) });
+    for (const id of reached) this.#reachedBy.set(id, (this.#reachedBy.get(id) ?? new Set()).add(name));
+  }
+
+  async *run(mutants: readonly Mutation[]): AsyncGenerator<Verdict> {
+    for (const own of Map.groupBy(mutants, ({ file }) => file).values()) {
+      const { alone = [], together = [] } = Object.groupBy(own, ({ id }) =>
+        this.#isAtLoad(id) ? 'alone' : 'together',
+      );
+      yield* this.#together(together);
+      for (const mutant of alone) yield* this.#alone(mutant);
+    }
+  }
+
+  #isAtLoad(id: number): boolean {
+    return this.#atLoad.has(id);
+  }
+
+  async *#together(mutants: readonly Mutation[]): AsyncGenerator<Verdict> {
+    let left = mutants;
+    while (left.length > 0) {
+      const trials = left.map((mutant) => ({ mutant: mutant.id, tests: this.#testsOf(mutant) }));
+      const verdicts = verdictsOf(await this.#session(trials, null), left);
+      for (const verdict of verdicts) {
+        if (verdict.fate === 'tainted') yield* this.#alone(verdict.mutant);
+        else yield verdict;
+      }
+      left = left.slice(verdicts.length);
+    }
+  }
+
+  /** In a process of its own. One that cannot even load its tests, or is gone without an answer, was noticed. */
+  async *#alone(mutant: Mutation): AsyncGenerator<Verdict> {
+    const trial = { mutant: mutant.id, tests: this.#testsOf(mutant) };
+    const [verdict] = verdictsOf(await this.#session([trial], mutant.id), [mutant]);
+    yield verdict ?? { mutant, fate: 'killed', test: null, said: 'the tests could not be loaded' };
+  }
+
+  #session(trials: readonly Trial[], atLoad: number | null): Promise<Answer[]> {
+    const tests = [...new Set(trials.flatMap((trial) => trial.tests))].map((name) => this.#tests.get(name) as Test);
+    const limits = tests.map(({ name, ms }) => [name, Math.round(SLACK_MS + TIMES_SLOWER * ms)] as const);
+    const files = [...new Set(tests.map(({ file }) => file))];
+    if (files.length === 0) {
+      const unreached = ({ mutant }: Trial): Answer => ({
+        kind: 'ended',
+        mutant,
+        fate: 'unreached',
+        test: null,
+        said: '',
+      });
+      return Promise.resolve(trials.map(unreached));
+    }
+    return this.#workshop.session({ files, trials, atLoad, testTimeoutMs: Object.fromEntries(limits) });
+  }
+
+  /** What runs when a file is loaded is tried by all who use that file. */
+  #testsOf({ id, file }: Mutation): string[] {
+    const names = new Set(this.#reachedBy.get(id));
+    if (this.#isAtLoad(id)) for (const name of this.#usersOf(file)) names.add(name);
+    const tests = [...names].map((name) => this.#tests.get(name) as Test);
+    const distances = new Map(tests.map((test) => [test, distance(test, file)]));
+    tests.sort((a, b) => (distances.get(a) as number) - (distances.get(b) as number) || a.ms - b.ms);
+    let spent = 0;
+    const affordable = tests.filter(({ ms }) => {
+      spent += ms;
+      return spent <= BUDGET_MS;
+    });
+    return affordable.map(({ name }) => name);
+  }
+
+  #usersOf(file: string): Set<string> {
+    const users = new Set<string>();
+    for (const mutant of this.#mutants) {
+      if (mutant.file === file) for (const name of this.#reachedBy.get(mutant.id) ?? []) users.add(name);
+    }
+    if (users.size > 0) return users;
+    const near = [...this.#tests.values()].filter((test) => dirname(test.file) === dirname(file));
+    return new Set(near.map(({ name }) => name));
+  }
+}
+
+/** Most mutants are noticed nearby. */
+function distance(test: Test, file: string): number {
+  if (test.file === LAST_RESORT) return 3;
+  if (test.file === file.replace(/\.ts$/, '.test.ts')) return 0;
+  return dirname(test.file) === dirname(file) ? 1 : 2;
+}
+
+/** In the order of the trials. One that was begun and never ended hung so that its process had to be ended. */
+function verdictsOf(answers: readonly Answer[], mutants: readonly Mutation[]): Verdict[] {
+  const verdicts: Verdict[] = [];
+  const ended = new Map(answers.flatMap((one) => (one.kind === 'ended' ? [[one.mutant, one] as const] : [])));
+  const begun = new Set(answers.flatMap((one) => (one.kind === 'begun' ? [one.mutant] : [])));
+  for (const mutant of mutants) {
+    const end = ended.get(mutant.id);
+    if (end !== undefined) verdicts.push({ mutant, fate: end.fate, test: end.test, said: end.said });
+    else if (begun.has(mutant.id)) verdicts.push({ mutant, fate: 'timeout', test: null, said: 'the process hung' });
+  }
+  return verdicts;
+}
