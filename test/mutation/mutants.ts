@@ -145,7 +145,7 @@ class Collector {
     if (parent?.type === 'AssignmentExpression' && parent.operator === '=') return;
     if (typeof value === 'boolean') this.#value(node, String(!value));
     // Large ones are mostly a matter of taste.
-    if (typeof value !== 'number' || value > SMALL || parent?.type === 'Property') return;
+    if (typeof value !== 'number' || value > SMALL) return;
     if (Number.isInteger(value)) this.#value(node, value === 1 ? '0' : String(value + 1));
     else this.#value(node, String(value * 2));
   }

@@ -56,13 +56,11 @@ export class Trials {
   }
 
   async *run(mutants: readonly Mutation[]): AsyncGenerator<Verdict> {
-    for (const own of Map.groupBy(mutants, ({ file }) => file).values()) {
-      const { alone = [], together = [] } = Object.groupBy(own, ({ id }) =>
-        this.#isAtLoad(id) ? 'alone' : 'together',
-      );
-      yield* this.#together(together);
-      for (const mutant of alone) yield* this.#alone(mutant);
-    }
+    const { alone = [], together = [] } = Object.groupBy(mutants, ({ id }) =>
+      this.#isAtLoad(id) ? 'alone' : 'together',
+    );
+    for (const own of Map.groupBy(together, ({ file }) => file).values()) yield* this.#together(own);
+    for (const mutant of alone) yield await this.#alone(mutant);
   }
 
   #isAtLoad(id: number): boolean {
@@ -75,18 +73,27 @@ export class Trials {
       const trials = left.map((mutant) => ({ mutant: mutant.id, tests: this.#testsOf(mutant) }));
       const verdicts = verdictsOf(await this.#session(trials, null), left);
       for (const verdict of verdicts) {
-        if (verdict.fate === 'tainted') yield* this.#alone(verdict.mutant);
-        else yield verdict;
+        yield verdict.fate === 'tainted' ? await this.#alone(verdict.mutant) : verdict;
       }
       left = left.slice(verdicts.length);
     }
   }
 
-  /** In a process of its own. One that cannot even load its tests, or is gone without an answer, was noticed. */
-  async *#alone(mutant: Mutation): AsyncGenerator<Verdict> {
-    const trial = { mutant: mutant.id, tests: this.#testsOf(mutant) };
-    const [verdict] = verdictsOf(await this.#session([trial], mutant.id), [mutant]);
-    yield verdict ?? { mutant, fate: 'killed', test: null, said: 'the tests could not be loaded' };
+  /** In a process of its own, which loads the tests that are further away only if those nearby notice nothing. */
+  async #alone(mutant: Mutation): Promise<Verdict> {
+    const tests = this.#testsOf(mutant);
+    const isNear = (name: string): boolean => distance(this.#tests.get(name) as Test, mutant.file) < 2;
+    const { near = [], far = [] } = Object.groupBy(tests, (name) => (isNear(name) ? 'near' : 'far'));
+    const verdict = await this.#tryAlone(mutant, near);
+    return verdict.fate === 'killed' || verdict.fate === 'timeout' || far.length === 0
+      ? verdict
+      : this.#tryAlone(mutant, far);
+  }
+
+  /** One that cannot even load its tests was noticed. */
+  async #tryAlone(mutant: Mutation, tests: readonly string[]): Promise<Verdict> {
+    const [verdict] = verdictsOf(await this.#session([{ mutant: mutant.id, tests }], mutant.id), [mutant]);
+    return verdict ?? { mutant, fate: 'killed', test: null, said: 'the tests could not be loaded' };
   }
 
   #session(trials: readonly Trial[], atLoad: number | null): Promise<Answer[]> {
