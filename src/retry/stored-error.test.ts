@@ -106,6 +106,21 @@ describe('size is bounded', () => {
     expect(message.isWellFormed()).toBe(true);
   });
 
+  test('what just fits is kept whole, and of everything else the beginning', () => {
+    const fits = `a${'x'.repeat(4_095)}`;
+    expect(toStoredError(new Error(fits)).message).toBe(fits);
+    for (const length of [4_096, 40_000]) {
+      const { message, stack } = toStoredError(new Error(`a${'x'.repeat(length)}`));
+      expect(message).toBe(`a${'x'.repeat(4_092)}...`);
+      expect(stack).toMatch(/^Error: ax/);
+    }
+  });
+
+  test('a stack without frames has no header to shorten', () => {
+    const stack = `a${'x'.repeat(2_000)}`;
+    expect(toStoredError(Object.assign(new Error('x'), { stack })).stack).toBe(stack);
+  });
+
   test('a page-long message does not push the frames out of the stack', () => {
     const { stack } = toStoredError(new Error('x'.repeat(50_000)));
     expect(bytes(stack)).toBeLessThanOrEqual(8_192);
@@ -125,6 +140,10 @@ describe('size is bounded', () => {
     const { name, code } = toStoredError(error);
     expect([bytes(name), bytes(code)]).toEqual([128, 64]);
   });
+});
+
+test('an error that says nothing is stored as saying nothing', () => {
+  expect(toStoredError(new Error('')).message).toBe('');
 });
 
 test('no database chokes on it: NUL and halves of surrogate pairs are replaced', () => {
