@@ -206,7 +206,7 @@ class Collector {
     const statements = list(node, 'body');
     const [only] = statements;
     if (only === undefined || parent === null || !/^For(Of|In)Statement|CatchClause$/.test(parent.type)) return;
-    if (statements.length === 1 && isRemoved(only)) return;
+    if (statements.length === 1 && (isRemoved(only) || answersNothing(only))) return;
     this.#add(node, 'empty', '', `block of ${statements.length} statements emptied`, node.start);
   }
 
@@ -267,6 +267,11 @@ function isEffect(expression: Node): boolean {
 /** It is replaced by true and by false, so turning it round adds nothing. */
 function isCondition(node: Node, parent: Node | null): boolean {
   return parent?.test === node || (parent?.type === 'LogicalExpression' && parent.operator !== '??');
+}
+
+function answersNothing(statement: Node): boolean {
+  const value = field(statement, 'argument');
+  return statement.type === 'ReturnStatement' && (value === null || value.name === 'undefined');
 }
 
 function isRemoved(statement: Node): boolean {
