@@ -88,6 +88,17 @@ const taking: StoreCase[] = cases('claim', {
     assert.ok(second.dueAt >= first.claimedAt + MINUTE && second.dueAt <= second.claimedAt);
   },
 
+  'a job could first have run when it fell due, but not before it was accepted': async ({ store, advance }) => {
+    const overdue = await startOne(store, { dueAt: (await timeOf(store)) - HOUR });
+    assert.equal(overdue.availableAt, overdue.enqueuedAt);
+    assert.equal(overdue.dueAt < overdue.enqueuedAt, true);
+    await enqueueOne(store, { delayMs: HOUR });
+    await advance(2 * HOUR);
+    const delayed = await claimOne(store);
+    assert.equal(delayed.availableAt, delayed.dueAt);
+    assert.equal(delayed.dueAt, delayed.enqueuedAt + HOUR);
+  },
+
   'a job is not claimed before it is due': async ({ store, advance }) => {
     const id = await enqueueOne(store, { delayMs: HOUR });
     await advance(30 * MINUTE);
