@@ -19,6 +19,12 @@ const shared: Switch = {
 };
 setEnvironmentData('mutants', shared);
 
+/** What nobody caught while a test ran. */
+class Stray extends Error {}
+const strays: unknown[] = [];
+process.on('uncaughtException', (error) => strays.push(error));
+process.on('unhandledRejection', (reason) => strays.push(reason));
+
 /**
  * Vitest loads the tests; then they are run here, many times over in one process, with one mutant after the other
  * switched on. The tests have no hooks, so a test is a function.
@@ -67,6 +73,8 @@ export default class MutationRunner extends TestRunner {
       if (error === null) continue;
       if (error === TIMEOUT) return { fate: 'timeout', test: name };
       if (session.atLoad !== null) return { fate: 'killed', test: name, error };
+      // It may as well come from what a mutant before this one has left behind.
+      if (error instanceof Stray) return { fate: 'tainted', test: name, error };
       shared.on[0] = -1;
       const without = await this.#run(test, timeoutMs);
       return { fate: without === null ? 'killed' : 'tainted', test: name, error };
@@ -90,11 +98,13 @@ export default class MutationRunner extends TestRunner {
 
   async #call(test: RunnerTestCase): Promise<unknown> {
     try {
+      strays.length = 0;
       test.result = { state: 'run' };
       this.onBeforeTryTask(test, { retry: 0, repeats: 0 });
       await TestRunner.getTestFn(test)();
       this.onAfterTryTask(test);
-      return null;
+      await new Promise((resolve) => setImmediate(resolve));
+      return strays.length === 0 ? null : new Stray(String(strays[0]));
     } catch (error) {
       return error ?? 'nothing';
     }

@@ -40,5 +40,6 @@ export function list(node: Node, name: string): Node[] {
 /** `Math.min` and the like, else null. */
 export function dotted(node: Node | null): { object: Node; name: string } | null {
   if (node?.type !== 'MemberExpression' || node.computed === true || node.optional === true) return null;
-  return { object: node.object as Node, name: (node.property as Node).name as string };
+  const property = node.property as Node;
+  return property.type === 'Identifier' ? { object: node.object as Node, name: property.name as string } : null;
 }

@@ -99,6 +99,26 @@ const taking: StoreCase[] = cases('claim', {
     assert.equal(delayed.dueAt, delayed.enqueuedAt + HOUR);
   },
 
+  'the next due time is the earliest over all queues, lanes and priorities': async ({ store }) => {
+    const retried = await startOne(store, { queue: 'a' });
+    await settleOne(store, retried, retryIn(20 * MINUTE));
+    await store.enqueue([
+      newJob({ queue: 'a', delayMs: 30 * MINUTE, priority: 0 }),
+      newJob({ queue: 'a', delayMs: 40 * MINUTE }),
+      newJob({ queue: 'b', delayMs: 50 * MINUTE }),
+    ]);
+    const next = async (...queues: string[]): Promise<number | null> =>
+      (await claim(store, { queues: queues.map((queue) => quota({ queue })) })).nextDueAt;
+    const { dueAt } = await jobOf(store, retried.id);
+    assert.equal(await next('a', 'b'), dueAt);
+    assert.equal(await next('b', 'a'), dueAt);
+    await store.cancel([retried.id]);
+    const [last, , first] = await store.list({ limit: 3 });
+    assert.equal(await next('b', 'a'), first?.dueAt);
+    assert.equal(await next('a', 'b'), first?.dueAt);
+    assert.equal(await next('b'), last?.dueAt);
+  },
+
   'a job is not claimed before it is due': async ({ store, advance }) => {
     const id = await enqueueOne(store, { delayMs: HOUR });
     await advance(30 * MINUTE);

@@ -11,6 +11,7 @@ import {
   idsOf,
   jobOf,
   LEASE,
+  MINUTE,
   newJob,
   newJobs,
   only,
@@ -88,6 +89,13 @@ const suspects: StoreCase[] = cases('lanes', {
     assert.deepEqual(idsOf(withPlace.jobs), ids);
     assert.equal(only(withPlace.jobs).lane, 'suspect');
     assert.equal(withPlace.suspectsWait, false);
+  },
+
+  'a due suspect that found no place is not what falls due next': async ({ store, advance }) => {
+    await settleOne(store, await startOne(store), retryIn(MINUTE, 'suspect'));
+    await advance(HOUR);
+    const { jobs, nextDueAt, suspectsWait } = await claim(store);
+    assert.deepEqual([jobs, nextDueAt, suspectsWait], [[], null, true]);
   },
 
   'suspects come before all other lanes': async ({ store }) => {
