@@ -86,7 +86,7 @@ let chosen = mutants.filter(
 if (survived) chosen = chosen.filter((one) => survived.has(keyOf({ ...one, source: sourceOf(one) })));
 if (sample !== undefined) chosen = choose(chosen, Number(sample), Number(seed));
 
-const workshop = new Workshop(root, mutants);
+const workshop = new Workshop(root, mutants, chosen);
 process.on('SIGINT', () => void workshop.close().finally(() => process.exit(130)));
 try {
   console.log(`${mutants.length} mutants, ${chosen.length} of them to be tried; first the tests without any`);

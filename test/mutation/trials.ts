@@ -2,8 +2,8 @@ import { dirname } from 'node:path';
 import type { Answer, Fate, Trial } from './protocol.ts';
 import { LAST_RESORT, type Mutation, type Workshop } from './workshop.ts';
 
-/** What a mutant may cost: the nearest and quickest of its tests, up to this much of their usual time. */
-const BUDGET_MS = 4_000;
+/** What the tests of a mutant may take, by how far they are from it: its own file, its folder, elsewhere, the simulation. */
+const BUDGETS_MS = [3_000, 5_000, 2_000, 1_500] as const;
 /** A test this slow is not worth its time: it waits for processes, or looks for rare inputs. */
 const SLOWEST_TEST_MS = 2_500;
 /** A test that takes this much longer than usual hangs. */
@@ -118,14 +118,8 @@ export class Trials {
     const names = new Set(this.#reachedBy.get(id));
     if (this.#isAtLoad(id)) for (const name of this.#usersOf(file)) names.add(name);
     const tests = [...names].map((name) => this.#tests.get(name) as Test);
-    const distances = new Map(tests.map((test) => [test, distance(test, file)]));
-    tests.sort((a, b) => (distances.get(a) as number) - (distances.get(b) as number) || a.ms - b.ms);
-    let spent = 0;
-    const affordable = tests.filter(({ ms }) => {
-      spent += ms;
-      return spent <= BUDGET_MS;
-    });
-    return affordable.map(({ name }) => name);
+    const byDistance = Map.groupBy(tests, (test) => distance(test, file));
+    return BUDGETS_MS.flatMap((budgetMs, far) => affordable(byDistance.get(far) ?? [], budgetMs));
   }
 
   #usersOf(file: string): Set<string> {
@@ -144,6 +138,24 @@ function distance(test: Test, file: string): number {
   if (test.file === LAST_RESORT) return 3;
   if (test.file === file.replace(/\.ts$/, '.test.ts')) return 0;
   return dirname(test.file) === dirname(file) ? 1 : 2;
+}
+
+/** The quickest tests of each file, none of them spending much more than the others: one file tests what another does not. */
+function affordable(tests: readonly Test[], budgetMs: number): string[] {
+  const files = [...Map.groupBy(tests, ({ file }) => file).values()].map((own) => ({
+    waiting: own.toSorted((a, b) => a.ms - b.ms),
+    spentMs: 0,
+  }));
+  const chosen: string[] = [];
+  for (let leftMs = budgetMs; leftMs > 0; ) {
+    const [next] = files.filter(({ waiting }) => waiting.length > 0).sort((a, b) => a.spentMs - b.spentMs);
+    const test = next?.waiting.shift();
+    if (next === undefined || test === undefined) break;
+    next.spentMs += test.ms;
+    leftMs -= test.ms;
+    chosen.push(test.name);
+  }
+  return chosen;
 }
 
 /** In the order of the trials. One that was begun and never ended hung so that its process had to be ended. */

@@ -13,6 +13,7 @@ export interface Mutation extends Numbered {
 /** Without those that need hooks or a process of their own. */
 const TESTS = ['src/*.test.ts', 'src/{retry,worker,store,testing,observe}/**/*.test.ts', 'test/fuzz/retry.test.ts'];
 const EXCLUDED = ['src/clock.test.ts', 'src/observe/log.test.ts'];
+const SQLITE = 'src/store/sqlite/';
 /** A few seeds of the simulation. */
 export const LAST_RESORT = 'test/mutation/seeds.mutation.ts';
 /** Vitest remembers every run; it is made anew now and then. */
@@ -26,7 +27,8 @@ export class Workshop {
   #vitest: Vitest | null = null;
   #sessions = 0;
 
-  constructor(source: string, mutants: readonly Mutation[]) {
+  /** `chosen`: the mutants that will be tried. */
+  constructor(source: string, mutants: readonly Mutation[], chosen: readonly Mutation[]) {
     this.#mutants = mutants.length;
     this.#root = mkdtempSync(join(tmpdir(), 'mulligan-mutation-'));
     for (const part of ['src', 'test', 'package.json', 'tsconfig.json']) {
@@ -39,7 +41,9 @@ export class Workshop {
       writeFileSync(path, instrument(readFileSync(path, 'utf8'), own, toSwitch));
     }
     const found = globSync(TESTS, { cwd: this.#root }).filter((file) => !EXCLUDED.includes(file));
-    this.tests = [...found.sort(), LAST_RESORT];
+    // The slowest to learn from, and of use to nobody else.
+    const needsSqlite = chosen.some(({ file }) => file.startsWith(SQLITE));
+    this.tests = [...found.filter((file) => needsSqlite || !file.startsWith(SQLITE)).sort(), LAST_RESORT];
     process.env.NODE_COMPILE_CACHE = join(this.#root, '.compiled');
   }
 
