@@ -2,7 +2,7 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { matchesGlob } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { equivalents } from './equivalent.ts';
+import { EquivalentList } from './equivalent-list.ts';
 import { mutantsOf } from './mutants.ts';
 import { printReport, type Tried } from './report.ts';
 import { Trials } from './trials.ts';
@@ -75,14 +75,9 @@ function keyOf({ file, source, change }: Pick<Tried, 'file' | 'source' | 'change
   return `${file}: ${source}: ${change}`;
 }
 
-const known = new Map(equivalents.map((one) => [keyOf({ ...one, source: one.line }), one]));
-for (const mutant of mutants) known.delete(keyOf({ ...mutant, source: sourceOf(mutant) }));
-for (const key of known.keys()) console.log(`equivalent.ts lists a mutant that no longer exists: ${key}`);
-const uncounted = new Set(equivalents.map((one) => keyOf({ ...one, source: one.line })));
-
-let chosen = mutants.filter(
-  (one) => matchesGlob(one.file, wanted) && !uncounted.has(keyOf({ ...one, source: sourceOf(one) })),
-);
+const listed = new EquivalentList();
+let chosen = mutants.filter((one) => !listed.has(one, sourceOf(one)) && matchesGlob(one.file, wanted));
+for (const text of listed.unused()) console.log(`equivalent.ts lists what is no mutant any more: ${text}`);
 if (survived) chosen = chosen.filter((one) => survived.has(keyOf({ ...one, source: sourceOf(one) })));
 if (sample !== undefined) chosen = choose(chosen, Number(sample), Number(seed));
 
