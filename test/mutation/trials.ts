@@ -3,7 +3,7 @@ import type { Answer, Fate, Trial } from './protocol.ts';
 import { LAST_RESORT, type Mutation, type Workshop } from './workshop.ts';
 
 /** What the tests of a mutant may take, by how far they are from it: its own file, its folder, elsewhere, the simulation. */
-const BUDGETS_MS = [2_000, 3_000, 1_500, 1_000] as const;
+const BUDGETS_MS = [3_000, 8_000, 2_000, 1_500] as const;
 /** A test this slow is not worth its time: it waits for processes, or looks for rare inputs. */
 const SLOWEST_TEST_MS = 2_500;
 /** A test that takes this much longer than usual hangs. */

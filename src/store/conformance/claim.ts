@@ -99,6 +99,23 @@ const taking: StoreCase[] = cases('claim', {
     assert.equal(delayed.dueAt, delayed.enqueuedAt + HOUR);
   },
 
+  'the order inside a lane holds over all resources of a queue': async ({ store, advance }) => {
+    const given = [
+      newJob({ resource: 'a', priority: 5 }),
+      newJob({ resource: 'b', priority: 5 }),
+      newJob({ resource: 'a', priority: 5 }),
+      newJob({ resource: 'b', priority: 1, delayMs: 2 * MINUTE }),
+      newJob({ resource: 'a', priority: 1, delayMs: MINUTE }),
+      newJob({ resource: null, priority: 9 }),
+    ];
+    await store.enqueue(given);
+    await advance(HOUR);
+    const [first, second, third, later, sooner, last] = idsOf(given);
+    const order = [sooner, later, first, second, third, last];
+    assert.deepEqual(idsOf((await claim(store, { limit: 4 })).jobs), order.slice(0, 4));
+    assert.deepEqual(idsOf((await claim(store)).jobs), order.slice(4));
+  },
+
   'the next due time is the earliest over all queues, lanes and priorities': async ({ store }) => {
     const retried = await startOne(store, { queue: 'a' });
     await settleOne(store, retried, retryIn(20 * MINUTE));

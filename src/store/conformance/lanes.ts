@@ -132,6 +132,13 @@ const cap: StoreCase[] = cases('lanes', {
     assert.equal((await claim(store, { queues })).jobs.length, 1);
   },
 
+  'the cap holds within a claim, however its places are shared out': async ({ store }) => {
+    await enqueueInLane(store, 'suspect', 1);
+    await enqueueInLane(store, 'retry', 5);
+    const { jobs } = await claim(store, { queues: [quota({ retry: 1, suspect: 1, maxRetriesInFlight: 3 })] });
+    assert.deepEqual(countLanes(jobs), { suspect: 1, retry: 2 });
+  },
+
   'the cap holds when many workers claim at once': async ({ store }) => {
     await enqueueInLane(store, 'retry', 20);
     const queues = [quota({ retry: 5, maxRetriesInFlight: 4 })];
