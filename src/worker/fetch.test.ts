@@ -150,6 +150,7 @@ describe('a fetcher claims', () => {
     ['what is not running yet', { running: 4 }, 6],
     ['what is neither running nor waiting here', { meanRunMs: 100, running: 5, buffered: 2 }, 8],
     ['nothing yet while little room is left and jobs wait here', { meanRunMs: 100, running: 5, buffered: 3 }, null],
+    ['nothing yet while even one job waits here', { meanRunMs: 100, running: 8, buffered: 1 }, null],
     ['again when half of the room is free', { meanRunMs: 50, running: 8, buffered: 2 }, 10],
     ['whatever is free when no job waits here', { meanRunMs: 100, running: 9 }, 6],
     ['while not too many outcomes wait to be recorded', { settling: 80 }, 10],
@@ -278,6 +279,16 @@ describe('a fetcher that hears of a suspect', () => {
     await clock.advance(1);
     expect(claims.length).toBeGreaterThan(before);
     await stopSoon(clock, fetcher);
+  });
+
+  it('takes none when it is stopped before it is empty', async () => {
+    const { clock, fetcher, world, claims } = withSuspect();
+    fetcher.start();
+    world.capacity = busy;
+    await clock.advance(1_000);
+    await stopSoon(clock, fetcher);
+    await clock.advance(60_000);
+    expect(claims.filter(isForSuspects)).toEqual([]);
   });
 
   it('that another worker took leaves this one alone until the next poll', async () => {

@@ -136,6 +136,7 @@ describe('a heart', () => {
     expect(sent).toEqual([]);
     const never = makeHeart();
     never.heart.stop();
+    never.heart.soon();
     expect(never.clock.pending).toBe(0);
   });
 });

@@ -231,4 +231,40 @@ export const equivalents: readonly Equivalent[] = [
     changes: ['< -> <= in dueAt < next'],
     why: 'The same time is the same time.',
   },
+  {
+    file: 'src/store/sqlite/claim.ts',
+    line: 'if (findDue(session, queue, lane, 1).length > 0) return null;',
+    changes: ['findDue(session, queue, lane, 1).length > 0 -> true'],
+    why: 'Only costs the write lock: the claim then finds nothing in a transaction.',
+  },
+  {
+    file: 'src/store/sqlite/claim.ts',
+    line: 'if (count <= 0) return [];',
+    changes: ['<= -> < in count <= 0'],
+    why: 'A look for no jobs finds none.',
+  },
+  {
+    file: 'src/store/sqlite/claim.ts',
+    line: 'if (streams.length === 1) return findDueInStream(',
+    changes: ['streams.length === 1 -> false'],
+    why: 'Only saves sorting what is sorted.',
+  },
+  {
+    file: 'src/store/sqlite/claim.ts',
+    line: 'for (const row of rows) inHand.add(row);',
+    changes: ['inHand.add(row); removed'],
+    why: 'Only saves a look-up when the run is settled.',
+  },
+  {
+    file: 'src/worker/fetch.ts',
+    line: 'if (!this.#stopped) await this.#pause(',
+    changes: ['!this.#stopped -> true'],
+    why: 'A pause ends at once when the fetcher is stopped.',
+  },
+  {
+    file: 'src/worker/hand.ts',
+    line: 'startedAt = 0;',
+    changes: ['0 -> 1'],
+    why: 'Set before anybody reads it.',
+  },
 ];
