@@ -808,3 +808,23 @@ describe('a worker', () => {
     expect(logged.slice(0, 1)).toEqual(said);
   });
 });
+
+it('a run that fails is tried again when the backoff of its own definition says', async () => {
+  const job = defineJob({
+    name: 'job',
+    retry: { ...soon, maxAttempts: 3 },
+    backoff: ({ attempt, error }) => ((error as Error).message === 'no' ? attempt * 10_000 : null),
+    run() {
+      throw new Error('no');
+    },
+  });
+  await using queue = await testQueue({ jobs: [job] });
+  const { id } = await queue.mulligan.enqueue(job, null);
+  await queue.drain();
+  const decisions = (await queue.mulligan.jobs.runs(id)).map(({ decision }) => decision);
+  expect(decisions).toMatchObject([
+    { kind: 'retry', delayMs: 10_000 },
+    { kind: 'retry', delayMs: 20_000 },
+    { kind: 'dead', reason: 'exhausted' },
+  ]);
+});
