@@ -32,6 +32,16 @@ test('table: the n-th of the list, the last one repeating', () => {
   expect(delays({ kind: 'table', delaysMs: [5, 1, 9] }, 5)).toEqual([5, 1, 9, 9, 9]);
 });
 
+test('before any attempt is spent, every backoff is at its first delay', () => {
+  const limits = { baseMs: 100, maxMs: 2_000 };
+  for (const n of [0, -1]) {
+    expect(backoffDelay({ kind: 'exponential', factor: 2, ...limits }, n)).toBe(100);
+    expect(backoffDelay({ kind: 'linear', ...limits }, n)).toBe(100);
+    expect(backoffDelay({ kind: 'fibonacci', ...limits }, n)).toBe(100);
+    expect(backoffDelay({ kind: 'table', delaysMs: [5, 1, 9] }, n)).toBe(5);
+  }
+});
+
 test.each([[10_000], [1e9], [Number.MAX_SAFE_INTEGER]])(
   'after %d attempts every growing backoff sits at its cap',
   (n) => {

@@ -101,6 +101,14 @@ describe('then comes the definition’s classify', () => {
     [true, { rule: 'http:503', note: 'classify() returned true, which is no failure class' }],
     [{}, { rule: 'http:503', note: 'classify() returned an empty object, which is no failure class' }],
     [{ class: 'no' }, { rule: 'http:503', note: 'classify() returned "no", which is no failure class' }],
+    [
+      Object.assign(() => {}, { class: 'job' }),
+      { rule: 'http:503', note: 'classify() returned a function, which is no failure class' },
+    ],
+    [
+      { class: 'no', retryAfter: '1s' },
+      { rule: 'http:503', retryAfterMs: 1_000, note: 'classify() returned "no", which is no failure class' },
+    ],
     [Promise.resolve('job'), { rule: 'http:503', note: 'classify() returned a promise; it must answer at once' }],
     [
       { class: 'job', retryAfter: 'soon' },

@@ -78,7 +78,7 @@ function verdictOf(thrown: unknown, { classify, run }: ClassifyContext): ReadVer
   const nothing = { class: null, retryAfterMs: null };
   if (classify === undefined) return { ...nothing, note: null };
   const { answer, note } = ask('classify()', () => classify(thrown, run));
-  if (note !== null || answer === undefined || answer === null) return { ...nothing, note };
+  if (answer === undefined || answer === null) return { ...nothing, note };
   if (isFailureClass(answer)) return { ...nothing, class: answer, note: null };
   return typeof answer === 'object' ? verdictFrom(answer) : { ...nothing, note: noClass(answer) };
 }

@@ -35,10 +35,18 @@ describe('nonsense leaves the choice to the policy, with a note', () => {
     };
     expect(customDelay(thrower, args)).toEqual({ delayMs: null, note: 'backoff() threw TypeError: password=***' });
   });
+
+  test('a throw, with no more than the beginning of a long message', () => {
+    const thrower = (): never => {
+      throw new TypeError('x'.repeat(1_000));
+    };
+    expect(customDelay(thrower, args).note).toBe(`backoff() threw TypeError: ${'x'.repeat(200)}`);
+  });
 });
 
 test('a delay beyond all measure is cut, with a note', () => {
   expect(customDelay(() => '1000d', args)).toEqual({ delayMs: LONGEST_DELAY_MS, note: 'backoff() was cut to 365d' });
+  expect(customDelay(() => '365d', args)).toEqual({ delayMs: LONGEST_DELAY_MS, note: null });
 });
 
 test('a promise that rejects ends no process', async () => {

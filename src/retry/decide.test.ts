@@ -121,6 +121,7 @@ const delays: Case[] = [
     failed({ retryAfterMs: 86_400_000 }),
     retry({ why: 'retry-after', delayMs: 86_400_000 }),
   ],
+  ['a Retry-After as long as the backoff', {}, failed({ retryAfterMs: 1_000 }), retry({ why: 'retry-after' })],
   ['a shorter Retry-After', {}, failed({ retryAfterMs: 10 }), retry()],
   ['a Retry-After in the past', {}, failed({ retryAfterMs: 0 }), retry()],
   [
@@ -217,6 +218,7 @@ describe('jitter', () => {
     const delay = (retryAfterMs: number, drawn: number): number =>
       delayOf(decide(jittered, failed({ retryAfterMs }), now, () => drawn));
     expect([delay(60_000, 0), delay(60_000, 1)]).toEqual([60_000, 66_000]);
+    expect(delay(9_005, 1)).toBe(9_905);
     expect([delay(86_400_000, 0), delay(86_400_000, 1)]).toEqual([86_400_000, 86_700_000]);
   });
 

@@ -24,6 +24,7 @@ describe('each jitter reaches exactly its bounds', () => {
     ['equal', (random) => equal(1_000, random), 500, 1_000],
     ['equal of an odd delay', (random) => equal(7, random), 4, 7],
     ['spread 0.2', (random) => spread(1_000, 0.2, random), 800, 1_200],
+    ['spread 0.1 of a delay too short for it', (random) => spread(7, 0.1, random), 7, 7],
     ['spread 0', (random) => spread(1_000, 0, random), 1_000, 1_000],
     ['spread 1', (random) => spread(1_000, 1, random), 0, 2_000],
     ['decorrelated, first time', (random) => decorrelated(100, null, random), 100, 300],
@@ -54,6 +55,7 @@ describe('delayBefore', () => {
     ['decorrelated stops at the cap', exponential, 'decorrelated', 2, 3_000, 1_000, 4_000],
     ['decorrelated around a fixed delay stays in its scale', fixed, 'decorrelated', 9, 3_000, 1_000, 3_000],
     ['decorrelated never waits less than the table says', table, 'decorrelated', 2, 1_000, 60_000, 180_000],
+    ['decorrelated around a table stays in its scale', table, 'decorrelated', 2, 100_000, 60_000, 180_000],
   ])('%s', (_, backoff, jitter, n, previousDelayMs, least, most) => {
     expect(delayBefore({ backoff, jitter }, n, previousDelayMs, low)).toBe(least);
     expect(delayBefore({ backoff, jitter }, n, previousDelayMs, high)).toBe(most);

@@ -96,6 +96,10 @@ test.each<[BackoffOptions, object]>([
     { kind: 'fixed', baseMs: 0 },
   ],
   [
+    { kind: 'fixed', base: '365d' },
+    { kind: 'fixed', baseMs: LONGEST_DELAY_MS },
+  ],
+  [
     { kind: 'table', delays: ['1s', 50, '1m'] },
     { kind: 'table', delaysMs: [1_000, 50, 60_000] },
   ],
@@ -103,6 +107,14 @@ test.each<[BackoffOptions, object]>([
   const read = validateRetryOptions({ backoff }, 'retry');
   expect(read).toEqual({ backoff: data });
   expect(JSON.parse(JSON.stringify(read))).toEqual(read);
+});
+
+test('what is just within the limits is understood', () => {
+  const delays = new Array(1_000).fill(1);
+  expect(validateRetryOptions({ backoff: { kind: 'table', delays } }, 'retry').backoff).toMatchObject({
+    delaysMs: delays,
+  });
+  expect(validateRetryOptions({ deadline: 1 }, 'retry')).toEqual({ deadlineMs: 1 });
 });
 
 describe('mistakes are reported by their path, with what to do', () => {
@@ -147,6 +159,14 @@ describe('mistakes are reported by their path, with what to do', () => {
     ],
     [{ backoff: { kind: 'linear', base: 1, factor: 2 } }, 'retry.backoff of kind linear: there is no option "factor".'],
     [
+      exponential({ delays: [1] }),
+      'retry.backoff of kind exponential: there is no option "delays". Known are kind, base, factor, max.',
+    ],
+    [
+      { backoff: { kind: 'table', delays: [1], base: 1 } },
+      'retry.backoff of kind table: there is no option "base". Known are kind, delays.',
+    ],
+    [
       { backoff: { kind: 'table', delays: [] } },
       /^retry\.backoff\.delays: expected a list of 1 to 1000 durations, came an empty array/,
     ],
@@ -158,6 +178,7 @@ describe('mistakes are reported by their path, with what to do', () => {
       'retry.jitter: expected one of none, full, equal, decorrelated, came "ful". Did you mean full?',
     ],
     [{ jitter: true }, 'retry.jitter: expected one of none, full, equal, decorrelated or { spread: 0.2 }, came true.'],
+    [{ jitter: null }, 'retry.jitter: expected one of none, full, equal, decorrelated or { spread: 0.2 }, came null.'],
     [{ jitter: { spread: 1.1 } }, /^retry\.jitter\.spread: expected a number from 0 to 1, came 1\.1/],
     [{ jitter: { spread: -0.1 } }, /^retry\.jitter\.spread/],
     [{ jitter: {} }, /^retry\.jitter\.spread/],

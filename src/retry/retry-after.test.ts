@@ -31,6 +31,8 @@ describe('the shapes clients throw', () => {
         ],
       },
     ],
+    ['a single pair', { headers: [['retry-after', '7']] }],
+    ['a field of a class', { headers: Object.create({ 'retry-after': '7' }) }],
     ['a Map', { headers: new Map([['retry-after', '7']]) }],
     ['AWS SDK: $response', { $response: { headers: { 'retry-after': '7' } } }],
     ['AWS SDK: retryAfterSeconds', { retryAfterSeconds: 7 }],
@@ -113,5 +115,26 @@ test('whoever asks for nothing gets null', () => {
     expect(retryAfterOf(error, now)).toBeNull();
   }
   expect(retryAfterOf(withHeaders(['vary', 'retry-after', '7', 'x']), now)).toBeNull();
+  expect(retryAfterOf(withHeaders(['7', 'x']), now)).toBeNull();
+  expect(retryAfterOf(withHeaders({ undefined: '7' }), now)).toBeNull();
   expect(retryAfterOf(withHeaders({ 'x-ratelimit-reset': '60' }), now)).toBeNull();
+});
+
+describe('what is larger than any server sends is not read', () => {
+  const others = (count: number): [string, string][] => Array.from({ length: count }, (_, n) => [`x-${n}`, 'y']);
+
+  test.each<[string, (pairs: [string, string][]) => unknown]>([
+    ['a flat list', (pairs) => pairs.flat()],
+    ['an object', (pairs) => Object.fromEntries(pairs)],
+  ])('%s beyond its 256th header', (_, headers) => {
+    const behind = (count: number): unknown => withHeaders(headers([...others(count), ['Retry-After', '7']]));
+    expect(retryAfterOf(behind(255), now)).toBe(7_000);
+    expect(retryAfterOf(behind(256), now)).toBeNull();
+  });
+
+  test('bytes beyond the 127th', () => {
+    const padded = (length: number): unknown => withHeaders(['retry-after', Buffer.from('7'.padStart(length))]);
+    expect(retryAfterOf(padded(127), now)).toBe(7_000);
+    expect(retryAfterOf(padded(128), now)).toBeNull();
+  });
 });

@@ -104,6 +104,16 @@ describe('where a rule looks', () => {
     const endless: object = new Proxy({}, { get: (_, key) => (key === 'cause' ? Object.create(endless) : undefined) });
     expect(matchRules(endless, defaultRules)).toBeNull();
   });
+
+  test('down to the 200th of them', () => {
+    const below = (depth: number): Error => {
+      let error: Error = withField({ code: 'EPIPE' });
+      for (let n = 1; n < depth; n++) error = new Error('above', { cause: error });
+      return error;
+    };
+    expect(matchRules(below(200), defaultRules)?.rule).toBe('code:EPIPE');
+    expect(matchRules(below(201), defaultRules)).toBeNull();
+  });
 });
 
 describe('of several errors in one, the most hopeful decides', () => {

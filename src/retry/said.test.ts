@@ -9,6 +9,8 @@ test.each<[Error, Said, string]>([
   [new Cancel(), { kind: 'cancel' }, 'Cancel'],
   [new RetryAfter('1.5s'), { kind: 'retry-after', wait: { delayMs: 1_500 } }, 'RetryAfter'],
   [new RetryAfter(new Date(5_000)), { kind: 'retry-after', wait: { at: 5_000 } }, 'RetryAfter'],
+  [new RetryAfter('365d'), { kind: 'retry-after', wait: { delayMs: LONGEST_DELAY_MS } }, 'RetryAfter'],
+  [new Snooze(0), { kind: 'snooze', wait: { delayMs: 0 } }, 'Snooze'],
   [new Snooze(250), { kind: 'snooze', wait: { delayMs: 250 } }, 'Snooze'],
   [new Snooze(new Date(0)), { kind: 'snooze', wait: { at: 0 } }, 'Snooze'],
 ])('%s is understood', (error, said, name) => {
@@ -80,6 +82,10 @@ describe('a delay that makes no sense is a ConfigError where it is thrown', () =
     expect(() => new RetryAfter(delay as never)).toThrow(/^RetryAfter: expected/);
     expect(() => new Snooze(delay as never)).toThrow(/^Snooze: expected/);
   });
+
+  test('and a Date that is none is called so', () => {
+    expect(() => new Snooze(new Date(NaN))).toThrow('Snooze: expected a valid Date or a duration, came "Invalid Date"');
+  });
 });
 
 describe('a brand with nonsense in it is ignored', () => {
@@ -88,6 +94,7 @@ describe('a brand with nonsense in it is ignored', () => {
     ['unrecoverable'],
     [{}],
     [{ kind: 'explode' }],
+    [{ kind: 'explode', wait: { delayMs: 5 } }],
     [{ kind: 'snooze' }],
     [{ kind: 'snooze', wait: 5 }],
     [{ kind: 'snooze', wait: { delayMs: -1 } }],
@@ -111,5 +118,6 @@ describe('a brand with nonsense in it is ignored', () => {
 test('a point in time becomes a wait from now on, and no wait once it is past', () => {
   expect(waitFrom({ delayMs: 5 }, 1_000)).toBe(5);
   expect(waitFrom({ at: 1_500 }, 1_000)).toBe(500);
+  expect(waitFrom({ at: 1_500 }, 1_000.5)).toBe(500);
   expect(waitFrom({ at: 500 }, 1_000)).toBe(0);
 });

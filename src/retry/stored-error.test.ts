@@ -106,6 +106,21 @@ describe('size is bounded', () => {
     expect(message.isWellFormed()).toBe(true);
   });
 
+  test('what just fits is kept whole, and of everything else the beginning', () => {
+    const fits = `a${'x'.repeat(4_095)}`;
+    expect(toStoredError(new Error(fits)).message).toBe(fits);
+    for (const length of [4_096, 40_000]) {
+      const { message, stack } = toStoredError(new Error(`a${'x'.repeat(length)}`));
+      expect(message).toBe(`a${'x'.repeat(4_092)}...`);
+      expect(stack).toMatch(/^Error: ax/);
+    }
+  });
+
+  test('a stack without frames has no header to shorten', () => {
+    const stack = `a${'x'.repeat(2_000)}`;
+    expect(toStoredError(Object.assign(new Error('x'), { stack })).stack).toBe(stack);
+  });
+
   test('a page-long message does not push the frames out of the stack', () => {
     const { stack } = toStoredError(new Error('x'.repeat(50_000)));
     expect(bytes(stack)).toBeLessThanOrEqual(8_192);
@@ -125,6 +140,49 @@ describe('size is bounded', () => {
     const { name, code } = toStoredError(error);
     expect([bytes(name), bytes(code)]).toEqual([128, 64]);
   });
+});
+
+test('the code is looked for down to the tenth of the causes', () => {
+  const below = (depth: number): Error => {
+    let error: Error = Object.assign(new Error('x'), { code: 'EPIPE' });
+    for (let n = 1; n < depth; n++) error = new Error('above', { cause: error });
+    return error;
+  };
+  expect(toStoredError(below(3)).code).toBe('EPIPE');
+  expect(toStoredError(below(10)).code).toBe('EPIPE');
+  expect(toStoredError(below(11)).code).toBeNull();
+});
+
+test('the smallest status there is counts as one', () => {
+  expect(toStoredError({ status: 100 }).status).toBe(100);
+  expect(toStoredError({ status: 99 }).status).toBeNull();
+});
+
+describe('an error is called by the first of its names that says something', () => {
+  /** Below so many classes without a name. */
+  const below = (depth: number): object => {
+    let prototype: object = { constructor: { name: 'Distant' } };
+    for (let n = 1; n < depth; n++) prototype = Object.create(prototype, { constructor: { value: null } });
+    return Object.create(prototype);
+  };
+
+  test('an empty one says nothing', () => {
+    expect(toStoredError(Object.assign(new TypeError('x'), { name: '' })).name).toBe('TypeError');
+  });
+
+  test('up to the eighth of its classes', () => {
+    expect(toStoredError(below(8)).name).toBe('Distant');
+    expect(toStoredError(below(9)).name).toBe('NonError');
+  });
+
+  test('however many classes it says it has', () => {
+    const endless = (): object => new Proxy({}, { getPrototypeOf: endless, get: () => undefined });
+    expect(toStoredError(endless()).name).toBe('NonError');
+  });
+});
+
+test('an error that says nothing is stored as saying nothing', () => {
+  expect(toStoredError(new Error('')).message).toBe('');
 });
 
 test('no database chokes on it: NUL and halves of surrogate pairs are replaced', () => {

@@ -675,3 +675,208 @@ describe('events', () => {
     expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'completed' });
   });
 });
+
+describe('what is told of a run', () => {
+  it('is how long it waited, how long it took, and how long it will wait again', async () => {
+    const seen: unknown[] = [];
+    const job = defineJob({
+      name: 'job',
+      async run(_, { run, snooze }) {
+        await new Promise<void>((resolve) => queue.clock.after(3_000, resolve));
+        if (run === 1) snooze('1m');
+      },
+    });
+    await using queue = await testQueue({ jobs: [job], work: { concurrency: 1 } });
+    queue.mulligan.on('started', ({ waitedMs }) => seen.push({ waitedMs }));
+    queue.mulligan.on('released', ({ outcome, durationMs, delayMs }) => seen.push({ outcome, durationMs, delayMs }));
+    queue.mulligan.on('completed', ({ outcome, durationMs }) => seen.push({ outcome, durationMs }));
+    await queue.mulligan.enqueue(job, null);
+    await queue.drain();
+    expect(seen).toEqual([
+      { waitedMs: 0 },
+      { outcome: 'snoozed', durationMs: 3_000, delayMs: 60_000 },
+      { waitedMs: 0 },
+      { outcome: 'completed', durationMs: 3_000 },
+    ]);
+  });
+
+  it('is the wait for a place, too', async () => {
+    const waits: number[] = [];
+    const job = defineJob({
+      name: 'job',
+      run: () => new Promise<void>((resolve) => void queue.clock.after(3_000, resolve)),
+    });
+    await using queue = await testQueue({ jobs: [job], work: { concurrency: 1 } });
+    queue.mulligan.on('started', ({ waitedMs }) => waits.push(waitedMs));
+    await queue.mulligan.enqueueMany(job, [null, null]);
+    await queue.drain();
+    expect(waits).toEqual([0, 3_000]);
+  });
+});
+
+describe('a worker', () => {
+  /** One whose store can be listened to, and answers as the test says. */
+  async function watched(
+    jobs: Parameters<typeof testQueue>[0]['jobs'],
+    change: (store: MemoryStore, clock: VirtualClock) => object,
+  ) {
+    const clock = new VirtualClock();
+    const inner = new MemoryStore({ clock });
+    const changed = change(inner, clock);
+    const store = new Proxy(inner, {
+      get(target, verb) {
+        const value = Reflect.get(verb in changed ? changed : target, verb);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+    const logged: string[] = [];
+    const mulligan = await Queue.open(store, { jobs, clock, log: ({ message }) => logged.push(message) });
+    return { clock, mulligan, logged };
+  }
+
+  it('is idle once it holds nothing and found nothing, and not while a job runs or is recorded', async () => {
+    const door = gate();
+    const job = defineJob({ name: 'job', run: () => door.pass() });
+    await using queue = await testQueue({ jobs: [job] });
+    await queue.clock.advance(0);
+    await queue.worker.whenIdle();
+    await queue.mulligan.enqueue(job, null);
+    await queue.clock.advance(0);
+    let isIdle = false;
+    const idle = queue.worker.whenIdle().then(() => {
+      isIdle = true;
+    });
+    await queue.clock.advance(10_000);
+    expect(isIdle).toBe(false);
+    door.open();
+    await queue.clock.advance(0);
+    await idle;
+    expect((await queue.mulligan.stats()).states.completed).toBe(1);
+  });
+
+  it('that has stopped is idle', async () => {
+    const job = defineJob({ name: 'job', run: (_, { signal }) => gate().pass(signal) });
+    await using queue = await testQueue({ jobs: [job] });
+    await queue.mulligan.enqueue(job, null);
+    await queue.clock.advance(0);
+    const idle = queue.worker.whenIdle();
+    const stopped = queue.worker.stop({ grace: 0 });
+    await queue.clock.advance(0);
+    await Promise.all([stopped, idle]);
+    await queue.worker.whenIdle();
+  });
+
+  it('starts the fresh jobs of a claim before its second chances', async () => {
+    const order: number[] = [];
+    const job = defineJob<number>({
+      name: 'job',
+      retry: { backoff: { kind: 'fixed', base: '1s' }, jitter: 'none' },
+      run(n, { attempt }) {
+        if (attempt === 1 && n === 1) throw new Error('again');
+        order.push(n);
+      },
+    });
+    await using queue = await testQueue({ jobs: [job], work: { retryShare: 1, concurrency: 2 } });
+    await queue.mulligan.enqueue(job, 1);
+    await queue.clock.advance(0);
+    await queue.mulligan.enqueue(job, 2, { delay: '1s' });
+    await queue.drain();
+    expect(order).toEqual([2, 1]);
+  });
+
+  it('claims ahead when its jobs are short, and no further than four for each place', async () => {
+    const limits: number[] = [];
+    const job = defineJob({ name: 'job', run: () => {} });
+    const { clock, mulligan } = await watched([job], (store) => ({
+      claim(request: Parameters<MemoryStore['claim']>[0]) {
+        limits.push(request.limit);
+        return store.claim(request);
+      },
+    }));
+    await mulligan.enqueueMany(job, Array(100).fill(null));
+    mulligan.work({ concurrency: 2 });
+    await clock.advance(1_000);
+    expect(limits[0]).toBe(2);
+    expect(Math.max(...limits)).toBe(10);
+    const closed = mulligan.close({ grace: 0 });
+    await clock.advance(1_000);
+    await closed;
+  });
+
+  it('hands back what a claim brings after it was told to stop, without running it', async () => {
+    let runs = 0;
+    const job = defineJob({ name: 'job', run: () => void runs++ });
+    const answered = Promise.withResolvers<void>();
+    const { clock, mulligan } = await watched([job], (store) => ({
+      async claim(request: Parameters<MemoryStore['claim']>[0]) {
+        const claim = await store.claim(request);
+        await answered.promise;
+        return claim;
+      },
+    }));
+    const { id } = await mulligan.enqueue(job, null);
+    const worker = mulligan.work({ concurrency: 1 });
+    await clock.advance(10);
+    expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'running' });
+    const stopped = worker.stop();
+    await clock.advance(10);
+    answered.resolve();
+    await clock.advance(1_000);
+    await stopped;
+    expect(runs).toBe(0);
+    expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'ready', runs: 1, attempts: 0 });
+    expect(clock.pending).toBe(0);
+  });
+
+  it('lets go of a job that was taken from it, and can be stopped', async () => {
+    const lost: EventMap['lease-lost'][] = [];
+    const job = defineJob({ name: 'job', run: (_, { signal }) => gate().pass(signal) });
+    const { clock, mulligan } = await watched([job], () => ({ heartbeat: async () => [{ kept: false }] }));
+    mulligan.on('lease-lost', (event) => lost.push(event));
+    const { id } = await mulligan.enqueue(job, null);
+    const worker = mulligan.work({ lease: '30s' });
+    await clock.advance(10_000);
+    expect(lost).toMatchObject([{ id, run: 1 }]);
+    expect(worker.running).toBe(0);
+    const stopped = worker.stop({ grace: 0 });
+    await clock.advance(1_000);
+    await stopped;
+  });
+
+  it.each([
+    ['30s', 14_000, []],
+    ['1s', 2_900, []],
+    ['1s', 3_100, ['the store does not answer; trying again until it does']],
+  ] as const)('with a lease of %s that is answered after %d ms says %o', async (lease, travelMs, said) => {
+    const job = defineJob({ name: 'job', run: () => {} });
+    const { clock, mulligan, logged } = await watched([job], (store, time) => ({
+      async expired(limit: number) {
+        await new Promise<void>((resolve) => void time.after(travelMs, resolve));
+        return store.expired(limit);
+      },
+    }));
+    mulligan.work({ lease });
+    await clock.advance(35_000);
+    expect(logged.slice(0, 1)).toEqual(said);
+  });
+});
+
+it('a run that fails is tried again when the backoff of its own definition says', async () => {
+  const job = defineJob({
+    name: 'job',
+    retry: { ...soon, maxAttempts: 3 },
+    backoff: ({ attempt, error }) => ((error as Error).message === 'no' ? attempt * 10_000 : null),
+    run() {
+      throw new Error('no');
+    },
+  });
+  await using queue = await testQueue({ jobs: [job] });
+  const { id } = await queue.mulligan.enqueue(job, null);
+  await queue.drain();
+  const decisions = (await queue.mulligan.jobs.runs(id)).map(({ decision }) => decision);
+  expect(decisions).toMatchObject([
+    { kind: 'retry', delayMs: 10_000 },
+    { kind: 'retry', delayMs: 20_000 },
+    { kind: 'dead', reason: 'exhausted' },
+  ]);
+});

@@ -100,6 +100,54 @@ const taking: StoreCase[] = cases('claim', {
     assert.deepEqual(await store.expired(10), [again]);
   },
 
+  'a job could first have run when it fell due, but not before it was accepted': async ({ store, advance }) => {
+    const overdue = await startOne(store, { dueAt: (await timeOf(store)) - HOUR });
+    assert.equal(overdue.availableAt, overdue.enqueuedAt);
+    assert.equal(overdue.dueAt < overdue.enqueuedAt, true);
+    await enqueueOne(store, { delayMs: HOUR });
+    await advance(2 * HOUR);
+    const delayed = await claimOne(store);
+    assert.equal(delayed.availableAt, delayed.dueAt);
+    assert.equal(delayed.dueAt, delayed.enqueuedAt + HOUR);
+  },
+
+  'the order inside a lane holds over all resources of a queue': async ({ store, advance }) => {
+    const given = [
+      newJob({ resource: 'a', priority: 5 }),
+      newJob({ resource: 'b', priority: 5 }),
+      newJob({ resource: 'a', priority: 5 }),
+      newJob({ resource: 'b', priority: 1, delayMs: 2 * MINUTE }),
+      newJob({ resource: 'a', priority: 1, delayMs: MINUTE }),
+      newJob({ resource: null, priority: 9 }),
+    ];
+    await store.enqueue(given);
+    await advance(HOUR);
+    const [first, second, third, later, sooner, last] = idsOf(given);
+    const order = [sooner, later, first, second, third, last];
+    assert.deepEqual(idsOf((await claim(store, { limit: 4 })).jobs), order.slice(0, 4));
+    assert.deepEqual(idsOf((await claim(store)).jobs), order.slice(4));
+  },
+
+  'the next due time is the earliest over all queues, lanes and priorities': async ({ store }) => {
+    const retried = await startOne(store, { queue: 'a' });
+    await settleOne(store, retried, retryIn(20 * MINUTE));
+    await store.enqueue([
+      newJob({ queue: 'a', delayMs: 30 * MINUTE, priority: 0 }),
+      newJob({ queue: 'a', delayMs: 40 * MINUTE }),
+      newJob({ queue: 'b', delayMs: 50 * MINUTE }),
+    ]);
+    const next = async (...queues: string[]): Promise<number | null> =>
+      (await claim(store, { queues: queues.map((queue) => quota({ queue })) })).nextDueAt;
+    const { dueAt } = await jobOf(store, retried.id);
+    assert.equal(await next('a', 'b'), dueAt);
+    assert.equal(await next('b', 'a'), dueAt);
+    await store.cancel([retried.id]);
+    const [last, , first] = await store.list({ limit: 3 });
+    assert.equal(await next('b', 'a'), first?.dueAt);
+    assert.equal(await next('a', 'b'), first?.dueAt);
+    assert.equal(await next('b'), last?.dueAt);
+  },
+
   'a job is not claimed before it is due': async ({ store, advance }) => {
     const id = await enqueueOne(store, { delayMs: HOUR });
     await advance(30 * MINUTE);

@@ -10,6 +10,7 @@ import {
   idsOf,
   LEASE,
   MINUTE,
+  newJob,
   newJobs,
   only,
   retryIn,
@@ -42,6 +43,14 @@ export const expiredCases: readonly StoreCase[] = cases('expired', {
     await advance(10 * MINUTE);
     assert.deepEqual(idsOf(await store.expired(10)), [short.id, middle.id, long.id]);
     assert.deepEqual(idsOf(await store.expired(2)), [short.id, middle.id]);
+  },
+
+  'leases that ended at once come in the order the jobs were accepted': async ({ store, advance }) => {
+    const ids = idsOf(await store.enqueue([newJob({ priority: 9 }), newJob({ priority: 5 }), newJob({ priority: 0 })]));
+    const { jobs } = await claim(store);
+    assert.deepEqual(idsOf(jobs), ids.toReversed());
+    await advance(LEASE);
+    assert.deepEqual(idsOf(await store.expired(10)), ids);
   },
 
   'jobs that wait or have ended are not expired': async ({ store, advance }) => {

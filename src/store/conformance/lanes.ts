@@ -11,6 +11,7 @@ import {
   idsOf,
   jobOf,
   LEASE,
+  MINUTE,
   newJob,
   newJobs,
   only,
@@ -90,6 +91,13 @@ const suspects: StoreCase[] = cases('lanes', {
     assert.equal(withPlace.suspectsWait, false);
   },
 
+  'a due suspect that found no place is not what falls due next': async ({ store, advance }) => {
+    await settleOne(store, await startOne(store), retryIn(MINUTE, 'suspect'));
+    await advance(HOUR);
+    const { jobs, nextDueAt, suspectsWait } = await claim(store);
+    assert.deepEqual([jobs, nextDueAt, suspectsWait], [[], null, true]);
+  },
+
   'suspects come before all other lanes': async ({ store }) => {
     const suspect = only(await enqueueInLane(store, 'suspect', 1));
     await store.enqueue(newJobs(5, { priority: 0 }));
@@ -122,6 +130,13 @@ const cap: StoreCase[] = cases('lanes', {
     assert.deepEqual((await claim(store, { queues })).jobs, []);
     await settleOne(store, only(second.jobs), retryIn(HOUR));
     assert.equal((await claim(store, { queues })).jobs.length, 1);
+  },
+
+  'the cap holds within a claim, however its places are shared out': async ({ store }) => {
+    await enqueueInLane(store, 'suspect', 1);
+    await enqueueInLane(store, 'retry', 5);
+    const { jobs } = await claim(store, { queues: [quota({ retry: 1, suspect: 1, maxRetriesInFlight: 3 })] });
+    assert.deepEqual(countLanes(jobs), { suspect: 1, retry: 2 });
   },
 
   'the cap holds when many workers claim at once': async ({ store }) => {

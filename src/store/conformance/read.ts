@@ -166,6 +166,15 @@ const queues: StoreCase[] = cases('queues', {
     assert.equal((await store.queues()).find((info) => info.queue === 'b')?.paused, false);
   },
 
+  'queues come in the order of their names': async ({ store }) => {
+    await store.enqueue([newJob({ queue: 'c' }), newJob({ queue: 'a' })]);
+    await store.pause('b');
+    assert.deepEqual(
+      (await store.queues()).map((info) => info.queue),
+      ['a', 'b', 'c'],
+    );
+  },
+
   'a retry queue is known once a job waits there': async ({ store }) => {
     const job = await startOne(store, { queue: 'mail', retryQueue: 'mail.retry' });
     await settleOne(store, job, retryIn(0));

@@ -246,6 +246,16 @@ const keys: StoreCase[] = cases('redrive', {
     assert.equal(only(await store.enqueue([newJob({ key: 'k' })])).existed, false);
   },
 
+  'a job that needs no key any more takes none from another one': async ({ store, advance }) => {
+    const started = await bury(store, { key: 'k', keyLife: 'started' });
+    await advance(MINUTE);
+    const finished = await bury(store, { key: 'k', keyLife: 'finished' });
+    const answer = { ids: [started, finished], skipped: [] };
+    assert.deepEqual(await store.redrive({ attempts: 'reset', name: 'email.send', dryRun: true }), answer);
+    assert.deepEqual(await store.redrive({ ...reset, name: 'email.send' }), answer);
+    assert.deepEqual(await store.enqueue([newJob({ key: 'k' })]), [{ id: finished, existed: true }]);
+  },
+
   'a key that lasts as long as the row stays with the job through death and redrive': async ({ store }) => {
     const id = await bury(store, { key: 'k', keyLife: 'pruned' });
     assert.deepEqual((await store.redrive({ ...reset, ids: [id] })).ids, [id]);

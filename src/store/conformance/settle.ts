@@ -29,6 +29,7 @@ const ending: StoreCase[] = cases('settle', {
     assert.partialDeepStrictEqual(ended, { state: 'completed', runs: 1, attempts: 1, crashes: 0, deadReason: null });
     assert.partialDeepStrictEqual(ended, { worker: null, leaseEndsAt: null, lastError: null });
     assert.ok((ended.finishedAt ?? 0) >= job.claimedAt);
+    assert.equal(ended.dueAt, job.dueAt);
   },
 
   'a dead job keeps its reason and its last error': async ({ store }) => {

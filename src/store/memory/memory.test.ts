@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../clock.ts';
 import { ConfigError } from '../../errors.ts';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
-import { die, newJob, newJobs, quota, settleOne, startOne } from '../conformance/builders.ts';
+import { bury, complete, die, newJob, newJobs, quota, retryIn, settleOne, startOne } from '../conformance/builders.ts';
 import { type StoreHarness, storeConformance } from '../conformance/index.ts';
+import type { ClaimedJob } from '../store.ts';
 import { MemoryStore } from './store.ts';
 
-function openMemory(): StoreHarness & { clock: VirtualClock } {
+function openMemory(): StoreHarness & { clock: VirtualClock; store: MemoryStore } {
   const clock = new VirtualClock();
   const store = new MemoryStore({ clock });
   return { clock, store, advance: (ms) => clock.advance(ms), close: () => store.close() };
@@ -54,10 +56,12 @@ describe('the memory store', () => {
 
   it('claims nothing early when its clock steps back', async () => {
     const { store, clock } = openMemory();
-    await store.enqueue([newJob({ delayMs: 1_000 }), newJob({ delayMs: 5_000, priority: 0 })]);
+    const first = newJob({ priority: 0 });
+    await store.enqueue([first, newJob({ delayMs: 1_000 }), newJob({ delayMs: 5_000, priority: 0 })]);
     const request = { worker: 'w', leaseMs: 1_000, limit: 1, queues: [quota()] };
     await clock.advance(6_000);
-    expect((await store.claim({ ...request, limit: 0 })).jobs).toEqual([]);
+    // All three are due, and the store has seen that they are.
+    expect((await store.claim(request)).jobs).toMatchObject([{ id: first.id }]);
     clock.step(-3_000);
     expect((await store.claim(request)).jobs).toMatchObject([{ priority: 5 }]);
     const { jobs, now, nextDueAt } = await store.claim(request);
@@ -73,6 +77,55 @@ describe('the memory store', () => {
     const stop = store.onWork(() => expect.unreachable());
     await store.enqueue([newJob()]);
     await new Promise(setImmediate);
+  });
+
+  describe('hints', () => {
+    async function hintsOf(store: MemoryStore, write: () => Promise<unknown>): Promise<number> {
+      await new Promise(setImmediate);
+      let heard = 0;
+      const stop = store.onWork(() => heard++);
+      await write();
+      await new Promise(setImmediate);
+      stop();
+      return heard;
+    }
+
+    it('at nothing that no worker could claim or wait for', async () => {
+      const { store } = openMemory();
+      const [first, second] = [await startOne(store), await startOne(store)];
+      expect(await hintsOf(store, () => settleOne(store, first, complete))).toBe(0);
+      expect(await hintsOf(store, () => settleOne(store, second, retryIn(1_000)))).toBe(0);
+      const dead = await bury(store);
+      const redrive = { ids: [dead], attempts: 'reset', dryRun: true } as const;
+      expect(await hintsOf(store, () => store.redrive(redrive))).toBe(0);
+      expect(await hintsOf(store, () => store.redrive({ ...redrive, ids: [], dryRun: false }))).toBe(0);
+      expect(await hintsOf(store, () => store.redrive({ ...redrive, dryRun: false }))).toBe(1);
+    });
+
+    it('at the end of a retry, which may leave room for another one', async () => {
+      const { store } = openMemory();
+      await settleOne(store, await startOne(store), retryIn(0));
+      const [retry] = (await store.claim({ worker: 'w', leaseMs: 1_000, limit: 1, queues: [quota()] })).jobs;
+      expect(await hintsOf(store, () => settleOne(store, retry as ClaimedJob, complete))).toBe(1);
+    });
+
+    it('at nothing once it is closed', async () => {
+      const { store } = openMemory();
+      expect(
+        await hintsOf(store, async () => {
+          const enqueued = store.enqueue([newJob()]);
+          await store.close();
+          await enqueued;
+        }),
+      ).toBe(0);
+    });
+  });
+
+  it('reckons with the time of the system when it is given no clock', async () => {
+    const before = systemClock.now();
+    const { now } = await new MemoryStore().stats();
+    expect(now).toBeGreaterThanOrEqual(before);
+    expect(now).toBeLessThanOrEqual(systemClock.now());
   });
 
   it('hints once for the writes of one tick', async () => {

@@ -94,7 +94,7 @@ export function redrive(session: Session, request: RedriveRequest): Redriven {
       continue;
     }
     ids.push(row.id);
-    if (row.key !== null) promised.add(keyOf(row));
+    if (wantsKey(row)) promised.add(keyOf(row));
     if (request.dryRun) continue;
     session.sql(REDRIVE).run(row.seq, session.now, request.attempts === 'reset' ? 1 : 0);
     session.count(row.home_stream, row.name, 'state:dead', -1);
@@ -112,9 +112,14 @@ function refusal(
 ): RedriveRefusal | null {
   const { maxAttempts, maxCrashes } = session.policy(row.policy);
   if (request.attempts === 'keep' && (row.attempts >= maxAttempts || row.crashes >= maxCrashes)) return 'nothing-left';
-  if (row.key === null || row.key_life === keyLifeCodes.indexOf('started')) return null;
+  if (!wantsKey(row)) return null;
   const taken = promised.has(keyOf(row)) || session.sql(HOLDER).get(row.name, row.key, row.seq);
   return taken ? 'key-taken' : null;
+}
+
+/** A key that lasts until the first start was given up at that start; a redrive does not ask for it again. */
+function wantsKey(row: DeadRow): row is DeadRow & { key: string } {
+  return row.key !== null && row.key_life !== keyLifeCodes.indexOf('started');
 }
 
 function keyOf(row: DeadRow): string {

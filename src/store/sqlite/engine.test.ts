@@ -1,0 +1,73 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
+import { idsOf, newJob, quota } from '../conformance/builders.ts';
+import type { NewJob } from '../store.ts';
+import { SqliteStore } from './store.ts';
+
+async function withStore(test: (store: SqliteStore) => Promise<void>): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'mulligan-'));
+  const store = await SqliteStore.open({ path: join(folder, 'jobs.db'), inline: new VirtualClock() });
+  try {
+    await test(store);
+  } finally {
+    await store.close();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** SQLite cannot store it, and says so only when the row is written: after its name and queue were. */
+const unstorable = (changes: Partial<NewJob>): NewJob => newJob({ ...changes, payload: undefined as never });
+
+describe('of calls that share a transaction', () => {
+  it('one that fails takes back its own writes, and no others', () =>
+    withStore(async (store) => {
+      const [before, after] = [newJob(), newJob()];
+      const half = newJob();
+      const answers = await Promise.allSettled([
+        store.enqueue([before]),
+        store.enqueue([half, unstorable({})]),
+        store.redrive({ attempts: 'reset', dryRun: false }),
+        store.enqueue([after]),
+      ]);
+      expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected', 'fulfilled']);
+      expect(answers[1]).toMatchObject({ reason: { code: 'STORE_UNAVAILABLE' } });
+      expect(answers[2]).toMatchObject({ reason: { code: 'CONFIG' } });
+      expect(idsOf(await store.list({ limit: 10 })).toSorted()).toEqual([before.id, after.id].toSorted());
+      expect((await store.stats()).rows).toMatchObject([{ totals: { enqueued: 2 } }]);
+    }));
+
+  it('a read that fails is an error to its caller only', () =>
+    withStore(async (store) => {
+      const job = newJob();
+      const answers = await Promise.allSettled([
+        store.enqueue([job]),
+        store.get([(2n ** 70n) as never]),
+        store.stats(),
+      ]);
+      expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+      expect(answers[1]).toMatchObject({ reason: { code: 'STORE_UNAVAILABLE' } });
+      expect(idsOf(await store.get([job.id]))).toEqual([job.id]);
+    }));
+});
+
+describe('what a failed call had written is forgotten', () => {
+  it('so that names and queues which come after it are their own', () =>
+    withStore(async (store) => {
+      await expect(store.enqueue([unstorable({ name: 'lost', queue: 'lost', resource: 'r' })])).rejects.toThrow();
+      const given = [
+        newJob({ name: 'other', queue: 'other', resource: 'o' }),
+        newJob({ name: 'lost', queue: 'lost', resource: 'r' }),
+      ];
+      for (const job of given) await store.enqueue([job]);
+      const read = await store.get(idsOf(given));
+      expect(read.map(({ name, queue, resource }) => [name, queue, resource])).toEqual([
+        ['other', 'other', 'o'],
+        ['lost', 'lost', 'r'],
+      ]);
+      const request = { worker: 'w', leaseMs: 1_000, limit: 9, queues: [quota({ queue: 'lost' })] };
+      expect((await store.claim(request)).jobs).toMatchObject([{ name: 'lost', queue: 'lost', resource: 'r' }]);
+    }));
+});
