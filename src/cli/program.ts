@@ -4,6 +4,7 @@ import { CliCommand, makeShell, type Shell } from './command.ts';
 import { DEFAULT_DATABASE, KINDS } from './database.ts';
 import { addDead } from './dead.ts';
 import { addDemo } from './demo.ts';
+import { addDoctor } from './doctor.ts';
 import { addEnqueue } from './enqueue.ts';
 import { type ExitCode, reportOf } from './failure.ts';
 import { addJobs } from './jobs.ts';
@@ -58,6 +59,7 @@ function build(program: CliCommand, shell: Shell): void {
   addQueues(program, shell);
   addStats(program, shell);
   addMigrate(program, shell);
+  addDoctor(program, shell);
   addPolicy(program, shell);
 }
 

@@ -37,8 +37,10 @@ export function parseAddress(url: string): Address {
 }
 
 function notAnAddress(url: string): ConfigError {
+  // It could not be taken apart, so everything before the last @ may be a password.
+  const shown = scrub(url.replace(/:\/\/.*@/s, '://***@'));
   return new ConfigError(
-    `expected a URL such as postgres://user:password@host:5432/database, came ${describe(scrub(url))}. ` +
+    `expected a URL such as postgres://host:5432/database, with user:password@ before the host, came ${describe(shown)}. ` +
       'In user and password write / as %2F, ? as %3F, # as %23, @ as %40 and % as %25.',
   );
 }

@@ -4,7 +4,7 @@ import type { Hosts } from './hosts.ts';
 import { migrations } from './schema.ts';
 
 /** Servers older than this lack what the statements need. */
-const OLDEST_SERVER = 140_000;
+export const OLDEST_SERVER = 140_000;
 
 /** What brings a schema from `version` to the newest, for a person to apply; empty when nothing is to be done. */
 export function migrationSql(schema: string, version: number): string {
