@@ -12,10 +12,13 @@ const NOTICE_TIMEOUT_MS = 3_000;
 
 export async function connection(server: Server, clock: Clock): Promise<Check> {
   const { roundTripMs } = await quickest(server, clock);
-  const { user, tls } = await server.row<{ user: string; tls: boolean }>(
-    `SELECT current_user AS user, coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false) AS tls`,
+  const { user, tls, at } = await server.row<{ user: string; tls: boolean; at: string | null }>(
+    `SELECT current_user AS user, host(inet_server_addr()) || ':' || inet_server_port() AS at,
+       coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false) AS tls`,
   );
-  const found = `${server.hosts.name} as ${user}, ${tls ? 'with TLS' : 'without TLS'}; a round trip takes ${roundTripMs.toFixed(1)}ms`;
+  // Of several hosts, the one that is used now.
+  const host = at !== null && server.hosts.name.includes(',') ? ` on ${at}` : '';
+  const found = `${server.hosts.name}${host} as ${user}, ${tls ? 'with TLS' : 'without TLS'}; a round trip takes ${roundTripMs.toFixed(1)}ms`;
   if (roundTripMs < SLOW_MS) return ok('connection', found);
   return warn(
     'connection',

@@ -60,6 +60,17 @@ describe('a PostgreSQL server', () => {
     });
   });
 
+  it('is named when it is one of several, and told when its role only reads', async () => {
+    const { schema } = await newQueue();
+    const role = `role_${schema}`;
+    await server.query(`CREATE ROLE ${role} LOGIN`);
+    await server.query(`ALTER ROLE ${role} SET default_transaction_read_only = on`);
+    const several = `postgres://postgres@127.0.0.1:1,127.0.0.1:${server.port}/postgres?schema=${schema}`;
+    expect((await checksOf(several)).get('connection')?.found).toContain(` on 127.0.0.1:${server.port} as postgres`);
+    const reading = await checksOf(server.url.replace('postgres@', `${role}@`));
+    expect(reading.get('server')).toMatchObject({ health: 'bad', found: expect.stringContaining('only reads') });
+  });
+
   it('that is not there is one bad check', async () => {
     const [only, ...others] = await examine({ url: 'postgres://me:secret@127.0.0.1:1/db', from: '--db' });
     expect(only).toMatchObject({ name: 'connection', health: 'bad', found: expect.stringContaining('ECONNREFUSED') });

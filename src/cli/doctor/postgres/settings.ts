@@ -7,14 +7,21 @@ const FULL_AT = 0.8;
 const NO_ROOM_AT = 0.95;
 
 export async function version(server: Server): Promise<Check> {
-  const { number, text, reads } = await server.row<{ number: number; text: string; reads: boolean }>(
+  const { number, text, standby, reads } = await server.row<{
+    number: number;
+    text: string;
+    standby: boolean;
+    reads: boolean;
+  }>(
     `SELECT current_setting('server_version_num')::int AS number, current_setting('server_version') AS text,
-       pg_is_in_recovery() OR current_setting('transaction_read_only')::bool AS reads`,
+       pg_is_in_recovery() AS standby, current_setting('transaction_read_only')::bool AS reads`,
   );
   const found = `PostgreSQL ${text}`;
   const oldest = OLDEST_SERVER / 10_000;
   if (number < OLDEST_SERVER) return bad('server', `${found}, expected ${oldest} or newer`, 'update the server');
-  if (reads) return bad('server', `${found}, which only reads`, 'name the primary in the URL, or all hosts');
+  if (standby)
+    return bad('server', `${found}, a standby, which only reads`, 'name the primary in the URL, or all hosts');
+  if (reads) return bad('server', `${found}, where this role only reads`, 'reset default_transaction_read_only');
   return ok('server', found);
 }
 
