@@ -59,14 +59,14 @@ export async function clock(server: Server, ours: Clock): Promise<Check> {
 
 /** What a connection was told at its start is made up by a pooler: the true process is another. */
 export async function pooler(server: Server): Promise<Check> {
-  const { pid } = await server.row<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  const { pid, limit } = await server.row<{ pid: number; limit: string }>(
+    `SELECT pg_backend_pid() AS pid, current_setting('statement_timeout') AS limit`,
+  );
   const told = read(server.client, 'processID');
   if (server.hosts.ownSessions && (typeof told !== 'number' || told === pid)) return ok('pooler', 'none in between');
-  if (server.hosts.ownSessions) return ok('pooler', 'one is in between, and passes settings of a session on');
-  return ok(
-    'pooler',
-    "one is in between, and refuses settings of a session: timeouts of statements are the server's own",
-  );
+  // It may pass our limits on, refuse them, or take and drop them.
+  const limits = limit === '0' ? 'without a limit to the time of a statement' : `where a statement may take ${limit}`;
+  return ok('pooler', `one is in between, ${limits}`);
 }
 
 /** A real notice, from one connection to another. */
@@ -96,5 +96,7 @@ async function noticed(server: Server, listener: ClientLike, clock: Clock): Prom
   const timer = clock.after(NOTICE_TIMEOUT_MS, () => timedOut.resolve(false));
   const came = await Promise.race([heard, timedOut.promise]);
   timer.cancel();
+  // A pooler keeps the connection for others.
+  await listener.query(`UNLISTEN ${channel}`);
   return came ? clock.monotonic() - from : null;
 }
