@@ -8,6 +8,7 @@ import { Mulligan } from '../../../mulligan.ts';
 import { PostgresStore } from '../../../store/postgres/store.ts';
 import { type Check, worst } from '../check.ts';
 import { examine } from '../examine.ts';
+import { healthOf } from './snapshots.ts';
 import { judge } from './tables.ts';
 
 /** Others would leave transactions open on one that is shared. */
@@ -99,6 +100,10 @@ describe('transactions that are left open', () => {
     const holder = /by pid \d+ \(idle in transaction, forgetful as postgres from 127\.0\.0\.1\)/;
     expect(checks.get('snapshots')?.found).toMatch(holder);
     expect(checks.get('idle transactions')?.found).toMatch(/^1 session, .*forgetful/);
+  });
+
+  it('are warned of after a minute, and bad after an hour', () => {
+    expect([0, 59_999, 60_000, 3_599_999, 3_600_000].map(healthOf)).toEqual(['ok', 'ok', 'warn', 'warn', 'bad']);
   });
 
   it('are seen when they are prepared, or held by a replication slot', async () => {

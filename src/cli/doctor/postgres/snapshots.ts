@@ -32,7 +32,7 @@ function who({ pid, user, application, address, state }: Session): string {
   return `pid ${pid} (${[state, parts.filter((part) => part !== null).join(' ')].filter(Boolean).join(', ')})`;
 }
 
-function healthOf(ms: number): Health {
+export function healthOf(ms: number): Health {
   return ms < LONG_MS ? 'ok' : ms < VERY_LONG_MS ? 'warn' : 'bad';
 }
 
