@@ -77,7 +77,7 @@ export class Mulligan {
   #closing: Promise<void> | null = null;
   #closed = false;
 
-  /** Opens `sqlite:path/to/file.db` (`sqlite://` means the same), `memory:`, or a store of your own. */
+  /** Opens `sqlite:path/to/file.db` (`sqlite://` means the same), `postgres://host/database`, `memory:`, or a store of your own. */
   static async open(target: string | Store, options: MulliganOptions = {}): Promise<Mulligan> {
     const settings = readSettings(options);
     return new Mulligan(await openStore(target, settings.clock), settings);

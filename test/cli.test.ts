@@ -17,7 +17,18 @@ describe.concurrent('mulligan', () => {
       cli.run(['jobs', 'list', '--help']),
     ]);
     expect(bare).toMatchObject({ code: 0, stderr: '', stdout: help.stdout });
-    for (const command of ['demo', 'enqueue', 'work', 'jobs', 'dead', 'queues', 'stats', 'policy']) {
+    for (const command of [
+      'demo',
+      'enqueue',
+      'work',
+      'jobs',
+      'dead',
+      'queues',
+      'stats',
+      'migrate',
+      'doctor',
+      'policy',
+    ]) {
       expect(help.stdout).toMatch(new RegExp(`^ {2}${command}\\b`, 'm'));
     }
     expect(group.stdout).toContain('Usage: mulligan jobs list');
@@ -50,9 +61,11 @@ describe.concurrent('mulligan', () => {
     [['dead', 'discard', '--limit', '3'], /expected which dead jobs/],
     [['dead', 'redrive', '--reason', 'poision'], /--reason: .* Did you mean poison\?/],
     [['work'], /required option '--jobs <file>'/],
-    [['jobs', 'list', '--db', 'jobs.db'], /--db: expected sqlite:FILE, came "jobs.db"\. Did you mean sqlite:jobs.db\?/],
+    [['jobs', 'list', '--db', 'jobs.db'], /--db: expected .* came "jobs.db"\. Did you mean sqlite:jobs.db\?/],
     [['jobs', 'list', '--db', 'memory:'], /--db: expected a database that outlives this command/],
-    [['jobs', 'list', '--db', 'mysql://x'], /--db: expected sqlite:FILE/],
+    [['jobs', 'list', '--db', 'mysql://x'], /--db: expected sqlite:FILE or postgres:\/\/HOST\/DATABASE/],
+    [['stats', '--db', 'postgres:nowhere'], /--db: expected a URL such as postgres:/],
+    [['migrate', '--db', 'postgres://h/d?schema=No'], /--db: schema: expected up to 50 lower-case letters/],
     [['demo', '--db', 'sqlite:x.db'], /the demo makes a temporary database of its own/],
   ])('refuses %j in one line, with exit code 2', async ([args, complaint], { cli }) => {
     const { code, stdout, stderr } = await cli.run(args);

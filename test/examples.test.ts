@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, inject, it } from 'vitest';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const examples = readdirSync(new URL('../examples/', import.meta.url)).filter((file) => file.endsWith('.ts'));
@@ -17,6 +17,7 @@ describe.concurrent('each example ends by itself, says something and complains a
     // Rejects, with what was printed, when the exit code is not 0.
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [`examples/${file}`], {
       cwd: root,
+      env: { ...process.env, DATABASE_URL: inject('postgresUrl') },
       timeout: 50_000,
       killSignal: 'SIGKILL',
     });

@@ -10,15 +10,29 @@ describe('the database', () => {
     expect(chooseDatabase(undefined, { MULLIGAN_DB: '' }).from).toBe('the default');
   });
 
-  it.each(['memory:', 'memory', 'sqlite::memory:', 'sqlite://:memory:', 'jobs.db', ''])(
-    'is refused when it is %j',
-    (url) => {
-      expect(() => chooseDatabase(url, {})).toThrow(/^--db: expected/);
-    },
-  );
+  it.each([
+    'memory:',
+    'memory',
+    'sqlite::memory:',
+    'sqlite://:memory:',
+    'jobs.db',
+    'mysql://host/db',
+    'postgress://host/db',
+    '',
+  ])('is refused when it is %j', (url) => {
+    expect(() => chooseDatabase(url, {})).toThrow(/^--db: expected/);
+  });
+
+  it('is refused with a word on what was meant', () => {
+    expect(() => chooseDatabase('jobs.db', {})).toThrow(
+      '--db: expected sqlite:FILE or postgres://HOST/DATABASE, came "jobs.db". Did you mean sqlite:jobs.db?',
+    );
+    expect(() => chooseDatabase('postgress://h/db', {})).toThrow('Did you mean postgres:?');
+  });
 
   it('is named without what could be a password', () => {
     expect(shownName({ url: 'sqlite:a.db', from: '--db' })).toBe('sqlite:a.db');
-    expect(shownName({ url: 'postgres://me:secret@host/db', from: '--db' })).toBe('postgres:...');
+    const url = 'postgres://me:s@cr3t@one:5432,two/db?schema=s&password=secret';
+    expect(shownName({ url, from: '--db' })).toBe('postgres://one:5432,two/db');
   });
 });

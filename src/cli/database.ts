@@ -1,10 +1,14 @@
 import { existsSync } from 'node:fs';
+import { closest, describe } from '../config.ts';
 import { ConfigError } from '../errors.ts';
 import { Mulligan, type MulliganOptions } from '../mulligan.ts';
+import { scrub } from '../retry/scrub.ts';
 import { sqlitePath } from '../store/open.ts';
+import { isPostgresUrl, parseAddress } from '../store/postgres/address.ts';
 import { Failure, wrongUsage } from './failure.ts';
 
 export const DEFAULT_DATABASE = 'sqlite:mulligan.db';
+export const KINDS = 'sqlite:FILE or postgres://HOST/DATABASE';
 
 /** A database as it was asked for, and where that was said. */
 export interface Database {
@@ -20,26 +24,27 @@ export function chooseDatabase(flag: string | undefined, env: NodeJS.ProcessEnv)
 
 function check(database: Database): Database {
   const { url, from } = database;
+  // Before it is shortened: half a password is one too.
+  const came = describe(scrub(url));
   if (/^(memory|sqlite:(\/\/)?:memory:)/.test(url)) {
-    throw wrongUsage(
-      `${from}: expected a database that outlives this command, came ${JSON.stringify(url)}. Use sqlite:FILE.`,
-    );
+    throw wrongUsage(`${from}: expected a database that outlives this command, came ${came}. Use ${KINDS}.`);
   }
-  if (!url.includes(':')) {
-    throw wrongUsage(`${from}: expected sqlite:FILE, came ${JSON.stringify(url)}. Did you mean sqlite:${url}?`);
-  }
-  return database;
+  if (/^(sqlite|postgres(ql)?):/.test(url)) return database;
+  const [scheme = '', ...rest] = url.split(':');
+  const meant = rest.length === 0 ? `sqlite:${url}` : closest(`${scheme}:`, ['sqlite:', 'postgres:']);
+  const hint = meant === null ? '' : ` Did you mean ${meant}?`;
+  throw wrongUsage(`${from}: expected ${KINDS}, came ${came}.${hint}`);
 }
 
 /** What may be printed: an address of a server can hold a password. */
 export function shownName({ url }: Database): string {
-  return url.startsWith('sqlite:') ? url : `${url.slice(0, url.indexOf(':'))}:...`;
+  return isPostgresUrl(url) ? parseAddress(url).name : url;
 }
 
-/** For commands that read and operate: a mistyped path must not leave an empty database behind. */
+/** For commands that read and operate: a mistyped path or schema must not leave an empty database behind. */
 export async function withExisting<T>(database: Database, action: (mulligan: Mulligan) => Promise<T>): Promise<T> {
   refuseMissing(database);
-  return withDatabase(database, {}, action);
+  return closingAfter(await naming(database, () => openExisting(database.url)), action);
 }
 
 /** For commands that begin something: the database is created when it is not there. */
@@ -48,7 +53,10 @@ export async function withDatabase<T>(
   options: MulliganOptions,
   action: (mulligan: Mulligan) => Promise<T>,
 ): Promise<T> {
-  const mulligan = await open(database, options);
+  return closingAfter(await naming(database, () => Mulligan.open(database.url, options)), action);
+}
+
+async function closingAfter<T>(mulligan: Mulligan, action: (mulligan: Mulligan) => Promise<T>): Promise<T> {
   try {
     return await action(mulligan);
   } finally {
@@ -56,22 +64,30 @@ export async function withDatabase<T>(
   }
 }
 
-async function open({ url, from }: Database, options: MulliganOptions): Promise<Mulligan> {
+/** A look at a server must not change its schema under processes of another version: `migrate` does that. */
+async function openExisting(url: string): Promise<Mulligan> {
+  if (!isPostgresUrl(url)) return Mulligan.open(url);
+  const { PostgresStore } = await import('../store/postgres/store.ts');
+  return Mulligan.open(await PostgresStore.open({ url, migrate: false }));
+}
+
+/** What is wrong with an address is told of the option that it was given in. */
+export async function naming<T>({ from }: Database, action: () => Promise<T>): Promise<T> {
   try {
-    return await Mulligan.open(url, options);
+    return await action();
   } catch (error) {
     if (error instanceof ConfigError) throw wrongUsage(`${from}: ${error.message}`);
     throw error;
   }
 }
 
-function refuseMissing({ url, from }: Database): void {
+export function refuseMissing({ url, from }: Database): void {
   if (!url.startsWith('sqlite:')) return;
   const path = sqlitePath(url);
   if (path === '' || existsSync(path)) return;
   throw new Failure(
     'NO_DATABASE',
-    `there is no database ${path} (${from}). Name another with --db sqlite:FILE or MULLIGAN_DB; ` +
+    `there is no database ${path} (${from}). Name another with --db or MULLIGAN_DB, ${KINDS}; ` +
       'mulligan enqueue and mulligan work create it.',
   );
 }

@@ -1,5 +1,6 @@
 import { inspect } from 'node:util';
 import { ConfigError, InputError, MulliganError, PayloadError } from '../errors.ts';
+import { scrub } from '../retry/scrub.ts';
 import { printable } from './printable.ts';
 
 /** 0: done; 1: it could not be done; 2: the command was called wrongly. */
@@ -31,9 +32,11 @@ export interface FailureReport {
 
 /** What to tell about anything that was thrown: one line, and never a stack trace unless it is asked for. */
 export function reportOf(error: unknown, env: NodeJS.ProcessEnv): FailureReport {
-  const report = describeFailure(error);
+  const described = describeFailure(error);
+  // What was typed comes back in complaints, and an address holds a password.
+  const report = { ...described, message: scrub(described.message) };
   if (env.MULLIGAN_DEBUG !== '1') return report;
-  const trace = inspect(error).split('\n').map(printable).join('\n');
+  const trace = scrub(inspect(error)).split('\n').map(printable).join('\n');
   return { ...report, message: `${report.message}\n${trace}` };
 }
 

@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { CommanderError } from 'commander';
 import { CliCommand, makeShell, type Shell } from './command.ts';
-import { DEFAULT_DATABASE } from './database.ts';
+import { DEFAULT_DATABASE, KINDS } from './database.ts';
 import { addDead } from './dead.ts';
 import { addDemo } from './demo.ts';
+import { addDoctor } from './doctor.ts';
 import { addEnqueue } from './enqueue.ts';
 import { type ExitCode, reportOf } from './failure.ts';
 import { addJobs } from './jobs.ts';
+import { addMigrate } from './migrate.ts';
 import { Output } from './output.ts';
 import { addPolicy } from './policy.ts';
 import { addQueues } from './queues.ts';
@@ -44,7 +46,7 @@ function build(program: CliCommand, shell: Shell): void {
     .version(packageVersion(), '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
     .helpCommand('help [command]', 'Print the help of a command.')
-    .option('--db <url>', `the database, sqlite:FILE (default: MULLIGAN_DB, or ${DEFAULT_DATABASE})`)
+    .option('--db <url>', `the database, ${KINDS} (default: MULLIGAN_DB, or ${DEFAULT_DATABASE})`)
     .option('--json', 'print JSON and nothing else')
     .configureHelp({ showGlobalOptions: true })
     .exitOverride()
@@ -56,6 +58,8 @@ function build(program: CliCommand, shell: Shell): void {
   addDead(program, shell);
   addQueues(program, shell);
   addStats(program, shell);
+  addMigrate(program, shell);
+  addDoctor(program, shell);
   addPolicy(program, shell);
 }
 

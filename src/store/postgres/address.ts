@@ -13,7 +13,12 @@ export interface Address {
 /** Ours to understand; the driver would pass them on to a server that does not know them. */
 const OWN_PARAMETERS = ['schema', 'target_session_attrs'];
 
-const SHAPE = /^(?<scheme>postgres(?:ql)?:\/\/)(?<user>[^@/?]*@)?(?<hosts>[^/?]*)(?<rest>.*)$/s;
+/** A password may hold an unescaped @, so the hosts begin after the last one: its rest must not pass for a host. */
+const SHAPE = /^(?<scheme>postgres(?:ql)?:\/\/)(?<user>[^/?]*@)?(?<hosts>[^@/?]*)(?<rest>.*)$/s;
+
+export function isPostgresUrl(url: string): boolean {
+  return /^postgres(ql)?:/.test(url);
+}
 
 /** `postgres://user:password@host:port,host:port/database?options`: as libpq has it, with any number of hosts. */
 export function parseAddress(url: string): Address {
@@ -26,13 +31,17 @@ export function parseAddress(url: string): Address {
   for (const own of OWN_PARAMETERS) parameters.delete(own);
   const others = parameters.size > 0 ? `?${parameters}` : '';
   const urls = hosts.split(',').map((host) => `${scheme}${user}${host}${database}${others}`);
-  if (!urls.every((one) => URL.canParse(one))) throw notAnAddress(url);
+  // An @ in the name of the database comes from a password with a slash in it: we would show the rest of it.
+  if (!urls.every((one) => URL.canParse(one)) || database.includes('@')) throw notAnAddress(url);
   return { urls, name: `${scheme}${hosts}${database}`, schema };
 }
 
 function notAnAddress(url: string): ConfigError {
+  // It could not be taken apart, so everything before the last @ may be a password.
+  const shown = scrub(url.replace(/:\/\/.*@/s, '://***@'));
   return new ConfigError(
-    `expected a URL such as postgres://user:password@host:5432/database, came ${describe(scrub(url))}.`,
+    `expected a URL such as postgres://host:5432/database, with user:password@ before the host, came ${describe(shown)}. ` +
+      'In user and password write / as %2F, ? as %3F, # as %23, @ as %40 and % as %25.',
   );
 }
 

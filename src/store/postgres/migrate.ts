@@ -4,7 +4,7 @@ import type { Hosts } from './hosts.ts';
 import { migrations } from './schema.ts';
 
 /** Servers older than this lack what the statements need. */
-const OLDEST_SERVER = 140_000;
+export const OLDEST_SERVER = 140_000;
 
 /** What brings a schema from `version` to the newest, for a person to apply; empty when nothing is to be done. */
 export function migrationSql(schema: string, version: number): string {
@@ -13,7 +13,10 @@ export function migrationSql(schema: string, version: number): string {
 
 function steps(schema: string, version: number): string {
   const newer = migrations.slice(version).map((sql, index) => `-- Version ${version + index + 1}\n${sql.trim()}`);
-  return `CREATE SCHEMA IF NOT EXISTS ${schema};
+  // Not IF NOT EXISTS: that asks for the right to create schemas even where there is nothing to create.
+  return `DO $$ BEGIN
+  IF NOT EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = '${schema}') THEN CREATE SCHEMA ${schema}; END IF;
+END $$;
 SET LOCAL search_path = ${schema}, pg_temp;
 CREATE TABLE IF NOT EXISTS schema_version (version int NOT NULL);
 ${newer.join('\n')}
@@ -33,9 +36,12 @@ interface Client {
 }
 
 export async function schemaState(client: Client, schema: string): Promise<SchemaState> {
+  // From the catalog itself: to_regclass may remember, for the rest of a transaction, that there was no such schema.
   const { rows } = await client.query(
-    "SELECT current_setting('server_version_num')::int AS server, to_regclass($1) IS NOT NULL AS known",
-    [`${schema}.schema_version`],
+    `SELECT current_setting('server_version_num')::int AS server, EXISTS (
+       SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+       WHERE n.nspname = $1 AND c.relname = 'schema_version') AS known`,
+    [schema],
   );
   const { server, known } = rows[0] as { server: number; known: boolean };
   if (!known) return { version: 0, newest: migrations.length, server };
@@ -43,19 +49,25 @@ export async function schemaState(client: Client, schema: string): Promise<Schem
   return { version: (answer.rows[0] as { version: number }).version, newest: migrations.length, server };
 }
 
+/** What a migration did; nothing when both are the same. */
+export interface Migrated {
+  readonly from: number;
+  readonly to: number;
+}
+
 /** Brings the schema to the newest version. Any number of processes may call this at once: one does it, the others find it done. */
-export async function migrate(hosts: Hosts, schema: string): Promise<void> {
+export async function migrate(hosts: Hosts, schema: string): Promise<Migrated> {
   const client = await hosts.connect();
   try {
-    const before = await schemaState(client, schema);
-    refuseUnfit(before, schema);
-    if (before.version === before.newest) return;
+    const { version, newest } = await fitState(client, schema);
+    if (version === newest) return { from: version, to: newest };
     await client.query('BEGIN');
     // Creating a schema is not safe to do twice at once, so whoever comes second waits here.
     await client.query("SELECT pg_advisory_xact_lock(hashtext('mulligan: migrate'), hashtext($1))", [schema]);
-    const { version } = await schemaState(client, schema);
-    if (version < migrations.length) await client.query(steps(schema, version));
+    const { version: from } = await fitState(client, schema);
+    if (from < newest) await client.query(steps(schema, from));
     await client.query('COMMIT');
+    return { from, to: newest };
   } catch (error) {
     await client.query('ROLLBACK').catch(() => {});
     throw toStoreError(error, hosts.name);
@@ -64,19 +76,36 @@ export async function migrate(hosts: Hosts, schema: string): Promise<void> {
   }
 }
 
+/** What `migrate` would do, and the statements for a person to do it by hand. Nothing is touched. */
+export async function planMigration(hosts: Hosts, schema: string): Promise<Migrated & { readonly sql: string }> {
+  const { version, newest } = await look(hosts, schema);
+  return { from: version, to: newest, sql: migrationSql(schema, version) };
+}
+
 /** For those who migrate by hand. */
 export async function refuseOutdated(hosts: Hosts, schema: string): Promise<void> {
+  const { version, newest } = await look(hosts, schema);
+  if (version === newest) return;
+  throw new StoreIncompatibleError(
+    `${hosts.name}: schema ${schema}: expected version ${newest}, found ${version || 'none'}; run \`mulligan migrate\``,
+  );
+}
+
+async function look(hosts: Hosts, schema: string): Promise<SchemaState> {
   const client = await hosts.connect();
   try {
-    const state = await schemaState(client, schema);
-    refuseUnfit(state, schema);
-    if (state.version === state.newest) return;
-    throw new StoreIncompatibleError(
-      `schema ${schema}: expected version ${state.newest}, found ${state.version || 'none'}; run \`mulligan migrate\``,
-    );
+    return await fitState(client, schema);
+  } catch (error) {
+    throw toStoreError(error, hosts.name);
   } finally {
     client.release();
   }
+}
+
+async function fitState(client: Client, schema: string): Promise<SchemaState> {
+  const state = await schemaState(client, schema);
+  refuseUnfit(state, schema);
+  return state;
 }
 
 export function refuseUnfit({ version, newest, server }: SchemaState, schema: string): void {

@@ -1,0 +1,53 @@
+import { MulliganError } from '../../errors.ts';
+import { scrub } from '../../retry/scrub.ts';
+
+/** `warn`: it works, but look at it. `bad`: jobs are lost, stuck or cannot be stored, or will be. */
+export type Health = 'ok' | 'warn' | 'bad';
+
+/** One thing that was looked at. */
+export interface Check {
+  readonly name: string;
+  readonly health: Health;
+  /** What was found. */
+  readonly found: string;
+  /** What to do about it. */
+  readonly advice: string | null;
+}
+
+export function ok(name: string, found: string): Check {
+  return { name, health: 'ok', found, advice: null };
+}
+
+export function warn(name: string, found: string, advice: string): Check {
+  return { name, health: 'warn', found, advice };
+}
+
+export function bad(name: string, found: string, advice: string): Check {
+  return { name, health: 'bad', found, advice };
+}
+
+/** The worst of the trouble that was found, and all of it in words; or `found`, when there is none. */
+export function fromTrouble(name: string, found: string, trouble: readonly Omit<Check, 'name'>[]): Check {
+  if (trouble.length === 0) return ok(name, found);
+  return {
+    name,
+    health: worst(trouble),
+    found: trouble.map((one) => one.found).join('; '),
+    advice: trouble.flatMap(({ advice }) => advice ?? []).join('; '),
+  };
+}
+
+export function worst(checks: readonly Pick<Check, 'health'>[]): Health {
+  return (['bad', 'warn'] as const).find((health) => checks.some((check) => check.health === health)) ?? 'ok';
+}
+
+/** A look that fails says so in its place, and the others go on. */
+export async function look(name: string, action: () => Promise<Check | readonly Check[]>): Promise<readonly Check[]> {
+  try {
+    return [await action()].flat();
+  } catch (error) {
+    const said = scrub(error instanceof Error ? error.message : String(error));
+    const found = error instanceof MulliganError ? said : `it could not be looked at: ${said}`;
+    return [bad(name, found, 'read what was said, mend it and look again')];
+  }
+}

@@ -1,0 +1,14 @@
+import { isPostgresUrl } from '../../store/postgres/address.ts';
+import { type Database, refuseMissing } from '../database.ts';
+import type { Check } from './check.ts';
+
+/** Everything there is to know about a database. Each kind is loaded only when it is asked for. */
+export async function examine(database: Database): Promise<Check[]> {
+  if (isPostgresUrl(database.url)) {
+    const { examinePostgres } = await import('./postgres/examine.ts');
+    return examinePostgres(database);
+  }
+  refuseMissing(database);
+  const { examineSqlite } = await import('./sqlite.ts');
+  return examineSqlite(database);
+}

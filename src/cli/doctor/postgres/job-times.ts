@@ -1,0 +1,16 @@
+import type { JobTimes } from '../jobs.ts';
+import type { Server } from './server.ts';
+
+/** From the live jobs, which are few; bigint comes as text. */
+export async function jobTimes(server: Server): Promise<JobTimes> {
+  const { schema } = server;
+  const row = await server.row<Record<keyof JobTimes, number | null>>(
+    `WITH clock AS MATERIALIZED (SELECT ${schema}.now_ms() AS now)
+     SELECT (SELECT now FROM clock)::float8 AS "now",
+       (SELECT min(l.due_at) FROM ${schema}.live l JOIN ${schema}.lines ON lines.id = l.line
+        WHERE l.worker IS NULL AND lines.queue NOT IN (SELECT queue FROM ${schema}.paused_queues))::float8 AS "oldestDueAt",
+       count(*)::int AS "expiredLeases", min(l.lease_ends_at)::float8 AS "oldestLeaseEndedAt"
+     FROM ${schema}.live l WHERE l.worker IS NOT NULL AND l.lease_ends_at <= (SELECT now FROM clock)`,
+  );
+  return { ...row, now: Number(row.now), expiredLeases: Number(row.expiredLeases) };
+}

@@ -1,0 +1,93 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Mulligan } from '../../mulligan.ts';
+import type { Check } from './check.ts';
+import { examine } from './examine.ts';
+
+let folder: string;
+let path: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'mulligan-doctor-'));
+  path = join(folder, 'jobs.db');
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+async function checks(): Promise<ReadonlyMap<string, Check>> {
+  const all = await examine({ url: `sqlite:${path}`, from: '--db' });
+  return new Map(all.map((check) => [check.name, check]));
+}
+
+async function newFile(): Promise<void> {
+  await (await Mulligan.open(`sqlite:${path}`)).close();
+}
+
+function change(sql: string): void {
+  const db = new DatabaseSync(path);
+  db.exec(sql);
+  db.close();
+}
+
+describe('a SQLite file', () => {
+  it('that is sound has nothing bad about it, and nothing is left beside it', async () => {
+    await newFile();
+    const found = await checks();
+    const others = [...found.values()].filter(({ name }) => name !== 'disk');
+    expect(others.filter(({ health }) => health !== 'ok')).toEqual([]);
+    expect([...found.keys()]).toEqual([
+      ...['sqlite', 'disk', 'schema', 'journal', 'size', 'integrity', 'writing'],
+      ...['jobs', 'waiting', 'leases', 'paused queues'],
+    ]);
+    expect(found.get('writing')?.found).toContain('synchronous is FULL');
+    expect(readdirSync(folder)).toEqual(['jobs.db']);
+  });
+
+  it('tells of jobs that nobody runs or rescues', async () => {
+    await using mulligan = await Mulligan.open(`sqlite:${path}`);
+    for (const queue of ['a', 'b', 'c']) await mulligan.enqueue('x', null, { queue });
+    await mulligan.queues.pause('c');
+    const past = Date.now() - 120_000;
+    change(`UPDATE jobs SET due_at = ${past}; UPDATE jobs SET state = 3, lease_ends_at = ${past} WHERE seq = 2`);
+    const found = await checks();
+    expect(found.get('jobs')?.found).toBe('2 ready, 1 running');
+    expect(found.get('waiting')).toMatchObject({ health: 'warn', found: expect.stringMatching(/waited for 2m/) });
+    expect(found.get('leases')).toMatchObject({ health: 'warn', found: expect.stringMatching(/^1 lease has expired/) });
+    expect(found.get('paused queues')).toMatchObject({ health: 'warn', found: 'c' });
+  });
+
+  it('of a newer version, or of somebody else, is bad and left alone', async () => {
+    await newFile();
+    change('PRAGMA user_version = 99');
+    const newer = await checks();
+    expect(newer.get('schema')).toMatchObject({ health: 'bad', found: expect.stringContaining('version 99') });
+    expect(newer.has('writing')).toBe(false);
+    change('PRAGMA application_id = 7');
+    expect((await checks()).get('schema')).toMatchObject({
+      health: 'bad',
+      found: expect.stringContaining('not a file'),
+    });
+  });
+
+  it('that is none is bad', async () => {
+    writeFileSync(path, 'these are not the pages of a database, however many of them there are'.repeat(100));
+    const found = await checks();
+    expect(found.get('schema')).toMatchObject({ health: 'bad', found: expect.stringContaining('not a database') });
+    expect(found.get('integrity')).toMatchObject({ health: 'bad' });
+  });
+
+  it('whose lock is held is warned of', async () => {
+    await newFile();
+    const other = new DatabaseSync(path);
+    other.exec('BEGIN IMMEDIATE');
+    try {
+      expect((await checks()).get('writing')).toMatchObject({
+        health: 'warn',
+        found: expect.stringMatching(/no turn/),
+      });
+    } finally {
+      other.close();
+    }
+  });
+});

@@ -1,0 +1,154 @@
+import { statfsSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { systemClock } from '../../clock.ts';
+import { STATE } from '../../store/codes.ts';
+import { sqlitePath } from '../../store/open.ts';
+import { openDatabase, refuseUnsafeSqlite } from '../../store/sqlite/open.ts';
+import { APPLICATION_ID, migrations, pragma, schemaVersion } from '../../store/sqlite/schema.ts';
+import { type Database, withExisting } from '../database.ts';
+import { bad, type Check, look, ok, warn, worst } from './check.ts';
+import { type JobTimes, jobChecks } from './jobs.ts';
+import { size } from './words.ts';
+
+const LARGE_LOG = 256_000_000;
+const MUCH_FREE = 100_000_000;
+const LITTLE_ROOM = 500_000_000;
+const NO_ROOM = 10_000_000;
+/** A busy queue gives its lock away many times a second. */
+const LOCK_PATIENCE_MS = 5_000;
+const FULL = 2;
+
+export async function examineSqlite(database: Database): Promise<Check[]> {
+  const path = resolve(sqlitePath(database.url));
+  const { checks, times } = await readOnly(path);
+  // Opening would migrate it, or refuse it.
+  if (times === null) return checks;
+  return [
+    ...checks,
+    ...(await look('writing', () => writing(path))),
+    ...(await look('jobs', () => withExisting(database, (mulligan) => jobChecks(mulligan, times)))),
+  ];
+}
+
+interface Looked {
+  readonly checks: Check[];
+  /** Null for a file that is not of this version. */
+  readonly times: JobTimes | null;
+}
+
+/** Whatever is wrong with the file stays as it is. */
+async function readOnly(path: string): Promise<Looked> {
+  const around = [...(await look('sqlite', async () => sqlite())), ...(await look('disk', async () => disk(path)))];
+  let db: DatabaseSync;
+  try {
+    db = new DatabaseSync(path, { readOnly: true, timeout: LOCK_PATIENCE_MS });
+  } catch (error) {
+    const found = `${path} cannot be opened: ${(error as Error).message}`;
+    return { checks: [...around, bad('file', found, 'see that it can be read')], times: null };
+  }
+  try {
+    const identity = await look('schema', async () => schema(db));
+    const checks = [
+      ...around,
+      ...identity,
+      ...(await look('journal', async () => journal(db))),
+      ...(await look('size', async () => sizes(db, path))),
+      ...(await look('integrity', async () => integrity(db))),
+    ];
+    return { checks, times: worst(checks) === 'bad' || worst(identity) !== 'ok' ? null : jobTimes(db) };
+  } finally {
+    db.close();
+  }
+}
+
+function sqlite(): Check {
+  const { sqlite: version, node } = process.versions;
+  refuseUnsafeSqlite(version);
+  return ok('sqlite', `SQLite ${version}, in Node.js ${node}`);
+}
+
+function disk(path: string): Check {
+  const { bavail, bsize } = statfsSync(dirname(path));
+  const free = bavail * bsize;
+  const found = `${size(free)} free`;
+  if (free >= LITTLE_ROOM) return ok('disk', found);
+  return (free < NO_ROOM ? bad : warn)('disk', found, 'free some space: on a full disk nothing can be recorded');
+}
+
+function schema(db: DatabaseSync): Check {
+  const name = 'schema';
+  const version = schemaVersion(db);
+  if (pragma(db, 'application_id') !== APPLICATION_ID) {
+    return bad(name, 'this is not a file of Mulligan', 'name another one with --db');
+  }
+  if (version === migrations.length) return ok(name, `version ${version}`);
+  const found = `version ${version}, this program knows ${migrations.length}`;
+  if (version > migrations.length) return bad(name, found, 'update mulligan here: a newer one made this file');
+  return warn(name, found, 'it is migrated when it is next opened; take a backup first');
+}
+
+function journal(db: DatabaseSync): Check {
+  const mode = String(pragma(db, 'journal_mode'));
+  if (mode === 'wal') return ok('journal', 'write-ahead log');
+  return warn(
+    'journal',
+    `mode ${mode}, expected wal`,
+    'it is set when Mulligan next opens the file; see that nobody else does',
+  );
+}
+
+function sizes(db: DatabaseSync, path: string): Check {
+  const bytes = statSync(path).size;
+  const log = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  const free = pragma(db, 'freelist_count') * pragma(db, 'page_size');
+  const found = `${size(bytes)}, of which ${size(free)} are free; write-ahead log ${size(log)}`;
+  if (log > LARGE_LOG) {
+    return warn('size', found, 'somebody reads for long and keeps the log from being taken in: a backup tool, a shell');
+  }
+  if (free > MUCH_FREE && free > bytes / 2) {
+    return warn('size', found, 'the space is used again; to give it back, stop all processes and run VACUUM');
+  }
+  return ok('size', found);
+}
+
+function integrity(db: DatabaseSync): Check {
+  const rows = db.prepare('PRAGMA quick_check(5)').all() as { quick_check: string }[];
+  const said = rows.map(({ quick_check }) => quick_check).join('; ');
+  if (said === 'ok') return ok('integrity', 'quick_check found nothing');
+  return bad('integrity', said, 'the file is damaged: stop all processes and restore a backup');
+}
+
+/** As a process of the queue opens it: this also sees that the folder can be written, as the log needs it. */
+async function writing(path: string): Promise<Check> {
+  const name = 'writing';
+  const db = await openDatabase(path, systemClock, 'refuse');
+  try {
+    const synchronous = pragma(db, 'synchronous');
+    if (synchronous < FULL) return bad(name, `synchronous is ${synchronous}, expected FULL`, 'report this as a bug');
+    db.exec(`PRAGMA busy_timeout = ${LOCK_PATIENCE_MS}; BEGIN IMMEDIATE; ROLLBACK;`);
+    return ok(name, 'possible; synchronous is FULL, so a commit is on disk when it is answered');
+  } catch (error) {
+    const found = `no turn to write within ${LOCK_PATIENCE_MS / 1_000} s (${(error as Error).message})`;
+    return warn(name, found, 'look for a long transaction: a backup tool, a shell, a VACUUM');
+  } finally {
+    db.close();
+  }
+}
+
+function jobTimes(db: DatabaseSync): JobTimes {
+  const now = systemClock.now();
+  const due = db
+    .prepare(
+      `SELECT min(j.due_at) AS at FROM jobs j JOIN streams s ON s.id = j.stream
+       WHERE j.state < ${STATE.running} AND s.queue NOT IN (SELECT queue FROM paused_queues)`,
+    )
+    .get() as { at: number | null };
+  const leases = db
+    .prepare(
+      `SELECT count(*) AS n, min(lease_ends_at) AS at FROM jobs
+       WHERE state = ${STATE.running} AND lease_ends_at <= ?`,
+    )
+    .get(now) as { n: number; at: number | null };
+  return { now, oldestDueAt: due.at, expiredLeases: leases.n, oldestLeaseEndedAt: leases.at };
+}
