@@ -44,6 +44,8 @@ export interface EnqueueResult extends Enqueued {
 
 const optionNames = ['delay', 'at', 'priority', 'queue', 'key', 'keyUntil', 'retry', 'tx'] as const;
 const LARGEST_BATCH = 1_000;
+/** Stands for the definition of jobs that are known by name alone. */
+const NO_DEFINITION = {};
 const TOO_LARGE = 'Store the data elsewhere and enqueue a reference to it, or raise maxPayloadBytes.';
 const RESEND_AFTER_MS = [50, 200];
 
@@ -150,9 +152,10 @@ export class Enqueuer {
     const { queueRetry, hardCap } = this.#settings;
     const resolve = (): ReturnType<typeof resolvePolicy> =>
       resolvePolicy({ job: own, definition: definition?.retry, queue: queueRetry.get(queue), hardCap });
-    if (own !== undefined || definition === undefined) return resolve();
-    const byQueue = this.#policies.get(definition) ?? new Map();
-    this.#policies.set(definition, byQueue);
+    if (own !== undefined) return resolve();
+    const owner = definition ?? NO_DEFINITION;
+    const byQueue = this.#policies.get(owner) ?? new Map();
+    this.#policies.set(owner, byQueue);
     const known = byQueue.get(queue) ?? resolve();
     byQueue.set(queue, known);
     return known;

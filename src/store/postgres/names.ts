@@ -160,12 +160,17 @@ export interface Kind {
   readonly policy: RetryPolicy;
 }
 
+/** More than there are definitions; jobs with policies of their own may be any number. */
+const MOST_KINDS = 10_000;
+
 export class Kinds {
   readonly #db: Database;
   readonly #lines: Lines;
   readonly #byId: Map<number, Kind> = new Map();
   /** By policy, since jobs of one definition share theirs as an object; then by all else. */
   readonly #ids: WeakMap<RetryPolicy, Map<string, number>> = new WeakMap();
+  /** By policy as text, for those that do not. */
+  readonly #byText: Map<string, number> = new Map();
 
   constructor(db: Database, lines: Lines) {
     this.#db = db;
@@ -205,19 +210,23 @@ export class Kinds {
   }
 
   async #add(job: NewJob): Promise<number> {
-    const { queue, resource, priority, name, retryQueue, policy } = job;
+    const { policy } = job;
+    const key = kindKey(job);
+    const text = JSON.stringify(policy);
+    const id = this.#byText.get(key + text) ?? (await this.#store(job, text));
+    if (this.#byText.size >= MOST_KINDS) this.#byText.clear();
+    this.#byText.set(key + text, id);
+    const alike = this.#ids.get(policy) ?? new Map<string, number>();
+    this.#ids.set(policy, alike.set(key, id));
+    return id;
+  }
+
+  async #store({ queue, resource, priority, name, retryQueue }: NewJob, policy: string): Promise<number> {
     const line: LineName = { queue, resource, lane: 'fresh', priority };
     const lineOf = await this.#lines.intern([line]);
-    const rows = await this.#db.query<[number]>('SELECT @.kind_of($1, $2, $3, $4)', [
-      lineOf(line),
-      name,
-      retryQueue,
-      JSON.stringify(policy),
-    ]);
-    const [id] = rows[0] as [number];
-    const alike = this.#ids.get(policy) ?? new Map<string, number>();
-    this.#ids.set(policy, alike.set(kindKey(job), id));
-    return id;
+    const values = [lineOf(line), name, retryQueue, policy];
+    const [row] = await this.#db.query<[id: number]>('SELECT @.kind_of($1, $2, $3, $4)', values);
+    return (row as [number])[0];
   }
 }
 
