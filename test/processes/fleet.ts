@@ -37,26 +37,34 @@ export interface WorkerProcess {
   kill(): Promise<void>;
 }
 
-/** Real processes on one SQLite file, and a client in the test itself. All of it is gone when the test ends. */
+/** Real processes on one queue, and a client in the test itself. All of it is gone when the test ends. */
 export class Fleet implements AsyncDisposable {
-  readonly path: string;
   readonly url: string;
   readonly mulligan: Mulligan;
   readonly #ownFolder: string | null;
   readonly #workers: Set<WorkerProcess> = new Set();
 
-  /** In a folder of its own, or in one that its owner removes. */
+  /** On a SQLite file in a folder of its own, or in one that its owner removes. */
   static async open(folder?: string): Promise<Fleet> {
     const ownFolder = folder === undefined ? mkdtempSync(join(tmpdir(), 'mulligan-')) : null;
     const path = join(folder ?? (ownFolder as string), 'jobs.db');
-    return new Fleet(ownFolder, path, await Mulligan.open(`sqlite:${path}`, { jobs, log: () => {} }));
+    return Fleet.at(`sqlite:${path}`, ownFolder);
   }
 
-  private constructor(ownFolder: string | null, path: string, mulligan: Mulligan) {
+  /** On a queue that its owner removes. */
+  static async at(url: string, ownFolder: string | null = null): Promise<Fleet> {
+    return new Fleet(ownFolder, url, await Mulligan.open(url, { jobs, log: () => {} }));
+  }
+
+  private constructor(ownFolder: string | null, url: string, mulligan: Mulligan) {
     this.#ownFolder = ownFolder;
-    this.path = path;
-    this.url = `sqlite:${path}`;
+    this.url = url;
     this.mulligan = mulligan;
+  }
+
+  /** The SQLite file. */
+  get path(): string {
+    return this.url.replace(/^sqlite:/, '');
   }
 
   /** A worker process that works. */
