@@ -3,6 +3,7 @@ import { describe, expect, inject, it } from 'vitest';
 import { Fleet } from '../processes/fleet.ts';
 import { expectSoundTables, TestDatabase } from '../support/postgres-database.ts';
 import { chance } from './chance.ts';
+import { Effects } from './effects.ts';
 import { tell } from './figures.ts';
 import { expectGoodBooks } from './good-books.ts';
 import { drain, keepKilling, work } from './killing.ts';
@@ -32,23 +33,33 @@ describe('worker processes on PostgreSQL that are killed at any moment', () => {
 });
 
 describe('connections that the server ends at any moment', () => {
-  it('cost no acknowledged job, and no worker process: each connects again', { timeout: PATIENCE_MS }, async () => {
+  it('cost no acknowledged job, no effect and no worker process: each connects again', {
+    timeout: PATIENCE_MS,
+  }, async () => {
     const luck = chance();
     await using database = await TestDatabase.create(server);
     await using fleet = await Fleet.at(database.url);
     const crew = await Promise.all([fleet.start(work), fleet.start(work), fleet.start(work)]);
     const load = new Load(fleet.mulligan, luck, 3, 'through outages');
+    const effects = await Effects.open(database.url, fleet.mulligan);
     const stopAt = performance.now() + STORM_MS;
     let ended = 0;
     while (performance.now() < stopAt) {
+      await effects.enqueue(3, luck.between(0, 60));
       ended += await database.terminate(luck.index(4) === 0 ? 'true' : `pid % 5 = ${luck.index(5)}`);
       await sleep(luck.between(0, 100));
     }
     await load.stop();
+    expect(crew.map(({ child }) => child.exitCode)).toEqual([null, null, null]);
     await fleet.allEnded();
     const { stats } = await expectGoodBooks(fleet.mulligan, load, crew);
-    tell('ended connections', { jobs: stats.totals.enqueued, ended, refused: load.refused });
-    expect(crew.map(({ child }) => child.exitCode)).toEqual([null, null, null]);
+    await effects.expectOnceEach();
+    tell('ended connections', {
+      jobs: stats.totals.enqueued,
+      ended,
+      refused: load.refused,
+      effects: effects.acknowledged.length,
+    });
     expect(ended).toBeGreaterThan(20);
     await expectSoundTables(database.url);
   });

@@ -36,6 +36,7 @@ export function isConflict(error: unknown): boolean {
 
 /** The server is gone, is going, or is no longer the one to write to: another host may be. */
 export function isAway(error: unknown): boolean {
+  if (error instanceof StoreUnavailableError) return true;
   const state = sqlState(error);
   if (/^(08|57P0)/.test(state) || state === '25006' || CONNECTION.test(state)) return true;
   // What `pg` says of a connection that broke has no code.

@@ -1,3 +1,4 @@
+import { systemClock } from '../../clock.ts';
 import { unexpected } from '../../config.ts';
 import { ConfigError, StoreUnavailableError } from '../../errors.ts';
 import { read } from '../../retry/thrown.ts';
@@ -17,6 +18,8 @@ export interface PoolClientLike {
   query(statement: Statement): Promise<{ rows: unknown[] }>;
   query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>;
   release(error?: Error | boolean): void;
+  on?(event: 'error', listener: (error: Error) => void): unknown;
+  removeListener?(event: 'error', listener: (error: Error) => void): unknown;
 }
 
 /** A connection of its own, for LISTEN. */
@@ -38,19 +41,29 @@ export interface Hosts {
   connect(): Promise<PoolClientLike>;
   /** A connection beside the pool. */
   client(): Promise<ClientLike>;
-  /** The server does not answer as it should; with others at hand, the next call looks for the right one. */
+  /** The server does not answer as it should: the next call looks whether it, or another one, does. */
   doubt(): void;
   close(): Promise<void>;
 }
 
+interface DriverPool extends PoolLike {
+  end(): Promise<void>;
+  on(event: 'error', listener: (error: Error) => void): unknown;
+  on(event: 'connect' | 'remove', listener: (client: { end(): Promise<void> }) => void): unknown;
+}
+
 interface Driver {
-  readonly Pool: new (config: Record<string, unknown>) => PoolLike;
+  readonly Pool: new (config: Record<string, unknown>) => DriverPool;
   readonly Client: new (config: Record<string, unknown>) => ClientLike & { connect(): Promise<unknown> };
 }
 
 const CONNECT_TIMEOUT_MS = 5_000;
 /** A statement of ours is short. One that is not stands in the way of others. */
 const SESSION = { statement_timeout: 30_000, lock_timeout: 10_000, idle_in_transaction_session_timeout: 60_000 };
+/** After so long without an answer it may be that none will come: a network that fails can do so without a word. */
+const SILENCE_MS = 5_000;
+/** The server would have said by now that it took too long. */
+const NO_ANSWER_MS = SESSION.statement_timeout + SILENCE_MS;
 
 async function loadDriver(): Promise<Driver> {
   try {
@@ -80,6 +93,28 @@ export async function connect(options: ConnectOptions): Promise<{ hosts: Hosts; 
   return { hosts: await KnownHosts.open(address, poolOptions), schema: checked };
 }
 
+/** One server, and the connections to it. */
+class Host {
+  readonly url: string;
+  readonly pool: DriverPool;
+  readonly #clients: Set<{ end(): Promise<void> }> = new Set();
+
+  constructor(url: string, pool: DriverPool) {
+    this.url = url;
+    this.pool = pool;
+    // An idle connection broke: the pool drops it, and the next call makes another.
+    pool.on('error', ignore);
+    pool.on('connect', (client) => this.#clients.add(client));
+    pool.on('remove', (client) => this.#clients.delete(client));
+  }
+
+  /** Whoever still waits for an answer here is told that none will come, and may ask elsewhere. */
+  abandon(): void {
+    void this.pool.end().catch(ignore);
+    for (const client of this.#clients) void client.end().catch(ignore);
+  }
+}
+
 /** The servers of one address: finds the one that can be written to, and looks again when it seems gone. */
 class KnownHosts implements Hosts {
   readonly name: string;
@@ -88,9 +123,8 @@ class KnownHosts implements Hosts {
   readonly #config: Readonly<Record<string, unknown>>;
   /** False behind a pooler that refuses settings at the start of a connection. */
   #ownSessions = true;
-  #pool: PoolLike | null = null;
-  #url: string;
-  #finding: Promise<PoolLike> | null = null;
+  #host: Host | null = null;
+  #finding: Promise<Host> | null = null;
   #doubted = false;
 
   static async open(address: Address, config: Readonly<Record<string, unknown>>): Promise<Hosts> {
@@ -103,7 +137,6 @@ class KnownHosts implements Hosts {
     this.#driver = driver;
     this.#address = address;
     this.#config = config;
-    this.#url = address.urls[0] as string;
     this.name = address.name;
   }
 
@@ -112,92 +145,101 @@ class KnownHosts implements Hosts {
   }
 
   async query(statement: Statement): Promise<{ rows: unknown[] }> {
-    return (await this.#current()).query(statement);
+    const { pool } = await this.#current();
+    // It may only be slow, so it is not given up; but whoever comes next looks first.
+    const silence = systemClock.after(SILENCE_MS, () => this.doubt());
+    try {
+      return await pool.query(statement);
+    } finally {
+      silence.cancel();
+    }
   }
 
   async connect(): Promise<PoolClientLike> {
-    return (await this.#current()).connect();
+    return guarded(await (await this.#current()).pool.connect());
   }
 
   async client(): Promise<ClientLike> {
-    const client = new this.#driver.Client(this.#settings(this.#url));
+    const url = this.#host?.url ?? (this.#address.urls[0] as string);
+    const client = new this.#driver.Client(this.#settings(url));
     // Without a listener an error would end the process.
-    client.on('error', () => {});
+    client.on('error', ignore);
     await client.connect();
     return client;
   }
 
   doubt(): void {
-    this.#doubted = this.#address.urls.length > 1;
+    this.#doubted = true;
   }
 
   async close(): Promise<void> {
-    const pool = await (this.#finding ?? this.#pool);
-    await pool?.end?.();
+    await this.#finding?.catch(ignore);
+    await this.#host?.pool.end();
   }
 
-  async #current(): Promise<PoolLike> {
-    if (this.#pool !== null && !this.#doubted) return this.#pool;
+  async #current(): Promise<Host> {
+    if (this.#host !== null && !this.#doubted) return this.#host;
     this.#finding ??= this.#find().finally(() => {
       this.#finding = null;
     });
     return this.#finding;
   }
 
-  async #find(): Promise<PoolLike> {
+  async #find(): Promise<Host> {
+    this.#doubted = false;
+    const known = this.#host;
     let trouble: unknown;
-    for (const url of this.#address.urls) {
+    try {
+      if (known !== null && (await this.#isWritable(known))) return known;
+    } catch (error) {
+      trouble = error;
+    }
+    // The one that was known comes last: connections to it may have been cut without a word, and new ones get through.
+    const others = this.#address.urls.filter((url) => url !== known?.url);
+    for (const url of known === null ? others : [...others, known.url]) {
       try {
         return await this.#take(url);
       } catch (error) {
         trouble = error;
       }
     }
+    this.#doubted = true;
     throw toStoreError(trouble, this.name);
   }
 
-  async #take(url: string): Promise<PoolLike> {
-    const known = url === this.#url ? this.#pool : null;
-    const pool = known ?? this.#makePool(url);
+  async #take(url: string): Promise<Host> {
+    const host = new Host(url, new this.#driver.Pool(this.#settings(url)));
     try {
-      await this.#check(pool);
+      if (!(await this.#isWritable(host))) {
+        throw new StoreUnavailableError(`${this.name}: the server only reads; none of the hosts can be written to`);
+      }
     } catch (error) {
-      if (known === null) await pool.end?.();
+      host.abandon();
       if (!this.#ownSessions || !isUnknownSetting(error)) throw error;
       this.#ownSessions = false;
       return this.#take(url);
     }
-    if (known === null) {
-      // What is still under way on the old one ends with its connection.
-      void this.#pool?.end?.().catch(() => {});
-      this.#pool = pool;
-      this.#url = url;
-    }
-    this.#doubted = false;
-    return pool;
+    this.#host?.abandon();
+    this.#host = host;
+    return host;
   }
 
-  async #check(pool: PoolLike): Promise<void> {
-    const client = await pool.connect();
+  /** Where there is one host only, it is taken as it is: the statements will tell. */
+  async #isWritable({ pool }: Host): Promise<boolean> {
+    const client = guarded(await pool.connect());
+    const silence = systemClock.after(SILENCE_MS, () => client.release(true));
     try {
       const { rows } = await client.query(
         "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::bool AS ro",
       );
-      if (this.#address.urls.length > 1 && (rows[0] as { ro: boolean }).ro) {
-        throw new StoreUnavailableError(`${this.name}: the server only reads; none of the hosts can be written to`);
-      }
       client.release();
+      return this.#address.urls.length === 1 || !(rows[0] as { ro: boolean }).ro;
     } catch (error) {
       client.release(true);
       throw error;
+    } finally {
+      silence.cancel();
     }
-  }
-
-  #makePool(url: string): PoolLike {
-    const pool = new this.#driver.Pool(this.#settings(url));
-    // An idle connection broke: the pool drops it, and the next call makes another.
-    pool.on?.('error', () => {});
-    return pool;
   }
 
   #settings(url: string): Record<string, unknown> {
@@ -205,11 +247,28 @@ class KnownHosts implements Hosts {
       connectionString: url,
       application_name: 'mulligan',
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      query_timeout: NO_ANSWER_MS,
       keepAlive: true,
       ...(this.#ownSessions && SESSION),
       ...this.#config,
     };
   }
+}
+
+function ignore(): void {}
+
+/** A connection that breaks while nobody asks it anything would throw its error at the whole process. */
+function guarded(client: PoolClientLike): PoolClientLike {
+  const release = client.release;
+  let released = false;
+  client.on?.('error', ignore);
+  client.release = (error) => {
+    if (released) return;
+    released = true;
+    client.removeListener?.('error', ignore);
+    release.call(client, error);
+  };
+  return client;
 }
 
 /** A pool that belongs to somebody else. */
@@ -228,12 +287,12 @@ class GivenPool implements Hosts {
     return this.#pool.query(statement);
   }
 
-  connect(): Promise<PoolClientLike> {
-    return this.#pool.connect();
+  async connect(): Promise<PoolClientLike> {
+    return guarded(await this.#pool.connect());
   }
 
   async client(): Promise<ClientLike> {
-    const client = (await this.#pool.connect()) as PoolClientLike & Pick<ClientLike, 'on'>;
+    const client = (await this.connect()) as PoolClientLike & Pick<ClientLike, 'on'>;
     return {
       query: (text, values) => client.query(text, values),
       on: (event: never, listener: never) => client.on(event, listener),
