@@ -4,7 +4,7 @@ import { ConfigError, StoreUnavailableError } from '../../errors.ts';
 import { read } from '../../retry/thrown.ts';
 import { type Address, checkSchema, DEFAULT_SCHEMA, parseAddress } from './address.ts';
 import type { Statement } from './database.ts';
-import { isUnknownSetting, toStoreError } from './failure.ts';
+import { isAway, isUnknownSetting, toStoreError } from './failure.ts';
 
 /** A `pg` pool, as far as we use it. */
 export interface PoolLike {
@@ -20,6 +20,8 @@ export interface PoolClientLike {
   release(error?: Error | boolean): void;
   on?(event: 'error', listener: (error: Error) => void): unknown;
   removeListener?(event: 'error', listener: (error: Error) => void): unknown;
+  /** Of the server's process. */
+  readonly processID?: number | null;
 }
 
 /** A connection of its own, for LISTEN. */
@@ -145,14 +147,48 @@ class KnownHosts implements Hosts {
   }
 
   async query(statement: Statement): Promise<{ rows: unknown[] }> {
-    const { pool } = await this.#current();
-    // It may only be slow, so it is not given up; but whoever comes next looks first.
-    const silence = systemClock.after(SILENCE_MS, () => this.doubt());
+    const host = await this.#current();
+    const client = guarded(await host.pool.connect());
+    const watch = this.#watch(host, client);
     try {
-      return await pool.query(statement);
+      const answer = await client.query(statement);
+      client.release();
+      return answer;
+    } catch (error) {
+      client.release(isAway(error));
+      throw error;
     } finally {
-      silence.cancel();
+      watch.cancel();
     }
+  }
+
+  /** Ends a connection whose answer cannot come any more; one that the server still works on is left alone. */
+  #watch(host: Host, client: PoolClientLike): { cancel(): void } {
+    let ended = false;
+    const look = async (): Promise<void> => {
+      const isWorking = await this.#isWorking(host, client).catch(() => {
+        // Not only this one: whoever comes next looks first.
+        this.doubt();
+        return false;
+      });
+      if (ended) return;
+      if (isWorking) timer = systemClock.after(SILENCE_MS, look);
+      else client.release(true);
+    };
+    let timer = systemClock.after(SILENCE_MS, look);
+    return {
+      cancel(): void {
+        ended = true;
+        timer.cancel();
+      },
+    };
+  }
+
+  async #isWorking(host: Host, { processID }: PoolClientLike): Promise<boolean> {
+    // A pooler's number says nothing about the server's processes; the longest wait has to do.
+    if (!this.#ownSessions || typeof processID !== 'number') return true;
+    const asked = `SELECT 1 FROM pg_stat_activity WHERE pid = ${processID} AND state = 'active'`;
+    return (await this.#ask(host, asked)).length > 0;
   }
 
   async connect(): Promise<PoolClientLike> {
@@ -225,15 +261,20 @@ class KnownHosts implements Hosts {
   }
 
   /** Where there is one host only, it is taken as it is: the statements will tell. */
-  async #isWritable({ pool }: Host): Promise<boolean> {
+  async #isWritable(host: Host): Promise<boolean> {
+    const asked = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::bool AS ro";
+    const [row] = await this.#ask(host, asked);
+    return this.#address.urls.length === 1 || !(row as { ro: boolean }).ro;
+  }
+
+  /** Something that is answered at once, or not at all. */
+  async #ask({ pool }: Host, text: string): Promise<unknown[]> {
     const client = guarded(await pool.connect());
     const silence = systemClock.after(SILENCE_MS, () => client.release(true));
     try {
-      const { rows } = await client.query(
-        "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::bool AS ro",
-      );
+      const { rows } = await client.query(text);
       client.release();
-      return this.#address.urls.length === 1 || !(rows[0] as { ro: boolean }).ro;
+      return rows;
     } catch (error) {
       client.release(true);
       throw error;
