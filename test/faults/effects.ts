@@ -10,9 +10,10 @@ export class Effects {
   readonly #url: string;
   readonly #mulligan: Mulligan;
 
-  static async open(url: string, mulligan: Mulligan): Promise<Effects> {
+  /** `seenAt` is where they are looked for afterwards, when that is another server. */
+  static async open(url: string, mulligan: Mulligan, seenAt = url): Promise<Effects> {
     await runSql(url, 'CREATE TABLE public.effects (job uuid NOT NULL, run int NOT NULL)');
-    return new Effects(url, mulligan);
+    return new Effects(seenAt, mulligan);
   }
 
   private constructor(url: string, mulligan: Mulligan) {

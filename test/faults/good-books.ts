@@ -22,3 +22,9 @@ export async function expectGoodBooks(
   expect(told.size).toBeGreaterThan(0);
   return books;
 }
+
+/** None of them has ended, and none has had anything to complain about that its log does not know. */
+export function expectAllUp(workers: readonly WorkerProcess[]): void {
+  const ends = workers.map(({ child, stderr }) => [child.exitCode, child.signalCode, stderr()]);
+  expect(ends).toEqual(workers.map(() => [null, null, '']));
+}

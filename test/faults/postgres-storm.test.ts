@@ -5,7 +5,7 @@ import { expectSoundTables, TestDatabase } from '../support/postgres-database.ts
 import { chance } from './chance.ts';
 import { Effects } from './effects.ts';
 import { tell } from './figures.ts';
-import { expectGoodBooks } from './good-books.ts';
+import { expectAllUp, expectGoodBooks } from './good-books.ts';
 import { drain, keepKilling, work } from './killing.ts';
 import { Load } from './load.ts';
 
@@ -50,7 +50,7 @@ describe('connections that the server ends at any moment', () => {
       await sleep(luck.between(0, 100));
     }
     await load.stop();
-    expect(crew.map(({ child }) => child.exitCode)).toEqual([null, null, null]);
+    expectAllUp(crew);
     await fleet.allEnded();
     const { stats } = await expectGoodBooks(fleet.mulligan, load, crew);
     await effects.expectOnceEach();

@@ -13,6 +13,7 @@ export interface Message {
   readonly log?: { readonly level: string; readonly message: string };
   readonly leaseLost?: { readonly id: string; readonly run: number };
   readonly completed?: { readonly id: string; readonly run: number };
+  readonly started?: { readonly id: string; readonly run: number };
 }
 
 export interface StartOptions {
@@ -20,6 +21,8 @@ export interface StartOptions {
   readonly execArgv?: readonly string[];
   /** Its wall clock can be set, see `WorkerProcess.order`. */
   readonly movableClock?: boolean;
+  /** It says which runs it has started. */
+  readonly tellsStarts?: boolean;
 }
 
 export interface WorkerProcess {
@@ -75,9 +78,11 @@ export class Fleet implements AsyncDisposable {
   }
 
   /** A worker process that is about to work. */
-  launch(options: WorkOptions, { execArgv = [], movableClock = false }: StartOptions = {}): WorkerProcess {
+  launch(options: WorkOptions, startOptions: StartOptions = {}): WorkerProcess {
+    const { execArgv = [], movableClock = false, tellsStarts = false } = startOptions;
     const script = new URL('./worker-process.ts', import.meta.url);
-    const child = fork(script, [this.url, JSON.stringify(options), ...(movableClock ? ['movable-clock'] : [])], {
+    const traits = [...(movableClock ? ['movable-clock'] : []), ...(tellsStarts ? ['tells-starts'] : [])];
+    const child = fork(script, [this.url, JSON.stringify(options), ...traits], {
       execArgv: ['--disable-warning=ExperimentalWarning', ...execArgv],
       stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
     });

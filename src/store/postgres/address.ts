@@ -13,7 +13,8 @@ export interface Address {
 /** Ours to understand; the driver would pass them on to a server that does not know them. */
 const OWN_PARAMETERS = ['schema', 'target_session_attrs'];
 
-const SHAPE = /^(?<scheme>postgres(?:ql)?:\/\/)(?<user>[^@/?]*@)?(?<hosts>[^/?]*)(?<rest>.*)$/s;
+/** The user ends at the last @ before the path, as a URL has it: a password may hold one. */
+const SHAPE = /^(?<scheme>postgres(?:ql)?:\/\/)(?<user>[^/?#]*@)?(?<hosts>[^/?#@]*)(?<rest>.*)$/s;
 
 /** `postgres://user:password@host:port,host:port/database?options`: as libpq has it, with any number of hosts. */
 export function parseAddress(url: string): Address {

@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock.ts';
-import { isAway, isConflict, toStoreError } from './failure.ts';
+import { isAway, isConflict, isReadOnly, toStoreError } from './failure.ts';
 import type { Hosts, PoolClientLike } from './hosts.ts';
 
 /** How often a transaction that stood in another's way is tried again, and how long to step back at first. */
@@ -48,6 +48,7 @@ export class Database implements Runner {
     this.#hosts = hosts;
     this.schema = schema;
     this.clock = clock;
+    hosts.onBroken(() => this.#lost());
   }
 
   get hosts(): Hosts {
@@ -72,8 +73,7 @@ export class Database implements Runner {
     const statement = this.statement(sql, values);
     for (let tries = 1; ; tries++) {
       try {
-        if (this.#awaySince !== null) await this.#comeBack();
-        const { rows } = await this.#hosts.query(statement);
+        const { rows } = await this.#send(statement);
         return rows as Row[];
       } catch (error) {
         if (isAway(error)) this.#lost();
@@ -100,6 +100,17 @@ export class Database implements Runner {
     this.#hosts.doubt();
   }
 
+  async #send(statement: Statement): Promise<{ rows: unknown[] }> {
+    if (this.#awaySince === null) return this.#hosts.query(statement);
+    try {
+      await this.#comeBack();
+    } catch (error) {
+      if (!isReadOnly(error)) throw error;
+      return this.#onlyRead(statement);
+    }
+    return this.#hosts.query(statement);
+  }
+
   /** Before anything else, or the first look for expired leases would find all of them. */
   #comeBack(): Promise<void> {
     this.#returning ??= this.#pardon().finally(() => {
@@ -109,11 +120,28 @@ export class Database implements Runner {
   }
 
   async #pardon(): Promise<void> {
+    // How long it was away is known only once it has answered.
+    await this.#hosts.query(this.statement('SELECT 1', []));
     const awayMs = Math.ceil(this.clock.monotonic() - (this.#awaySince as number));
     if (awayMs >= SHORTEST_ABSENCE_MS && this.longestLeaseMs > 0) {
       await this.#hosts.query(this.statement('SELECT @.pardon($1, $2)', [awayMs, this.longestLeaseMs]));
     }
     this.#awaySince = null;
+  }
+
+  /** What only reads can go on; what writes must not, not even if the server takes it again at this very moment. */
+  async #onlyRead(statement: Statement): Promise<{ rows: unknown[] }> {
+    const client = await this.#hosts.connect();
+    let broken = true;
+    try {
+      await client.query('BEGIN READ ONLY');
+      const answer = await client.query(statement);
+      await client.query('COMMIT');
+      broken = false;
+      return answer;
+    } finally {
+      client.release(broken);
+    }
   }
 
   #stepBack(ms: number): Promise<void> {

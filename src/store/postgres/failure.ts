@@ -38,9 +38,13 @@ export function isConflict(error: unknown): boolean {
 export function isAway(error: unknown): boolean {
   if (error instanceof StoreUnavailableError) return true;
   const state = sqlState(error);
-  if (/^(08|57P0)/.test(state) || state === '25006' || CONNECTION.test(state)) return true;
+  if (/^(08|57P0)/.test(state) || isReadOnly(error) || CONNECTION.test(state)) return true;
   // What `pg` says of a connection that broke has no code.
   return state === '' && error instanceof Error && !(error instanceof MulliganError);
+}
+
+export function isReadOnly(error: unknown): boolean {
+  return sqlState(error) === '25006';
 }
 
 /** A pooler between us and the server does not know the settings we ask for at the start. */
@@ -48,11 +52,17 @@ export function isUnknownSetting(error: unknown): boolean {
   return sqlState(error) === '08P01' && /startup parameter/.test((error as Error).message);
 }
 
+function messageOf(error: unknown): string {
+  // A name with several addresses: each was tried, and each has its own complaint.
+  if (error instanceof AggregateError) return error.errors.map(messageOf).join(', ');
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** Turns what `pg` throws into one of our classes, by SQLSTATE. `where` has no password in it. */
 export function toStoreError(error: unknown, where: string): MulliganError {
   if (error instanceof MulliganError) return error;
   const state = sqlState(error);
-  const said = scrub(error instanceof Error ? error.message : String(error));
+  const said = scrub(messageOf(error));
   const hint = advice[state] ?? advice[state.slice(0, 2)];
   const text = `${where}: ${said}${hint ? `: ${hint}` : ''}`;
   if (BUSY.has(state)) return new StoreBusyError(`${text}; nothing was written`, { cause: error });

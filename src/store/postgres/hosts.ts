@@ -45,6 +45,8 @@ export interface Hosts {
   client(): Promise<ClientLike>;
   /** The server does not answer as it should: the next call looks whether it, or another one, does. */
   doubt(): void;
+  /** Told when a connection broke that nobody was using: perhaps the server is gone. */
+  onBroken(listener: () => void): void;
   close(): Promise<void>;
 }
 
@@ -101,11 +103,11 @@ class Host {
   readonly pool: DriverPool;
   readonly #clients: Set<{ end(): Promise<void> }> = new Set();
 
-  constructor(url: string, pool: DriverPool) {
+  constructor(url: string, pool: DriverPool, onBroken: () => void) {
     this.url = url;
     this.pool = pool;
     // An idle connection broke: the pool drops it, and the next call makes another.
-    pool.on('error', ignore);
+    pool.on('error', onBroken);
     pool.on('connect', (client) => this.#clients.add(client));
     pool.on('remove', (client) => this.#clients.delete(client));
   }
@@ -127,6 +129,7 @@ class KnownHosts implements Hosts {
   #ownSessions = true;
   #host: Host | null = null;
   #finding: Promise<Host> | null = null;
+  #onBroken: () => void = ignore;
   #doubted = false;
 
   static async open(address: Address, config: Readonly<Record<string, unknown>>): Promise<Hosts> {
@@ -199,13 +202,17 @@ class KnownHosts implements Hosts {
     const url = this.#host?.url ?? (this.#address.urls[0] as string);
     const client = new this.#driver.Client(this.#settings(url));
     // Without a listener an error would end the process.
-    client.on('error', ignore);
+    client.on('error', () => this.#onBroken());
     await client.connect();
     return client;
   }
 
   doubt(): void {
     this.#doubted = true;
+  }
+
+  onBroken(listener: () => void): void {
+    this.#onBroken = listener;
   }
 
   async close(): Promise<void> {
@@ -244,7 +251,7 @@ class KnownHosts implements Hosts {
   }
 
   async #take(url: string): Promise<Host> {
-    const host = new Host(url, new this.#driver.Pool(this.#settings(url)));
+    const host = new Host(url, new this.#driver.Pool(this.#settings(url)), () => this.#onBroken());
     try {
       if (!(await this.#isWritable(host))) {
         throw new StoreUnavailableError(`${this.name}: the server only reads; none of the hosts can be written to`);
@@ -343,6 +350,10 @@ class GivenPool implements Hosts {
   }
 
   doubt(): void {}
+
+  onBroken(listener: () => void): void {
+    this.#pool.on?.('error', listener);
+  }
 
   async close(): Promise<void> {}
 }
