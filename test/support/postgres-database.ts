@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { expect } from 'vitest';
 import { newSchema, runSql } from './postgres-schema.ts';
 
@@ -28,6 +29,13 @@ export class TestDatabase implements AsyncDisposable {
 
   sql(text: string, values: unknown[] = []): Promise<unknown[]> {
     return runSql(this.url, text, values);
+  }
+
+  /** A connection that stays, until its owner ends it. */
+  async connect(): Promise<pg.Client> {
+    const client = new pg.Client({ connectionString: this.url });
+    await client.connect();
+    return client;
   }
 
   /** Ends the connections of this database that `which`, a condition on pg_stat_activity, selects. Answers how many. */

@@ -2,9 +2,10 @@ import type { Clock } from '../../clock.ts';
 import { isAway, isConflict, isReadOnly, toStoreError } from './failure.ts';
 import type { Hosts, PoolClientLike } from './hosts.ts';
 
-/** How often a transaction that stood in another's way is tried again, and how long to step back at first. */
-const MOST_TRIES = 6;
-const FIRST_PAUSE_MS = 5;
+/** For how long a transaction that stood in another's way is tried again, and how far to step back in between. */
+const CONFLICT_PATIENCE_MS = 20_000;
+const FIRST_PAUSE_MS = 10;
+const LONGEST_PAUSE_MS = 1_000;
 
 /** A shorter absence cannot have cost anybody a lease. */
 const SHORTEST_ABSENCE_MS = 1_000;
@@ -71,14 +72,15 @@ export class Database implements Runner {
   /** One statement in a transaction of its own. It may be carried out twice, so it must be safe to repeat. */
   async query<Row extends readonly unknown[]>(sql: string, values: unknown[] = []): Promise<Row[]> {
     const statement = this.statement(sql, values);
-    for (let tries = 1; ; tries++) {
+    const patientUntil = this.clock.monotonic() + CONFLICT_PATIENCE_MS;
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs * 2)) {
       try {
         const { rows } = await this.#send(statement);
         return rows as Row[];
       } catch (error) {
         if (isAway(error)) this.#lost();
-        if (!isConflict(error) || tries >= MOST_TRIES) throw toStoreError(error, this.#hosts.name);
-        await this.#stepBack(FIRST_PAUSE_MS * 2 ** tries);
+        if (!isConflict(error) || this.clock.monotonic() >= patientUntil) throw toStoreError(error, this.#hosts.name);
+        await this.#stepBack(pauseMs);
       }
     }
   }

@@ -53,7 +53,12 @@ export interface Hosts {
 interface DriverPool extends PoolLike {
   end(): Promise<void>;
   on(event: 'error', listener: (error: Error) => void): unknown;
-  on(event: 'connect' | 'remove', listener: (client: { end(): Promise<void> }) => void): unknown;
+  on(event: 'connect' | 'remove', listener: (client: DriverClient) => void): unknown;
+}
+
+interface DriverClient {
+  end(): Promise<void>;
+  on(event: 'error', listener: () => void): unknown;
 }
 
 interface Driver {
@@ -101,14 +106,18 @@ export async function connect(options: ConnectOptions): Promise<{ hosts: Hosts; 
 class Host {
   readonly url: string;
   readonly pool: DriverPool;
-  readonly #clients: Set<{ end(): Promise<void> }> = new Set();
+  readonly #clients: Set<DriverClient> = new Set();
 
   constructor(url: string, pool: DriverPool, onBroken: () => void) {
     this.url = url;
     this.pool = pool;
     // An idle connection broke: the pool drops it, and the next call makes another.
     pool.on('error', onBroken);
-    pool.on('connect', (client) => this.#clients.add(client));
+    pool.on('connect', (client) => {
+      this.#clients.add(client);
+      // The server may end it with the same words that let it in, before whoever waits for it has got it.
+      client.on('error', ignore);
+    });
     pool.on('remove', (client) => this.#clients.delete(client));
   }
 

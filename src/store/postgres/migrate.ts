@@ -32,11 +32,14 @@ interface Client {
   query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>;
 }
 
+/** Looks into the catalog itself: `to_regclass` may answer what it knew before the wait for another's migration. */
+const STATE = `
+  SELECT current_setting('server_version_num')::int AS server, EXISTS (
+    SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = $1 AND c.relname = 'schema_version') AS known`;
+
 export async function schemaState(client: Client, schema: string): Promise<SchemaState> {
-  const { rows } = await client.query(
-    "SELECT current_setting('server_version_num')::int AS server, to_regclass($1) IS NOT NULL AS known",
-    [`${schema}.schema_version`],
-  );
+  const { rows } = await client.query(STATE, [schema]);
   const { server, known } = rows[0] as { server: number; known: boolean };
   if (!known) return { version: 0, newest: migrations.length, server };
   const answer = await client.query(`SELECT version FROM ${schema}.schema_version`);
@@ -46,21 +49,27 @@ export async function schemaState(client: Client, schema: string): Promise<Schem
 /** Brings the schema to the newest version. Any number of processes may call this at once: one does it, the others find it done. */
 export async function migrate(hosts: Hosts, schema: string): Promise<void> {
   const client = await hosts.connect();
+  let broken = false;
   try {
     const before = await schemaState(client, schema);
     refuseUnfit(before, schema);
     if (before.version === before.newest) return;
-    await client.query('BEGIN');
+    // Whatever the server's default is: what another has committed must be seen after the wait for it.
+    await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
     // Creating a schema is not safe to do twice at once, so whoever comes second waits here.
     await client.query("SELECT pg_advisory_xact_lock(hashtext('mulligan: migrate'), hashtext($1))", [schema]);
-    const { version } = await schemaState(client, schema);
-    if (version < migrations.length) await client.query(steps(schema, version));
+    const now = await schemaState(client, schema);
+    refuseUnfit(now, schema);
+    if (now.version < now.newest) await client.query(steps(schema, now.version));
     await client.query('COMMIT');
   } catch (error) {
-    await client.query('ROLLBACK').catch(() => {});
+    broken = await client.query('ROLLBACK').then(
+      () => false,
+      () => true,
+    );
     throw toStoreError(error, hosts.name);
   } finally {
-    client.release();
+    client.release(broken);
   }
 }
 
@@ -74,6 +83,8 @@ export async function refuseOutdated(hosts: Hosts, schema: string): Promise<void
     throw new StoreIncompatibleError(
       `schema ${schema}: expected version ${state.newest}, found ${state.version || 'none'}; run \`mulligan migrate\``,
     );
+  } catch (error) {
+    throw toStoreError(error, hosts.name);
   } finally {
     client.release();
   }
