@@ -134,7 +134,7 @@ class KnownHosts implements Hosts {
   readonly #address: Address;
   readonly #driver: Driver;
   readonly #config: Readonly<Record<string, unknown>>;
-  /** False behind a pooler that refuses settings at the start of a connection. */
+  /** False behind a pooler that refuses or ignores settings at the start of a connection. */
   #ownSessions = true;
   #host: Host | null = null;
   #finding: Promise<Host> | null = null;
@@ -271,9 +271,17 @@ class KnownHosts implements Hosts {
       this.#ownSessions = false;
       return this.#take(url);
     }
+    if (this.#ownSessions) this.#ownSessions = await this.#hasItsSettings(host);
     this.#host?.abandon();
     this.#host = host;
     return host;
+  }
+
+  /** A pooler may also take the settings and keep them to itself; what was asked for is then not there. */
+  async #hasItsSettings(host: Host): Promise<boolean> {
+    const name = 'idle_in_transaction_session_timeout';
+    const [row] = await this.#ask(host, `SELECT setting::int AS ms FROM pg_settings WHERE name = '${name}'`);
+    return (row as { ms: number }).ms === this.#settings(host.url)[name];
   }
 
   /** Where there is one host only, it is taken as it is: the statements will tell. */
