@@ -35,6 +35,11 @@ describe('a primary that is killed while its standby has every commit', () => {
       await effects.enqueue(5, 30);
       await sleep(luck.between(50, 150));
     }
+    // What the primary writes from here on does not reach the standby; it must not be acknowledged either.
+    await standby.query(`ALTER SYSTEM SET primary_conninfo = ''`);
+    await standby.query('SELECT pg_reload_conf()');
+    await expect.poll(() => standby.query('SELECT 1 FROM pg_stat_wal_receiver'), { timeout: 30_000 }).toEqual([]);
+    await sleep(300);
     const before = load.acknowledged.length;
     await primary.kill();
     await sleep(luck.between(0, 1_000));

@@ -64,3 +64,21 @@ describe('connections that the server ends at any moment', () => {
     await expectSoundTables(database.url);
   });
 });
+
+describe('more handlers in a transaction than there are connections', () => {
+  it('leave room for heartbeats and wait for their turn, however long it takes', async () => {
+    await using database = await TestDatabase.create(server);
+    await using fleet = await Fleet.at(database.url);
+    const effects = await Effects.open(database.url, fleet.mulligan);
+    await effects.enqueue(20, 3_500);
+    const crew = [await fleet.start({ concurrency: 20, lease: '2s' })];
+    await fleet.allEnded();
+    await effects.expectOnceEach();
+    const { stats } = await expectGoodBooks(
+      fleet.mulligan,
+      { acknowledged: effects.acknowledged, hardy: new Set() },
+      crew,
+    );
+    expect(stats.totals.runs).toMatchObject({ completed: 20, failed: 0, crashed: 0 });
+  });
+});

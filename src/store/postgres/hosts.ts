@@ -5,6 +5,7 @@ import { read } from '../../retry/thrown.ts';
 import { type Address, checkSchema, DEFAULT_SCHEMA, parseAddress } from './address.ts';
 import type { Statement } from './database.ts';
 import { isAway, isUnknownSetting, toStoreError } from './failure.ts';
+import { Turns } from './turns.ts';
 
 /** A `pg` pool, as far as we use it. */
 export interface PoolLike {
@@ -67,6 +68,7 @@ interface Driver {
 }
 
 const CONNECT_TIMEOUT_MS = 5_000;
+const CONNECTIONS = 10;
 /** A statement of ours is short. One that is not stands in the way of others. */
 const SESSION = { statement_timeout: 30_000, lock_timeout: 10_000, idle_in_transaction_session_timeout: 60_000 };
 /** After so long without an answer it may be that none will come: a network that fails can do so without a word. */
@@ -139,6 +141,8 @@ class KnownHosts implements Hosts {
   #host: Host | null = null;
   #finding: Promise<Host> | null = null;
   #onBroken: () => void = ignore;
+  readonly #most: number;
+  readonly #turns: Turns;
   #doubted = false;
 
   static async open(address: Address, config: Readonly<Record<string, unknown>>): Promise<Hosts> {
@@ -152,6 +156,8 @@ class KnownHosts implements Hosts {
     this.#address = address;
     this.#config = config;
     this.name = address.name;
+    this.#most = typeof config.max === 'number' ? config.max : CONNECTIONS;
+    this.#turns = new Turns(this.#most);
   }
 
   get ownSessions(): boolean {
@@ -159,6 +165,15 @@ class KnownHosts implements Hosts {
   }
 
   async query(statement: Statement): Promise<{ rows: unknown[] }> {
+    const done = await this.#turns.take('statement');
+    try {
+      return await this.#query(statement);
+    } finally {
+      done();
+    }
+  }
+
+  async #query(statement: Statement): Promise<{ rows: unknown[] }> {
     const host = await this.#current();
     const client = guarded(await host.pool.connect());
     const watch = this.#watch(host, client);
@@ -204,7 +219,13 @@ class KnownHosts implements Hosts {
   }
 
   async connect(): Promise<PoolClientLike> {
-    return guarded(await (await this.#current()).pool.connect());
+    const done = await this.#turns.take('transaction');
+    try {
+      return guarded(await (await this.#current()).pool.connect(), done);
+    } catch (error) {
+      done();
+      throw error;
+    }
   }
 
   async client(): Promise<ClientLike> {
@@ -316,6 +337,8 @@ class KnownHosts implements Hosts {
       keepAlive: true,
       ...(this.#ownSessions && SESSION),
       ...this.#config,
+      // One more than is ever in use, to ask for whether the others are well.
+      max: this.#most + 1,
     };
   }
 }
@@ -323,7 +346,7 @@ class KnownHosts implements Hosts {
 function ignore(): void {}
 
 /** A connection that breaks while nobody asks it anything would throw its error at the whole process. */
-function guarded(client: PoolClientLike): PoolClientLike {
+function guarded(client: PoolClientLike, onReleased: () => void = ignore): PoolClientLike {
   const release = client.release;
   let released = false;
   client.on?.('error', ignore);
@@ -332,6 +355,7 @@ function guarded(client: PoolClientLike): PoolClientLike {
     released = true;
     client.removeListener?.('error', ignore);
     release.call(client, error);
+    onReleased();
   };
   return client;
 }
