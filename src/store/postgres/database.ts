@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock.ts';
-import { isAway, isConflict, isReadOnly, toStoreError } from './failure.ts';
+import { isAway, isConflict, isReadOnly, readOnly, toStoreError } from './failure.ts';
 import type { Hosts, PoolClientLike } from './hosts.ts';
 
 /** For how long a transaction that stood in another's way is tried again, and how far to step back in between. */
@@ -9,6 +9,8 @@ const LONGEST_PAUSE_MS = 1_000;
 
 /** A shorter absence cannot have cost anybody a lease. */
 const SHORTEST_ABSENCE_MS = 1_000;
+
+const READS_ONLY = "SELECT current_setting('transaction_read_only')::bool";
 
 /** Numbers, all of which fit: int8 included. */
 const NUMBERS = new Set([20, 21, 23, 1700]);
@@ -122,8 +124,9 @@ export class Database implements Runner {
   }
 
   async #pardon(): Promise<void> {
-    // How long it was away is known only once it has answered.
-    await this.#hosts.query(this.statement('SELECT 1', []));
+    // How long it was away is known only once it has answered. A server that only reads is still away for leases.
+    const { rows } = await this.#hosts.query(this.statement(READS_ONLY, []));
+    if ((rows as [boolean][])[0]?.[0]) throw readOnly();
     const awayMs = Math.ceil(this.clock.monotonic() - (this.#awaySince as number));
     if (awayMs >= SHORTEST_ABSENCE_MS && this.longestLeaseMs > 0) {
       await this.#hosts.query(this.statement('SELECT @.pardon($1, $2)', [awayMs, this.longestLeaseMs]));

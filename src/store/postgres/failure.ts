@@ -43,8 +43,15 @@ export function isAway(error: unknown): boolean {
   return state === '' && error instanceof Error && !(error instanceof MulliganError);
 }
 
+const READ_ONLY = '25006';
+
 export function isReadOnly(error: unknown): boolean {
-  return sqlState(error) === '25006';
+  return sqlState(error) === READ_ONLY;
+}
+
+/** What the server would say to a write. */
+export function readOnly(): Error {
+  return Object.assign(new Error('cannot write in a read-only transaction'), { code: READ_ONLY });
 }
 
 /** A pooler between us and the server does not know the settings we ask for at the start. */
