@@ -88,6 +88,8 @@ describe('a server that is killed under load', () => {
 describe('a server that only reads for a while', () => {
   it('is not claimed from, is complained about once, and records afterwards what has ended meanwhile', async () => {
     await using database = await TestDatabase.create(server.url);
+    // Also when the test fails half way, or the database could not be dropped.
+    await using _writable = { [Symbol.asyncDispose]: readWrite };
     await using fleet = await Fleet.at(database.url);
     const { mulligan } = fleet;
     const acknowledged = (await mulligan.enqueueMany(short, Array(300).fill({ ms: 50 }))).map(({ id }) => id);
