@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Mulligan } from '../../src/index.ts';
+import { type Mulligan, StoreBusyError, StoreUnavailableError } from '../../src/index.ts';
 import { failsTwice, quick, short, snoozes } from '../processes/jobs.ts';
 import type { Chance } from './chance.ts';
 
@@ -15,11 +15,16 @@ export class Load {
   readonly #mulligan: Mulligan;
   readonly #chance: Chance;
   readonly #loops: Promise<void>[];
+  readonly #goesOn: boolean;
   #stopped = false;
+  /** How many calls were refused; what became of their jobs nobody knows. */
+  refused = 0;
 
-  constructor(mulligan: Mulligan, chance: Chance, producers: number) {
+  /** `through outages`: a store that does not answer is asked again, with other jobs. */
+  constructor(mulligan: Mulligan, chance: Chance, producers: number, manner: 'strict' | 'through outages' = 'strict') {
     this.#mulligan = mulligan;
     this.#chance = chance;
+    this.#goesOn = manner === 'through outages';
     this.#loops = Array.from({ length: producers }, () => this.#produce());
   }
 
@@ -33,12 +38,19 @@ export class Load {
     while (!this.#stopped) {
       const isHardy = this.#chance.index(2) === 0;
       const options = isHardy ? hardy : {};
-      for (const { id } of await this.#enqueue(options)) {
+      for (const { id } of await this.#enqueue(options).catch((error: unknown) => this.#refused(error))) {
         this.acknowledged.push(id);
         if (isHardy) this.hardy.add(id);
       }
       await sleep(this.#chance.between(0, 6));
     }
+  }
+
+  #refused(error: unknown): [] {
+    const passes = error instanceof StoreUnavailableError || error instanceof StoreBusyError;
+    if (!this.#goesOn || !passes) throw error;
+    this.refused++;
+    return [];
   }
 
   async #enqueue(options: { readonly retry?: typeof hardy.retry }): Promise<{ readonly id: string }[]> {

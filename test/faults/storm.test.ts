@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { Fleet, type WorkerProcess } from '../processes/fleet.ts';
-import { type Chance, chance } from './chance.ts';
-import { checkLedgers } from './ledger-check.ts';
+import { chance } from './chance.ts';
+import { expectGoodBooks } from './good-books.ts';
+import { drain, keepKilling, work } from './killing.ts';
 import { Load } from './load.ts';
 import { expectSoundFile } from './sound-file.ts';
 
 /** Longer for a soak. */
 const STORM_MS = Number(process.env.MULLIGAN_SOAK_SECONDS ?? 10) * 1_000;
 const PATIENCE_MS = STORM_MS + 60_000;
-const work = { concurrency: 20, lease: '1s' } as const;
 
 describe('worker processes that are killed at any moment', () => {
   it('lose no acknowledged job and settle none twice, while jobs keep coming in', {
@@ -18,10 +18,11 @@ describe('worker processes that are killed at any moment', () => {
     const luck = chance();
     await using fleet = await Fleet.open();
     const load = new Load(fleet.mulligan, luck, 3);
-    const everyone = await keepKilling(fleet, luck);
+    const everyone = await keepKilling(fleet, luck, STORM_MS);
     await load.stop();
     await drain(fleet);
-    await expectGoodBooks(fleet, load, everyone);
+    await expectGoodBooks(fleet.mulligan, load, everyone);
+    expectSoundFile(fleet.path);
     expect((await fleet.mulligan.stats()).totals.runs.crashed).toBeGreaterThan(0);
   });
 });
@@ -41,32 +42,11 @@ describe('worker processes that are paused beyond their lease, again and again',
     }
     await load.stop();
     await fleet.allEnded();
-    await expectGoodBooks(fleet, load, crew);
+    await expectGoodBooks(fleet.mulligan, load, crew);
+    expectSoundFile(fleet.path);
     expect((await fleet.mulligan.stats()).totals.runs.crashed).toBeGreaterThan(0);
   });
 });
-
-/** Four places, of which one is emptied and filled again every few hundred ms; some are hit while they start. */
-async function keepKilling(fleet: Fleet, luck: Chance): Promise<WorkerProcess[]> {
-  const crew = Array.from({ length: 4 }, () => fleet.launch(work));
-  const everyone = [...crew];
-  const stopAt = performance.now() + STORM_MS;
-  while (performance.now() < stopAt) {
-    await sleep(luck.between(50, 400));
-    const place = luck.index(crew.length);
-    await (crew[place] as WorkerProcess).kill();
-    crew[place] = fleet.launch(work);
-    everyone.push(crew[place]);
-  }
-  await Promise.all(crew.map((worker) => worker.kill()));
-  return everyone;
-}
-
-async function drain(fleet: Fleet): Promise<void> {
-  const fresh = await fleet.start(work);
-  await fleet.allEnded();
-  await fresh.stop();
-}
 
 /**
  * Until another worker has taken over its jobs. A process may be paused while it holds the file's lock; then nobody
@@ -80,19 +60,4 @@ async function pauseBeyondLease(fleet: Fleet, { child }: WorkerProcess, name: st
     return performance.now() > patientUntil || !running.some(({ worker }) => worker?.startsWith(`${name}-`));
   });
   child.kill('SIGCONT');
-}
-
-/** What the store says, what the processes were told, and what the file looks like. */
-async function expectGoodBooks(fleet: Fleet, load: Load, workers: readonly WorkerProcess[]): Promise<void> {
-  const { acknowledged, hardy } = load;
-  const { jobs, ledgers } = await checkLedgers(fleet.mulligan, { acknowledged });
-  expect(jobs.filter(({ id, state }) => hardy.has(id) && state !== 'completed')).toEqual([]);
-  const told = new Set<string>();
-  for (const { id, run } of workers.flatMap(({ messages }) => messages.flatMap(({ completed }) => completed ?? []))) {
-    expect(told.has(id), `job ${id} was completed twice`).toBe(false);
-    told.add(id);
-    expect(ledgers.get(id)?.at(-1)).toMatchObject({ run, outcome: 'completed' });
-  }
-  expect(told.size).toBeGreaterThan(0);
-  expectSoundFile(fleet.path);
 }

@@ -13,6 +13,7 @@ export interface Message {
   readonly log?: { readonly level: string; readonly message: string };
   readonly leaseLost?: { readonly id: string; readonly run: number };
   readonly completed?: { readonly id: string; readonly run: number };
+  readonly started?: { readonly id: string; readonly run: number };
 }
 
 export interface StartOptions {
@@ -20,6 +21,8 @@ export interface StartOptions {
   readonly execArgv?: readonly string[];
   /** Its wall clock can be set, see `WorkerProcess.order`. */
   readonly movableClock?: boolean;
+  /** It says which runs it has started. */
+  readonly tellsStarts?: boolean;
 }
 
 export interface WorkerProcess {
@@ -37,26 +40,34 @@ export interface WorkerProcess {
   kill(): Promise<void>;
 }
 
-/** Real processes on one SQLite file, and a client in the test itself. All of it is gone when the test ends. */
+/** Real processes on one queue, and a client in the test itself. All of it is gone when the test ends. */
 export class Fleet implements AsyncDisposable {
-  readonly path: string;
   readonly url: string;
   readonly mulligan: Mulligan;
   readonly #ownFolder: string | null;
   readonly #workers: Set<WorkerProcess> = new Set();
 
-  /** In a folder of its own, or in one that its owner removes. */
+  /** On a SQLite file in a folder of its own, or in one that its owner removes. */
   static async open(folder?: string): Promise<Fleet> {
     const ownFolder = folder === undefined ? mkdtempSync(join(tmpdir(), 'mulligan-')) : null;
     const path = join(folder ?? (ownFolder as string), 'jobs.db');
-    return new Fleet(ownFolder, path, await Mulligan.open(`sqlite:${path}`, { jobs, log: () => {} }));
+    return Fleet.at(`sqlite:${path}`, ownFolder);
   }
 
-  private constructor(ownFolder: string | null, path: string, mulligan: Mulligan) {
+  /** On a queue that its owner removes. */
+  static async at(url: string, ownFolder: string | null = null): Promise<Fleet> {
+    return new Fleet(ownFolder, url, await Mulligan.open(url, { jobs, log: () => {} }));
+  }
+
+  private constructor(ownFolder: string | null, url: string, mulligan: Mulligan) {
     this.#ownFolder = ownFolder;
-    this.path = path;
-    this.url = `sqlite:${path}`;
+    this.url = url;
     this.mulligan = mulligan;
+  }
+
+  /** The SQLite file. */
+  get path(): string {
+    return this.url.replace(/^sqlite:/, '');
   }
 
   /** A worker process that works. */
@@ -67,9 +78,11 @@ export class Fleet implements AsyncDisposable {
   }
 
   /** A worker process that is about to work. */
-  launch(options: WorkOptions, { execArgv = [], movableClock = false }: StartOptions = {}): WorkerProcess {
+  launch(options: WorkOptions, startOptions: StartOptions = {}): WorkerProcess {
+    const { execArgv = [], movableClock = false, tellsStarts = false } = startOptions;
     const script = new URL('./worker-process.ts', import.meta.url);
-    const child = fork(script, [this.url, JSON.stringify(options), ...(movableClock ? ['movable-clock'] : [])], {
+    const traits = [...(movableClock ? ['movable-clock'] : []), ...(tellsStarts ? ['tells-starts'] : [])];
+    const child = fork(script, [this.url, JSON.stringify(options), ...traits], {
       execArgv: ['--disable-warning=ExperimentalWarning', ...execArgv],
       stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
     });

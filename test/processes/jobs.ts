@@ -78,4 +78,26 @@ export const waitsForStop = defineJob<null>({
   },
 });
 
-export const jobs = [quick, short, killer, alwaysFails, failsTwice, snoozes, blocks, leavesBehind, waitsForStop];
+/** Writes a row in the transaction that completes it, and takes its time about it: see `Effects`. */
+export const writesOnce = defineJob<{ ms: number }>({
+  name: 'writes-once',
+  retry: soon,
+  run: ({ ms }, { transaction, job, run }) =>
+    transaction(async (tx) => {
+      await tx.query('INSERT INTO public.effects (job, run) VALUES ($1, $2)', [job.id, run]);
+      await sleep(ms);
+    }),
+});
+
+export const jobs = [
+  quick,
+  short,
+  killer,
+  alwaysFails,
+  failsTwice,
+  snoozes,
+  blocks,
+  leavesBehind,
+  waitsForStop,
+  writesOnce,
+];

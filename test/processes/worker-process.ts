@@ -8,16 +8,19 @@ import { jobs } from './jobs.ts';
 export type Order = { readonly stop: { readonly grace: Duration } } | { readonly shiftClockMs: number };
 
 /**
- * A real worker process: `node worker-process.ts URL OPTIONS [movable-clock]`. It says `ready`, works until SIGTERM or
- * the order to stop, then says `stopped`.
+ * A real worker process: `node worker-process.ts URL OPTIONS [movable-clock] [tells-starts]`. It says `ready`, works
+ * until SIGTERM or the order to stop, then says `stopped`.
  */
-const [url, options, clockKind] = process.argv.slice(2) as [string, string, string | undefined];
+const [url, options, ...traits] = process.argv.slice(2) as [string, string, ...string[]];
 const log = (entry: object): unknown => process.send?.({ log: entry });
 const shift = new Float64Array(new SharedArrayBuffer(8));
 
-const mulligan = await (clockKind === 'movable-clock' ? openWithMovableClock() : Mulligan.open(url, { jobs, log }));
+const mulligan = await (traits.includes('movable-clock') ? openWithMovableClock() : Mulligan.open(url, { jobs, log }));
 mulligan.on('lease-lost', ({ id, run }) => process.send?.({ leaseLost: { id, run } }));
 mulligan.on('completed', ({ id, run }) => process.send?.({ completed: { id, run } }));
+if (traits.includes('tells-starts')) {
+  mulligan.on('started', ({ id, run }) => process.send?.({ started: { id, run } }));
+}
 mulligan.work(JSON.parse(options) as WorkOptions);
 process.once('SIGTERM', () => stop('10s'));
 process.on('message', (order: Order) => {

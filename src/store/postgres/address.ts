@@ -13,8 +13,8 @@ export interface Address {
 /** Ours to understand; the driver would pass them on to a server that does not know them. */
 const OWN_PARAMETERS = ['schema', 'target_session_attrs'];
 
-/** A password may hold an unescaped @, so the hosts begin after the last one: its rest must not pass for a host. */
-const SHAPE = /^(?<scheme>postgres(?:ql)?:\/\/)(?<user>[^/?]*@)?(?<hosts>[^@/?]*)(?<rest>.*)$/s;
+/** The user ends at the last @ before the path, as a URL has it: a password may hold one, and must not pass for a host. */
+const SHAPE = /^(?<scheme>postgres(?:ql)?:\/\/)(?<user>[^/?#]*@)?(?<hosts>[^/?#@]*)(?<rest>.*)$/s;
 
 export function isPostgresUrl(url: string): boolean {
   return /^postgres(ql)?:/.test(url);

@@ -1,13 +1,16 @@
 import type { Clock } from '../../clock.ts';
-import { isAway, isConflict, toStoreError } from './failure.ts';
+import { isAway, isConflict, isReadOnly, readOnly, toStoreError } from './failure.ts';
 import type { Hosts, PoolClientLike } from './hosts.ts';
 
-/** How often a transaction that stood in another's way is tried again, and how long to step back at first. */
-const MOST_TRIES = 6;
-const FIRST_PAUSE_MS = 5;
+/** For how long a transaction that stood in another's way is tried again, and how far to step back in between. */
+const CONFLICT_PATIENCE_MS = 20_000;
+const FIRST_PAUSE_MS = 10;
+const LONGEST_PAUSE_MS = 1_000;
 
 /** A shorter absence cannot have cost anybody a lease. */
 const SHORTEST_ABSENCE_MS = 1_000;
+
+const READS_ONLY = "SELECT current_setting('transaction_read_only')::bool";
 
 const asText = (value: string): string => value;
 const asBoolean = (value: string): boolean => value === 't';
@@ -49,6 +52,7 @@ export class Database implements Runner {
     this.#hosts = hosts;
     this.schema = schema;
     this.clock = clock;
+    hosts.onBroken(() => this.#lost());
   }
 
   get hosts(): Hosts {
@@ -71,15 +75,15 @@ export class Database implements Runner {
   /** One statement in a transaction of its own. It may be carried out twice, so it must be safe to repeat. */
   async query<Row extends readonly unknown[]>(sql: string, values: unknown[] = []): Promise<Row[]> {
     const statement = this.statement(sql, values);
-    for (let tries = 1; ; tries++) {
+    const patientUntil = this.clock.monotonic() + CONFLICT_PATIENCE_MS;
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs * 2)) {
       try {
-        if (this.#awaySince !== null) await this.#comeBack();
-        const { rows } = await this.#hosts.query(statement);
+        const { rows } = await this.#send(statement);
         return rows as Row[];
       } catch (error) {
         if (isAway(error)) this.#lost();
-        if (!isConflict(error) || tries >= MOST_TRIES) throw toStoreError(error, this.#hosts.name);
-        await this.#stepBack(FIRST_PAUSE_MS * 2 ** tries);
+        if (!isConflict(error) || this.clock.monotonic() >= patientUntil) throw toStoreError(error, this.#hosts.name);
+        await this.#stepBack(pauseMs);
       }
     }
   }
@@ -101,6 +105,17 @@ export class Database implements Runner {
     this.#hosts.doubt();
   }
 
+  async #send(statement: Statement): Promise<{ rows: unknown[] }> {
+    if (this.#awaySince === null) return this.#hosts.query(statement);
+    try {
+      await this.#comeBack();
+    } catch (error) {
+      if (!isReadOnly(error)) throw error;
+      return this.#onlyRead(statement);
+    }
+    return this.#hosts.query(statement);
+  }
+
   /** Before anything else, or the first look for expired leases would find all of them. */
   #comeBack(): Promise<void> {
     this.#returning ??= this.#pardon().finally(() => {
@@ -110,11 +125,29 @@ export class Database implements Runner {
   }
 
   async #pardon(): Promise<void> {
+    // How long it was away is known only once it has answered. A server that only reads is still away for leases.
+    const { rows } = await this.#hosts.query(this.statement(READS_ONLY, []));
+    if ((rows as [boolean][])[0]?.[0]) throw readOnly();
     const awayMs = Math.ceil(this.clock.monotonic() - (this.#awaySince as number));
     if (awayMs >= SHORTEST_ABSENCE_MS && this.longestLeaseMs > 0) {
       await this.#hosts.query(this.statement('SELECT @.pardon($1, $2)', [awayMs, this.longestLeaseMs]));
     }
     this.#awaySince = null;
+  }
+
+  /** What only reads can go on; what writes must not, not even if the server takes it again at this very moment. */
+  async #onlyRead(statement: Statement): Promise<{ rows: unknown[] }> {
+    const client = await this.#hosts.connect();
+    let broken = true;
+    try {
+      await client.query('BEGIN READ ONLY');
+      const answer = await client.query(statement);
+      await client.query('COMMIT');
+      broken = false;
+      return answer;
+    } finally {
+      client.release(broken);
+    }
   }
 
   #stepBack(ms: number): Promise<void> {

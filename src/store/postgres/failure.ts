@@ -36,10 +36,22 @@ export function isConflict(error: unknown): boolean {
 
 /** The server is gone, is going, or is no longer the one to write to: another host may be. */
 export function isAway(error: unknown): boolean {
+  if (error instanceof StoreUnavailableError) return true;
   const state = sqlState(error);
-  if (/^(08|57P0)/.test(state) || state === '25006' || CONNECTION.test(state)) return true;
+  if (/^(08|57P0)/.test(state) || isReadOnly(error) || CONNECTION.test(state)) return true;
   // What `pg` says of a connection that broke has no code.
   return state === '' && error instanceof Error && !(error instanceof MulliganError);
+}
+
+const READ_ONLY = '25006';
+
+export function isReadOnly(error: unknown): boolean {
+  return sqlState(error) === READ_ONLY;
+}
+
+/** What the server would say to a write. */
+export function readOnly(): Error {
+  return Object.assign(new Error('cannot write in a read-only transaction'), { code: READ_ONLY });
 }
 
 /** A pooler between us and the server does not know the settings we ask for at the start. */
@@ -47,11 +59,17 @@ export function isUnknownSetting(error: unknown): boolean {
   return sqlState(error) === '08P01' && /startup parameter/.test((error as Error).message);
 }
 
+function messageOf(error: unknown): string {
+  // A name with several addresses: each was tried, and each has its own complaint.
+  if (error instanceof AggregateError) return error.errors.map(messageOf).join(', ');
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** Turns what `pg` throws into one of our classes, by SQLSTATE. `where` has no password in it. */
 export function toStoreError(error: unknown, where: string): MulliganError {
   if (error instanceof MulliganError) return error;
   const state = sqlState(error);
-  const said = scrub(error instanceof Error ? error.message : String(error));
+  const said = scrub(messageOf(error));
   const hint = advice[state] ?? advice[state.slice(0, 2)];
   const text = `${where}: ${said}${hint ? `: ${hint}` : ''}`;
   if (BUSY.has(state)) return new StoreBusyError(`${text}; nothing was written`, { cause: error });

@@ -35,14 +35,14 @@ interface Client {
   query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>;
 }
 
+/** Looks into the catalog itself: `to_regclass` may answer what it knew before the wait for another's migration. */
+const STATE = `
+  SELECT current_setting('server_version_num')::int AS server, EXISTS (
+    SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = $1 AND c.relname = 'schema_version') AS known`;
+
 export async function schemaState(client: Client, schema: string): Promise<SchemaState> {
-  // From the catalog itself: to_regclass may remember, for the rest of a transaction, that there was no such schema.
-  const { rows } = await client.query(
-    `SELECT current_setting('server_version_num')::int AS server, EXISTS (
-       SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-       WHERE n.nspname = $1 AND c.relname = 'schema_version') AS known`,
-    [schema],
-  );
+  const { rows } = await client.query(STATE, [schema]);
   const { server, known } = rows[0] as { server: number; known: boolean };
   if (!known) return { version: 0, newest: migrations.length, server };
   const answer = await client.query(`SELECT version FROM ${schema}.schema_version`);
@@ -58,10 +58,12 @@ export interface Migrated {
 /** Brings the schema to the newest version. Any number of processes may call this at once: one does it, the others find it done. */
 export async function migrate(hosts: Hosts, schema: string): Promise<Migrated> {
   const client = await hosts.connect();
+  let broken = false;
   try {
     const { version, newest } = await fitState(client, schema);
     if (version === newest) return { from: version, to: newest };
-    await client.query('BEGIN');
+    // Whatever the server's default is: what another has committed must be seen after the wait for it.
+    await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
     // Creating a schema is not safe to do twice at once, so whoever comes second waits here.
     await client.query("SELECT pg_advisory_xact_lock(hashtext('mulligan: migrate'), hashtext($1))", [schema]);
     const { version: from } = await fitState(client, schema);
@@ -69,10 +71,13 @@ export async function migrate(hosts: Hosts, schema: string): Promise<Migrated> {
     await client.query('COMMIT');
     return { from, to: newest };
   } catch (error) {
-    await client.query('ROLLBACK').catch(() => {});
+    broken = await client.query('ROLLBACK').then(
+      () => false,
+      () => true,
+    );
     throw toStoreError(error, hosts.name);
   } finally {
-    client.release();
+    client.release(broken);
   }
 }
 

@@ -1,8 +1,14 @@
 import type { Enqueued, NewJob, Settlement, TransactionClient, Transactions } from '../store.ts';
 import { ENQUEUE, enqueued, enqueueValues } from './enqueue.ts';
-import { toStoreError } from './failure.ts';
+import { isAway, toStoreError } from './failure.ts';
 import type { Session } from './session.ts';
 import { settle } from './settle.ts';
+
+/** Waits until nobody holds the row any more: a COMMIT whose answer was lost may still be under way. */
+const UNDISPUTED = 'SELECT 1 FROM @.live WHERE id = $1 FOR UPDATE';
+/** How long to ask what became of it. The lease goes on meanwhile, as long as heartbeats get through. */
+const PATIENCE_MS = 30_000;
+const PAUSE_MS = 250;
 
 const RECORDED = `
   SELECT 1 FROM @.finished f JOIN @.workers w ON w.id = f.worker
@@ -54,11 +60,13 @@ export class PostgresTransactions implements Transactions {
       await client.query('COMMIT');
       return done;
     } catch (error) {
-      // Should this fail too, the connection is dropped, and the server rolls back.
-      broken = await client.query('ROLLBACK').then(
-        () => false,
-        () => true,
-      );
+      // A connection that is gone, or cannot even do this, is dropped, and the server rolls back.
+      broken =
+        isAway(error) ||
+        (await client.query('ROLLBACK').then(
+          () => false,
+          () => true,
+        ));
       // A COMMIT whose answer was lost may have been carried out all the same.
       if (done !== null && (await this.#isRecorded(done.sent))) return done;
       throw error;
@@ -68,6 +76,16 @@ export class PostgresTransactions implements Transactions {
   }
 
   async #isRecorded({ id, run, worker }: Settlement): Promise<boolean> {
-    return (await this.#session.db.query(RECORDED, [id, run, worker])).length > 0;
+    const { db } = this.#session;
+    const patientUntil = db.clock.monotonic() + PATIENCE_MS;
+    for (;;) {
+      try {
+        await db.query(UNDISPUTED, [id]);
+        return (await db.query(RECORDED, [id, run, worker])).length > 0;
+      } catch (error) {
+        if (db.clock.monotonic() >= patientUntil) throw error;
+        await new Promise<void>((resolve) => db.clock.after(PAUSE_MS * (0.5 + db.clock.random()), resolve));
+      }
+    }
   }
 }

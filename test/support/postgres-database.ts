@@ -1,0 +1,68 @@
+import pg from 'pg';
+import { expect } from 'vitest';
+import { newSchema, runSql } from './postgres-schema.ts';
+
+/** A database of its own on a server that others use: what is done to all of its connections harms nobody else. */
+export class TestDatabase implements AsyncDisposable {
+  readonly name: string;
+  /** Of the database; the queue is in its default schema. */
+  readonly url: string;
+  readonly #server: string;
+
+  static async create(server: string): Promise<TestDatabase> {
+    const database = new TestDatabase(server);
+    await runSql(server, `CREATE DATABASE ${database.name}`);
+    return database;
+  }
+
+  private constructor(server: string) {
+    this.#server = server;
+    this.name = newSchema();
+    const url = new URL(server);
+    url.pathname = `/${this.name}`;
+    this.url = `${url}`;
+  }
+
+  get port(): number {
+    return Number(new URL(this.url).port);
+  }
+
+  sql(text: string, values: unknown[] = []): Promise<unknown[]> {
+    return runSql(this.url, text, values);
+  }
+
+  /** A connection that stays, until its owner ends it. */
+  async connect(): Promise<pg.Client> {
+    const client = new pg.Client({ connectionString: this.url });
+    await client.connect();
+    return client;
+  }
+
+  /** Ends the connections of this database that `which`, a condition on pg_stat_activity, selects. Answers how many. */
+  async terminate(which = 'true'): Promise<number> {
+    const rows = await runSql(
+      this.#server,
+      `SELECT count(*) FILTER (WHERE pg_terminate_backend(pid))::int AS ended
+       FROM pg_stat_activity WHERE datname = $1 AND ${which}`,
+      [this.name],
+    );
+    return (rows[0] as { ended: number }).ended;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await runSql(this.#server, `DROP DATABASE ${this.name} WITH (FORCE)`);
+  }
+}
+
+/** The tables agree with one another: every job lies in one place, and nothing belongs to no job. */
+export async function expectSoundTables(url: string, schema = 'mulligan'): Promise<void> {
+  const [found] = await runSql(
+    url,
+    `WITH jobs AS (SELECT id FROM ${schema}.live UNION ALL SELECT id FROM ${schema}.finished)
+    SELECT
+      (SELECT count(*)::int FROM (SELECT id FROM jobs GROUP BY id HAVING count(*) > 1) j) AS misplaced,
+      (SELECT count(*)::int FROM ${schema}.runs r WHERE NOT EXISTS (SELECT 1 FROM jobs j WHERE j.id = r.job)) AS orphans,
+      (SELECT count(*)::int FROM ${schema}.keys k WHERE NOT EXISTS (SELECT 1 FROM jobs j WHERE j.id = k.job)) AS keys`,
+  );
+  expect(found).toEqual({ misplaced: 0, orphans: 0, keys: 0 });
+}
