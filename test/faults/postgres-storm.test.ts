@@ -70,8 +70,11 @@ describe('more handlers in a transaction than there are connections', () => {
     await using database = await TestDatabase.create(server);
     await using fleet = await Fleet.at(database.url);
     const effects = await Effects.open(database.url, fleet.mulligan);
-    await effects.enqueue(20, 3_500);
-    const crew = [await fleet.start({ concurrency: 20, lease: '2s' })];
+    // Twelve are more than the ten connections, and each lasts longer than a connection is waited for.
+    await effects.enqueue(12, 6_000);
+    const crew = [await fleet.start({ concurrency: 12, lease: '2s' })];
+    // Somebody else, who notices leases that are not extended.
+    fleet.mulligan.work({ queues: ['nothing'], lease: '1s' });
     await fleet.allEnded();
     await effects.expectOnceEach();
     const { stats } = await expectGoodBooks(
@@ -79,6 +82,6 @@ describe('more handlers in a transaction than there are connections', () => {
       { acknowledged: effects.acknowledged, hardy: new Set() },
       crew,
     );
-    expect(stats.totals.runs).toMatchObject({ completed: 20, failed: 0, crashed: 0 });
+    expect(stats.totals.runs).toMatchObject({ completed: 12, failed: 0, crashed: 0 });
   });
 });
