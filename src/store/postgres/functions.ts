@@ -404,6 +404,8 @@ const settle = `
     cancelled bigint[] := '{}';
     late record;
   BEGIN
+    -- What ends and what waits is written one after the other; locked it is in the order of ids, as by everybody else.
+    PERFORM 1 FROM unnest(p_id) AS g (id) JOIN live l ON l.id = g.id FOR UPDATE OF l;
     ${end(`${GIVEN} WHERE g.delay IS NULL`, BELIEVED)}
     landed := landed || coalesce(just_landed, '{}');
 
