@@ -43,6 +43,8 @@ export class Database implements Runner {
   readonly clock: Clock;
   readonly #hosts: Hosts;
   readonly #texts: Map<string, string> = new Map();
+  /** Called when the server has been away: what answers now may not know all that the one before knew. */
+  onReturn: () => void = () => {};
   /** The longest lease that was asked for here. */
   longestLeaseMs = 0;
   #awaySince: number | null = null;
@@ -133,6 +135,7 @@ export class Database implements Runner {
       await this.#hosts.query(this.statement('SELECT @.pardon($1, $2)', [awayMs, this.longestLeaseMs]));
     }
     this.#awaySince = null;
+    this.onReturn();
   }
 
   /** What only reads can go on; what writes must not, not even if the server takes it again at this very moment. */

@@ -142,7 +142,8 @@ const enqueue = `
         FROM unnest(p_id, p_kind, p_delay, p_due, p_key_life, p_key, p_payload)
           WITH ORDINALITY AS g (id, kind, delay, due, key_life, key, payload, ord)
         WHERE refused = '{}' OR NOT g.ord = ANY (refused)
-      ) g JOIN kinds k ON k.id = g.kind
+      -- LEFT: a kind that is not there must fail here, not leave its jobs out.
+      ) g LEFT JOIN kinds k ON k.id = g.kind
       ON CONFLICT DO NOTHING
       RETURNING kind
     )

@@ -60,7 +60,9 @@ const optionNames = ['url', 'pool', 'poolOptions', 'schema', 'migrate', 'wakeUps
 export class PostgresStore implements Store {
   readonly kind = 'postgres';
   readonly transactions: PostgresTransactions;
-  readonly #session: Session;
+  readonly #db: Database;
+  /** Made anew when the server has been away. Calls under way go on with theirs. */
+  #session: Session;
   readonly #wake: Wake;
   readonly #underWay: Set<Promise<unknown>> = new Set();
   #closing: Promise<void> | null = null;
@@ -72,19 +74,22 @@ export class PostgresStore implements Store {
     try {
       if (given.migrate ?? true) await migrate(hosts, schema);
       else await refuseOutdated(hosts, schema);
-      const session = new Session(new Database(hosts, schema, clock));
-      await session.lines.refresh();
-      return new PostgresStore(session, new Wake(session.db, wakeUps && hosts.ownSessions));
+      const db = new Database(hosts, schema, clock);
+      return new PostgresStore(db, new Wake(db, wakeUps && hosts.ownSessions));
     } catch (error) {
       await hosts.close();
       throw error;
     }
   }
 
-  private constructor(session: Session, wake: Wake) {
-    this.#session = session;
+  private constructor(db: Database, wake: Wake) {
+    this.#db = db;
+    this.#session = new Session(db);
     this.#wake = wake;
-    this.transactions = new PostgresTransactions(session);
+    this.transactions = new PostgresTransactions(() => this.#session);
+    db.onReturn = () => {
+      this.#session = new Session(db);
+    };
   }
 
   async enqueue(jobs: readonly NewJob[]): Promise<Enqueued[]> {
@@ -164,7 +169,7 @@ export class PostgresStore implements Store {
   async #close(): Promise<void> {
     await Promise.allSettled(this.#underWay);
     await this.#wake.close();
-    await this.#session.db.close();
+    await this.#db.close();
   }
 
   async #do<Args extends unknown[], Answer>(

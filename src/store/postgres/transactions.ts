@@ -15,15 +15,16 @@ const RECORDED = `
   WHERE f.id = $1 AND f.runs = $2 AND w.name = $3 AND f.outcome = 0`;
 
 export class PostgresTransactions implements Transactions {
-  readonly #session: Session;
+  readonly #current: () => Session;
 
-  constructor(session: Session) {
-    this.#session = session;
+  constructor(session: () => Session) {
+    this.#current = session;
   }
 
   async enqueue(client: TransactionClient, jobs: readonly NewJob[]): Promise<Enqueued[]> {
-    const { db } = this.#session;
-    const values = await enqueueValues(this.#session, jobs, null);
+    const session = this.#current();
+    const { db } = session;
+    const values = await enqueueValues(session, jobs, null);
     try {
       const { rows } = await client.query(db.text(ENQUEUE), values);
       // The caller's client has its own ideas of what a row and a number are.
@@ -40,7 +41,8 @@ export class PostgresTransactions implements Transactions {
     work: (client: TransactionClient) => Promise<Result>,
     settlement: () => Settlement,
   ): Promise<{ readonly result: Result } | null> {
-    const { db } = this.#session;
+    const session = this.#current();
+    const { db } = session;
     const client = await db.hosts.connect().catch((error: unknown) => {
       throw toStoreError(error, db.hosts.name);
     });
@@ -51,7 +53,7 @@ export class PostgresTransactions implements Transactions {
       const result = await work(client);
       // Last of all, so that the row is locked for a moment only, and heartbeats go on while the work is done.
       const sent = settlement();
-      const [answer] = await settle(this.#session, [sent], db.through(client));
+      const [answer] = await settle(session, [sent], db.through(client));
       if (answer !== 'settled') {
         await client.query('ROLLBACK');
         return null;
@@ -76,7 +78,7 @@ export class PostgresTransactions implements Transactions {
   }
 
   async #isRecorded({ id, run, worker }: Settlement): Promise<boolean> {
-    const { db } = this.#session;
+    const { db } = this.#current();
     const patientUntil = db.clock.monotonic() + PATIENCE_MS;
     for (;;) {
       try {
