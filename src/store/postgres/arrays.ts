@@ -15,3 +15,20 @@ export function texts(values: readonly (string | null)[]): string {
 function quote(text: string): string {
   return `"${/["\\]/.test(text) ? text.replace(/["\\]/g, '\\$&') : text}"`;
 }
+
+/** Texts of which many are alike: each is sent once, and rows hold its position, from 1. */
+export class TextList {
+  readonly #positions: Map<string, number> = new Map();
+
+  add(text: string): number {
+    const known = this.#positions.get(text);
+    if (known !== undefined) return known;
+    this.#positions.set(text, this.#positions.size + 1);
+    return this.#positions.size;
+  }
+
+  /** Once all have been added. */
+  get literal(): string {
+    return texts([...this.#positions.keys()]);
+  }
+}

@@ -1,4 +1,3 @@
-import type { StoredError } from '../../retry/outcome.ts';
 import { laneCodes } from '../codes.ts';
 import type { Claim, ClaimedJob, ClaimRequest, QueueQuota } from '../store.ts';
 import { plain, texts } from './arrays.ts';
@@ -159,7 +158,7 @@ function claimedJob(session: Session, row: ClaimedRow, holding: Holding): Claime
     claimedAt: holding.claimedAt,
     leaseEndsAt: holding.leaseEndsAt,
     previousDelayMs,
-    lastError: lastError === null ? null : (JSON.parse(lastError) as StoredError),
+    lastError: lastError === null ? null : session.error(lastError),
     cancelRequested: holding.cancelRequested,
   };
 }

@@ -338,10 +338,13 @@ const pardon = `
 `;
 
 const FENCE = 'l.id = g.id AND l.runs = g.run AND l.worker = g.worker';
+/** In a storm all errors are alike, so texts are sent once, and pointed at by position. */
 const GIVEN = `
-  SELECT g.* FROM unnest(p_id, p_run, p_worker, p_outcome, p_state, p_counted, p_delay, p_line, p_backoff, p_reason,
-    p_error, p_decision, p_started, p_ended) WITH ORDINALITY AS g (id, run, worker, outcome, state, counted, delay,
-    line, backoff, reason, error, decision, started, ended, ord)`;
+  SELECT g.id, g.run, g.worker, g.outcome, g.state, g.counted, g.delay, g.line, g.backoff, g.reason,
+    p_errors[g.error] AS error, p_decisions[g.decision] AS decision, g.started, g.ended, g.ord
+  FROM unnest(p_id, p_run, p_worker, p_outcome, p_state, p_counted, p_delay, p_line, p_backoff, p_reason, p_error,
+    p_decision, p_started, p_ended) WITH ORDINALITY AS g (id, run, worker, outcome, state, counted, delay, line, backoff,
+    reason, error, decision, started, ended, ord)`;
 /** A crash is only believed while the lease is over: a worker that came back in time keeps its run. */
 const BELIEVED = `(g.outcome <> ${OUTCOME.crashed} OR l.lease_ends_at <= store_now)`;
 
@@ -394,8 +397,8 @@ const settle = `
   -- Answers only what did not simply land: 1 for a job that a cancel ended instead, 2 for a stale settlement.
   CREATE FUNCTION settle(
     p_id uuid[], p_run int[], p_worker int[], p_outcome smallint[], p_state smallint[], p_counted boolean[],
-    p_delay bigint[], p_line int[], p_backoff bigint[], p_reason smallint[], p_error text[], p_decision text[],
-    p_started bigint[], p_ended bigint[]
+    p_delay bigint[], p_line int[], p_backoff bigint[], p_reason smallint[], p_error int[], p_decision int[],
+    p_started bigint[], p_ended bigint[], p_errors text[], p_decisions text[]
   ) RETURNS TABLE (at bigint, answer int) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   #variable_conflict use_column
   DECLARE

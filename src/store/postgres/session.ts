@@ -1,3 +1,4 @@
+import type { StoredError } from '../../retry/outcome.ts';
 import type { Database } from './database.ts';
 import { Marks } from './marks.ts';
 import { Kinds, Lines, Workers } from './names.ts';
@@ -22,6 +23,7 @@ export class Session {
   readonly finished: Marks;
   /** What was claimed here and is not settled. Only a hint: the fence is in the write. */
   readonly #inHand: Map<string, Held> = new Map();
+  #lastError: { readonly text: string; readonly error: StoredError } | null = null;
 
   constructor(db: Database) {
     this.db = db;
@@ -40,6 +42,15 @@ export class Session {
 
   held(id: string): Held | undefined {
     return this.#inHand.get(id);
+  }
+
+  /** A stored error. In a storm it is the same one again and again. */
+  error(text: string): StoredError {
+    if (text !== this.#lastError?.text) {
+      const error = JSON.parse(text, (_, value: unknown) => Object.freeze(value)) as StoredError;
+      this.#lastError = { text, error };
+    }
+    return this.#lastError.error;
   }
 
   release(id: string): void {

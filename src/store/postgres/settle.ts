@@ -1,7 +1,7 @@
 import { type Settled, settledBy } from '../../job.ts';
 import { deadReasonCodes, outcomeCodes, STATE } from '../codes.ts';
 import type { SettleAnswer, Settlement } from '../store.ts';
-import { plain, texts } from './arrays.ts';
+import { plain, TextList } from './arrays.ts';
 import type { Runner } from './database.ts';
 import type { LineName } from './names.ts';
 import type { Held, Session } from './session.ts';
@@ -9,7 +9,8 @@ import { isUuid } from './uuid.ts';
 
 const SETTLE = `
   SELECT * FROM @.settle($1::uuid[], $2::int[], $3::int[], $4::smallint[], $5::smallint[], $6::boolean[], $7::bigint[],
-    $8::int[], $9::bigint[], $10::smallint[], $11::text[], $12::text[], $13::bigint[], $14::bigint[])`;
+    $8::int[], $9::bigint[], $10::smallint[], $11::int[], $12::int[], $13::bigint[], $14::bigint[], $15::text[],
+    $16::text[])`;
 const COMPLETE = 'SELECT @.complete($1::uuid[], $2::int[], $3, $4, $5::bigint[], $6::bigint[])';
 const FIND = 'SELECT id, line, kind FROM @.live WHERE id = ANY ($1::uuid[])';
 
@@ -65,6 +66,8 @@ async function send(
   if (await complete(session, endings, runner)) return new Map();
   const workerOf = await session.workers.find(new Set(endings.map(({ sent }) => sent.worker)));
   const lineOf = await linesAfter(session, endings);
+  const errors = new TextList();
+  const decisions = new TextList();
   return new Map(
     await runner.query<[at: number, answer: number]>(SETTLE, [
       plain(endings.map(({ sent }) => sent.id)),
@@ -77,10 +80,12 @@ async function send(
       plain(endings.map(lineOf)),
       plain(endings.map(({ sent: { decision } }) => (decision.kind === 'retry' ? decision.delayMs : null))),
       plain(endings.map(({ settled: { deadReason } }) => deadReason && deadReasonCodes.indexOf(deadReason))),
-      texts(endings.map(({ sent }) => sent.error && JSON.stringify(sent.error))),
-      texts(endings.map(({ sent }) => JSON.stringify(sent.decision))),
+      plain(endings.map(({ sent }) => sent.error && errors.add(JSON.stringify(sent.error)))),
+      plain(endings.map(({ sent }) => decisions.add(JSON.stringify(sent.decision)))),
       plain(endings.map(({ sent }) => sent.startedAt)),
       plain(endings.map(({ sent }) => sent.endedAt)),
+      errors.literal,
+      decisions.literal,
     ]),
   );
 }
