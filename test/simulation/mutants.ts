@@ -169,7 +169,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'an outcome that was not recorded is not sent again',
     file: 'worker/persist.ts',
-    find: 'if (leases.every((lease) => lease.ended)) throw error;',
+    find: 'if (leftMs <= 0) throw error;',
     replace: 'throw error;',
   },
   {
