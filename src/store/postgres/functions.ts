@@ -1,4 +1,5 @@
-import { deadReasonCodes, keyLifeCodes, laneCodes, outcomeCodes, STATE } from '../codes.ts';
+import { keyLifeCodes, laneCodes, outcomeCodes, STATE } from '../codes.ts';
+import { addCounts, countColumns } from './counts.ts';
 
 const OUTCOME = Object.fromEntries(outcomeCodes.map((outcome, code) => [outcome, code])) as Record<
   (typeof outcomeCodes)[number],
@@ -22,21 +23,6 @@ const HERE = 'SET search_path FROM CURRENT';
 
 /** So many jobs can be numbered in one call. */
 export const LARGEST_CALL = 65_536;
-
-/** How runs that ended are counted. */
-const COUNT_COLUMNS = `
-  kind, ${outcomeCodes.join(', ')}, retries, successful_retries,
-  ${deadReasonCodes.map((reason) => `dead_${reason.replace('-', '_')}`).join(', ')},
-  now_completed, now_dead, now_cancelled`;
-const COUNTED = `
-  kind,
-  ${outcomeCodes.map((_, code) => `count(*) FILTER (WHERE outcome = ${code})`).join(', ')},
-  count(*) FILTER (WHERE counted AND attempt > 1),
-  count(*) FILTER (WHERE counted AND attempt > 1 AND outcome = ${OUTCOME.completed}),
-  ${deadReasonCodes.map((_, code) => `count(*) FILTER (WHERE dead_reason = ${code})`).join(', ')},
-  count(*) FILTER (WHERE state = ${STATE.completed}),
-  count(*) FILTER (WHERE state = ${STATE.dead}),
-  count(*) FILTER (WHERE state = ${STATE.cancelled})`;
 
 const numbering = `
   CREATE FUNCTION worker_of(p_name text) RETURNS int LANGUAGE plpgsql ${HERE} AS $$
@@ -370,7 +356,7 @@ const end = (given: string, condition: string, state = 'g.state', reason = 'g.re
     ), freed AS (
       DELETE FROM keys USING gone WHERE gone.key IS NOT NULL AND gone.key_life <> ${PRUNED} AND keys.job = gone.id
     ), added AS (
-      INSERT INTO counts (${COUNT_COLUMNS}) SELECT ${COUNTED} FROM gone GROUP BY kind
+      ${addCounts('gone')}
     )
     SELECT array_agg(gone.ord) INTO just_landed FROM gone;`;
 
@@ -434,7 +420,7 @@ const settle = `
         INSERT INTO runs (job, run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision, error)
         SELECT id, run, attempt, outcome, counted, worker, started, ended, next, decision, error FROM put
       ), added AS (
-        INSERT INTO counts (${COUNT_COLUMNS}) SELECT ${COUNTED} FROM put GROUP BY kind
+        ${addCounts('put')}
       )
       SELECT array_agg(put.ord) INTO just_landed FROM put;
       landed := landed || coalesce(just_landed, '{}');
@@ -625,13 +611,8 @@ const operate = `
   BEGIN
     IF NOT pg_try_advisory_xact_lock(hashtext(current_schema()), hashtext('mulligan: counts')) THEN RETURN; END IF;
     WITH gone AS (DELETE FROM counts RETURNING *)
-    INSERT INTO counts (enqueued, ${COUNT_COLUMNS})
-    SELECT sum(enqueued), kind, ${COUNT_COLUMNS.replaceAll(/\s+/g, ' ')
-      .split(',')
-      .map((column) => column.trim())
-      .filter((column) => column !== 'kind')
-      .map((column) => `sum(${column})`)
-      .join(', ')}
+    INSERT INTO counts (kind, ${countColumns.join(', ')})
+    SELECT kind, ${countColumns.map((column) => `sum(${column})`).join(', ')}
     FROM gone GROUP BY kind;
   END $$;
 `;

@@ -6,6 +6,7 @@ import { deadReasonCodes, outcomeCodes, STATE, stateCodes } from '../codes.ts';
 import type { JobFilter, QueueInfo, StatsRow, StoreStats } from '../store.ts';
 import { emptyTotals, type MutableTotals } from '../totals.ts';
 import { plain } from './arrays.ts';
+import { countColumns, deadColumn } from './counts.ts';
 import type { Session } from './session.ts';
 import { isUuid } from './uuid.ts';
 
@@ -31,18 +32,8 @@ const RUNS = `
     CASE WHEN failed THEN last_error END
   FROM @.finished WHERE id = $1 AND outcome IS NOT NULL
   ORDER BY 1`;
-const COUNT_COLUMNS = [
-  'enqueued',
-  ...outcomeCodes,
-  'retries',
-  'successful_retries',
-  ...deadReasonCodes.map((reason) => `dead_${reason.replace('-', '_')}`),
-  'now_completed',
-  'now_dead',
-  'now_cancelled',
-];
 const COUNTS = `
-  SELECT kind, ${COUNT_COLUMNS.map((column) => `sum(${column})`).join(', ')}
+  SELECT kind, ${countColumns.map((column) => `sum(${column})`).join(', ')}
   FROM @.counts GROUP BY kind`;
 const LIVE = `
   SELECT kind,
@@ -228,12 +219,12 @@ export async function stats(session: Session): Promise<StoreStats> {
 }
 
 function addCounts({ states: inState, totals }: MutableRow, amounts: readonly number[]): void {
-  const amountOf = (column: string): number => amounts[COUNT_COLUMNS.indexOf(column)] as number;
+  const amountOf = (column: string): number => amounts[countColumns.indexOf(column)] as number;
   totals.enqueued += amountOf('enqueued');
   totals.retries += amountOf('retries');
   totals.successfulRetries += amountOf('successful_retries');
   for (const outcome of outcomeCodes) totals.runs[outcome] += amountOf(outcome);
-  for (const reason of deadReasonCodes) totals.dead[reason] += amountOf(`dead_${reason.replace('-', '_')}`);
+  for (const reason of deadReasonCodes) totals.dead[reason] += amountOf(deadColumn(reason));
   for (const state of ['completed', 'dead', 'cancelled'] as const) inState[state] += amountOf(`now_${state}`);
 }
 
