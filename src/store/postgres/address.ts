@@ -51,7 +51,7 @@ const LONGEST_SCHEMA = 50;
 /** It becomes part of every statement, so it is held to what needs no quoting. */
 export function checkSchema(schema: unknown): string {
   if (typeof schema === 'string' && /^[a-z_][a-z0-9_]*$/.test(schema) && schema.length <= LONGEST_SCHEMA) {
-    if (!schema.startsWith('pg_')) return schema;
+    if (!schema.startsWith('pg_') && schema !== 'information_schema') return schema;
   }
   throw new ConfigError(
     `schema: expected up to ${LONGEST_SCHEMA} lower-case letters, digits and underscores, not beginning with a digit or pg_, came ${describe(schema)}.`,

@@ -18,6 +18,12 @@ function steps(schema: string, version: number): string {
   IF NOT EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = '${schema}') THEN CREATE SCHEMA ${schema}; END IF;
 END $$;
 SET LOCAL search_path = ${schema}, pg_temp;
+-- A schema that a role may not use is passed over, and everything would be made in the next one: the temporary one.
+DO $$ BEGIN
+  IF current_schema() IS DISTINCT FROM '${schema}' THEN
+    RAISE EXCEPTION 'permission denied for schema ${schema}' USING ERRCODE = 'insufficient_privilege';
+  END IF;
+END $$;
 CREATE TABLE IF NOT EXISTS schema_version (version int NOT NULL);
 ${newer.join('\n')}
 DELETE FROM schema_version;
