@@ -114,10 +114,10 @@ function isLike(sent: Settlement, first: Settlement): boolean {
 async function linesAfter(session: Session, endings: readonly Ending[]): Promise<(ending: Ending) => number | null> {
   const waiting = endings.filter(({ settled }) => settled.dueAt !== null);
   if (waiting.length === 0) return () => null;
-  await findHeld(session, waiting);
+  const all = await findHeld(session, waiting);
   const next = new Map<string, LineName>();
   for (const { sent, settled } of waiting) {
-    const held = session.held(sent.id);
+    const held = all.get(sent.id);
     // It is gone, so the settlement is stale, wherever it would wait.
     if (held !== undefined) next.set(sent.id, nextLine(session, sent, settled, held));
   }
@@ -135,12 +135,22 @@ function nextLine(session: Session, { decision }: Settlement, { lane }: Settled,
   return { queue, resource: from.resource, lane: lane ?? from.lane, priority: from.priority };
 }
 
-/** For those that were claimed elsewhere, or before this process last forgot. */
-async function findHeld(session: Session, endings: readonly Ending[]): Promise<void> {
-  const unknown = endings.map(({ sent }) => sent.id).filter((id) => session.held(id) === undefined);
-  if (unknown.length === 0) return;
+/**
+ * What these jobs are and where they wait: as remembered, or looked up for those that were claimed elsewhere. Kept apart
+ * from what the session remembers: another settlement of the same job may make it forget meanwhile.
+ */
+async function findHeld(session: Session, endings: readonly Ending[]): Promise<ReadonlyMap<string, Held>> {
+  const found = new Map<string, Held>();
+  const unknown: string[] = [];
+  for (const { sent } of endings) {
+    const held = session.held(sent.id);
+    if (held === undefined) unknown.push(sent.id);
+    else found.set(sent.id, held);
+  }
+  if (unknown.length === 0) return found;
   const rows = await session.db.query<[id: string, line: number, kind: number]>(FIND, [plain(unknown)]);
   await session.lines.know(rows.map(([, line]) => line));
   await session.kinds.know(rows.map(([, , kind]) => kind));
-  for (const [id, line, kind] of rows) session.hold(id, { line, kind });
+  for (const [id, line, kind] of rows) found.set(id, { line, kind });
+  return found;
 }
