@@ -1,6 +1,7 @@
 import type { Clock } from '../../clock.ts';
+import type { PoolClientLike } from './driver.ts';
 import { isAway, isConflict, isReadOnly, readOnly, toStoreError } from './failure.ts';
-import type { Hosts, PoolClientLike } from './hosts.ts';
+import type { Hosts } from './hosts.ts';
 
 /** For how long a transaction that stood in another's way is tried again, and how far to step back in between. */
 const CONFLICT_PATIENCE_MS = 20_000;

@@ -1,8 +1,8 @@
 import { keyLifeCodes } from '../codes.ts';
 import type { Enqueued, NewJob } from '../store.ts';
 import { plain, texts } from './arrays.ts';
-import { LARGEST_CALL } from './functions.ts';
 import type { Session } from './session.ts';
+import { LARGEST_CALL } from './sql/shared.ts';
 
 export const ENQUEUE = `
   SELECT * FROM @.enqueue($1::uuid[], $2::int[], $3::bigint[], $4::bigint[], $5::smallint[], $6::text[], $7::text[], $8)`;

@@ -1,3 +1,3 @@
 export { drizzleTx, knexTx, kyselyTx, prismaTx } from './adapters.ts';
-export type { PoolClientLike, PoolLike } from './hosts.ts';
+export type { PoolClientLike, PoolLike } from './driver.ts';
 export { type PostgresOptions, PostgresStore } from './store.ts';

@@ -1,4 +1,10 @@
-import { functions } from './functions.ts';
+import { claimSql } from './sql/claim.ts';
+import { enqueueSql } from './sql/enqueue.ts';
+import { heartbeatSql } from './sql/heartbeat.ts';
+import { namesSql } from './sql/names.ts';
+import { operateSql } from './sql/operate.ts';
+import { rescueSql } from './sql/rescue.ts';
+import { settleSql } from './sql/settle.ts';
 
 /*
  * How a queue lies in a PostgreSQL schema.
@@ -12,11 +18,11 @@ import { functions } from './functions.ts';
  *   lines     a queue, resource, lane and priority, as one number: a claim reads line by line, each in due order.
  *   kinds     what the jobs of one definition share: the line they are enqueued in, name, policy and retry queue.
  *   workers   the ids of workers, stored once and pointed at.
- *   rescues   whether leases may be taken to have expired; see `pardon` in functions.ts.
+ *   rescues   whether leases may be taken to have expired; see sql/rescue.ts.
  *   counts    totals as additions, each transaction its own row, so that no two of them ever wait for one another;
  *             pruning adds them up.
  *
- * All statements of a verb are one function: a single round trip, plans that are kept, and no prepared statements
+ * All statements of a verb are one function, in the file of sql/ that has its name: a single round trip, plans that are kept, and no prepared statements
  * that a connection pooler could lose. Times are ms since the epoch; codes are positions in the lists of codes.ts.
  */
 const tables = `
@@ -179,4 +185,6 @@ const tables = `
 `;
 
 /** One entry per schema version; forward only, and never edited once released. */
-export const migrations: readonly string[] = [`${tables}\n${functions}`];
+export const migrations: readonly string[] = [
+  [tables, namesSql, enqueueSql, claimSql, rescueSql, settleSql, heartbeatSql, operateSql].join('\n'),
+];

@@ -26,9 +26,10 @@ import type {
 } from '../store.ts';
 import { claim, expired } from './claim.ts';
 import { Database } from './database.ts';
+import type { PoolLike } from './driver.ts';
 import { enqueue } from './enqueue.ts';
 import { heartbeat, remember } from './heartbeat.ts';
-import { connect, type PoolLike } from './hosts.ts';
+import { connect } from './hosts.ts';
 import { migrate, refuseOutdated } from './migrate.ts';
 import { cancel, discard, pause, prune, redrive, resume } from './operate.ts';
 import { get, list, queues, recall, runs, stats } from './read.ts';

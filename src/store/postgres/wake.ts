@@ -1,7 +1,7 @@
 import type { Timer } from '../../clock.ts';
 import type { Unsubscribe } from '../store.ts';
 import type { Database } from './database.ts';
-import type { ClientLike } from './hosts.ts';
+import type { ClientLike } from './driver.ts';
 
 /** At most one notice per process and this long: every one of them passes through a lock of the whole database. */
 const NOTICE_EVERY_MS = 20;

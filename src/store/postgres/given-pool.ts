@@ -1,0 +1,44 @@
+import { unexpected } from '../../config.ts';
+import { read } from '../../retry/thrown.ts';
+import type { Statement } from './database.ts';
+import { type ClientLike, guarded, type PoolClientLike, type PoolLike } from './driver.ts';
+import type { Hosts } from './hosts.ts';
+
+/** A pool that belongs to somebody else. */
+export class GivenPool implements Hosts {
+  readonly name = 'PostgreSQL';
+  readonly ownSessions = true;
+  readonly #pool: PoolLike;
+
+  constructor(pool: PoolLike) {
+    const missing = (['query', 'connect'] as const).find((name) => typeof read(pool, name) !== 'function');
+    if (missing !== undefined) throw unexpected('PostgreSQL: pool', `a Pool of pg, which has ${missing}()`, pool);
+    this.#pool = pool;
+  }
+
+  query(statement: Statement): Promise<{ rows: unknown[] }> {
+    return this.#pool.query(statement);
+  }
+
+  async connect(): Promise<PoolClientLike> {
+    return guarded(await this.#pool.connect());
+  }
+
+  async client(): Promise<ClientLike> {
+    const client = (await this.connect()) as PoolClientLike & Pick<ClientLike, 'on'>;
+    return {
+      query: (text, values) => client.query(text, values),
+      on: (event: never, listener: never) => client.on(event, listener),
+      // It has listened, so it cannot go back to the others.
+      end: () => client.release(true),
+    };
+  }
+
+  doubt(): void {}
+
+  onBroken(listener: () => void): void {
+    this.#pool.on?.('error', listener);
+  }
+
+  async close(): Promise<void> {}
+}

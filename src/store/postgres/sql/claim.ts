@@ -1,0 +1,147 @@
+import { laneCodes } from '../../codes.ts';
+import { BY_INDEX, HERE, LANE } from './shared.ts';
+
+export const claimSql: string = `
+  CREATE TYPE claimed AS (
+    id uuid, run int, line int, kind int, due_at bigint, seq bigint, attempts int, crashes int, available_at bigint,
+    first_started_at bigint, previous_delay_ms bigint, enqueued_at bigint, last_error text, payload text
+  );
+
+  /*
+   * Fills the places of a claim as store/fill.ts says it. Lines come sorted by queue, lane and priority; p_queue_of is
+   * the position of a line's queue in p_queue. When there are lines newer than p_newest, nothing is taken: the caller
+   * does not know all it should ask for. The last row has no id and tells, in the columns named here:
+   * line: the newest there is, due_at: the store's time, available_at: when the next job falls due,
+   * run: 1 when a suspect waits, payload: the paused queues as JSON.
+   */
+  CREATE FUNCTION claim(
+    p_worker int, p_lease bigint, p_limit int,
+    p_queue text[], p_share int[], p_retry int[], p_redrive int[], p_suspect int[], p_cap int[],
+    p_line int[], p_queue_of int[], p_lane smallint[], p_priority smallint[], p_from_due bigint[], p_from_seq bigint[],
+    p_newest int
+  ) RETURNS SETOF claimed LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  DECLARE
+    store_now bigint;
+    places int := p_limit;                  -- of the claim
+    room int;                               -- of the queue, in this turn
+    wanted int;
+    got int;
+    step_lane smallint;
+    first_line int;
+    last_line int;
+    lines_count int := coalesce(array_length(p_line, 1), 0);
+    paused text[] := ARRAY (SELECT queue FROM paused_queues);
+    for_retry int[] := p_retry;
+    for_redrive int[] := p_redrive;
+    for_suspect int[] := p_suspect;
+    retry_room int[] := p_cap;
+    is_empty boolean[] := array_fill(false, ARRAY[cardinality(p_queue) * ${laneCodes.length}]);
+    taken_before int;
+    q int;
+    last_row claimed;
+  BEGIN
+    SELECT max(id) INTO last_row.line FROM lines;
+    IF last_row.line > p_newest THEN RETURN NEXT last_row; RETURN; END IF;
+
+    -- By name, so that two claims never wait for each other's queues.
+    FOR q IN SELECT position::int FROM unnest(p_queue) WITH ORDINALITY AS g (queue, position) ORDER BY g.queue LOOP
+      IF p_queue[q] = ANY (paused) THEN
+        FOR lane IN 1 .. ${laneCodes.length} LOOP is_empty[(q - 1) * ${laneCodes.length} + lane] := true; END LOOP;
+      ELSIF p_cap[q] IS NOT NULL THEN
+        -- One at a time, or two claims would fill the same room.
+        PERFORM pg_advisory_xact_lock(hashtext(current_schema()), hashtext(p_queue[q]));
+        SELECT greatest(0, p_cap[q] - count(*)) INTO got
+          FROM live JOIN lines ON lines.id = live.line
+          WHERE live.worker IS NOT NULL AND lines.queue = p_queue[q]
+            AND lines.lane IN (${LANE.retry}, ${LANE.suspect});
+        retry_room[q] := got;
+      END IF;
+    END LOOP;
+    store_now := now_ms();
+
+    <<turns>>
+    FOR turn IN 1 .. 2 LOOP
+      FOR q IN 1 .. cardinality(p_queue) LOOP
+        EXIT turns WHEN places <= 0;
+        room := CASE turn WHEN 1 THEN least(places, p_share[q]) ELSE places END;
+        FOR step IN 1 .. 8 LOOP
+          EXIT WHEN room <= 0;
+          step_lane := CASE step
+            WHEN 1 THEN ${LANE.suspect} WHEN 2 THEN ${LANE.retry} WHEN 3 THEN ${LANE.redrive}
+            WHEN 4 THEN ${LANE.retry} WHEN 5 THEN ${LANE.redrive}
+            WHEN 6 THEN ${LANE.fresh} WHEN 7 THEN ${LANE.retry} ELSE ${LANE.redrive} END;
+          wanted := least(room, CASE step
+            WHEN 1 THEN for_suspect[q] WHEN 2 THEN for_retry[q] WHEN 3 THEN for_redrive[q]
+            -- What the one lane leaves, the other may borrow.
+            WHEN 4 THEN CASE WHEN is_empty[(q - 1) * ${laneCodes.length} + ${LANE.redrive + 1}] THEN for_redrive[q] ELSE 0 END
+            WHEN 5 THEN CASE WHEN is_empty[(q - 1) * ${laneCodes.length} + ${LANE.retry + 1}] THEN for_retry[q] ELSE 0 END
+            ELSE room END);
+          CONTINUE WHEN wanted <= 0 OR is_empty[(q - 1) * ${laneCodes.length} + step_lane + 1];
+
+          taken_before := places;
+          first_line := 1;
+          WHILE first_line <= lines_count LOOP
+            last_line := first_line;
+            WHILE last_line < lines_count AND p_queue_of[last_line + 1] = p_queue_of[first_line]
+              AND p_lane[last_line + 1] = p_lane[first_line] AND p_priority[last_line + 1] = p_priority[first_line]
+            LOOP last_line := last_line + 1; END LOOP;
+            IF p_queue_of[first_line] = q AND p_lane[first_line] = step_lane THEN
+              got := wanted - (taken_before - places);
+              IF step_lane IN (${LANE.retry}, ${LANE.suspect}) THEN got := least(got, coalesce(retry_room[q], got)); END IF;
+              EXIT WHEN got <= 0;
+              -- Lines that share a priority, in due order, from the places where each line was left.
+              RETURN QUERY
+              WITH picked AS MATERIALIZED (
+                SELECT next.id
+                FROM unnest(p_line[first_line:last_line], p_from_due[first_line:last_line],
+                  p_from_seq[first_line:last_line]) AS l (line, due, seq)
+                CROSS JOIN LATERAL (
+                  SELECT w.id, w.due_at, w.seq FROM live w
+                  WHERE w.line = l.line AND w.worker IS NULL AND (w.due_at, w.seq) > (l.due, l.seq)
+                    AND w.due_at <= store_now
+                  ORDER BY w.due_at, w.seq LIMIT got FOR UPDATE SKIP LOCKED
+                ) next
+                ORDER BY next.due_at, next.seq LIMIT got
+              ), taken AS (
+                UPDATE live SET runs = live.runs + 1, attempts = live.attempts + 1, worker = p_worker,
+                  claimed_at = store_now, lease_ends_at = store_now + p_lease,
+                  first_started_at = coalesce(live.first_started_at, store_now)
+                FROM picked WHERE live.id = picked.id
+                RETURNING live.id, live.runs, live.line, live.kind, live.due_at, live.seq, live.attempts, live.crashes,
+                  live.available_at, live.first_started_at, live.previous_delay_ms, live.enqueued_at, live.last_error,
+                  live.payload
+              )
+              SELECT * FROM taken t ORDER BY t.due_at, t.seq;
+              GET DIAGNOSTICS got = ROW_COUNT;
+              places := places - got;
+              IF step_lane IN (${LANE.retry}, ${LANE.suspect}) THEN retry_room[q] := retry_room[q] - got; END IF;
+            END IF;
+            first_line := last_line + 1;
+          END LOOP;
+          got := taken_before - places;
+          IF got < wanted THEN is_empty[(q - 1) * ${laneCodes.length} + step_lane + 1] := true; END IF;
+          room := room - got;
+          IF step = 1 THEN for_suspect[q] := for_suspect[q] - got;
+          ELSIF step IN (2, 5) THEN for_retry[q] := for_retry[q] - got;
+          ELSIF step IN (3, 4) THEN for_redrive[q] := for_redrive[q] - got;
+          END IF;
+        END LOOP;
+      END LOOP;
+    END LOOP;
+
+    last_row.due_at := store_now;
+    last_row.payload := array_to_json(paused);
+    FOR i IN 1 .. lines_count LOOP
+      CONTINUE WHEN p_queue[p_queue_of[i]] = ANY (paused);
+      IF places > 0 THEN
+        last_row.available_at := least(last_row.available_at,
+          (SELECT w.due_at FROM live w WHERE w.line = p_line[i] AND w.worker IS NULL AND w.due_at > store_now
+           ORDER BY w.due_at LIMIT 1));
+      END IF;
+      IF p_lane[i] = ${LANE.suspect} AND EXISTS (
+        SELECT 1 FROM live w WHERE w.line = p_line[i] AND w.worker IS NULL AND w.due_at <= store_now)
+      THEN last_row.run := 1; END IF;
+    END LOOP;
+    RETURN NEXT last_row;
+  END $$;
+`;

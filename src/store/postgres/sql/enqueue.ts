@@ -1,0 +1,83 @@
+import { STATE } from '../../codes.ts';
+import { BY_INDEX, HERE, LARGEST_CALL, STARTED } from './shared.ts';
+
+export const enqueueSql: string = `
+  -- Who gets its key; null for whoever does, else the job that holds it.
+  CREATE FUNCTION take_key(p_id uuid, p_name text, p_key text) RETURNS uuid LANGUAGE plpgsql ${HERE} AS $$
+  DECLARE holder uuid;
+  BEGIN
+    LOOP
+      -- Sent again: whatever became of it, it is not another job.
+      IF EXISTS (SELECT 1 FROM live WHERE id = p_id) OR EXISTS (SELECT 1 FROM finished WHERE id = p_id) THEN
+        RETURN NULL;
+      END IF;
+      INSERT INTO keys (name, key, job) VALUES (p_name, p_key, p_id) ON CONFLICT DO NOTHING;
+      IF FOUND THEN RETURN NULL; END IF;
+      SELECT job INTO holder FROM keys WHERE name = p_name AND key = p_key;
+      -- It ended meanwhile.
+      CONTINUE WHEN NOT FOUND;
+      IF holder = p_id THEN RETURN NULL; END IF;
+      -- A key that is held until the first start is given up by whoever has started.
+      IF EXISTS (SELECT 1 FROM live WHERE id = holder AND runs > 0 AND key_life = ${STARTED}) THEN
+        UPDATE keys SET job = p_id WHERE name = p_name AND key = p_key AND job = holder;
+        CONTINUE WHEN NOT FOUND;
+        RETURN NULL;
+      END IF;
+      RETURN holder;
+    END LOOP;
+  END $$;
+
+  -- Answers only the jobs whose key was taken. p_notice is told to all who listen, once this is committed.
+  CREATE FUNCTION enqueue(
+    p_id uuid[], p_kind int[], p_delay bigint[], p_due bigint[], p_key_life smallint[], p_key text[], p_payload text[],
+    p_notice text
+  ) RETURNS TABLE (ord bigint, holder uuid) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  DECLARE
+    store_now bigint := now_ms();
+    -- One number per call, and room for its jobs after it.
+    first_seq bigint := nextval('acceptance') * ${LARGEST_CALL};
+    refused bigint[] := '{}';
+    keyed record;
+    by_whom uuid;
+    again record;
+  BEGIN
+    FOR keyed IN
+      SELECT g.id, k.name, g.key, g.ord FROM unnest(p_id, p_kind, p_key) WITH ORDINALITY AS g (id, kind, key, ord)
+      JOIN kinds k ON k.id = g.kind WHERE g.key IS NOT NULL ORDER BY k.name, g.key, g.ord
+    LOOP
+      by_whom := take_key(keyed.id, keyed.name, keyed.key);
+      CONTINUE WHEN by_whom IS NULL;
+      refused := refused || keyed.ord;
+      ord := keyed.ord;
+      holder := by_whom;
+      RETURN NEXT;
+    END LOOP;
+
+    WITH added AS (
+      INSERT INTO live (id, seq, enqueued_at, due_at, available_at, line, kind, runs, attempts, crashes, state, key_life,
+        key, payload)
+      SELECT g.id, first_seq + g.ord, store_now, g.due_at, greatest(g.due_at, store_now), k.line, g.kind, 0, 0, 0,
+        CASE WHEN g.due_at > store_now THEN ${STATE.scheduled} ELSE ${STATE.ready} END, g.key_life, g.key, g.payload
+      FROM (
+        SELECT g.*, coalesce(g.due, store_now + g.delay) AS due_at
+        FROM unnest(p_id, p_kind, p_delay, p_due, p_key_life, p_key, p_payload)
+          WITH ORDINALITY AS g (id, kind, delay, due, key_life, key, payload, ord)
+        WHERE refused = '{}' OR NOT g.ord = ANY (refused)
+      -- LEFT: a kind that is not there must fail here, not leave its jobs out.
+      ) g LEFT JOIN kinds k ON k.id = g.kind
+      ON CONFLICT DO NOTHING
+      RETURNING kind
+    )
+    INSERT INTO counts (kind, enqueued) SELECT a.kind, count(*) FROM added a GROUP BY a.kind;
+
+    -- Sent again after it had ended. Its row had left this table before ours could come in, so by now the other table
+    -- shows it, and this statement sees what the one before could not.
+    FOR again IN
+      DELETE FROM live USING unnest(p_id) AS g (id), finished f
+      WHERE f.id = g.id AND live.id = g.id RETURNING live.kind
+    LOOP
+      INSERT INTO counts (kind, enqueued) VALUES (again.kind, -1);
+    END LOOP;
+    IF p_notice IS NOT NULL THEN PERFORM pg_notify('mulligan_' || current_schema(), p_notice); END IF;
+  END $$;
+`;

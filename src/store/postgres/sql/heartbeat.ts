@@ -1,0 +1,25 @@
+import { BY_INDEX, FENCE, HERE } from './shared.ts';
+
+export const heartbeatSql: string = `
+  CREATE FUNCTION heartbeat(p_id uuid[], p_run int[], p_worker int[], p_lease bigint[], p_progress text[])
+  RETURNS TABLE (ord bigint, lease_ends_at bigint, cancel_requested boolean) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  #variable_conflict use_column
+  DECLARE store_now bigint := now_ms();
+  BEGIN
+    RETURN QUERY
+    UPDATE live l SET lease_ends_at = store_now + g.lease, progress = coalesce(g.progress, l.progress)
+    FROM unnest(p_id, p_run, p_worker, p_lease, p_progress) WITH ORDINALITY AS g (id, run, worker, lease, progress, ord)
+    WHERE ${FENCE}
+    RETURNING g.ord, l.lease_ends_at, l.cancel_requested;
+  END $$;
+
+  -- The first result stored under a key stays. False when the lease was lost.
+  CREATE FUNCTION remember(p_id uuid, p_run int, p_worker int, p_key text, p_value text) RETURNS boolean
+  LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  BEGIN
+    PERFORM 1 FROM live WHERE id = p_id AND runs = p_run AND worker = p_worker FOR UPDATE;
+    IF NOT FOUND THEN RETURN false; END IF;
+    INSERT INTO memos (job, key, value) VALUES (p_id, p_key, p_value) ON CONFLICT DO NOTHING;
+    RETURN true;
+  END $$;
+`;

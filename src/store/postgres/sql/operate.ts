@@ -1,0 +1,148 @@
+import { STATE } from '../../codes.ts';
+import { countColumns } from '../counts.ts';
+import { BY_INDEX, HERE, LANE, PRUNED, STARTED } from './shared.ts';
+
+export const operateSql: string = `
+  -- One job. Answers what became of it: cancelled, cancelling, already-ended or not-found.
+  CREATE FUNCTION cancel(p_id uuid) RETURNS text LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  DECLARE ended live;
+  BEGIN
+    SELECT * INTO ended FROM live WHERE id = p_id FOR UPDATE;
+    IF NOT FOUND THEN
+      IF EXISTS (SELECT 1 FROM finished WHERE id = p_id) THEN RETURN 'already-ended'; END IF;
+      -- It may have been brought back between these two looks.
+      IF EXISTS (SELECT 1 FROM live WHERE id = p_id) THEN RETURN cancel(p_id); END IF;
+      RETURN 'not-found';
+    END IF;
+    IF ended.worker IS NOT NULL THEN
+      UPDATE live SET cancel_requested = true WHERE id = p_id;
+      RETURN 'cancelling';
+    END IF;
+    DELETE FROM live WHERE id = p_id;
+    INSERT INTO finished (id, seq, finished_at, enqueued_at, due_at, available_at, line, kind, runs, attempts, crashes,
+      state, first_started_at, previous_delay_ms, key_life, key, last_error, progress, payload)
+    VALUES (ended.id, ended.seq, now_ms(), ended.enqueued_at, ended.due_at, ended.available_at, ended.line, ended.kind, ended.runs,
+      ended.attempts, ended.crashes, ${STATE.cancelled}, ended.first_started_at, ended.previous_delay_ms, ended.key_life,
+      ended.key, ended.last_error, ended.progress, ended.payload);
+    IF ended.key IS NOT NULL AND ended.key_life <> ${PRUNED} THEN DELETE FROM keys WHERE job = p_id; END IF;
+    INSERT INTO counts (kind, now_cancelled) VALUES (ended.kind, 1);
+    RETURN 'cancelled';
+  END $$;
+
+  -- Dead jobs by any of these conditions, longest dead first. Each that is found is locked.
+  CREATE FUNCTION dead(p_ids uuid[], p_name text, p_queue text, p_reason smallint, p_limit bigint)
+  RETURNS SETOF finished LANGUAGE plpgsql ${HERE} SET enable_seqscan = off AS $$
+  BEGIN
+    RETURN QUERY SELECT f.* FROM finished f
+    WHERE f.state = ${STATE.dead}
+      AND (p_ids IS NULL OR f.id = ANY (p_ids))
+      AND (p_name IS NULL OR f.kind IN (SELECT id FROM kinds WHERE name = p_name))
+      AND (p_queue IS NULL OR f.line IN (SELECT id FROM lines WHERE queue = p_queue))
+      AND (p_reason IS NULL OR f.dead_reason = p_reason)
+    ORDER BY f.finished_at, f.seq LIMIT p_limit FOR UPDATE;
+  END $$;
+
+  -- Answers each job with why it was refused, or null when it waits again (or would, in a dry run).
+  CREATE FUNCTION redrive(
+    p_ids uuid[], p_name text, p_queue text, p_reason smallint, p_limit bigint, p_reset boolean, p_dry_run boolean
+  ) RETURNS TABLE (job_id uuid, why text) LANGUAGE plpgsql ${HERE} SET enable_seqscan = off AS $$
+  DECLARE
+    store_now bigint := now_ms();
+    job finished;
+    kind kinds;
+    policy jsonb;
+    holder uuid;
+    promised text[] := '{}';
+    home_line lines;
+  BEGIN
+    FOR job IN SELECT * FROM dead(p_ids, p_name, p_queue, p_reason, p_limit) LOOP
+      SELECT * INTO kind FROM kinds WHERE kinds.id = job.kind;
+      policy := kind.policy::jsonb;
+      job_id := job.id;
+      why := NULL;
+      IF NOT p_reset AND (job.attempts >= (policy->>'maxAttempts')::int OR job.crashes >= (policy->>'maxCrashes')::int)
+      THEN
+        why := 'nothing-left';
+      ELSIF job.key IS NOT NULL AND job.key_life <> ${STARTED} THEN
+        SELECT keys.job INTO holder FROM keys WHERE keys.name = kind.name AND keys.key = job.key;
+        IF (FOUND AND holder <> job.id) OR kind.name || ' ' || job.key = ANY (promised) THEN
+          why := 'key-taken';
+        ELSE
+          promised := promised || (kind.name || ' ' || job.key);
+        END IF;
+      END IF;
+      IF why IS NULL AND NOT p_dry_run THEN
+        IF job.key IS NOT NULL AND job.key_life <> ${STARTED} THEN
+          INSERT INTO keys (name, key, job) VALUES (kind.name, job.key, job.id) ON CONFLICT DO NOTHING;
+          -- Somebody was quicker.
+          SELECT keys.job INTO holder FROM keys WHERE keys.name = kind.name AND keys.key = job.key;
+          IF holder IS DISTINCT FROM job.id THEN
+            why := 'key-taken';
+            RETURN NEXT;
+            CONTINUE;
+          END IF;
+        END IF;
+        INSERT INTO runs (job, run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision, error)
+          SELECT job.id, job.runs, job.attempt, job.outcome, job.counted, job.worker, job.started_at, job.ended_at,
+            NULL, job.decision, CASE WHEN job.failed THEN job.last_error END
+          WHERE job.outcome IS NOT NULL;
+        SELECT * INTO home_line FROM lines WHERE lines.id = kind.line;
+        DELETE FROM finished WHERE finished.id = job.id;
+        INSERT INTO live (id, seq, enqueued_at, due_at, available_at, line, kind, runs, attempts, crashes, state, key_life,
+          first_started_at, previous_delay_ms, key, last_error, progress, payload)
+        VALUES (job.id, job.seq, job.enqueued_at, store_now, store_now,
+          line_of(home_line.queue, home_line.resource, ${LANE.redrive}::smallint, home_line.priority), job.kind,
+          job.runs, CASE WHEN p_reset THEN 0 ELSE job.attempts END, CASE WHEN p_reset THEN 0 ELSE job.crashes END,
+          ${STATE.ready}, job.key_life,
+          CASE WHEN NOT p_reset THEN job.first_started_at END, CASE WHEN NOT p_reset THEN job.previous_delay_ms END,
+          job.key, job.last_error, job.progress, job.payload);
+        INSERT INTO counts (kind, now_dead) VALUES (job.kind, -1);
+      END IF;
+      RETURN NEXT;
+    END LOOP;
+  END $$;
+
+  -- Deletes finished jobs with all that was kept of them.
+  CREATE FUNCTION forget(p_ids uuid[]) RETURNS void LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  BEGIN
+    WITH gone AS (DELETE FROM finished f USING unnest(p_ids) AS g (id) WHERE f.id = g.id RETURNING f.kind, f.state)
+    INSERT INTO counts (kind, now_completed, now_dead, now_cancelled)
+    SELECT kind, -count(*) FILTER (WHERE state = ${STATE.completed}), -count(*) FILTER (WHERE state = ${STATE.dead}),
+      -count(*) FILTER (WHERE state = ${STATE.cancelled})
+    FROM gone GROUP BY kind;
+    DELETE FROM runs r USING unnest(p_ids) AS g (id) WHERE r.job = g.id;
+    DELETE FROM memos m USING unnest(p_ids) AS g (id) WHERE m.job = g.id;
+    DELETE FROM keys k USING unnest(p_ids) AS g (id) WHERE k.job = g.id;
+  END $$;
+
+  CREATE FUNCTION discard(p_ids uuid[], p_name text, p_queue text, p_reason smallint, p_limit bigint)
+  RETURNS SETOF uuid LANGUAGE plpgsql ${HERE} AS $$
+  DECLARE chosen uuid[] := ARRAY (SELECT id FROM dead(p_ids, p_name, p_queue, p_reason, p_limit));
+  BEGIN
+    PERFORM forget(chosen);
+    RETURN QUERY SELECT unnest(chosen);
+  END $$;
+
+  -- Up to p_limit jobs of a state that ended at or before this time, from the place where the last look ended.
+  CREATE FUNCTION prune(p_state smallint, p_from bigint, p_keep bigint, p_limit int, OUT pruned int, OUT until bigint)
+  LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  DECLARE chosen uuid[];
+  BEGIN
+    SELECT array_agg(old.id), max(old.finished_at) INTO chosen, until FROM (
+      SELECT f.id, f.finished_at FROM finished f
+      WHERE f.state = p_state AND f.finished_at >= p_from AND f.finished_at <= now_ms() - p_keep
+      ORDER BY f.finished_at LIMIT p_limit FOR UPDATE SKIP LOCKED) old;
+    pruned := coalesce(cardinality(chosen), 0);
+    IF pruned > 0 THEN PERFORM forget(chosen); END IF;
+  END $$;
+
+  -- Adds up what transactions have counted. Whoever finds another at it leaves it to that one.
+  CREATE FUNCTION fold_counts() RETURNS void LANGUAGE plpgsql ${HERE} AS $$
+  BEGIN
+    IF NOT pg_try_advisory_xact_lock(hashtext(current_schema()), hashtext('mulligan: counts')) THEN RETURN; END IF;
+    WITH gone AS (DELETE FROM counts RETURNING *)
+    INSERT INTO counts (kind, ${countColumns.join(', ')})
+    SELECT kind, ${countColumns.map((column) => `sum(${column})`).join(', ')}
+    FROM gone GROUP BY kind;
+  END $$;
+`;

@@ -1,0 +1,127 @@
+import { STATE } from '../../codes.ts';
+import { addCounts } from '../counts.ts';
+import { BY_INDEX, FENCE, HERE, OUTCOME, PRUNED } from './shared.ts';
+
+/** In a storm all errors are alike, so texts are sent once, and pointed at by position. */
+const GIVEN = `
+  SELECT g.id, g.run, g.worker, g.outcome, g.state, g.counted, g.delay, g.line, g.backoff, g.reason,
+    p_errors[g.error] AS error, p_decisions[g.decision] AS decision, g.started, g.ended, g.ord
+  FROM unnest(p_id, p_run, p_worker, p_outcome, p_state, p_counted, p_delay, p_line, p_backoff, p_reason, p_error,
+    p_decision, p_started, p_ended) WITH ORDINALITY AS g (id, run, worker, outcome, state, counted, delay, line, backoff,
+    reason, error, decision, started, ended, ord)`;
+/** A crash is only believed while the lease is over: a worker that came back in time keeps its run. */
+const BELIEVED = `(g.outcome <> ${OUTCOME.crashed} OR l.lease_ends_at <= store_now)`;
+
+/** Ends runs: the row leaves `live` for `finished`, and takes its last run along. */
+const end = (given: string, condition: string, state = 'g.state', reason = 'g.reason'): string => `
+    WITH gone AS (
+      -- OFFSET 0 keeps what is given in one piece: each row of it is looked up, in its order.
+      DELETE FROM live l USING (${given} OFFSET 0) g
+      WHERE ${FENCE} AND ${condition}
+      RETURNING g.ord, g.outcome, g.counted, g.worker, g.started, g.ended, g.decision, g.error, ${state} AS state,
+        ${reason} AS dead_reason, l.attempts AS attempt, l.id, l.seq, l.enqueued_at, l.due_at, l.available_at, l.line, l.kind,
+        l.runs, l.crashes, l.first_started_at, l.previous_delay_ms, l.key_life, l.key, l.last_error, l.progress, l.payload
+    ), kept AS (
+      INSERT INTO finished (id, seq, finished_at, enqueued_at, due_at, available_at, line, kind, runs, attempts, crashes,
+        state, dead_reason, first_started_at, previous_delay_ms, outcome, attempt, counted, failed, worker, started_at,
+        ended_at, decision, key_life, key, last_error, progress, payload)
+      SELECT id, seq, store_now, enqueued_at, due_at, available_at, line, kind, runs,
+        CASE WHEN counted THEN attempt ELSE attempt - 1 END,
+        CASE outcome WHEN ${OUTCOME.crashed} THEN crashes + 1 ELSE crashes END,
+        state, dead_reason, first_started_at, previous_delay_ms, outcome, attempt, counted, error IS NOT NULL, worker,
+        started, ended, decision, key_life, key, coalesce(error, last_error), progress, payload
+      FROM gone
+    ), freed AS (
+      DELETE FROM keys USING gone WHERE gone.key IS NOT NULL AND gone.key_life <> ${PRUNED} AND keys.job = gone.id
+    ), added AS (
+      ${addCounts('gone')}
+    )
+    SELECT array_agg(gone.ord) INTO just_landed FROM gone;`;
+
+/** Runs that all completed, under one worker: what a settlement nearly always is. */
+const COMPLETIONS = `
+  SELECT g.id, g.run, p_worker AS worker, ${OUTCOME.completed}::smallint AS outcome, ${STATE.completed}::smallint AS state,
+    true AS counted, NULL::smallint AS reason, NULL::text AS error, p_decision AS decision, g.started, g.ended, g.ord
+  FROM unnest(p_id, p_run, p_started, p_ended) WITH ORDINALITY AS g (id, run, started, ended, ord)`;
+
+export const settleSql: string = `
+  -- Answers the positions of those that landed; null when all did.
+  CREATE FUNCTION complete(p_id uuid[], p_run int[], p_worker int, p_decision text, p_started bigint[], p_ended bigint[])
+  RETURNS bigint[] LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  #variable_conflict use_column
+  DECLARE
+    store_now bigint := now_ms();
+    just_landed bigint[];
+  BEGIN
+    ${end(COMPLETIONS, 'true')}
+    IF cardinality(just_landed) = cardinality(p_id) THEN RETURN NULL; END IF;
+    RETURN coalesce(just_landed, '{}');
+  END $$;
+
+  -- Answers only what did not simply land: 1 for a job that a cancel ended instead, 2 for a stale settlement.
+  CREATE FUNCTION settle(
+    p_id uuid[], p_run int[], p_worker int[], p_outcome smallint[], p_state smallint[], p_counted boolean[],
+    p_delay bigint[], p_line int[], p_backoff bigint[], p_reason smallint[], p_error int[], p_decision int[],
+    p_started bigint[], p_ended bigint[], p_errors text[], p_decisions text[]
+  ) RETURNS TABLE (at bigint, answer int) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  #variable_conflict use_column
+  DECLARE
+    store_now bigint := now_ms();
+    landed bigint[] := '{}';
+    just_landed bigint[];
+    cancelled bigint[] := '{}';
+    late record;
+  BEGIN
+    -- What ends and what waits is written one after the other; locked it is in the order of ids, as by everybody else.
+    PERFORM 1 FROM unnest(p_id) AS g (id) JOIN live l ON l.id = g.id FOR UPDATE OF l;
+    ${end(`${GIVEN} WHERE g.delay IS NULL`, BELIEVED)}
+    landed := landed || coalesce(just_landed, '{}');
+
+    IF cardinality(landed) < cardinality(p_id) THEN
+      WITH put AS (
+        UPDATE live l SET
+          state = g.state,
+          attempts = CASE WHEN g.counted THEN l.attempts ELSE l.attempts - 1 END,
+          crashes = CASE g.outcome WHEN ${OUTCOME.crashed} THEN l.crashes + 1 ELSE l.crashes END,
+          -- A job handed back for now keeps its place in the line.
+          due_at = CASE g.state WHEN ${STATE.ready} THEN l.due_at ELSE store_now + g.delay END,
+          line = g.line,
+          previous_delay_ms = coalesce(g.backoff, l.previous_delay_ms),
+          last_error = coalesce(g.error, l.last_error),
+          worker = NULL, lease_ends_at = NULL
+        FROM (${GIVEN} WHERE g.delay IS NOT NULL OFFSET 0) g
+        WHERE ${FENCE} AND ${BELIEVED} AND NOT l.cancel_requested
+        RETURNING g.ord, l.id, g.run, g.outcome, g.counted, g.worker, g.started, g.ended, store_now + g.delay AS next,
+          g.decision, g.error, CASE WHEN g.counted THEN l.attempts ELSE l.attempts + 1 END AS attempt,
+          l.kind, NULL::smallint AS dead_reason, l.state
+      ), kept AS (
+        INSERT INTO runs (job, run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision, error)
+        SELECT id, run, attempt, outcome, counted, worker, started, ended, next, decision, error FROM put
+      ), added AS (
+        ${addCounts('put')}
+      )
+      SELECT array_agg(put.ord) INTO just_landed FROM put;
+      landed := landed || coalesce(just_landed, '{}');
+    END IF;
+
+    IF cardinality(landed) < cardinality(p_id) THEN
+      -- Perhaps only because a cancel has come in meanwhile.
+      ${end(`${GIVEN} WHERE g.delay IS NOT NULL`, `${BELIEVED} AND l.cancel_requested`, `${STATE.cancelled}::smallint`, 'NULL::smallint')}
+      cancelled := coalesce(just_landed, '{}');
+      FOR late IN ${GIVEN} WHERE NOT g.ord = ANY (landed) LOOP
+        at := late.ord;
+        IF late.ord = ANY (cancelled) THEN
+          answer := 1;
+          RETURN NEXT;
+        ELSIF late.outcome = ${OUTCOME.crashed} OR NOT (
+          EXISTS (SELECT 1 FROM finished f WHERE f.id = late.id AND f.runs = late.run AND f.worker = late.worker
+                  AND f.outcome = late.outcome)
+          OR EXISTS (SELECT 1 FROM runs r WHERE r.job = late.id AND r.run = late.run AND r.worker = late.worker
+                     AND r.outcome = late.outcome)) THEN
+          answer := 2;
+          RETURN NEXT;
+        END IF;
+      END LOOP;
+    END IF;
+  END $$;
+`;

@@ -1,0 +1,27 @@
+import type { Lane } from '../../../job.ts';
+import type { OutcomeKind } from '../../../retry/outcome.ts';
+import { keyLifeCodes, laneCodes, outcomeCodes } from '../../codes.ts';
+
+export const OUTCOME: Readonly<Record<OutcomeKind, number>> = numbers(outcomeCodes);
+export const LANE: Readonly<Record<Lane, number>> = numbers(laneCodes);
+export const STARTED: number = keyLifeCodes.indexOf('started');
+export const PRUNED: number = keyLifeCodes.indexOf('pruned');
+
+/*
+ * The plans are known, so the planner is not asked: a queue's tables are empty at one moment and full at the next,
+ * and a plan made for the one is a disaster in the other. Rows are found by index, in the order they are given.
+ */
+export const BY_INDEX: string = `
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+  SET plan_cache_mode = force_generic_plan SET jit = off`;
+export const HERE: string = 'SET search_path FROM CURRENT';
+
+/** So many jobs can be numbered in one call. */
+export const LARGEST_CALL = 65_536;
+
+function numbers<Word extends string>(codes: readonly Word[]): Record<Word, number> {
+  return Object.fromEntries(codes.map((word, code) => [word, code])) as Record<Word, number>;
+}
+
+/** The row that a run holds: `l` is the job, `g` is what was given. */
+export const FENCE: string = 'l.id = g.id AND l.runs = g.run AND l.worker = g.worker';
