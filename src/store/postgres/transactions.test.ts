@@ -198,9 +198,12 @@ describe('a handler that completes its job in a transaction', () => {
       },
     });
     await using mulligan = await open([job]);
+    const told: string[] = [];
+    for (const event of ['completed', 'lease-lost'] as const) mulligan.on(event, () => told.push(event));
     const { id } = await mulligan.enqueue(job, null);
     await mulligan.work({ poll: 50 }).whenIdle();
     expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'completed', runs: 1 });
+    expect(told).toEqual(['completed']);
   });
 
   it('writes nothing when its run was taken away meanwhile', async () => {
