@@ -1,14 +1,14 @@
+import type { StoredError } from '../../retry/outcome.ts';
 import { laneCodes } from '../codes.ts';
 import type { Claim, ClaimedJob, ClaimRequest, QueueQuota } from '../store.ts';
 import { plain, texts } from './arrays.ts';
-import type { Place } from './marks.ts';
 import type { Line } from './names.ts';
 import type { Session } from './session.ts';
 
 const CLAIM = `
   SELECT * FROM @.claim($1, $2, $3, $4::text[], $5::int[], $6::int[], $7::int[], $8::int[], $9::int[],
     $10::int[], $11::int[], $12::smallint[], $13::smallint[], $14::bigint[], $15::bigint[], $16)`;
-const EXPIRED = 'SELECT (job).*, worker, claimed_at, lease_ends_at, cancel_requested FROM @.expired($1, $2)';
+const EXPIRED = 'SELECT (job).*, worker, claimed_at, lease_ends_at, cancel_requested FROM @.expired($1)';
 
 /** As the type `claimed` has it. */
 type ClaimedRow = [
@@ -24,7 +24,8 @@ type ClaimedRow = [
   firstStartedAt: number,
   previousDelayMs: number | null,
   enqueuedAt: number,
-  lastError: string | null,
+  lastError: number | null,
+  errorText: string | null,
   payload: string,
 ];
 type ExpiredRow = [
@@ -73,14 +74,15 @@ async function claimFromKnown(session: Session, request: ClaimRequest, worker: n
       newest,
     ])
     .finally(() => session.waiting.end());
-  const [, suspectsWait, newestLine, , now, , , , nextDueAt, , , , , paused] = rows.pop() as ClaimedRow;
+  const [, suspectsWait, newestLine, , now, , , , nextDueAt, , , , , , paused] = rows.pop() as ClaimedRow;
   if (newestLine > newest) return null;
   const filled = rows.length === limit;
   markRead(session, rows, now);
   if (!filled) markEmptied(session, lines, queues, JSON.parse(paused) as string[], now);
   await session.kinds.know(rows.map((row) => row[3]));
   const held = { worker: request.worker, claimedAt: now, leaseEndsAt: now + leaseMs, cancelRequested: false };
-  const jobs = rows.map((row) => claimedJob(session, row, held));
+  const errors = errorsOf(rows);
+  const jobs = rows.map((row) => claimedJob(session, row, errors, held));
   return { jobs, now, nextDueAt: filled ? null : nextDueAt, suspectsWait: suspectsWait === 1 };
 }
 
@@ -110,30 +112,40 @@ function markEmptied(
   );
 }
 
-/** All leases are one line, in the order in which they end. */
-const LEASES = 0;
-
 export async function expired(session: Session, limit: number): Promise<ClaimedJob[]> {
-  const [from] = session.leases.begin([LEASES]) as [Place];
-  const rows = await session.db.query<ExpiredRow>(EXPIRED, [limit, from.dueAt]).finally(() => session.leases.end());
-  const [, , , , , , , , , , , , , , , now] = rows.pop() as ExpiredRow;
-  // Whoever rescues these may fail; until they are settled, the next look must find them again.
-  if (rows.length === 0) session.leases.emptied([LEASES], now);
+  const rows = await session.db.query<ExpiredRow>(EXPIRED, [limit]);
   await session.kinds.know(rows.map((row) => row[3]));
   await session.lines.know(rows.map((row) => row[2]));
-  await session.workers.know(rows.map((row) => row[14]));
-  return rows.map((row) => {
-    const [worker, claimedAt, leaseEndsAt, cancelRequested] = row.slice(14) as [number, number, number, boolean];
-    const job = row.slice(0, 14) as ClaimedRow;
-    return claimedJob(session, job, { worker: session.workers.name(worker), claimedAt, leaseEndsAt, cancelRequested });
+  await session.workers.know(rows.map((row) => row[15]));
+  const jobs = rows.map((row) => row.slice(0, 15) as ClaimedRow);
+  const errors = errorsOf(jobs);
+  return rows.map((row, index) => {
+    const [worker, claimedAt, leaseEndsAt, cancelRequested] = row.slice(15) as [number, number, number, boolean];
+    const held = { worker: session.workers.name(worker), claimedAt, leaseEndsAt, cancelRequested };
+    return claimedJob(session, jobs[index] as ClaimedRow, errors, held);
   });
+}
+
+/** In a storm they are the same one again and again, so its text comes once. */
+function errorsOf(rows: readonly ClaimedRow[]): ReadonlyMap<number, StoredError> {
+  const errors = new Map<number, StoredError>();
+  for (const [, , , , , , , , , , , , lastError, text] of rows) {
+    if (lastError === null || text === null || errors.has(lastError)) continue;
+    errors.set(lastError, JSON.parse(text, (_, value: unknown) => Object.freeze(value)) as StoredError);
+  }
+  return errors;
 }
 
 type Holding = Pick<ClaimedJob, 'worker' | 'claimedAt' | 'leaseEndsAt' | 'cancelRequested'>;
 
-function claimedJob(session: Session, row: ClaimedRow, holding: Holding): ClaimedJob {
+function claimedJob(
+  session: Session,
+  row: ClaimedRow,
+  errors: ReadonlyMap<number, StoredError>,
+  holding: Holding,
+): ClaimedJob {
   const [id, run, lineId, kindId, dueAt, , attempts, crashes, availableAt, firstStartedAt, previousDelayMs] = row;
-  const [, , , , , , , , , , , enqueuedAt, lastError, payload] = row;
+  const [, , , , , , , , , , , enqueuedAt, lastError, , payload] = row;
   const line = session.lines.get(lineId);
   const kind = session.kinds.get(kindId);
   session.hold(id, { line: lineId, kind: kindId });
@@ -158,7 +170,7 @@ function claimedJob(session: Session, row: ClaimedRow, holding: Holding): Claime
     claimedAt: holding.claimedAt,
     leaseEndsAt: holding.leaseEndsAt,
     previousDelayMs,
-    lastError: lastError === null ? null : session.error(lastError),
+    lastError: lastError === null ? null : (errors.get(lastError) as StoredError),
     cancelRequested: holding.cancelRequested,
   };
 }

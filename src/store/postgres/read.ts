@@ -13,7 +13,8 @@ import { isUuid } from './uuid.ts';
 /** Live and finished rows in one shape. A job is in exactly one of the two tables. */
 const JOBS = `
   SELECT id, kind, line, state, runs, attempts, crashes, enqueued_at, due_at, first_started_at, finished_at,
-    lease_ends_at, worker, dead_reason, cancel_requested, key, payload, last_error, progress, @.now_ms()
+    lease_ends_at, worker, dead_reason, cancel_requested, key, payload,
+    (SELECT error FROM @.errors e WHERE e.id = last_error), progress, @.now_ms()
   FROM (
     SELECT id, kind, line, CASE WHEN worker IS NULL THEN state ELSE ${STATE.running} END AS state, runs, attempts,
       crashes, enqueued_at, due_at, first_started_at, NULL::bigint AS finished_at, lease_ends_at, worker,
@@ -25,13 +26,17 @@ const JOBS = `
     FROM @.finished
   ) s`;
 const RUNS = `
-  SELECT run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision, error
-  FROM @.runs WHERE job = $1
-  UNION ALL
-  SELECT runs, attempt, outcome, counted, worker, started_at, ended_at, NULL, decision,
-    CASE WHEN failed THEN last_error END
-  FROM @.finished WHERE id = $1 AND outcome IS NOT NULL
-  ORDER BY 1`;
+  SELECT run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision,
+    (SELECT e.error FROM @.errors e WHERE e.id = r.error)
+  FROM (
+    SELECT run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision, error
+    FROM @.runs WHERE job = $1
+    UNION ALL
+    SELECT runs, attempt, outcome, counted, worker, started_at, ended_at, NULL, decision,
+      CASE WHEN failed THEN last_error END
+    FROM @.finished WHERE id = $1 AND outcome IS NOT NULL
+  ) r
+  ORDER BY run`;
 const COUNTS = `
   SELECT kind, ${countColumns.map((column) => `sum(${column})`).join(', ')}
   FROM @.counts GROUP BY kind`;

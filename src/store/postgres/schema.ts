@@ -13,6 +13,8 @@ import { settleSql } from './sql/settle.ts';
  *   finished  one row per ended job, with its last run; so a job that succeeds at once leaves a single row. A job is in
  *             exactly one of these two tables.
  *   runs      the ledger of all other runs.
+ *   errors    what failed runs threw. In a storm they all throw the same, so each text is stored once per settlement.
+ *   leases    which jobs each claim took, and when to see whether they are still held.
  *   memos     results of once-only effects.
  *   keys      who holds which key.
  *   lines     a queue, resource, lane and priority, as one number: a claim reads line by line, each in due order.
@@ -79,16 +81,25 @@ const tables = `
     first_started_at bigint,
     previous_delay_ms bigint,
     key text,
-    last_error text,
+    last_error bigint,                      -- in errors
     progress text,
     payload text NOT NULL
   ) WITH (
+    -- Room on each page for the second version of its rows: a claim changes nothing that is indexed, so it writes to no
+    -- index as long as the new version lies beside the old one.
+    fillfactor = 45,
     autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
     autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 50000, autovacuum_vacuum_cost_delay = 0
   );
-  CREATE INDEX live_waiting ON live (line, due_at, seq) WHERE worker IS NULL;
-  CREATE INDEX live_leases ON live (lease_ends_at, seq) WHERE worker IS NOT NULL;
+  CREATE INDEX live_line ON live (line, due_at, seq);
   CREATE INDEX live_key ON live (key) WHERE key IS NOT NULL;
+
+  -- A row per claim and line. Jobs that end stay in it until somebody looks, so that ending them writes nothing here.
+  CREATE TABLE leases (
+    line int NOT NULL,                      -- of the jobs, or one that shares its queue, lane and priority
+    look_at bigint NOT NULL,                -- none of the leases ends before this
+    jobs uuid[] NOT NULL
+  ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 
   CREATE TABLE finished (
     id uuid PRIMARY KEY,
@@ -117,7 +128,7 @@ const tables = `
     ended_at bigint,
     decision text,
     key text,
-    last_error text,
+    last_error bigint,
     progress text,
     payload text NOT NULL
   ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.2);
@@ -135,9 +146,17 @@ const tables = `
     ended_at bigint NOT NULL,
     next_due_at bigint,
     decision text NOT NULL,
-    error text,
+    error bigint,
     PRIMARY KEY (job, run)
   ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.2);
+
+  CREATE SEQUENCE settlements;
+
+  CREATE TABLE errors (
+    id bigint PRIMARY KEY,
+    uses int NOT NULL,                      -- by runs on the ledger; with the last of them it goes
+    error text NOT NULL
+  );
 
   CREATE TABLE memos (
     job uuid NOT NULL,

@@ -1,4 +1,3 @@
-import type { StoredError } from '../../retry/outcome.ts';
 import type { Database } from './database.ts';
 import { Marks } from './marks.ts';
 import { Kinds, Lines, Workers } from './names.ts';
@@ -19,11 +18,9 @@ export class Session {
   readonly lines: Lines;
   readonly kinds: Kinds;
   readonly waiting: Marks;
-  readonly leases: Marks;
   readonly finished: Marks;
   /** What was claimed here and is not settled. Only a hint: the fence is in the write. */
   readonly #inHand: Map<string, Held> = new Map();
-  #lastError: { readonly text: string; readonly error: StoredError } | null = null;
 
   constructor(db: Database) {
     this.db = db;
@@ -31,7 +28,6 @@ export class Session {
     this.lines = new Lines(db);
     this.kinds = new Kinds(db, this.lines);
     this.waiting = new Marks(db.clock);
-    this.leases = new Marks(db.clock);
     this.finished = new Marks(db.clock);
   }
 
@@ -42,15 +38,6 @@ export class Session {
 
   held(id: string): Held | undefined {
     return this.#inHand.get(id);
-  }
-
-  /** A stored error. In a storm it is the same one again and again. */
-  error(text: string): StoredError {
-    if (text !== this.#lastError?.text) {
-      const error = JSON.parse(text, (_, value: unknown) => Object.freeze(value)) as StoredError;
-      this.#lastError = { text, error };
-    }
-    return this.#lastError.error;
   }
 
   release(id: string): void {

@@ -2,9 +2,32 @@ import { laneCodes } from '../../codes.ts';
 import { BY_INDEX, HERE, LANE } from './shared.ts';
 
 export const claimSql: string = `
+  /*
+   * How many second chances of a queue run now. Of what claims took, it keeps what is still held, in one row: so however
+   * many went by, each is looked at once.
+   */
+  CREATE FUNCTION running_retries(p_queue text) RETURNS bigint LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  DECLARE
+    retry_lines int[] := ARRAY (
+      SELECT id FROM lines WHERE queue = p_queue AND lane IN (${LANE.retry}, ${LANE.suspect}));
+    running bigint;
+  BEGIN
+    WITH taken AS (
+      DELETE FROM leases WHERE line = ANY (retry_lines) RETURNING jobs
+    ), held AS (
+      SELECT l.id, l.lease_ends_at FROM (SELECT DISTINCT unnest(jobs) AS id FROM taken OFFSET 0) t JOIN live l ON l.id = t.id
+      WHERE l.worker IS NOT NULL AND l.line = ANY (retry_lines)
+    ), kept AS (
+      INSERT INTO leases (line, look_at, jobs)
+      SELECT retry_lines[1], min(h.lease_ends_at), array_agg(h.id) FROM held h HAVING count(*) > 0
+    )
+    SELECT count(*) INTO running FROM held;
+    RETURN running;
+  END $$;
+
   CREATE TYPE claimed AS (
     id uuid, run int, line int, kind int, due_at bigint, seq bigint, attempts int, crashes int, available_at bigint,
-    first_started_at bigint, previous_delay_ms bigint, enqueued_at bigint, last_error text, payload text
+    first_started_at bigint, previous_delay_ms bigint, enqueued_at bigint, last_error bigint, error text, payload text
   );
 
   /*
@@ -12,7 +35,8 @@ export const claimSql: string = `
    * the position of a line's queue in p_queue. When there are lines newer than p_newest, nothing is taken: the caller
    * does not know all it should ask for. The last row has no id and tells, in the columns named here:
    * line: the newest there is, due_at: the store's time, available_at: when the next job falls due,
-   * run: 1 when a suspect waits, payload: the paused queues as JSON.
+   * run: 1 when a suspect waits, payload: the paused queues as JSON. Of jobs with the same last error, one after the
+   * other, only the first brings its text.
    */
   CREATE FUNCTION claim(
     p_worker int, p_lease bigint, p_limit int,
@@ -50,11 +74,7 @@ export const claimSql: string = `
       ELSIF p_cap[q] IS NOT NULL THEN
         -- One at a time, or two claims would fill the same room.
         PERFORM pg_advisory_xact_lock(hashtext(current_schema()), hashtext(p_queue[q]));
-        SELECT greatest(0, p_cap[q] - count(*)) INTO got
-          FROM live JOIN lines ON lines.id = live.line
-          WHERE live.worker IS NOT NULL AND lines.queue = p_queue[q]
-            AND lines.lane IN (${LANE.retry}, ${LANE.suspect});
-        retry_room[q] := got;
+        retry_room[q] := greatest(0, p_cap[q] - running_retries(p_queue[q]));
       END IF;
     END LOOP;
     store_now := now_ms();
@@ -110,8 +130,16 @@ export const claimSql: string = `
                 RETURNING live.id, live.runs, live.line, live.kind, live.due_at, live.seq, live.attempts, live.crashes,
                   live.available_at, live.first_started_at, live.previous_delay_ms, live.enqueued_at, live.last_error,
                   live.payload
+              ), leased AS (
+                INSERT INTO leases (line, look_at, jobs)
+                SELECT p_line[first_line], store_now + p_lease, array_agg(t.id) FROM taken t HAVING count(*) > 0
               )
-              SELECT * FROM taken t ORDER BY t.due_at, t.seq;
+              SELECT t.id, t.runs, t.line, t.kind, t.due_at, t.seq, t.attempts, t.crashes, t.available_at,
+                t.first_started_at, t.previous_delay_ms, t.enqueued_at, t.last_error,
+                CASE WHEN t.last_error <> coalesce(lag(t.last_error) OVER in_turn, 0)
+                  THEN (SELECT e.error FROM errors e WHERE e.id = t.last_error) END,
+                t.payload
+              FROM taken t WINDOW in_turn AS (ORDER BY t.due_at, t.seq) ORDER BY t.due_at, t.seq;
               GET DIAGNOSTICS got = ROW_COUNT;
               places := places - got;
               IF step_lane IN (${LANE.retry}, ${LANE.suspect}) THEN retry_room[q] := retry_room[q] - got; END IF;

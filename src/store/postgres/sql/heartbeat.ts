@@ -7,10 +7,21 @@ export const heartbeatSql: string = `
   DECLARE store_now bigint := now_ms();
   BEGIN
     RETURN QUERY
-    UPDATE live l SET lease_ends_at = store_now + g.lease, progress = coalesce(g.progress, l.progress)
-    FROM unnest(p_id, p_run, p_worker, p_lease, p_progress) WITH ORDINALITY AS g (id, run, worker, lease, progress, ord)
-    WHERE ${FENCE}
-    RETURNING g.ord, l.lease_ends_at, l.cancel_requested;
+    WITH beaten AS (
+      UPDATE live l SET lease_ends_at = store_now + g.lease, progress = coalesce(g.progress, l.progress)
+      FROM (
+        SELECT g.*, before.lease_ends_at AS before
+        FROM unnest(p_id, p_run, p_worker, p_lease, p_progress) WITH ORDINALITY
+          AS g (id, run, worker, lease, progress, ord) JOIN live before ON before.id = g.id OFFSET 0
+      ) g
+      WHERE ${FENCE}
+      RETURNING g.ord, l.id, l.line, g.before, l.lease_ends_at, l.cancel_requested
+    ), shortened AS (
+      -- Nobody would look that early.
+      INSERT INTO leases (line, look_at, jobs)
+      SELECT b.line, b.lease_ends_at, ARRAY[b.id] FROM beaten b WHERE b.lease_ends_at < b.before
+    )
+    SELECT b.ord, b.lease_ends_at, b.cancel_requested FROM beaten b;
   END $$;
 
   -- The first result stored under a key stays. False when the lease was lost.

@@ -104,13 +104,29 @@ export const operateSql: string = `
 
   -- Deletes finished jobs with all that was kept of them.
   CREATE FUNCTION forget(p_ids uuid[]) RETURNS void LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  DECLARE unused bigint[];
   BEGIN
-    WITH gone AS (DELETE FROM finished f USING unnest(p_ids) AS g (id) WHERE f.id = g.id RETURNING f.kind, f.state)
-    INSERT INTO counts (kind, now_completed, now_dead, now_cancelled)
-    SELECT kind, -count(*) FILTER (WHERE state = ${STATE.completed}), -count(*) FILTER (WHERE state = ${STATE.dead}),
-      -count(*) FILTER (WHERE state = ${STATE.cancelled})
-    FROM gone GROUP BY kind;
-    DELETE FROM runs r USING unnest(p_ids) AS g (id) WHERE r.job = g.id;
+    WITH gone AS (
+      DELETE FROM finished f USING unnest(p_ids) AS g (id) WHERE f.id = g.id
+      RETURNING f.kind, f.state, CASE WHEN f.failed THEN f.last_error END AS error
+    ), erased AS (
+      DELETE FROM runs r USING unnest(p_ids) AS g (id) WHERE r.job = g.id RETURNING r.error
+    ), released AS (
+      UPDATE errors SET uses = errors.uses - u.uses
+      FROM (
+        SELECT error, count(*) AS uses FROM (SELECT error FROM gone UNION ALL SELECT error FROM erased) e
+        WHERE error IS NOT NULL GROUP BY error ORDER BY error OFFSET 0
+      ) u
+      WHERE errors.id = u.error
+      RETURNING errors.id, errors.uses
+    ), counted AS (
+      INSERT INTO counts (kind, now_completed, now_dead, now_cancelled)
+      SELECT kind, -count(*) FILTER (WHERE state = ${STATE.completed}), -count(*) FILTER (WHERE state = ${STATE.dead}),
+        -count(*) FILTER (WHERE state = ${STATE.cancelled})
+      FROM gone GROUP BY kind
+    )
+    SELECT array_agg(id) INTO unused FROM released WHERE uses <= 0;
+    DELETE FROM errors WHERE id = ANY (unused);
     DELETE FROM memos m USING unnest(p_ids) AS g (id) WHERE m.job = g.id;
     DELETE FROM keys k USING unnest(p_ids) AS g (id) WHERE k.job = g.id;
   END $$;

@@ -2,8 +2,22 @@ import { BY_INDEX, HERE } from './shared.ts';
 
 /** Looking for expired leases, and not looking for a while after an outage. */
 export const rescueSql: string = `
-  -- Jobs whose lease has run out, from the place where the last look ended. The last row only tells the store's time.
-  CREATE FUNCTION expired(p_limit int, p_from bigint, OUT job claimed, OUT worker int, OUT claimed_at bigint,
+  -- Of the leases that were due for a look, keeps those that are still held, until the first of them ends.
+  CREATE FUNCTION look_later(p_now bigint) RETURNS void LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  BEGIN
+    WITH due AS MATERIALIZED (
+      SELECT ctid AS place FROM leases WHERE look_at <= p_now FOR UPDATE SKIP LOCKED
+    ), taken AS (
+      DELETE FROM leases USING due WHERE leases.ctid = due.place RETURNING leases.line, leases.jobs
+    )
+    INSERT INTO leases (line, look_at, jobs)
+    SELECT t.line, min(l.lease_ends_at), array_agg(l.id)
+    FROM (SELECT DISTINCT line, unnest(jobs) AS id FROM taken OFFSET 0) t JOIN live l ON l.id = t.id
+    WHERE l.worker IS NOT NULL GROUP BY t.line;
+  END $$;
+
+  -- Jobs whose lease has run out.
+  CREATE FUNCTION expired(p_limit int, OUT job claimed, OUT worker int, OUT claimed_at bigint,
     OUT lease_ends_at bigint, OUT cancel_requested boolean)
   RETURNS SETOF record LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   #variable_conflict use_column
@@ -15,13 +29,13 @@ export const rescueSql: string = `
     IF store_now >= pardoned_until THEN
       RETURN QUERY
       SELECT (l.id, l.runs, l.line, l.kind, l.due_at, l.seq, l.attempts, l.crashes, l.available_at, l.first_started_at,
-        l.previous_delay_ms, l.enqueued_at, l.last_error, l.payload)::claimed, l.worker, l.claimed_at, l.lease_ends_at,
-        l.cancel_requested
-      FROM live l
-      WHERE l.worker IS NOT NULL AND l.lease_ends_at <= store_now AND l.lease_ends_at > p_from
+        l.previous_delay_ms, l.enqueued_at, l.last_error, (SELECT e.error FROM errors e WHERE e.id = l.last_error),
+        l.payload)::claimed, l.worker, l.claimed_at, l.lease_ends_at, l.cancel_requested
+      FROM (SELECT DISTINCT unnest(jobs) AS id FROM leases WHERE look_at <= store_now OFFSET 0) t JOIN live l ON l.id = t.id
+      WHERE l.worker IS NOT NULL AND l.lease_ends_at <= store_now
       ORDER BY l.lease_ends_at, l.seq LIMIT p_limit;
+      PERFORM look_later(store_now);
     END IF;
-    RETURN QUERY SELECT NULL::claimed, NULL::int, store_now, NULL::bigint, NULL::boolean;
   END $$;
 
   -- The store was away for this long, so nobody could extend a lease: for one more lease, none counts as expired. Unless

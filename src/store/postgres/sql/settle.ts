@@ -1,19 +1,27 @@
 import { STATE } from '../../codes.ts';
 import { addCounts } from '../counts.ts';
-import { BY_INDEX, FENCE, HERE, OUTCOME, PRUNED } from './shared.ts';
+import { BY_INDEX, FENCE, HERE, LARGEST_CALL, OUTCOME, PRUNED } from './shared.ts';
 
-/** In a storm all errors are alike, so texts are sent once, and pointed at by position. */
+/** In a storm all errors are alike, so texts are sent once and stored once, and pointed at by position. */
 const GIVEN = `
   SELECT g.id, g.run, g.worker, g.outcome, g.state, g.counted, g.delay, g.line, g.backoff, g.reason,
-    p_errors[g.error] AS error, p_decisions[g.decision] AS decision, g.started, g.ended, g.ord
+    first_error + g.error AS error, p_decisions[g.decision] AS decision, g.started, g.ended, g.ord
   FROM unnest(p_id, p_run, p_worker, p_outcome, p_state, p_counted, p_delay, p_line, p_backoff, p_reason, p_error,
     p_decision, p_started, p_ended) WITH ORDINALITY AS g (id, run, worker, outcome, state, counted, delay, line, backoff,
     reason, error, decision, started, ended, ord)`;
 /** A crash is only believed while the lease is over: a worker that came back in time keeps its run. */
 const BELIEVED = `(g.outcome <> ${OUTCOME.crashed} OR l.lease_ends_at <= store_now)`;
 
+/** Stores what these ended runs threw. */
+const storeErrors = (runs: string): string => `
+  INSERT INTO errors (id, uses, error)
+  SELECT r.error, count(*), p_errors[r.error - first_error] FROM ${runs} r WHERE r.error IS NOT NULL GROUP BY r.error
+  ON CONFLICT (id) DO UPDATE SET uses = errors.uses + excluded.uses`;
+
+const STORED = `stored AS (${storeErrors('gone')}),`;
+
 /** Ends runs: the row leaves `live` for `finished`, and takes its last run along. */
-const end = (given: string, condition: string, state = 'g.state', reason = 'g.reason'): string => `
+const end = (given: string, condition: string, stored: string, state = 'g.state', reason = 'g.reason'): string => `
     WITH gone AS (
       -- OFFSET 0 keeps what is given in one piece: each row of it is looked up, in its order.
       DELETE FROM live l USING (${given} OFFSET 0) g
@@ -33,7 +41,7 @@ const end = (given: string, condition: string, state = 'g.state', reason = 'g.re
       FROM gone
     ), freed AS (
       DELETE FROM keys USING gone WHERE gone.key IS NOT NULL AND gone.key_life <> ${PRUNED} AND keys.job = gone.id
-    ), added AS (
+    ), ${stored} added AS (
       ${addCounts('gone')}
     )
     SELECT array_agg(gone.ord) INTO just_landed FROM gone;`;
@@ -41,7 +49,7 @@ const end = (given: string, condition: string, state = 'g.state', reason = 'g.re
 /** Runs that all completed, under one worker: what a settlement nearly always is. */
 const COMPLETIONS = `
   SELECT g.id, g.run, p_worker AS worker, ${OUTCOME.completed}::smallint AS outcome, ${STATE.completed}::smallint AS state,
-    true AS counted, NULL::smallint AS reason, NULL::text AS error, p_decision AS decision, g.started, g.ended, g.ord
+    true AS counted, NULL::smallint AS reason, NULL::bigint AS error, p_decision AS decision, g.started, g.ended, g.ord
   FROM unnest(p_id, p_run, p_started, p_ended) WITH ORDINALITY AS g (id, run, started, ended, ord)`;
 
 export const settleSql: string = `
@@ -53,7 +61,7 @@ export const settleSql: string = `
     store_now bigint := now_ms();
     just_landed bigint[];
   BEGIN
-    ${end(COMPLETIONS, 'true')}
+    ${end(COMPLETIONS, 'true', '')}
     IF cardinality(just_landed) = cardinality(p_id) THEN RETURN NULL; END IF;
     RETURN coalesce(just_landed, '{}');
   END $$;
@@ -67,15 +75,21 @@ export const settleSql: string = `
   #variable_conflict use_column
   DECLARE
     store_now bigint := now_ms();
+    -- One number per call, and room for its errors after it.
+    first_error bigint := nextval('settlements') * ${LARGEST_CALL};
     landed bigint[] := '{}';
     just_landed bigint[];
     cancelled bigint[] := '{}';
     late record;
   BEGIN
-    -- What ends and what waits is written one after the other; locked it is in the order of ids, as by everybody else.
-    PERFORM 1 FROM unnest(p_id) AS g (id) JOIN live l ON l.id = g.id FOR UPDATE OF l;
-    ${end(`${GIVEN} WHERE g.delay IS NULL`, BELIEVED)}
-    landed := landed || coalesce(just_landed, '{}');
+    IF array_position(p_delay, NULL) IS NOT NULL THEN
+      IF cardinality(array_remove(p_delay, NULL)) > 0 THEN
+        -- What ends and what waits is written one after the other; locked it is in the order of ids, as by everybody else.
+        PERFORM 1 FROM unnest(p_id) AS g (id) JOIN live l ON l.id = g.id FOR UPDATE OF l;
+      END IF;
+      ${end(`${GIVEN} WHERE g.delay IS NULL`, BELIEVED, STORED)}
+      landed := landed || coalesce(just_landed, '{}');
+    END IF;
 
     IF cardinality(landed) < cardinality(p_id) THEN
       WITH put AS (
@@ -97,6 +111,8 @@ export const settleSql: string = `
       ), kept AS (
         INSERT INTO runs (job, run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision, error)
         SELECT id, run, attempt, outcome, counted, worker, started, ended, next, decision, error FROM put
+      ), stored AS (
+        ${storeErrors('put')}
       ), added AS (
         ${addCounts('put')}
       )
@@ -106,7 +122,7 @@ export const settleSql: string = `
 
     IF cardinality(landed) < cardinality(p_id) THEN
       -- Perhaps only because a cancel has come in meanwhile.
-      ${end(`${GIVEN} WHERE g.delay IS NOT NULL`, `${BELIEVED} AND l.cancel_requested`, `${STATE.cancelled}::smallint`, 'NULL::smallint')}
+      ${end(`${GIVEN} WHERE g.delay IS NOT NULL`, `${BELIEVED} AND l.cancel_requested`, STORED, `${STATE.cancelled}::smallint`, 'NULL::smallint')}
       cancelled := coalesce(just_landed, '{}');
       FOR late IN ${GIVEN} WHERE NOT g.ord = ANY (landed) LOOP
         at := late.ord;
