@@ -12,19 +12,37 @@ export function texts(values: readonly (string | null)[]): string {
   return `{${values.map((value) => (value === null ? 'NULL' : quote(value))).join(',')}}`;
 }
 
+/** What the server answers: uuids or numbers, none of them null. */
+export function elements(literal: string): string[] {
+  return literal.slice(1, -1).split(',');
+}
+
+export function numbers(literal: string): number[] {
+  return elements(literal).map(Number);
+}
+
+export function numbersOrNull(literal: string): (number | null)[] {
+  return elements(literal).map((element) => (element === 'NULL' ? null : Number(element)));
+}
+
 function quote(text: string): string {
   return `"${/["\\]/.test(text) ? text.replace(/["\\]/g, '\\$&') : text}"`;
 }
 
-/** Texts of which many are alike: each is sent once, and rows hold its position, from 1. */
-export class TextList {
+/** JSON texts of which many are alike: each is sent once, and rows hold its position, from 1. */
+export class TextList<Value extends object> {
   readonly #positions: Map<string, number> = new Map();
+  /** Often they are the very same object, whose text need not be made again. */
+  readonly #known: Map<Value, number> = new Map();
 
-  add(text: string): number {
-    const known = this.#positions.get(text);
-    if (known !== undefined) return known;
-    this.#positions.set(text, this.#positions.size + 1);
-    return this.#positions.size;
+  add(value: Value): number {
+    let position = this.#known.get(value);
+    if (position !== undefined) return position;
+    const text = JSON.stringify(value);
+    position = this.#positions.get(text) ?? this.#positions.size + 1;
+    this.#positions.set(text, position);
+    this.#known.set(value, position);
+    return position;
   }
 
   /** Once all have been added. */

@@ -1,35 +1,53 @@
 import type { StoredError } from '../../retry/outcome.ts';
 import { laneCodes } from '../codes.ts';
 import type { Claim, ClaimedJob, ClaimRequest, QueueQuota } from '../store.ts';
-import { plain, texts } from './arrays.ts';
+import { elements, numbers, numbersOrNull, plain, texts } from './arrays.ts';
 import type { Line } from './names.ts';
 import type { Session } from './session.ts';
 
+/** JSON has none, so texts come joined by it. */
+const LINE_BREAK = '\n';
 const CLAIM = `
   SELECT * FROM @.claim($1, $2, $3, $4::text[], $5::int[], $6::int[], $7::int[], $8::int[], $9::int[],
     $10::int[], $11::int[], $12::smallint[], $13::smallint[], $14::bigint[], $15::bigint[], $16)`;
-const EXPIRED = 'SELECT (job).*, worker, claimed_at, lease_ends_at, cancel_requested FROM @.expired($1)';
+const EXPIRED = `
+  SELECT (job).id, (job).runs, (job).line, (job).kind, (job).due_at, (job).attempts, (job).crashes, (job).available_at,
+    (job).first_started_at, (job).previous_delay_ms, (job).enqueued_at, (job).payload, error,
+    (job).worker, (job).claimed_at, (job).lease_ends_at, (job).cancel_requested
+  FROM @.expired($1)`;
 
-/** As the type `claimed` has it. */
+/** As the type `claimed` has it: the columns of many jobs. */
 type ClaimedRow = [
+  ids: string,
+  runs: string,
+  lines: string,
+  kinds: string,
+  dueAts: string,
+  seqs: string,
+  attempts: string,
+  crashes: string,
+  availableAts: string,
+  firstStartedAts: string,
+  previousDelays: string,
+  enqueuedAts: string,
+  lastErrors: string,
+  errors: string | null,
+  payloads: string,
+];
+type ExpiredRow = [
   id: string,
   run: number,
   line: number,
   kind: number,
   dueAt: number,
-  seq: number,
   attempts: number,
   crashes: number,
   availableAt: number,
   firstStartedAt: number,
   previousDelayMs: number | null,
   enqueuedAt: number,
-  lastError: number | null,
-  errorText: string | null,
   payload: string,
-];
-type ExpiredRow = [
-  ...job: ClaimedRow,
+  error: string | null,
   worker: number,
   claimedAt: number,
   leaseEndsAt: number,
@@ -75,22 +93,91 @@ async function claimFromKnown(session: Session, request: ClaimRequest, worker: n
     ])
     .finally(() => session.waiting.end());
   const [, suspectsWait, newestLine, , now, , , , nextDueAt, , , , , , paused] = rows.pop() as ClaimedRow;
-  if (newestLine > newest) return null;
-  const filled = rows.length === limit;
-  markRead(session, rows, now);
-  if (!filled) markEmptied(session, lines, queues, JSON.parse(paused) as string[], now);
-  await session.kinds.know(rows.map((row) => row[3]));
-  const held = { worker: request.worker, claimedAt: now, leaseEndsAt: now + leaseMs, cancelRequested: false };
-  const errors = errorsOf(rows);
-  const jobs = rows.map((row) => claimedJob(session, row, errors, held));
-  return { jobs, now, nextDueAt: filled ? null : nextDueAt, suspectsWait: suspectsWait === 1 };
+  if (Number(elements(newestLine)[0]) > newest) return null;
+  const storeNow = Number(elements(now)[0]);
+  const held = { worker: request.worker, claimedAt: storeNow, leaseEndsAt: storeNow + leaseMs, cancelRequested: false };
+  const jobs: ClaimedJob[] = [];
+  for (const row of rows) {
+    await session.kinds.know(new Set(numbers(row[3])));
+    readClaimed(session, row, held, jobs);
+  }
+  const filled = jobs.length === limit;
+  if (!filled) markEmptied(session, lines, queues, JSON.parse(paused) as string[], storeNow);
+  return {
+    jobs,
+    now: storeNow,
+    nextDueAt: filled ? null : (numbersOrNull(nextDueAt)[0] ?? null),
+    suspectsWait: suspectsWait !== null,
+  };
 }
 
-/** Rows come in the order of their line, so the last one of each tells how far it was read. */
-function markRead(session: Session, rows: readonly ClaimedRow[], now: number): void {
-  const last = new Map<number, ClaimedRow>();
-  for (const row of rows) last.set(row[2], row);
-  for (const [line, [, , , , dueAt, seq]] of last) session.waiting.reached(line, { dueAt, seq }, now);
+/** Adds the jobs of one row. They come in the order of their line, so the last one of each tells how far it was read. */
+function readClaimed(session: Session, row: ClaimedRow, held: Held, jobs: ClaimedJob[]): void {
+  const ids = elements(row[0]);
+  const runs = numbers(row[1]);
+  const lines = numbers(row[2]);
+  const kinds = numbers(row[3]);
+  const dueAts = numbers(row[4]);
+  const seqs = numbers(row[5]);
+  const attempts = numbers(row[6]);
+  const crashes = numbers(row[7]);
+  const availableAts = numbers(row[8]);
+  const firstStartedAts = numbers(row[9]);
+  const previousDelays = numbersOrNull(row[10]);
+  const enqueuedAts = numbers(row[11]);
+  const errors = new ErrorReader(numbersOrNull(row[12]), row[13]);
+  const payloads = row[14].split(LINE_BREAK);
+  const lastOf = new Map<number, number>();
+  for (let at = 0; at < ids.length; at++) {
+    lastOf.set(lines[at] as number, at);
+    const job: StoredJob = {
+      id: ids[at] as string,
+      run: runs[at] as number,
+      line: lines[at] as number,
+      kind: kinds[at] as number,
+      dueAt: dueAts[at] as number,
+      attempts: attempts[at] as number,
+      crashes: crashes[at] as number,
+      availableAt: availableAts[at] as number,
+      firstStartedAt: firstStartedAts[at] as number,
+      previousDelayMs: previousDelays[at] as number | null,
+      enqueuedAt: enqueuedAts[at] as number,
+      payload: payloads[at] as string,
+      lastError: errors.at(at),
+    };
+    jobs.push(claimedJob(session, job, held));
+  }
+  for (const [line, at] of lastOf) {
+    session.waiting.reached(line, { dueAt: dueAts[at] as number, seq: seqs[at] as number }, held.claimedAt);
+  }
+}
+
+/** The last errors of jobs in a row. In a storm they are the same one again and again, so its text comes once. */
+class ErrorReader {
+  readonly #pointers: readonly (number | null)[];
+  readonly #texts: readonly string[];
+  #next = 0;
+  #pointer: number | null = null;
+  #error: StoredError | null = null;
+
+  constructor(pointers: readonly (number | null)[], texts: string | null) {
+    this.#pointers = pointers;
+    this.#texts = texts?.split(LINE_BREAK) ?? [];
+  }
+
+  /** To be asked for one after the other. */
+  at(index: number): StoredError | null {
+    const pointer = this.#pointers[index] as number | null;
+    if (pointer !== this.#pointer) {
+      this.#pointer = pointer;
+      this.#error = pointer === null ? null : parseError(this.#texts[this.#next++] as string);
+    }
+    return this.#error;
+  }
+}
+
+function parseError(text: string): StoredError {
+  return JSON.parse(text, (_, value: unknown) => Object.freeze(value)) as StoredError;
 }
 
 /** A claim that is not filled has seen the end of every line it was allowed to read. */
@@ -116,61 +203,61 @@ export async function expired(session: Session, limit: number): Promise<ClaimedJ
   const rows = await session.db.query<ExpiredRow>(EXPIRED, [limit]);
   await session.kinds.know(rows.map((row) => row[3]));
   await session.lines.know(rows.map((row) => row[2]));
-  await session.workers.know(rows.map((row) => row[15]));
-  const jobs = rows.map((row) => row.slice(0, 15) as ClaimedRow);
-  const errors = errorsOf(jobs);
-  return rows.map((row, index) => {
-    const [worker, claimedAt, leaseEndsAt, cancelRequested] = row.slice(15) as [number, number, number, boolean];
+  await session.workers.know(rows.map((row) => row[13]));
+  return rows.map((row) => {
+    const [id, run, line, kind, dueAt, attempts, crashes, availableAt, firstStartedAt, previousDelayMs] = row;
+    const [, , , , , , , , , , enqueuedAt, payload, error, worker, claimedAt, leaseEndsAt, cancelRequested] = row;
+    const lastError = error === null ? null : parseError(error);
+    const times = { dueAt, availableAt, firstStartedAt, previousDelayMs, enqueuedAt };
     const held = { worker: session.workers.name(worker), claimedAt, leaseEndsAt, cancelRequested };
-    return claimedJob(session, jobs[index] as ClaimedRow, errors, held);
+    return claimedJob(session, { id, run, line, kind, attempts, crashes, ...times, payload, lastError }, held);
   });
 }
 
-/** In a storm they are the same one again and again, so its text comes once. */
-function errorsOf(rows: readonly ClaimedRow[]): ReadonlyMap<number, StoredError> {
-  const errors = new Map<number, StoredError>();
-  for (const [, , , , , , , , , , , , lastError, text] of rows) {
-    if (lastError === null || text === null || errors.has(lastError)) continue;
-    errors.set(lastError, JSON.parse(text, (_, value: unknown) => Object.freeze(value)) as StoredError);
-  }
-  return errors;
-}
+type Held = Pick<ClaimedJob, 'worker' | 'claimedAt' | 'leaseEndsAt' | 'cancelRequested'>;
 
-type Holding = Pick<ClaimedJob, 'worker' | 'claimedAt' | 'leaseEndsAt' | 'cancelRequested'>;
+/** What the row of a job says of it. */
+type StoredJob = Pick<
+  ClaimedJob,
+  | 'id'
+  | 'run'
+  | 'dueAt'
+  | 'attempts'
+  | 'crashes'
+  | 'availableAt'
+  | 'firstStartedAt'
+  | 'previousDelayMs'
+  | 'enqueuedAt'
+  | 'payload'
+  | 'lastError'
+> & { readonly line: number; readonly kind: number };
 
-function claimedJob(
-  session: Session,
-  row: ClaimedRow,
-  errors: ReadonlyMap<number, StoredError>,
-  holding: Holding,
-): ClaimedJob {
-  const [id, run, lineId, kindId, dueAt, , attempts, crashes, availableAt, firstStartedAt, previousDelayMs] = row;
-  const [, , , , , , , , , , , enqueuedAt, lastError, , payload] = row;
-  const line = session.lines.get(lineId);
-  const kind = session.kinds.get(kindId);
-  session.hold(id, { line: lineId, kind: kindId });
+function claimedJob(session: Session, job: StoredJob, held: Held): ClaimedJob {
+  const line = session.lines.get(job.line);
+  const kind = session.kinds.get(job.kind);
+  session.hold(job.id, { line: job.line, kind: job.kind });
   return {
-    id,
-    run,
-    worker: holding.worker,
+    id: job.id,
+    run: job.run,
+    worker: held.worker,
     name: kind.name,
     queue: line.queue,
     homeQueue: kind.line.queue,
     resource: line.resource,
     lane: line.lane,
     priority: line.priority,
-    payload,
+    payload: job.payload,
     policy: kind.policy,
-    attempts,
-    crashes,
-    enqueuedAt,
-    dueAt,
-    availableAt,
-    firstStartedAt,
-    claimedAt: holding.claimedAt,
-    leaseEndsAt: holding.leaseEndsAt,
-    previousDelayMs,
-    lastError: lastError === null ? null : (errors.get(lastError) as StoredError),
-    cancelRequested: holding.cancelRequested,
+    attempts: job.attempts,
+    crashes: job.crashes,
+    enqueuedAt: job.enqueuedAt,
+    dueAt: job.dueAt,
+    availableAt: job.availableAt,
+    firstStartedAt: job.firstStartedAt,
+    claimedAt: held.claimedAt,
+    leaseEndsAt: held.leaseEndsAt,
+    previousDelayMs: job.previousDelayMs,
+    lastError: job.lastError,
+    cancelRequested: held.cancelRequested,
   };
 }

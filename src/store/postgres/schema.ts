@@ -100,6 +100,8 @@ const tables = `
     look_at bigint NOT NULL,                -- none of the leases ends before this
     jobs uuid[] NOT NULL
   ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+  -- Ids do not compress.
+  ALTER TABLE leases ALTER COLUMN jobs SET STORAGE EXTERNAL;
 
   CREATE TABLE finished (
     id uuid PRIMARY KEY,

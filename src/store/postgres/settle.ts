@@ -1,4 +1,6 @@
 import { type Settled, settledBy } from '../../job.ts';
+import type { Decision } from '../../retry/decide.ts';
+import type { StoredError } from '../../retry/outcome.ts';
 import { deadReasonCodes, outcomeCodes, STATE } from '../codes.ts';
 import type { SettleAnswer, Settlement } from '../store.ts';
 import { plain, TextList } from './arrays.ts';
@@ -14,10 +16,14 @@ const SETTLE = `
 const COMPLETE = 'SELECT @.complete($1::uuid[], $2::int[], $3, $4, $5::bigint[], $6::bigint[])';
 const FIND = 'SELECT id, line, kind FROM @.live WHERE id = ANY ($1::uuid[])';
 
-/** A settlement and what it does, with times from now on. */
+/** A settlement, and its place among those that were given. */
 interface Ending {
   readonly sent: Settlement;
   readonly index: number;
+}
+
+/** One with what it does, with times from now on. */
+interface Effect extends Ending {
   readonly settled: Settled;
 }
 
@@ -31,69 +37,51 @@ export async function settle(
 ): Promise<SettleAnswer[]> {
   const result = new Array<SettleAnswer>(settlements.length).fill('stale');
   for (const endings of rounds(settlements)) {
-    const answerAt = await send(session, endings, runner);
-    for (const [position, { sent, index, settled }] of endings.entries()) {
-      result[index] = answers[answerAt.get(position + 1) ?? 0] as SettleAnswer;
-      session.release(sent.id);
-      // Back to its old place, which claims may have passed by now.
-      if (settled.state === 'ready') session.waiting.forget();
-    }
+    const { short, long } = ways(endings);
+    await Promise.all([complete(session, short, result, runner), settleEach(session, long, result, runner)]);
+    for (const { sent } of endings) session.release(sent.id);
   }
   return result;
 }
 
-/** A row is written once per statement, so a job that is settled twice needs a second one; nearly always there is one. */
+/**
+ * By id, because everybody locks rows in this order, so nobody waits in a circle. A row is written once per statement,
+ * so a job that is settled twice needs a second round; nearly always there is one.
+ */
 function rounds(settlements: readonly Settlement[]): Ending[][] {
+  const sorted = settlements
+    .map((sent, index): Ending => ({ sent, index }))
+    .filter(({ sent }) => isUuid(sent.id))
+    .sort((a, b) => (a.sent.id < b.sent.id ? -1 : a.sent.id > b.sent.id ? 1 : 0));
   const all: Ending[][] = [];
-  const seen = new Map<string, number>();
-  for (const [index, sent] of settlements.entries()) {
-    if (!isUuid(sent.id)) continue;
-    const round = seen.get(sent.id) ?? 0;
-    seen.set(sent.id, round + 1);
-    all[round] ??= [];
-    all[round].push({ sent, index, settled: settledBy(sent.decision, false, 0) });
+  let round = 0;
+  for (const [at, ending] of sorted.entries()) {
+    round = ending.sent.id === sorted[at - 1]?.sent.id ? round + 1 : 0;
+    const others = all[round] ?? [];
+    all[round] = others;
+    others.push(ending);
   }
-  // Everybody locks rows in this order, so nobody waits in a circle.
-  return all.map((endings) => endings.sort((a, b) => (a.sent.id < b.sent.id ? -1 : 1)));
+  return all;
 }
 
-/** What was answered, by position from 1, for those that did not simply land. */
-async function send(
+/** Nearly all are completions by one worker, and have a short way. */
+function ways(endings: readonly Ending[]): { short: readonly Ending[]; long: readonly Ending[] } {
+  const first = endings.find(({ sent }) => sent.decision.kind === 'complete')?.sent;
+  if (first === undefined) return { short: [], long: endings };
+  const isShort = ({ sent }: Ending): boolean =>
+    sent.outcome === 'completed' && sent.decision.rule === first.decision.rule && sent.worker === first.worker;
+  const short = endings.filter(isShort);
+  return { short, long: short.length === endings.length ? [] : endings.filter((ending) => !isShort(ending)) };
+}
+
+async function complete(
   session: Session,
   endings: readonly Ending[],
+  result: SettleAnswer[],
   runner: Runner,
-): Promise<ReadonlyMap<number, number>> {
-  if (await complete(session, endings, runner)) return new Map();
-  const workerOf = await session.workers.find(new Set(endings.map(({ sent }) => sent.worker)));
-  const lineOf = await linesAfter(session, endings);
-  const errors = new TextList();
-  const decisions = new TextList();
-  return new Map(
-    await runner.query<[at: number, answer: number]>(SETTLE, [
-      plain(endings.map(({ sent }) => sent.id)),
-      plain(endings.map(({ sent }) => sent.run)),
-      plain(endings.map(({ sent }) => workerOf(sent.worker))),
-      plain(endings.map(({ sent }) => outcomeCodes.indexOf(sent.outcome))),
-      plain(endings.map(({ settled }) => STATE[settled.state])),
-      plain(endings.map(({ settled }) => settled.counted)),
-      plain(endings.map(({ settled }) => settled.dueAt)),
-      plain(endings.map(lineOf)),
-      plain(endings.map(({ sent: { decision } }) => (decision.kind === 'retry' ? decision.delayMs : null))),
-      plain(endings.map(({ settled: { deadReason } }) => deadReason && deadReasonCodes.indexOf(deadReason))),
-      plain(endings.map(({ sent }) => sent.error && errors.add(JSON.stringify(sent.error)))),
-      plain(endings.map(({ sent }) => decisions.add(JSON.stringify(sent.decision)))),
-      plain(endings.map(({ sent }) => sent.startedAt)),
-      plain(endings.map(({ sent }) => sent.endedAt)),
-      errors.literal,
-      decisions.literal,
-    ]),
-  );
-}
-
-/** False when they are not all completions of one worker, or some did not land: the long way answers for each. */
-async function complete(session: Session, endings: readonly Ending[], runner: Runner): Promise<boolean> {
+): Promise<void> {
   const first = endings[0]?.sent;
-  if (!first || !endings.every(({ sent }) => sent.decision.kind === 'complete' && isLike(sent, first))) return false;
+  if (first === undefined) return;
   const workerOf = await session.workers.find([first.worker]);
   const [row] = await runner.query<[landed: string | null]>(COMPLETE, [
     plain(endings.map(({ sent }) => sent.id)),
@@ -103,32 +91,79 @@ async function complete(session: Session, endings: readonly Ending[], runner: Ru
     plain(endings.map(({ sent }) => sent.startedAt)),
     plain(endings.map(({ sent }) => sent.endedAt)),
   ]);
-  return (row as [string | null])[0] === null;
+  const all = (row as [string | null])[0] === null;
+  if (all) for (const { index } of endings) result[index] = 'settled';
+  // The long way answers for each, and does nothing twice.
+  else await settleEach(session, endings, result, runner);
 }
 
-function isLike(sent: Settlement, first: Settlement): boolean {
-  return sent.worker === first.worker && sent.outcome === 'completed' && sent.decision.rule === first.decision.rule;
+async function settleEach(
+  session: Session,
+  endings: readonly Ending[],
+  result: SettleAnswer[],
+  runner: Runner,
+): Promise<void> {
+  if (endings.length === 0) return;
+  const effects = endings.map((ending): Effect => ({ ...ending, settled: settledBy(ending.sent.decision, false, 0) }));
+  // By position from 1, for those that did not simply land.
+  const answerAt = new Map(await send(session, effects, runner));
+  for (const [position, { index, settled }] of effects.entries()) {
+    result[index] = answers[answerAt.get(position + 1) ?? 0] as SettleAnswer;
+    // Back to its old place, which claims may have passed by now.
+    if (settled.state === 'ready') session.waiting.forget();
+  }
+}
+
+async function send(
+  session: Session,
+  effects: readonly Effect[],
+  runner: Runner,
+): Promise<[position: number, answer: number][]> {
+  const workerOf = await session.workers.find(new Set(effects.map(({ sent }) => sent.worker)));
+  const lines = await linesAfter(session, effects);
+  const errors = new TextList<StoredError>();
+  const decisions = new TextList<Decision>();
+  return runner.query(SETTLE, [
+    plain(effects.map(({ sent }) => sent.id)),
+    plain(effects.map(({ sent }) => sent.run)),
+    plain(effects.map(({ sent }) => workerOf(sent.worker))),
+    plain(effects.map(({ sent }) => outcomeCodes.indexOf(sent.outcome))),
+    plain(effects.map(({ settled }) => STATE[settled.state])),
+    plain(effects.map(({ settled }) => settled.counted)),
+    plain(effects.map(({ settled }) => settled.dueAt)),
+    plain(lines),
+    plain(effects.map(({ sent: { decision } }) => (decision.kind === 'retry' ? decision.delayMs : null))),
+    plain(effects.map(({ settled: { deadReason } }) => deadReason && deadReasonCodes.indexOf(deadReason))),
+    plain(effects.map(({ sent }) => sent.error && errors.add(sent.error))),
+    plain(effects.map(({ sent }) => decisions.add(sent.decision))),
+    plain(effects.map(({ sent }) => sent.startedAt)),
+    plain(effects.map(({ sent }) => sent.endedAt)),
+    errors.literal,
+    decisions.literal,
+  ]);
 }
 
 /** Where each job waits after it is settled; null for one that ends. */
-async function linesAfter(session: Session, endings: readonly Ending[]): Promise<(ending: Ending) => number | null> {
-  const waiting = endings.filter(({ settled }) => settled.dueAt !== null);
-  if (waiting.length === 0) return () => null;
-  const all = await findHeld(session, waiting);
+async function linesAfter(session: Session, effects: readonly Effect[]): Promise<(number | null)[]> {
+  const waiting = effects.filter(({ settled }) => settled.dueAt !== null);
+  if (waiting.length === 0) return effects.map(() => null);
+  const places = await findHeld(session, waiting);
+  // Many come from the same line and go to the same one.
   const next = new Map<string, LineName>();
-  for (const { sent, settled } of waiting) {
-    const held = all.get(sent.id);
-    // It is gone, so the settlement is stale, wherever it would wait.
-    if (held !== undefined) next.set(sent.id, nextLine(session, sent, settled, held));
-  }
+  const moves = effects.map((effect): string | null => {
+    const held = places.get(effect.sent.id);
+    // It ends; or it is gone, so the settlement is stale, wherever it would wait.
+    if (held === undefined) return null;
+    const move = `${held.line} ${held.kind} ${effect.settled.lane} ${effect.sent.decision.kind}`;
+    if (!next.has(move)) next.set(move, nextLine(session, effect, held));
+    return move;
+  });
   const idOf = await session.lines.intern(next.values());
-  return ({ sent }) => {
-    const line = next.get(sent.id);
-    return line === undefined ? null : idOf(line);
-  };
+  const ids = new Map([...next].map(([move, line]) => [move, idOf(line)]));
+  return moves.map((move) => (move === null ? null : (ids.get(move) as number)));
 }
 
-function nextLine(session: Session, { decision }: Settlement, { lane }: Settled, held: Held): LineName {
+function nextLine(session: Session, { sent: { decision }, settled: { lane } }: Effect, held: Held): LineName {
   const from = session.lines.get(held.line);
   const { retryQueue } = session.kinds.get(held.kind);
   const queue = decision.kind === 'retry' ? (retryQueue ?? from.queue) : from.queue;

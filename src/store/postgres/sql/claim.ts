@@ -25,18 +25,23 @@ export const claimSql: string = `
     RETURN running;
   END $$;
 
+  /*
+   * Jobs of one claim, column by column: a row of arrays is made and read in a fraction of the time that as many rows
+   * take. Texts are JSON, which has no line breaks, so they are joined by them. Of jobs with the same last error, one
+   * after the other, only the first brings its text.
+   */
   CREATE TYPE claimed AS (
-    id uuid, run int, line int, kind int, due_at bigint, seq bigint, attempts int, crashes int, available_at bigint,
-    first_started_at bigint, previous_delay_ms bigint, enqueued_at bigint, last_error bigint, error text, payload text
+    id uuid[], run int[], line int[], kind int[], due_at bigint[], seq bigint[], attempts int[], crashes int[],
+    available_at bigint[], first_started_at bigint[], previous_delay_ms bigint[], enqueued_at bigint[],
+    last_error bigint[], error text, payload text
   );
 
   /*
    * Fills the places of a claim as store/fill.ts says it. Lines come sorted by queue, lane and priority; p_queue_of is
    * the position of a line's queue in p_queue. When there are lines newer than p_newest, nothing is taken: the caller
-   * does not know all it should ask for. The last row has no id and tells, in the columns named here:
+   * does not know all it should ask for. The last row has no ids and tells, in the columns named here:
    * line: the newest there is, due_at: the store's time, available_at: when the next job falls due,
-   * run: 1 when a suspect waits, payload: the paused queues as JSON. Of jobs with the same last error, one after the
-   * other, only the first brings its text.
+   * run: 1 when a suspect waits, payload: the paused queues as JSON.
    */
   CREATE FUNCTION claim(
     p_worker int, p_lease bigint, p_limit int,
@@ -62,10 +67,14 @@ export const claimSql: string = `
     is_empty boolean[] := array_fill(false, ARRAY[cardinality(p_queue) * ${laneCodes.length}]);
     taken_before int;
     q int;
+    batch claimed;
+    newest int;
+    next_due bigint;
     last_row claimed;
   BEGIN
-    SELECT max(id) INTO last_row.line FROM lines;
-    IF last_row.line > p_newest THEN RETURN NEXT last_row; RETURN; END IF;
+    SELECT max(id) INTO newest FROM lines;
+    last_row.line := ARRAY[newest];
+    IF newest > p_newest THEN RETURN NEXT last_row; RETURN; END IF;
 
     -- By name, so that two claims never wait for each other's queues.
     FOR q IN SELECT position::int FROM unnest(p_queue) WITH ORDINALITY AS g (queue, position) ORDER BY g.queue LOOP
@@ -110,7 +119,6 @@ export const claimSql: string = `
               IF step_lane IN (${LANE.retry}, ${LANE.suspect}) THEN got := least(got, coalesce(retry_room[q], got)); END IF;
               EXIT WHEN got <= 0;
               -- Lines that share a priority, in due order, from the places where each line was left.
-              RETURN QUERY
               WITH picked AS MATERIALIZED (
                 SELECT next.id
                 FROM unnest(p_line[first_line:last_line], p_from_due[first_line:last_line],
@@ -134,13 +142,19 @@ export const claimSql: string = `
                 INSERT INTO leases (line, look_at, jobs)
                 SELECT p_line[first_line], store_now + p_lease, array_agg(t.id) FROM taken t HAVING count(*) > 0
               )
-              SELECT t.id, t.runs, t.line, t.kind, t.due_at, t.seq, t.attempts, t.crashes, t.available_at,
-                t.first_started_at, t.previous_delay_ms, t.enqueued_at, t.last_error,
-                CASE WHEN t.last_error <> coalesce(lag(t.last_error) OVER in_turn, 0)
-                  THEN (SELECT e.error FROM errors e WHERE e.id = t.last_error) END,
-                t.payload
-              FROM taken t WINDOW in_turn AS (ORDER BY t.due_at, t.seq) ORDER BY t.due_at, t.seq;
-              GET DIAGNOSTICS got = ROW_COUNT;
+              SELECT array_agg(id), array_agg(runs), array_agg(line), array_agg(kind), array_agg(due_at), array_agg(seq),
+                array_agg(attempts), array_agg(crashes), array_agg(available_at), array_agg(first_started_at),
+                array_agg(previous_delay_ms), array_agg(enqueued_at), array_agg(last_error),
+                string_agg(CASE WHEN last_error <> coalesce(error_before, 0)
+                  THEN (SELECT e.error FROM errors e WHERE e.id = last_error) END, E'\\n'),
+                string_agg(payload, E'\\n')
+              INTO batch
+              FROM (
+                SELECT t.*, lag(t.last_error) OVER in_turn AS error_before FROM taken t
+                WINDOW in_turn AS (ORDER BY t.due_at, t.seq) ORDER BY t.due_at, t.seq
+              ) in_order;
+              got := coalesce(cardinality(batch.id), 0);
+              IF got > 0 THEN RETURN NEXT batch; END IF;
               places := places - got;
               IF step_lane IN (${LANE.retry}, ${LANE.suspect}) THEN retry_room[q] := retry_room[q] - got; END IF;
             END IF;
@@ -157,19 +171,20 @@ export const claimSql: string = `
       END LOOP;
     END LOOP;
 
-    last_row.due_at := store_now;
+    last_row.due_at := ARRAY[store_now];
     last_row.payload := array_to_json(paused);
     FOR i IN 1 .. lines_count LOOP
       CONTINUE WHEN p_queue[p_queue_of[i]] = ANY (paused);
       IF places > 0 THEN
-        last_row.available_at := least(last_row.available_at,
+        next_due := least(next_due,
           (SELECT w.due_at FROM live w WHERE w.line = p_line[i] AND w.worker IS NULL AND w.due_at > store_now
            ORDER BY w.due_at LIMIT 1));
       END IF;
       IF p_lane[i] = ${LANE.suspect} AND EXISTS (
         SELECT 1 FROM live w WHERE w.line = p_line[i] AND w.worker IS NULL AND w.due_at <= store_now)
-      THEN last_row.run := 1; END IF;
+      THEN last_row.run := '{1}'; END IF;
     END LOOP;
+    last_row.available_at := ARRAY[next_due];
     RETURN NEXT last_row;
   END $$;
 `;

@@ -17,9 +17,7 @@ export const rescueSql: string = `
   END $$;
 
   -- Jobs whose lease has run out.
-  CREATE FUNCTION expired(p_limit int, OUT job claimed, OUT worker int, OUT claimed_at bigint,
-    OUT lease_ends_at bigint, OUT cancel_requested boolean)
-  RETURNS SETOF record LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  CREATE FUNCTION expired(p_limit int, OUT job live, OUT error text) RETURNS SETOF record LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   #variable_conflict use_column
   DECLARE
     store_now bigint := now_ms();
@@ -28,9 +26,7 @@ export const rescueSql: string = `
     UPDATE rescues SET looked_at = store_now RETURNING none_until INTO pardoned_until;
     IF store_now >= pardoned_until THEN
       RETURN QUERY
-      SELECT (l.id, l.runs, l.line, l.kind, l.due_at, l.seq, l.attempts, l.crashes, l.available_at, l.first_started_at,
-        l.previous_delay_ms, l.enqueued_at, l.last_error, (SELECT e.error FROM errors e WHERE e.id = l.last_error),
-        l.payload)::claimed, l.worker, l.claimed_at, l.lease_ends_at, l.cancel_requested
+      SELECT l, (SELECT e.error FROM errors e WHERE e.id = l.last_error)
       FROM (SELECT DISTINCT unnest(jobs) AS id FROM leases WHERE look_at <= store_now OFFSET 0) t JOIN live l ON l.id = t.id
       WHERE l.worker IS NOT NULL AND l.lease_ends_at <= store_now
       ORDER BY l.lease_ends_at, l.seq LIMIT p_limit;
