@@ -21,6 +21,8 @@ const BUSY = new Set(['55P03', '57014', '40001', '40P01']);
 const MISSING = new Set(['3F000', '42P01', '42883', '42703', '42704']);
 /** A value that PostgreSQL cannot hold: a caller's mistake, which no second try mends. */
 const UNSTORABLE = new Set(['22021', '22P02', '22P05', '54000']);
+/** An earlier statement of the transaction had failed; only a caller's own can come to this. */
+const ABORTED = '25P02';
 const CONNECTION = /^(ECONN|EPIPE|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOENT|EACCES)/;
 
 export function sqlState(error: unknown): string {
@@ -77,6 +79,12 @@ export function toStoreError(error: unknown, where: string): MulliganError {
     return new StoreIncompatibleError(`${text}; the schema is not this version's: run \`mulligan migrate\``, {
       cause: error,
     });
+  }
+  if (state === ABORTED) {
+    return new ConfigError(
+      'enqueue: tx: expected a transaction that goes on, but a statement in it had failed before; nothing was enqueued. Roll it back and begin anew.',
+      { cause: error },
+    );
   }
   if (UNSTORABLE.has(state)) return new ConfigError(`${text}; PostgreSQL cannot hold this value`, { cause: error });
   return new StoreUnavailableError(text, { cause: error });
