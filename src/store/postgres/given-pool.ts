@@ -2,6 +2,7 @@ import { unexpected } from '../../config.ts';
 import { read } from '../../retry/thrown.ts';
 import type { Statement } from './database.ts';
 import { type ClientLike, guarded, ignore, type PoolClientLike, type PoolLike } from './driver.ts';
+import { withRole } from './failure.ts';
 import type { Hosts } from './hosts.ts';
 
 /** One that listens, one that holds a caller's transaction, and one for what has to be asked beside it. */
@@ -26,7 +27,9 @@ export class GivenPool implements Hosts {
   }
 
   query(statement: Statement): Promise<{ rows: unknown[] }> {
-    return this.#pool.query(statement);
+    return this.#pool.query(statement).catch(async (error: unknown) => {
+      throw await withRole(error, this.name, (text) => this.#pool.query({ ...statement, text, values: [] }));
+    });
   }
 
   async connect(): Promise<PoolClientLike> {

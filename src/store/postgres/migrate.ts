@@ -1,6 +1,6 @@
-import { StoreIncompatibleError } from '../../errors.ts';
+import { type MulliganError, StoreIncompatibleError } from '../../errors.ts';
 import { quoted } from './address.ts';
-import { toStoreError } from './failure.ts';
+import { toStoreError, withRole } from './failure.ts';
 import type { Hosts } from './hosts.ts';
 import { migrations } from './schema.ts';
 
@@ -82,7 +82,7 @@ export async function migrate(hosts: Hosts, schema: string): Promise<Migrated> {
       () => false,
       () => true,
     );
-    throw toStoreError(error, hosts.name);
+    throw await told(error, hosts, client);
   } finally {
     client.release(broken);
   }
@@ -108,10 +108,14 @@ async function look(hosts: Hosts, schema: string): Promise<SchemaState> {
   try {
     return await fitState(client, schema);
   } catch (error) {
-    throw toStoreError(error, hosts.name);
+    throw await told(error, hosts, client);
   } finally {
     client.release();
   }
+}
+
+async function told(error: unknown, { name }: Hosts, client: Client): Promise<MulliganError> {
+  return toStoreError(await withRole(error, name, (text) => client.query(text)), name);
 }
 
 async function fitState(client: Client, schema: string): Promise<SchemaState> {
