@@ -210,6 +210,11 @@ export function checkOneOf<Choice extends string>(value: unknown, choices: reado
   throw unexpected(what, `one of ${choices.join(', ')}`, value, hint === null ? undefined : `Did you mean ${hint}?`);
 }
 
+export function checkBoolean(value: unknown, what: string): boolean {
+  if (typeof value === 'boolean') return value;
+  throw unexpected(what, 'true or false', value);
+}
+
 export interface Bounds {
   readonly min?: number;
   readonly max?: number;

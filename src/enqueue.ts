@@ -201,6 +201,11 @@ function checkOptions(options: EnqueueOptions): CheckedOptions {
 }
 
 function checkClient(tx: unknown): TransactionClient {
+  // Each query of a pool may go to another connection, so it is never part of the caller's transaction.
+  if (typeof read(tx, 'totalCount') === 'number') {
+    const hint = 'Give the client that has begun the transaction: await pool.connect().';
+    throw unexpected('enqueue: tx', 'a client inside a transaction', tx, `That is a pool. ${hint}`);
+  }
   if (typeof read(tx, 'query') === 'function') return tx as TransactionClient;
   const hint = 'mulligan/postgres has adapters for Drizzle, Kysely, Knex and Prisma.';
   throw unexpected('enqueue: tx', 'a client with query(text, values)', tx, hint);

@@ -1,4 +1,4 @@
-import { checkInteger, checkList, checkOneOf, readOptions, unexpected } from './config.ts';
+import { checkBoolean, checkInteger, checkList, checkOneOf, readOptions, unexpected } from './config.ts';
 import { checkName } from './definition.ts';
 import { type Job, type RunRecord, states } from './job.ts';
 import type { DeadReason } from './retry/decide.ts';
@@ -67,11 +67,10 @@ export class DeadJobs {
   async redrive(options: RedriveOptions): Promise<Redriven> {
     const given = readOptions(options, [...selectionKeys, 'attempts', 'dryRun'], 'dead.redrive');
     const { attempts = 'reset', dryRun = false, ...selection } = given;
-    if (typeof dryRun !== 'boolean') throw unexpected('dead.redrive: dryRun', 'true or false', dryRun);
     return this.#store.redrive({
       ...readSelection(selection, 'dead.redrive'),
       attempts: checkOneOf(attempts, ['reset', 'keep'], 'dead.redrive: attempts'),
-      dryRun,
+      dryRun: checkBoolean(dryRun, 'dead.redrive: dryRun'),
     });
   }
 

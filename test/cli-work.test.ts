@@ -157,6 +157,16 @@ describe.concurrent('mulligan work', () => {
     expect(jobs).toMatchObject([{ queue: 'q', payload: 'fine', policy: { maxAttempts: 7 } }]);
   });
 
+  it('refuses a name that the jobs file does not define, before it makes a database', async ({ cli }) => {
+    writeJobs(cli);
+    const ended = await cli.run(['enqueue', 'flakey', '{}', '--jobs', 'jobs.ts']);
+    expect(ended).toMatchObject({ code: 2, stdout: '' });
+    expect(ended.stderr).toMatch(
+      /^mulligan: the job name, by --jobs jobs\.ts: expected one of .*flaky.*, came "flakey"\. Did you mean flaky\?\n$/,
+    );
+    expect(cli.files).toEqual(['jobs.ts']);
+  });
+
   it.for<[string, string | null, RegExp]>([
     ['none.ts', null, /there is no file none\.ts/],
     ['empty.ts', 'export const a = 1;', /expected exports made by defineJob, .*came a\./],

@@ -1,3 +1,4 @@
+import { checkOneOf } from '../config.ts';
 import { checkName } from '../definition.ts';
 import type { EnqueueOptions } from '../enqueue.ts';
 import type { CliCommand, Shell } from './command.ts';
@@ -25,7 +26,10 @@ export function addEnqueue(program: CliCommand, shell: Shell): void {
     .option('--key <key>', 'at most one live job per name and key; a second enqueue answers with the first')
     .option('--max-attempts <n>', 'attempts in total, the first included: 1 means never retry')
     .option('--queue <queue>', 'the queue (default: default)')
-    .option('--jobs <file>', 'a module with definitions: the input is checked and the definition used')
+    .option(
+      '--jobs <file>',
+      'a module with definitions: the name must be one of theirs, the input is checked and the definition used',
+    )
     .addHelpText(
       'after',
       "\nWithout --jobs only the name is known: the input is not checked, and the job gets the standard retry policy.\nAnswers the job's id; with --json: { id, existed }.",
@@ -39,6 +43,10 @@ async function enqueue({ output, ...shell }: Shell, name: string, json: string, 
   const options = readOptions(flags);
   const input = readJson(json === '-' ? await readStdin() : json, 'the input');
   const jobs = flags.jobs === undefined ? [] : await loadDefinitions(flags.jobs);
+  if (flags.jobs !== undefined) {
+    const known = jobs.map((job) => job.name).sort();
+    checkOneOf(name, known, `the job name, by --jobs ${flags.jobs}`);
+  }
   const { id, existed } = await withDatabase(database, { jobs }, (mulligan) => mulligan.enqueue(name, input, options));
   // The id alone on standard output, so that a script can take it as it is.
   output.answer({ id, existed }, () => [id]);

@@ -1,6 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
+import { examine } from '../../src/cli/doctor/examine.ts';
 import { ConfigError, Mulligan, StoreIncompatibleError, StoreUnavailableError } from '../../src/index.ts';
 import { toStoreError } from '../../src/store/postgres/failure.ts';
 import { PostgresStore } from '../../src/store/postgres/index.ts';
@@ -41,15 +43,32 @@ describe('an address that cannot be opened is refused with one clear error, with
       'a wrong password',
       `guarded:${SECRET}`,
       'postgres',
-      /authentication failed.*check user, password and pg_hba\.conf/,
+      /authentication failed for user "guarded": the user or the password is wrong; both are in the URL .* or in PGUSER, PGPASSWORD/,
     ],
+    ['no password', 'guarded', 'postgres', /none was given; one is looked for in the URL .* or in PGUSER, PGPASSWORD/],
     ['a database that is not there', 'postgres', 'nowhere', /"nowhere" does not exist.*create the database first/],
-    ['a role that is not there', `nobody:${SECRET}`, 'postgres', /"nobody" does not exist.*check user, password/],
+    [
+      'a role that is not there',
+      `nobody:${SECRET}`,
+      'postgres',
+      /"nobody" does not exist.*check the user, and that pg_hba/,
+    ],
   ])('%s', async (what, user, database, message) => {
     const wrong = what === 'a wrong password' ? `${user}-not` : user;
     const refusal = await refusalOf(`postgres://${wrong}@127.0.0.1:${strict.port}/${database}`);
     expect(refusal).toBeInstanceOf(StoreUnavailableError);
     expect(refusal.message).toMatch(message);
+  });
+
+  it.each([
+    ['a wrong password', ':wrong', /the user or the password is wrong/],
+    ['no password', '', /none was given/],
+  ])('%s, also by the doctor', async (_, password, message) => {
+    const address = `postgres://guarded${password}@127.0.0.1:${strict.port}/postgres`;
+    const [check, ...others] = await examine({ url: address, from: '--db' });
+    expect(check).toMatchObject({ name: 'connection', health: 'bad', advice: 'mend that and look again' });
+    expect(check?.found).toMatch(message);
+    expect(others).toEqual([]);
   });
 
   it('a host that is not there', async () => {
@@ -62,7 +81,17 @@ describe('an address that cannot be opened is refused with one clear error, with
     const [one, other] = [await freePort(), await freePort()];
     const refusal = await refusalOf(`postgres://me:${SECRET}@127.0.0.1:${one},127.0.0.1:${other}/jobs`);
     expect(refusal).toBeInstanceOf(StoreUnavailableError);
-    expect(refusal.message).toContain(`postgres://127.0.0.1:${one},127.0.0.1:${other}/jobs: connect ECONNREFUSED`);
+    expect(refusal.message).toBe(
+      `postgres://127.0.0.1:${one},127.0.0.1:${other}/jobs: none of the hosts can be used: ` +
+        `127.0.0.1:${one}: connect ECONNREFUSED 127.0.0.1:${one}; 127.0.0.1:${other}: connect ECONNREFUSED 127.0.0.1:${other}`,
+    );
+  });
+
+  it('hosts that cannot be used for different reasons, each with its own', async () => {
+    const down = await freePort();
+    const refusal = await refusalOf(`postgres://guarded:wrong@127.0.0.1:${strict.port},127.0.0.1:${down}/postgres`);
+    expect(refusal).toBeInstanceOf(StoreUnavailableError);
+    expect(refusal.message).toMatch(/:\d+: password authentication failed .*; 127\.0\.0\.1:\d+: connect ECONNREFUSED/);
   });
 
   it.each([
@@ -121,4 +150,60 @@ describe('a schema that does not fit is refused, and nothing is touched:', () =>
       await expect(Mulligan.open(address)).rejects.toThrow(ConfigError);
     },
   );
+});
+
+describe('a role that may not do something is told what, as whom and where to read on:', () => {
+  const role = newSchema();
+  const schema = newSchema();
+  const own = url.replace('postgres@', `${role}@`);
+  beforeAll(async () => {
+    await (await PostgresStore.open({ url, schema })).close();
+    await runSql(url, `CREATE ROLE ${role} LOGIN`);
+  });
+  afterAll(() => runSql(url, `DROP SCHEMA ${schema} CASCADE; DROP OWNED BY ${role}; DROP ROLE ${role}`));
+
+  const lacks = `: role ${role} lacks a right; GRANT what docs/postgres.md lists under Permissions`;
+
+  it.each([
+    ['to create a schema', newSchema(), true, 'permission denied for database postgres'],
+    ['to use one', schema, true, `permission denied for schema ${schema}`],
+    ['to use one that others migrate', schema, false, `permission denied for schema ${schema}`],
+  ])('%s', async (_, chosen, migrate, said) => {
+    const refusal = await PostgresStore.open({ url: own, schema: chosen, migrate }).catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(StoreIncompatibleError);
+    expect(refusal).toHaveProperty('message', expect.stringContaining(`${said}${lacks}`));
+  });
+
+  it('to write, and it is not sent again as in an outage', async () => {
+    await runSql(
+      url,
+      `GRANT USAGE ON SCHEMA ${schema} TO ${role}; GRANT SELECT ON ALL TABLES IN SCHEMA ${schema} TO ${role}`,
+    );
+    const pool = new pg.Pool({ connectionString: own });
+    for (const where of [{ url: own }, { pool }]) {
+      const store = await PostgresStore.open({ ...where, schema, migrate: false });
+      await using mulligan = await Mulligan.open(store);
+      const sends = vi.spyOn(store, 'enqueue');
+      const refusal = await mulligan.enqueue('x', 1).catch((error: unknown) => error);
+      expect(refusal).toBeInstanceOf(StoreIncompatibleError);
+      expect(refusal).toHaveProperty('message', expect.stringMatching(`permission denied for table \\w+${lacks}`));
+      expect(sends).toHaveBeenCalledOnce();
+    }
+    await pool.end();
+  });
+});
+
+describe('options of a wrong type are refused:', () => {
+  it.each<[object, string]>([
+    [{ migrate: 'yes' }, 'PostgresStore.open: migrate: expected true or false, came "yes".'],
+    [{ wakeUps: 1 }, 'PostgresStore.open: wakeUps: expected true or false, came 1.'],
+    [{ clock: Date }, 'PostgresStore.open: clock: expected a clock'],
+    [{ url: new URL(url) }, 'PostgreSQL: url: expected a text'],
+    [{ poolOptions: 20 }, 'PostgreSQL: poolOptions: expected an object, came 20.'],
+    [{ poolOptions: { max: '20' } }, 'PostgreSQL: poolOptions.max: expected a whole number of at least 1, came "20".'],
+  ])('%j', async (options, message) => {
+    const refusal = await PostgresStore.open({ url, schema: newSchema(), ...options }).catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(ConfigError);
+    expect(refusal).toHaveProperty('message', expect.stringContaining(message));
+  });
 });

@@ -48,7 +48,7 @@ function notAnAddress(url: string): ConfigError {
 export const DEFAULT_SCHEMA = 'mulligan';
 const LONGEST_SCHEMA = 50;
 
-/** It becomes part of every statement, so it is held to what needs no quoting. */
+/** It becomes part of every statement and of messages, so it is held to what reads the same in both. */
 export function checkSchema(schema: unknown): string {
   if (typeof schema === 'string' && /^[a-z_][a-z0-9_]*$/.test(schema) && schema.length <= LONGEST_SCHEMA) {
     if (!schema.startsWith('pg_') && schema !== 'information_schema') return schema;
@@ -56,4 +56,9 @@ export function checkSchema(schema: unknown): string {
   throw new ConfigError(
     `schema: expected up to ${LONGEST_SCHEMA} lower-case letters, digits and underscores, not beginning with a digit or pg_, came ${describe(schema)}.`,
   );
+}
+
+/** As statements name it: a checked name may still be a word of SQL, such as `user`. */
+export function quoted(schema: string): string {
+  return `"${schema}"`;
 }

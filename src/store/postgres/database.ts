@@ -1,4 +1,5 @@
 import type { Clock } from '../../clock.ts';
+import { quoted } from './address.ts';
 import type { PoolClientLike } from './driver.ts';
 import { isAway, isConflict, isReadOnly, readOnly, toStoreError } from './failure.ts';
 import type { Hosts } from './hosts.ts';
@@ -69,7 +70,7 @@ export class Database implements Runner {
   text(sql: string): string {
     let text = this.#texts.get(sql);
     if (text === undefined) {
-      text = sql.replaceAll('@.', `${this.schema}.`);
+      text = sql.replaceAll('@.', `${quoted(this.schema)}.`);
       this.#texts.set(sql, text);
     }
     return text;

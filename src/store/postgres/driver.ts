@@ -9,6 +9,7 @@ export interface PoolLike {
   connect(): Promise<PoolClientLike>;
   end?(): Promise<void>;
   on?(event: 'error', listener: (error: Error) => void): unknown;
+  removeListener?(event: 'error', listener: (error: Error) => void): unknown;
 }
 
 export interface PoolClientLike {

@@ -7,20 +7,26 @@ import {
 } from '../../errors.ts';
 import { scrub } from '../../retry/scrub.ts';
 
+const WHERE_PASSWORDS_ARE = 'in the URL (write @ as %40, / as %2F, % as %25) or in PGUSER, PGPASSWORD and ~/.pgpass';
+
 /** What an SQLSTATE, or the first two characters of one, asks of whoever reads it. */
 const advice: Readonly<Record<string, string>> = {
-  '28': 'check user, password and pg_hba.conf',
+  '28': 'check the user, and that pg_hba.conf lets it in from here, with or without TLS',
+  '28P01': `the user or the password is wrong; both are ${WHERE_PASSWORDS_ARE}`,
   '3D000': 'create the database first, or name another one in the URL',
   '53100': "the server's disk is full; free some space and the queue goes on",
   '53300': 'the server has no connection left; raise max_connections, or put a pooler before it',
   '25006': 'the server only reads (a standby, or a full disk); name the primary in the URL, or all hosts',
-  '42501': 'grant the role USAGE and CREATE on the schema, or run `mulligan migrate` as its owner',
 };
 const BUSY = new Set(['55P03', '57014', '40001', '40P01']);
 /** The tables or functions this version expects are not there. */
 const MISSING = new Set(['3F000', '42P01', '42883', '42703', '42704']);
 /** A value that PostgreSQL cannot hold: a caller's mistake, which no second try mends. */
 const UNSTORABLE = new Set(['22021', '22P02', '22P05', '54000']);
+/** The role may not do this. */
+const FORBIDDEN = '42501';
+/** An earlier statement of the transaction had failed; only a caller's own can come to this. */
+const ABORTED = '25P02';
 const CONNECTION = /^(ECONN|EPIPE|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOENT|EACCES)/;
 
 export function sqlState(error: unknown): string {
@@ -65,18 +71,72 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** What to do about it, where we know. */
+export function adviceOn(error: unknown): string | undefined {
+  if (error instanceof AggregateError) return error.errors.map(adviceOn).find((advised) => advised !== undefined);
+  const state = sqlState(error);
+  // Thrown by `pg` itself, before the server has seen anything.
+  if (state === '' && /client password must be a/.test(messageOf(error))) {
+    return `the server asks for a password, and none was given; one is looked for ${WHERE_PASSWORDS_ARE}`;
+  }
+  return advice[state] ?? advice[state.slice(0, 2)];
+}
+
+/** In words without a password in them. */
+function reason(error: unknown): string {
+  const hint = adviceOn(error);
+  return `${scrub(messageOf(error))}${hint ? `: ${hint}` : ''}`;
+}
+
+/** Of the hosts of one address, by name, none can be used. */
+export function noHost(troubles: ReadonlyMap<string, unknown>, where: string): MulliganError {
+  const errors = [...troubles.values()];
+  if (errors.length === 1) return toStoreError(errors[0], where);
+  const reasons = [...troubles].map(([host, error]) => `${host}: ${reason(error)}`);
+  return new StoreUnavailableError(`${where}: none of the hosts can be used: ${reasons.join('; ')}`, {
+    cause: new AggregateError(errors),
+  });
+}
+
+/** The server says what was forbidden, but not to whom: that is asked for. */
+export async function withRole(
+  error: unknown,
+  where: string,
+  ask: (sql: string) => Promise<{ rows: unknown[] }>,
+): Promise<unknown> {
+  if (sqlState(error) !== FORBIDDEN) return error;
+  try {
+    const { rows } = await ask('SELECT current_user');
+    return forbidden(error, where, `role ${Object.values(rows[0] as object)[0]}`);
+  } catch {
+    return forbidden(error, where);
+  }
+}
+
+function forbidden(error: unknown, where: string, who = 'the role of this connection'): StoreIncompatibleError {
+  return new StoreIncompatibleError(
+    `${where}: ${reason(error)}: ${who} lacks a right; GRANT what docs/postgres.md lists under Permissions, or migrate as the owner. \`mulligan doctor\` names what is missing`,
+    { cause: error },
+  );
+}
+
 /** Turns what `pg` throws into one of our classes, by SQLSTATE. `where` has no password in it. */
 export function toStoreError(error: unknown, where: string): MulliganError {
   if (error instanceof MulliganError) return error;
   const state = sqlState(error);
-  const said = scrub(messageOf(error));
-  const hint = advice[state] ?? advice[state.slice(0, 2)];
-  const text = `${where}: ${said}${hint ? `: ${hint}` : ''}`;
+  const text = `${where}: ${reason(error)}`;
+  if (state === FORBIDDEN) return forbidden(error, where);
   if (BUSY.has(state)) return new StoreBusyError(`${text}; nothing was written`, { cause: error });
   if (MISSING.has(state)) {
     return new StoreIncompatibleError(`${text}; the schema is not this version's: run \`mulligan migrate\``, {
       cause: error,
     });
+  }
+  if (state === ABORTED) {
+    return new ConfigError(
+      'enqueue: tx: expected a transaction that goes on, but a statement in it had failed before; nothing was enqueued. Roll it back and begin anew.',
+      { cause: error },
+    );
   }
   if (UNSTORABLE.has(state)) return new ConfigError(`${text}; PostgreSQL cannot hold this value`, { cause: error });
   return new StoreUnavailableError(text, { cause: error });

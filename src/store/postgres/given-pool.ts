@@ -1,23 +1,35 @@
 import { unexpected } from '../../config.ts';
 import { read } from '../../retry/thrown.ts';
 import type { Statement } from './database.ts';
-import { type ClientLike, guarded, type PoolClientLike, type PoolLike } from './driver.ts';
+import { type ClientLike, guarded, ignore, type PoolClientLike, type PoolLike } from './driver.ts';
+import { withRole } from './failure.ts';
 import type { Hosts } from './hosts.ts';
+
+/** One that listens, one that holds a caller's transaction, and one for what has to be asked beside it. */
+const FEWEST_CONNECTIONS = 3;
 
 /** A pool that belongs to somebody else. */
 export class GivenPool implements Hosts {
   readonly name = 'PostgreSQL';
   readonly ownSessions = true;
   readonly #pool: PoolLike;
+  #onBroken: () => void = ignore;
 
   constructor(pool: PoolLike) {
     const missing = (['query', 'connect'] as const).find((name) => typeof read(pool, name) !== 'function');
     if (missing !== undefined) throw unexpected('PostgreSQL: pool', `a Pool of pg, which has ${missing}()`, pool);
+    const most = read(read(pool, 'options'), 'max');
+    if (typeof most === 'number' && most < FEWEST_CONNECTIONS) {
+      const hint = 'With fewer, one waits for another without end; those that are not needed are not made.';
+      throw unexpected('PostgreSQL: pool', `a max of at least ${FEWEST_CONNECTIONS} connections`, most, hint);
+    }
     this.#pool = pool;
   }
 
   query(statement: Statement): Promise<{ rows: unknown[] }> {
-    return this.#pool.query(statement);
+    return this.#pool.query(statement).catch(async (error: unknown) => {
+      throw await withRole(error, this.name, (text) => this.#pool.query({ ...statement, text, values: [] }));
+    });
   }
 
   async connect(): Promise<PoolClientLike> {
@@ -37,8 +49,11 @@ export class GivenPool implements Hosts {
   doubt(): void {}
 
   onBroken(listener: () => void): void {
+    this.#onBroken = listener;
     this.#pool.on?.('error', listener);
   }
 
-  async close(): Promise<void> {}
+  async close(): Promise<void> {
+    this.#pool.removeListener?.('error', this.#onBroken);
+  }
 }

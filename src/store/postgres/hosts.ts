@@ -1,3 +1,4 @@
+import { checkInteger, isPlainObject, unexpected } from '../../config.ts';
 import { ConfigError } from '../../errors.ts';
 import { checkSchema, DEFAULT_SCHEMA, parseAddress } from './address.ts';
 import type { Statement } from './database.ts';
@@ -36,7 +37,10 @@ export async function connect(options: ConnectOptions): Promise<{ hosts: Hosts; 
     throw new ConfigError('PostgreSQL: expected either a url or a pool; give one of them.');
   }
   if (pool !== undefined) return { hosts: new GivenPool(pool), schema: checkSchema(schema ?? DEFAULT_SCHEMA) };
-  const address = parseAddress(url as string);
+  if (typeof url !== 'string') throw unexpected('PostgreSQL: url', 'a text, postgres://host:5432/database', url);
+  if (!isPlainObject(poolOptions)) throw unexpected('PostgreSQL: poolOptions', 'an object', poolOptions);
+  if (poolOptions.max !== undefined) checkInteger(poolOptions.max, 'PostgreSQL: poolOptions.max', { min: 1 });
+  const address = parseAddress(url);
   const checked = checkSchema(schema ?? address.schema ?? DEFAULT_SCHEMA);
   return { hosts: await KnownHosts.open(address, poolOptions), schema: checked };
 }

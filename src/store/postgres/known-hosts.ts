@@ -12,7 +12,7 @@ import {
   loadDriver,
   type PoolClientLike,
 } from './driver.ts';
-import { isAway, isUnknownSetting, toStoreError } from './failure.ts';
+import { isAway, isUnknownSetting, noHost, withRole } from './failure.ts';
 import type { Hosts } from './hosts.ts';
 import { Turns } from './turns.ts';
 
@@ -103,8 +103,9 @@ export class KnownHosts implements Hosts {
       client.release();
       return answer;
     } catch (error) {
+      const told = await withRole(error, this.name, (text) => client.query(text));
       client.release(isAway(error));
-      throw error;
+      throw told;
     } finally {
       watch.cancel();
     }
@@ -182,11 +183,11 @@ export class KnownHosts implements Hosts {
   async #find(): Promise<Host> {
     this.#doubted = false;
     const known = this.#host;
-    let trouble: unknown;
+    const troubles = new Map<string, unknown>();
     try {
       if (known !== null && (await this.#isWritable(known))) return known;
-    } catch (error) {
-      trouble = error;
+    } catch {
+      // It is asked once more, below.
     }
     // The one that was known comes last: connections to it may have been cut without a word, and new ones get through.
     const others = this.#address.urls.filter((url) => url !== known?.url);
@@ -194,18 +195,18 @@ export class KnownHosts implements Hosts {
       try {
         return await this.#take(url);
       } catch (error) {
-        trouble = error;
+        troubles.set(new URL(url).host, error);
       }
     }
     this.#doubted = true;
-    throw toStoreError(trouble, this.name);
+    throw noHost(troubles, this.name);
   }
 
   async #take(url: string): Promise<Host> {
     const host = new Host(url, new this.#driver.Pool(this.#settings(url)), () => this.#onBroken());
     try {
       if (!(await this.#isWritable(host))) {
-        throw new StoreUnavailableError(`${this.name}: the server only reads; none of the hosts can be written to`);
+        throw new StoreUnavailableError('the server only reads');
       }
     } catch (error) {
       host.abandon();

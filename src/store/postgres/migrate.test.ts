@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { TestDatabase } from '../../../test/support/postgres-database.ts';
 import { newSchema, runSql } from '../../../test/support/postgres-schema.ts';
+import { examine } from '../../cli/doctor/examine.ts';
+import { defineJob, Mulligan } from '../../index.ts';
 import { PostgresStore } from './store.ts';
 
 const url = inject('postgresUrl');
@@ -20,4 +23,17 @@ it('refuses a schema that the role may not use, instead of making the tables whe
 
 it('refuses the schema of the catalog', async () => {
   await expect(PostgresStore.open({ url, schema: 'information_schema' })).rejects.toThrow('schema: expected');
+});
+
+it.each(['user', 'select'])('takes %s as the name of a schema, though it is a word of SQL', async (word) => {
+  await using database = await TestDatabase.create(url);
+  const address = `${database.url}?schema=${word}`;
+  const job = defineJob({ name: 'a', run: (_: number, context) => context.once('x', () => 1) });
+  await using mulligan = await Mulligan.open(address, { jobs: [job], log: () => {} });
+  const { id } = await mulligan.enqueue(job, 1, { key: 'k' });
+  await mulligan.work({ poll: 50 }).whenIdle();
+  expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'completed' });
+  const checks = await examine({ url: address, from: '--db' });
+  expect(checks.find(({ name }) => name === 'schema')?.found).toBe(`${word}, version 1`);
+  expect(checks.find(({ name }) => name === 'jobs')?.found).toBe('1 completed');
 });

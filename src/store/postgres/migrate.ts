@@ -1,5 +1,6 @@
-import { StoreIncompatibleError } from '../../errors.ts';
-import { toStoreError } from './failure.ts';
+import { type MulliganError, StoreIncompatibleError } from '../../errors.ts';
+import { quoted } from './address.ts';
+import { toStoreError, withRole } from './failure.ts';
 import type { Hosts } from './hosts.ts';
 import { migrations } from './schema.ts';
 
@@ -15,9 +16,9 @@ function steps(schema: string, version: number): string {
   const newer = migrations.slice(version).map((sql, index) => `-- Version ${version + index + 1}\n${sql.trim()}`);
   // Not IF NOT EXISTS: that asks for the right to create schemas even where there is nothing to create.
   return `DO $$ BEGIN
-  IF NOT EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = '${schema}') THEN CREATE SCHEMA ${schema}; END IF;
+  IF NOT EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = '${schema}') THEN CREATE SCHEMA ${quoted(schema)}; END IF;
 END $$;
-SET LOCAL search_path = ${schema}, pg_temp;
+SET LOCAL search_path = ${quoted(schema)}, pg_temp;
 -- A schema that a role may not use is passed over, and everything would be made in the next one: the temporary one.
 DO $$ BEGIN
   IF current_schema() IS DISTINCT FROM '${schema}' THEN
@@ -51,7 +52,7 @@ export async function schemaState(client: Client, schema: string): Promise<Schem
   const { rows } = await client.query(STATE, [schema]);
   const { server, known } = rows[0] as { server: number; known: boolean };
   if (!known) return { version: 0, newest: migrations.length, server };
-  const answer = await client.query(`SELECT version FROM ${schema}.schema_version`);
+  const answer = await client.query(`SELECT version FROM ${quoted(schema)}.schema_version`);
   return { version: (answer.rows[0] as { version: number }).version, newest: migrations.length, server };
 }
 
@@ -81,7 +82,7 @@ export async function migrate(hosts: Hosts, schema: string): Promise<Migrated> {
       () => false,
       () => true,
     );
-    throw toStoreError(error, hosts.name);
+    throw await told(error, hosts, client);
   } finally {
     client.release(broken);
   }
@@ -107,10 +108,14 @@ async function look(hosts: Hosts, schema: string): Promise<SchemaState> {
   try {
     return await fitState(client, schema);
   } catch (error) {
-    throw toStoreError(error, hosts.name);
+    throw await told(error, hosts, client);
   } finally {
     client.release();
   }
+}
+
+async function told(error: unknown, { name }: Hosts, client: Client): Promise<MulliganError> {
+  return toStoreError(await withRole(error, name, (text) => client.query(text)), name);
 }
 
 async function fitState(client: Client, schema: string): Promise<SchemaState> {

@@ -1,5 +1,5 @@
-import { type Clock, systemClock } from '../../clock.ts';
-import { readOptions } from '../../config.ts';
+import { type Clock, checkClock, systemClock } from '../../clock.ts';
+import { checkBoolean, readOptions } from '../../config.ts';
 import { ClosedError } from '../../errors.ts';
 import type { Job, RunRecord } from '../../job.ts';
 import type {
@@ -70,10 +70,13 @@ export class PostgresStore implements Store {
 
   static async open(options: PostgresOptions): Promise<PostgresStore> {
     const given = readOptions(options, optionNames, 'PostgresStore.open');
-    const { clock = systemClock, wakeUps = true } = given;
+    const { clock = systemClock, wakeUps = true, migrate: migrates = true } = given;
+    checkClock(clock, 'PostgresStore.open: clock');
+    checkBoolean(wakeUps, 'PostgresStore.open: wakeUps');
+    checkBoolean(migrates, 'PostgresStore.open: migrate');
     const { hosts, schema } = await connect(given);
     try {
-      if (given.migrate ?? true) await migrate(hosts, schema);
+      if (migrates) await migrate(hosts, schema);
       else await refuseOutdated(hosts, schema);
       const db = new Database(hosts, schema, clock);
       return new PostgresStore(db, new Wake(db, wakeUps && hosts.ownSessions));

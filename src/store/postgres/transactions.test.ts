@@ -118,6 +118,47 @@ describe('a job enqueued in a transaction', () => {
     await using other = await Mulligan.open('memory:');
     await expect(inTransaction((tx) => other.enqueue('x', 1, { tx }))).rejects.toThrow(ConfigError);
   });
+
+  it('does not take a pool, whose queries are in no transaction of the caller', async () => {
+    await using mulligan = await open();
+    await expect(mulligan.enqueue('pooled', 1, { tx: pool })).rejects.toThrow(
+      'enqueue: tx: expected a client inside a transaction, came an object of class BoundPool. That is a pool.',
+    );
+    expect(await mulligan.jobs.list({ name: 'pooled' })).toEqual([]);
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    const { id } = await mulligan.enqueue('alone', 1, { tx: client });
+    await client.end();
+    expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'ready' });
+  });
+
+  it.each([[undefined], [[]], [{ rows: 'none' }]])('needs a client that answers rows, not %j', async (answer) => {
+    await using mulligan = await open();
+    const refusal = await mulligan.enqueue('x', 1, { tx: { query: async () => answer as never } }).catch(String);
+    expect(refusal).toMatch(/^ConfigError: enqueue: tx: expected query\(text, values\) to answer \{ rows \}/);
+  });
+
+  it.each(['pg', 'Drizzle'])('is told of a transaction of %s that had failed before', async (library) => {
+    await using mulligan = await open();
+    const enqueueIn = (tx: TransactionClient): Promise<unknown> => mulligan.enqueue('too late', 1, { tx });
+    const refused =
+      library === 'pg'
+        ? inTransaction(async (tx) => {
+            await tx.query('SELECT 1 / 0').catch(() => {});
+            await enqueueIn(tx);
+          })
+        : drizzle({ client: pool }).transaction(async (tx) => {
+            await tx.execute(sql`SELECT 1 / 0`).catch(() => {});
+            await enqueueIn(drizzleTx(tx, sql));
+          });
+    const refusal = await refused.catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(ConfigError);
+    expect(refusal).toHaveProperty(
+      'message',
+      expect.stringMatching(/failed before; nothing was enqueued\. Roll it back/),
+    );
+    expect(await mulligan.jobs.list({ name: 'too late' })).toEqual([]);
+  });
 });
 
 async function withDrizzle(text: string, work: (tx: TransactionClient) => Promise<void>): Promise<void> {

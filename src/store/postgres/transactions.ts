@@ -1,6 +1,8 @@
+import { isList, unexpected } from '../../config.ts';
+import { causeChain, read } from '../../retry/thrown.ts';
 import type { Enqueued, NewJob, Settlement, TransactionClient, Transactions } from '../store.ts';
-import { ENQUEUE, enqueued, enqueueValues } from './enqueue.ts';
-import { isAway, toStoreError } from './failure.ts';
+import { ENQUEUE, enqueued, enqueueValues, type Taken } from './enqueue.ts';
+import { isAway, sqlState, toStoreError } from './failure.ts';
 import type { Session } from './session.ts';
 import { settle } from './settle.ts';
 
@@ -25,16 +27,13 @@ export class PostgresTransactions implements Transactions {
     const session = this.#current();
     const { db } = session;
     const values = await enqueueValues(session, jobs, null);
+    let answer: unknown;
     try {
-      const { rows } = await client.query(db.text(ENQUEUE), values);
-      // The caller's client has its own ideas of what a row and a number are.
-      return enqueued(
-        jobs,
-        (rows as { ord: unknown; holder: string }[]).map(({ ord, holder }) => [Number(ord), holder]),
-      );
+      answer = await client.query(db.text(ENQUEUE), values);
     } catch (error) {
-      throw toStoreError(error, db.hosts.name);
+      throw toStoreError(fromServer(error), db.hosts.name);
     }
+    return enqueued(jobs, takenOf(answer));
   }
 
   async settleWith<Result>(
@@ -90,4 +89,19 @@ export class PostgresTransactions implements Transactions {
       }
     }
   }
+}
+
+/** What the server said. Libraries wrap it in errors of their own. */
+function fromServer(error: unknown): unknown {
+  return causeChain(error).find((one) => /^[0-9A-Z]{5}$/.test(sqlState(one))) ?? error;
+}
+
+/** The caller's client has its own ideas of what a row and a number are. */
+function takenOf(answer: unknown): Taken[] {
+  const rows = read(answer, 'rows');
+  if (!isList(rows)) {
+    const hint = 'Roll the transaction back, and give an adapter of mulligan/postgres, or a client that answers so.';
+    throw unexpected('enqueue: tx', 'query(text, values) to answer { rows }, a list', answer, hint);
+  }
+  return (rows as readonly { ord: unknown; holder: string }[]).map(({ ord, holder }) => [Number(ord), holder]);
 }

@@ -1,5 +1,6 @@
 import { systemClock } from '../../../clock.ts';
 import { ConfigError, MulliganError } from '../../../errors.ts';
+import { adviceOn } from '../../../store/postgres/failure.ts';
 import { type ConnectOptions, connect } from '../../../store/postgres/hosts.ts';
 import { type Database, withExisting } from '../../database.ts';
 import { bad, type Check, look, worst } from '../check.ts';
@@ -19,7 +20,10 @@ export async function examinePostgres(database: Database): Promise<Check[]> {
     return await onServer(options, (server) => examineServer(server, database));
   } catch (error) {
     if (!(error instanceof MulliganError) || error instanceof ConfigError) throw error;
-    return [bad('connection', error.message, 'see that the server runs and that the address is right')];
+    // Where there is better advice, it is part of what was said.
+    const isAdvised = adviceOn(error.cause) !== undefined;
+    const advice = isAdvised ? 'mend that and look again' : 'see that the server runs and that the address is right';
+    return [bad('connection', error.message, advice)];
   }
 }
 

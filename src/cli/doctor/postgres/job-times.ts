@@ -1,9 +1,10 @@
+import { quoted } from '../../../store/postgres/address.ts';
 import type { JobTimes } from '../jobs.ts';
 import type { Server } from './server.ts';
 
 /** From the live jobs, which are few; bigint comes as text. */
 export async function jobTimes(server: Server): Promise<JobTimes> {
-  const { schema } = server;
+  const schema = quoted(server.schema);
   const row = await server.row<Record<keyof JobTimes, number | null>>(
     `WITH clock AS MATERIALIZED (SELECT ${schema}.now_ms() AS now)
      SELECT (SELECT now FROM clock)::float8 AS "now",

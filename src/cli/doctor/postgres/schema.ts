@@ -16,14 +16,14 @@ export async function schemaVersion(server: Server): Promise<Check> {
 
 /** Whatever is missing, one row each: the words of the GRANT that would mend it. */
 const MISSING = `
-  SELECT 'USAGE ON SCHEMA ' || $1 AS missing WHERE NOT has_schema_privilege($1, 'USAGE')
+  SELECT 'USAGE ON SCHEMA ' || quote_ident($1) AS missing WHERE NOT has_schema_privilege($1, 'USAGE')
   UNION ALL
-  SELECT p.needed || ' ON ' || $1 || '.' || c.relname
+  SELECT p.needed || ' ON ' || quote_ident($1) || '.' || c.relname
   FROM pg_class c CROSS JOIN unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS p (needed)
   WHERE c.relnamespace = to_regnamespace($1) AND c.relkind = 'r'
     AND (c.relname <> 'schema_version' OR p.needed = 'SELECT') AND NOT has_table_privilege(c.oid, p.needed)
   UNION ALL
-  SELECT 'USAGE ON SEQUENCE ' || $1 || '.' || c.relname FROM pg_class c
+  SELECT 'USAGE ON SEQUENCE ' || quote_ident($1) || '.' || c.relname FROM pg_class c
   WHERE c.relnamespace = to_regnamespace($1)
     -- Conditions come in any order, and this one fails for tables.
     AND CASE c.relkind WHEN 'S' THEN NOT has_sequence_privilege(c.oid, 'USAGE') ELSE false END
