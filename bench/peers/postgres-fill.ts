@@ -13,7 +13,7 @@ export async function fillPostgres(database: Database, count: number): Promise<v
       `INSERT INTO mulligan.finished (id, seq, finished_at, enqueued_at, due_at, available_at, line, kind, runs, attempts,
          crashes, state, key_life, first_started_at, outcome, attempt, counted, failed, worker, started_at, ended_at,
          decision, payload)
-       SELECT gen_random_uuid(), -n, t, t, t, t, 1, $1, 1, 1, 0, 4, 1, t, 0, 1, true, false, $2, t, t,
+       SELECT uuidv7(), -n, t, t, t, t, 1, $1, 1, 1, 0, 4, 1, t, 0, 1, true, false, $2, t, t,
          '{"kind":"complete","rule":"completed"}', '{"n":-1,"kind":"noop","sentAt":0}'
        FROM generate_series($3::bigint, $4::bigint) AS n, mulligan.now_ms() AS t`,
       [kind, worker, done + 1, Math.min(count, done + PART)],
