@@ -3,7 +3,7 @@ import { lanes } from '../../job.ts';
 import { laneCodes, STATE } from '../codes.ts';
 import { fillQuotas } from '../fill.ts';
 import type { ClaimRequest } from '../store.ts';
-import { byService, legend, PACKED_COLUMNS, type PackedClaim, type PackedJob, taken } from './packed.ts';
+import { byService, legend, PACKED_COLUMNS, type PackedClaim, type PackedJob, packJobs, taken } from './packed.ts';
 import type { Session } from './session.ts';
 import type { Stream } from './words.ts';
 
@@ -116,7 +116,7 @@ function take(session: Session, request: ClaimRequest, found: readonly PackedJob
 function answer(session: Session, request: ClaimRequest, rows: PackedJob[]): PackedClaim {
   const queues = request.queues.map(({ queue }) => queue);
   return {
-    rows,
+    jobs: packJobs(rows),
     now: session.now,
     worker: request.worker,
     leaseEndsAt: session.now + request.leaseMs,

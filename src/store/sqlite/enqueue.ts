@@ -1,5 +1,6 @@
 import { keyLifeCodes, laneCodes, STATE } from '../codes.ts';
 import type { Enqueued, NewJob } from '../store.ts';
+import { type PackedEnqueued, type PackedNewJobs, packEnqueued, unpackNewJobs } from './packed.ts';
 import type { Session } from './session.ts';
 
 const INSERT = `
@@ -12,8 +13,8 @@ const HOLDER = 'SELECT id FROM jobs WHERE name = ? AND held_key = ?';
 
 const FRESH = laneCodes.indexOf('fresh');
 
-export function enqueue(session: Session, jobs: readonly NewJob[]): Enqueued[] {
-  return jobs.map((job) => enqueueOne(session, job));
+export function enqueue(session: Session, jobs: PackedNewJobs): PackedEnqueued {
+  return packEnqueued(unpackNewJobs(jobs).map((job) => enqueueOne(session, job)));
 }
 
 function enqueueOne(session: Session, job: NewJob): Enqueued {

@@ -1,13 +1,13 @@
 import type { Lane } from '../../job.ts';
 import type { RetryPolicy } from '../../retry/policy.ts';
 import { laneCodes } from '../codes.ts';
-import type { Claim, ClaimedJob, SettleAnswer, Settlement } from '../store.ts';
+import type { Claim, ClaimedJob, Enqueued, NewJob, SettleAnswer, Settlement } from '../store.ts';
 import type { Session } from './session.ts';
 import type { Stream } from './words.ts';
 
 /*
- * Claims and settlements on their way between threads. Copying a job object with its twenty names costs more than
- * claiming it, so rows travel as arrays, and what many of them share travels once.
+ * Jobs, claims and settlements on their way between threads. Copying a job object with its twenty names costs more
+ * than claiming it, so they travel as arrays and columns, and what many of them share travels once.
  */
 export const PACKED_COLUMNS = `
   seq, stream, name, policy, lane, priority, id, runs, payload, attempts, crashes, enqueued_at, due_at, available_at,
@@ -36,12 +36,57 @@ export type PackedJob = readonly [
 ];
 
 export interface PackedClaim extends Omit<Claim, 'jobs'> {
-  readonly rows: readonly PackedJob[];
+  readonly jobs: PackedJobs;
   readonly worker: string;
   readonly leaseEndsAt: number;
   readonly streams: ReadonlyMap<number, Stream>;
   readonly names: ReadonlyMap<number, string>;
   readonly policies: ReadonlyMap<number, RetryPolicy>;
+}
+
+/** Rows column by column. Ids and JSON have no line breaks, so they are joined by them. */
+interface PackedJobs {
+  readonly ids: string;
+  readonly payloads: string;
+  /** Row after row, in the order of NUMBERS; NaN for null. */
+  readonly numbers: Float64Array;
+  /** Null when none has one. */
+  readonly lastErrors: readonly (string | null)[] | null;
+}
+
+const LINE_BREAK = '\n';
+/** The columns that hold numbers. */
+const NUMBERS = [0, 1, 2, 3, 4, 5, 7, 9, 10, 11, 12, 13, 14, 15, 17, 18] as const;
+const WIDTH = NUMBERS.length;
+const placeOf = (column: (typeof NUMBERS)[number]): number => NUMBERS.indexOf(column);
+const PLACE = {
+  stream: placeOf(1),
+  name: placeOf(2),
+  policy: placeOf(3),
+  lane: placeOf(4),
+  priority: placeOf(5),
+  runs: placeOf(7),
+  attempts: placeOf(9),
+  crashes: placeOf(10),
+  enqueuedAt: placeOf(11),
+  dueAt: placeOf(12),
+  availableAt: placeOf(13),
+  firstStartedAt: placeOf(14),
+  previousDelayMs: placeOf(15),
+  cancelRequested: placeOf(17),
+  homeStream: placeOf(18),
+};
+
+export function packJobs(rows: readonly PackedJob[]): PackedJobs {
+  const numbers = new Float64Array(rows.length * WIDTH);
+  let at = 0;
+  for (const row of rows) for (const column of NUMBERS) numbers[at++] = row[column] ?? Number.NaN;
+  return {
+    ids: rows.map((row) => row[6]).join(LINE_BREAK),
+    payloads: rows.map((row) => row[8]).join(LINE_BREAK),
+    numbers,
+    lastErrors: rows.some((row) => row[16] !== null) ? rows.map((row) => row[16]) : null,
+  };
 }
 
 /** The order of service inside a lane. */
@@ -80,36 +125,107 @@ export function legend(
 }
 
 export function unpack(packed: PackedClaim): Claim {
-  const { now, nextDueAt, suspectsWait, rows } = packed;
-  return { now, nextDueAt, suspectsWait, jobs: rows.map((row) => unpackJob(row, packed)) };
+  const { now, nextDueAt, suspectsWait, jobs: packedJobs } = packed;
+  const jobs: ClaimedJob[] = [];
+  if (packedJobs.numbers.length > 0) {
+    const ids = packedJobs.ids.split(LINE_BREAK);
+    const payloads = packedJobs.payloads.split(LINE_BREAK);
+    for (const [index, id] of ids.entries()) jobs.push(unpackJob(packed, index, id, payloads[index] as string));
+  }
+  return { now, nextDueAt, suspectsWait, jobs };
 }
 
-function unpackJob(row: PackedJob, { now, worker, leaseEndsAt, streams, names, policies }: PackedClaim): ClaimedJob {
-  const { queue, resource } = streams.get(row[1]) as Stream;
+function unpackJob(packed: PackedClaim, index: number, id: string, payload: string): ClaimedJob {
+  const { now, worker, leaseEndsAt, streams, names, policies } = packed;
+  const { numbers, lastErrors } = packed.jobs;
+  const number = (place: number): number => numbers[index * WIDTH + place] as number;
+  const { queue, resource } = streams.get(number(PLACE.stream)) as Stream;
+  const previousDelayMs = number(PLACE.previousDelayMs);
+  const lastError = lastErrors?.[index] ?? null;
   return {
-    id: row[6],
-    run: row[7],
+    id,
+    run: number(PLACE.runs),
     worker,
-    name: names.get(row[2]) as string,
+    name: names.get(number(PLACE.name)) as string,
     queue,
-    homeQueue: (streams.get(row[18]) as Stream).queue,
+    homeQueue: (streams.get(number(PLACE.homeStream)) as Stream).queue,
     resource,
-    lane: laneCodes[row[4]] as Lane,
-    priority: row[5],
-    payload: row[8],
-    policy: policies.get(row[3]) as RetryPolicy,
-    attempts: row[9],
-    crashes: row[10],
-    enqueuedAt: row[11],
-    dueAt: row[12],
-    availableAt: row[13],
-    firstStartedAt: row[14] as number,
+    lane: laneCodes[number(PLACE.lane)] as Lane,
+    priority: number(PLACE.priority),
+    payload,
+    policy: policies.get(number(PLACE.policy)) as RetryPolicy,
+    attempts: number(PLACE.attempts),
+    crashes: number(PLACE.crashes),
+    enqueuedAt: number(PLACE.enqueuedAt),
+    dueAt: number(PLACE.dueAt),
+    availableAt: number(PLACE.availableAt),
+    firstStartedAt: number(PLACE.firstStartedAt),
     claimedAt: now,
     leaseEndsAt,
-    previousDelayMs: row[15],
-    lastError: row[16] === null ? null : JSON.parse(row[16]),
-    cancelRequested: row[17] === 1,
+    previousDelayMs: Number.isNaN(previousDelayMs) ? null : previousDelayMs,
+    lastError: lastError === null ? null : JSON.parse(lastError),
+    cancelRequested: number(PLACE.cancelRequested) === 1,
   };
+}
+
+/** What many jobs share. */
+type SharedParts = Pick<NewJob, 'name' | 'queue' | 'retryQueue' | 'resource' | 'priority' | 'policy' | 'keyLife'>;
+
+export interface PackedNewJobs {
+  readonly shared: readonly SharedParts[];
+  /** `of` is the place in `shared`. */
+  readonly own: readonly (readonly [
+    of: number,
+    id: string,
+    payload: string,
+    delayMs: number,
+    dueAt: number | null,
+    key: string | null,
+  ])[];
+}
+
+export function packNewJobs(jobs: readonly NewJob[]): PackedNewJobs {
+  const shared: SharedParts[] = [];
+  const own = jobs.map((job): PackedNewJobs['own'][number] => {
+    if (!sharesWith(job, shared.at(-1))) {
+      const { name, queue, retryQueue, resource, priority, policy, keyLife } = job;
+      shared.push({ name, queue, retryQueue, resource, priority, policy, keyLife });
+    }
+    return [shared.length - 1, job.id, job.payload, job.delayMs, job.dueAt, job.key];
+  });
+  return { shared, own };
+}
+
+function sharesWith(job: NewJob, last: SharedParts | undefined): boolean {
+  return (
+    job.policy === last?.policy &&
+    job.name === last.name &&
+    job.queue === last.queue &&
+    job.retryQueue === last.retryQueue &&
+    job.resource === last.resource &&
+    job.priority === last.priority &&
+    job.keyLife === last.keyLife
+  );
+}
+
+export function unpackNewJobs({ shared, own }: PackedNewJobs): NewJob[] {
+  return own.map(([of, id, payload, delayMs, dueAt, key]) => {
+    const { name, queue, retryQueue, resource, priority, policy, keyLife } = shared[of] as SharedParts;
+    return { id, name, queue, retryQueue, resource, priority, payload, policy, delayMs, dueAt, key, keyLife };
+  });
+}
+
+/** Only those whose key another job holds, by their place. */
+export type PackedEnqueued = readonly (readonly [index: number, holder: string])[];
+
+export function packEnqueued(answers: readonly Enqueued[]): PackedEnqueued {
+  return answers.flatMap(({ id, existed }, index) => (existed ? [[index, id] as const] : []));
+}
+
+export function unpackEnqueued(packed: PackedEnqueued, jobs: readonly NewJob[]): Enqueued[] {
+  const answers = jobs.map(({ id }): Enqueued => ({ id, existed: false }));
+  for (const [index, holder] of packed) answers[index] = { id: holder, existed: true };
+  return answers;
 }
 
 export type PackedSettlement = readonly [

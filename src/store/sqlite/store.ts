@@ -28,7 +28,16 @@ import { type Channel, DirectChannel, ThreadChannel } from './channel.ts';
 import { DatabaseThread, type ThreadEntry } from './database-thread.ts';
 import type { ReadName, VerbName, WriteName } from './engine.ts';
 import { InPlace } from './in-place.ts';
-import { type PackedAnswers, type PackedClaim, packSettlement, unpack, unpackAnswers } from './packed.ts';
+import {
+  type PackedAnswers,
+  type PackedClaim,
+  type PackedEnqueued,
+  packNewJobs,
+  packSettlement,
+  unpack,
+  unpackAnswers,
+  unpackEnqueued,
+} from './packed.ts';
 
 export interface SqliteOptions {
   /** The file. Its folder must exist. */
@@ -90,8 +99,8 @@ export class SqliteStore implements Store {
     this.#listeners = listeners;
   }
 
-  enqueue(jobs: readonly NewJob[]): Promise<Enqueued[]> {
-    return this.#write('enqueue', jobs);
+  async enqueue(jobs: readonly NewJob[]): Promise<Enqueued[]> {
+    return unpackEnqueued((await this.#call('enqueue', packNewJobs(jobs))) as PackedEnqueued, jobs);
   }
   async claim(request: ClaimRequest): Promise<Claim> {
     return unpack((await this.#call('claim', request)) as PackedClaim);
