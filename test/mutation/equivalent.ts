@@ -267,4 +267,10 @@ export const equivalents: readonly Equivalent[] = [
     changes: ['0 -> 1'],
     why: 'Set before anybody reads it.',
   },
+  {
+    file: 'src/worker/hand.ts',
+    line: 'endedAt = 0;',
+    changes: ['0 -> 1'],
+    why: 'Set before anybody reads it.',
+  },
 ];
