@@ -45,7 +45,8 @@ export class Flights<Item, Answer> {
       const items = this.#waiting.splice(0, this.#limit);
       try {
         const answers = await this.#send(items);
-        for (const [index, item] of items.entries()) this.#told.answered(item, answers[index] as Answer);
+        let index = 0;
+        for (const item of items) this.#told.answered(item, answers[index++] as Answer);
       } catch (error) {
         for (const item of items) this.#told.failed(item, error);
       }

@@ -59,9 +59,12 @@ function firstOf<T>(chain: readonly unknown[], find: (error: unknown) => T | nul
 }
 
 function stackOf(chain: readonly unknown[]): string | null {
-  const stacks = chain.map((error) => readString(error, 'stack')).filter((stack) => stack !== null);
-  if (stacks.length === 0) return null;
-  return tidy(stacks.map(shortHeader).join('\ncaused by: '), STACK_BYTES);
+  let text: string | null = null;
+  for (const error of chain) {
+    const stack = readString(error, 'stack');
+    if (stack !== null) text = text === null ? shortHeader(stack) : `${text}\ncaused by: ${shortHeader(stack)}`;
+  }
+  return text === null ? null : tidy(text, STACK_BYTES);
 }
 
 /** A stack opens with the message: a page-long one must not push the frames out. */

@@ -29,6 +29,7 @@ const PROGRESS_LIMIT = {
   advice: 'It travels with heartbeats: tell how far the run is, and store data elsewhere.',
 };
 
+const ready: Promise<void> = Promise.resolve();
 const completed: Outcome = { kind: 'completed' };
 
 /** What a run needs from its worker. */
@@ -95,16 +96,20 @@ export class Run implements JobContext {
 
   async #handle(): Promise<void> {
     // So that a handler's errors carry none of the worker's frames: each one costs time to write down, and tells nothing.
-    await null;
-    let outcome: Outcome = completed;
+    await ready;
     try {
-      const { input: schema, name } = this.#definition;
+      const definition = this.#definition;
       const input = JSON.parse(this.lease.job.payload);
-      await this.#definition.run(schema === undefined ? input : await validateInput(schema, input, name), this);
+      await definition.run(definition.input === undefined ? input : await this.#validated(input), this);
     } catch (thrown) {
-      outcome = this.#failed(thrown);
+      this.#end(this.#failed(thrown));
+      return;
     }
-    this.#end(outcome);
+    this.#end(completed);
+  }
+
+  #validated(input: unknown): Promise<unknown> {
+    return validateInput(this.#definition.input, input, this.#definition.name);
   }
 
   #end(outcome: Outcome): void {
