@@ -10,6 +10,8 @@ export class Hand {
   // In store time.
   startedAt = 0;
   endedAt = 0;
+  /** Among the hands of its worker. */
+  place = 0;
 
   constructor(lease: Lease) {
     this.lease = lease;

@@ -11,6 +11,7 @@ import type { Claim, ClaimedJob, Retention, SettleAnswer, Settlement, Store } fr
 import { Chore } from './chores.ts';
 import { Fetcher } from './fetch.ts';
 import { Hand } from './hand.ts';
+import { Hands } from './hands.ts';
 import { Heart } from './heartbeat.ts';
 import { Lease } from './lease.ts';
 import { readGrace, type WorkPlan } from './options.ts';
@@ -59,7 +60,7 @@ export class Worker {
   readonly #runServices: RunServices;
   readonly #log: Logger;
   readonly #random: Random;
-  readonly #hands: Set<Hand> = new Set();
+  readonly #hands: Hands = new Hands();
   readonly #buffer: Hand[] = [];
   #running = 0;
   #startTimer: Timer | null = null;
@@ -86,7 +87,7 @@ export class Worker {
       failed: (ending, error) => this.#settleFailed(ending, error),
     });
     const onTrouble = (error: unknown): void => this.#trouble(error);
-    this.#heart = new Heart(store, clock, plan.leaseMs, () => this.#hands, onTrouble);
+    this.#heart = new Heart(store, clock, plan.leaseMs, () => this.#hands.list(), onTrouble);
     this.#fetcher = new Fetcher({
       store,
       clock,
@@ -112,7 +113,7 @@ export class Worker {
       clock,
       logSink,
       store,
-      beat: (run) => this.#heart.beat([...this.#hands].filter((hand) => hand.run === run)),
+      beat: (run) => this.#heart.beat(this.#hands.list().filter((hand) => hand.run === run)),
       beatSoon: () => this.#heart.soon(),
       maxPayloadBytes: parts.maxPayloadBytes,
     };
@@ -146,7 +147,7 @@ export class Worker {
     const graceMs = readGrace(options, 'stop');
     this.#stopping ??= this.#stop();
     const abort = this.#parts.clock.after(graceMs, () => {
-      for (const hand of this.#hands) hand.run?.stop('shutdown');
+      for (const hand of this.#hands.list()) hand.run?.stop('shutdown');
     });
     void this.#stopping.finally(() => abort.cancel());
     return this.#stopping;
@@ -209,12 +210,14 @@ export class Worker {
   }
 
   #startNext(): void {
-    while (this.#buffer.length > 0 && this.#running < this.#parts.plan.concurrency) {
-      const hand = this.#buffer.shift() as Hand;
-      if (hand.lease.lost) this.#drop(hand);
-      // Another worker may have it by now, so it must not start. If nobody has, it goes back uncounted: it never ran.
-      else if (hand.lease.ended) this.#release(hand, { kind: 'late' });
-      else this.#start(hand);
+    const { concurrency } = this.#parts.plan;
+    while (this.#buffer.length > 0 && this.#running < concurrency) {
+      for (const hand of this.#buffer.splice(0, concurrency - this.#running)) {
+        if (hand.lease.lost) this.#drop(hand);
+        // Another worker may have it by now, so it must not start. If nobody has, it goes back uncounted: it never ran.
+        else if (hand.lease.ended) this.#release(hand, { kind: 'late' });
+        else this.#start(hand);
+      }
     }
   }
 

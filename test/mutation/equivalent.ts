@@ -42,6 +42,12 @@ export const equivalents: readonly Equivalent[] = [
     why: 'The text of null is no date.',
   },
   {
+    file: 'src/retry/retry-after.ts',
+    line: 'if (headers === undefined) continue;',
+    changes: ['headers === undefined -> false'],
+    why: 'Only saves time: where there are no headers, none is found.',
+  },
+  {
     file: 'src/retry/rules.ts',
     line: 'if (error === undefined || error === null || seen.has(error) || seen.size >= MOST_ERRORS) return null;',
     changes: [
@@ -314,6 +320,12 @@ export const equivalents: readonly Equivalent[] = [
   {
     file: 'src/worker/hand.ts',
     line: 'endedAt = 0;',
+    changes: ['0 -> 1'],
+    why: 'Set before anybody reads it.',
+  },
+  {
+    file: 'src/worker/hand.ts',
+    line: 'place = 0;',
     changes: ['0 -> 1'],
     why: 'Set before anybody reads it.',
   },
