@@ -45,12 +45,13 @@ export class Metrics {
   }
 
   started(job: ClaimedJob, waitedMs: number): void {
-    this.#wait.observe(this.#labels.of(job.homeQueue, job.name), waitedMs / 1_000);
+    this.#wait.observe(this.#labels.of(job).all, waitedMs / 1_000);
   }
 
   settled(job: ClaimedJob, { outcome, decision, startedAt, endedAt }: Settlement): void {
-    const labels = this.#labels.of(job.homeQueue, job.name);
-    this.#runs.add(this.#labels.of(job.homeQueue, job.name, outcome));
+    const { all: labels, outcomes } = this.#labels.of(job);
+    outcomes[outcome] ??= { ...labels, outcome };
+    this.#runs.add(outcomes[outcome]);
     this.#duration.observe(labels, (endedAt - startedAt) / 1_000);
     const counted = decision.kind === 'dead' ? decision.counted : !isGivenBack(decision);
     if (counted && job.attempts > 1) this.#retries.add(labels);
@@ -62,11 +63,11 @@ export class Metrics {
   }
 
   leaseLost(job: ClaimedJob): void {
-    this.#leasesLost.add(this.#labels.of(job.homeQueue, job.name));
+    this.#leasesLost.add(this.#labels.of(job).all);
   }
 
   settleFailed(job: ClaimedJob): void {
-    this.#settleFailures.add(this.#labels.of(job.homeQueue, job.name));
+    this.#settleFailures.add(this.#labels.of(job).all);
   }
 
   /** The text that Prometheus scrapes. */
@@ -105,18 +106,31 @@ function backoffBefore({ lane, previousDelayMs }: ClaimedJob, decision: Decision
   return isRetry && !isGivenBack(decision) ? previousDelayMs : null;
 }
 
+/** The labels of one kind of job, and the same with an outcome. */
+interface KindLabels {
+  readonly all: Labels;
+  readonly outcomes: Partial<Record<OutcomeKind, Labels>>;
+}
+
 /** One object per combination, so that its text is rendered once. */
 class LabelSets {
-  readonly #known: Map<string, Labels> = new Map();
+  readonly #known: Map<string, Map<string, KindLabels>> = new Map();
+  #size = 0;
 
-  of(queue: string, name: string, outcome?: OutcomeKind): Labels {
-    const key = `${queue}\n${name}\n${outcome}`;
-    let labels = this.#known.get(key);
-    if (labels === undefined) {
-      if (this.#known.size > MOST_SERIES) this.#known.clear();
-      labels = outcome === undefined ? { queue, name } : { queue, name, outcome };
-      this.#known.set(key, labels);
-    }
+  of({ homeQueue: queue, name }: ClaimedJob): KindLabels {
+    return this.#known.get(queue)?.get(name) ?? this.#make(queue, name);
+  }
+
+  #make(queue: string, name: string): KindLabels {
+    if (this.#size++ > MOST_SERIES) this.#forget();
+    const labels: KindLabels = { all: { queue, name }, outcomes: {} };
+    const names = this.#known.get(queue) ?? new Map();
+    this.#known.set(queue, names.set(name, labels));
     return labels;
+  }
+
+  #forget(): void {
+    this.#known.clear();
+    this.#size = 0;
   }
 }

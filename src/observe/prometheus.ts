@@ -13,7 +13,9 @@ abstract class Metric<Value> {
   readonly name: string;
   readonly #help: string;
   readonly #kind: string;
-  protected readonly series: Map<string, Value> = new Map();
+  readonly #series: Map<string, Value> = new Map();
+  /** Every run counts under the same few label objects; whoever keeps them has their text rendered once. */
+  #known: WeakMap<Labels, Value> = new WeakMap();
 
   constructor(name: string, help: string, kind: string) {
     this.name = name;
@@ -22,16 +24,35 @@ abstract class Metric<Value> {
   }
 
   render(): string {
-    const lines = [...this.series].flatMap(([labels, value]) => this.lines(labels, value));
+    const lines = [...this.#series].flatMap(([labels, value]) => this.lines(labels, value));
     return `${[`# HELP ${this.name} ${this.#help}`, `# TYPE ${this.name} ${this.#kind}`, ...lines].join('\n')}\n`;
   }
+
+  clear(): void {
+    this.#series.clear();
+    this.#known = new WeakMap();
+  }
+
+  /** What counts under these labels. */
+  protected at(labels: Labels): Value {
+    let value = this.#known.get(labels);
+    if (value === undefined) {
+      const key = this.#keyFor(labels);
+      value = this.#series.get(key) ?? this.start();
+      this.#series.set(key, value);
+      this.#known.set(labels, value);
+    }
+    return value;
+  }
+
+  protected abstract start(): Value;
 
   protected abstract lines(labels: string, value: Value): string[];
 
   /** The text of these labels, with "other" for the names in it when there are too many series already. */
-  protected keyFor(labels: Labels): string {
+  #keyFor(labels: Labels): string {
     const key = renderLabels(labels);
-    if (this.series.has(key) || this.series.size < MOST_SERIES) return key;
+    if (this.#series.has(key) || this.#series.size < MOST_SERIES) return key;
     const entries = Object.entries(labels);
     return renderLabels(
       Object.fromEntries(entries.map(([label, value]) => [label, openLabels.has(label) ? 'other' : value])),
@@ -39,42 +60,43 @@ abstract class Metric<Value> {
   }
 }
 
-export class Counter extends Metric<number> {
+abstract class Amount extends Metric<{ value: number }> {
+  protected start(): { value: number } {
+    return { value: 0 };
+  }
+
+  protected lines(labels: string, { value }: { value: number }): string[] {
+    return [`${this.name}{${labels}} ${value}`];
+  }
+}
+
+export class Counter extends Amount {
   constructor(name: string, help: string) {
     super(name, help, 'counter');
   }
 
   add(labels: Labels): void {
-    const key = this.keyFor(labels);
-    this.series.set(key, (this.series.get(key) ?? 0) + 1);
-  }
-
-  protected lines(labels: string, value: number): string[] {
-    return [`${this.name}{${labels}} ${value}`];
+    this.at(labels).value++;
   }
 }
 
-export class Gauge extends Metric<number> {
+export class Gauge extends Amount {
   constructor(name: string, help: string) {
     super(name, help, 'gauge');
   }
 
   /** Adds up under labels that were given before: those under "other" stand for many. */
   add(labels: Labels, value: number): void {
-    const key = this.keyFor(labels);
-    this.series.set(key, (this.series.get(key) ?? 0) + value);
-  }
-
-  clear(): void {
-    this.series.clear();
-  }
-
-  protected lines(labels: string, value: number): string[] {
-    return [`${this.name}{${labels}} ${value}`];
+    this.at(labels).value += value;
   }
 }
 
-export class Histogram extends Metric<{ counts: number[]; sum: number }> {
+interface Distribution {
+  readonly counts: number[];
+  sum: number;
+}
+
+export class Histogram extends Metric<Distribution> {
   readonly #bounds: readonly number[];
 
   constructor(name: string, help: string, bounds: readonly number[]) {
@@ -83,19 +105,18 @@ export class Histogram extends Metric<{ counts: number[]; sum: number }> {
   }
 
   observe(labels: Labels, value: number): void {
-    const key = this.keyFor(labels);
-    let series = this.series.get(key);
-    if (series === undefined) {
-      series = { counts: new Array(this.#bounds.length + 1).fill(0), sum: 0 };
-      this.series.set(key, series);
-    }
+    const series = this.at(labels);
     const found = this.#bounds.findIndex((bound) => value <= bound);
     const bucket = found === -1 ? this.#bounds.length : found;
     series.counts[bucket] = (series.counts[bucket] as number) + 1;
     series.sum += value;
   }
 
-  protected lines(labels: string, { counts, sum }: { counts: number[]; sum: number }): string[] {
+  protected start(): Distribution {
+    return { counts: new Array(this.#bounds.length + 1).fill(0), sum: 0 };
+  }
+
+  protected lines(labels: string, { counts, sum }: Distribution): string[] {
     let total = 0;
     const buckets = counts.map((count, index) => {
       total += count;
@@ -106,18 +127,10 @@ export class Histogram extends Metric<{ counts: number[]; sum: number }> {
   }
 }
 
-/** Every run renders the same few label objects; whoever keeps them pays once. */
-const rendered = new WeakMap<Labels, string>();
-
 function renderLabels(labels: Labels): string {
-  let text = rendered.get(labels);
-  if (text === undefined) {
-    text = Object.entries(labels)
-      .map(([label, value]) => `${label}="${escapeLabel(value)}"`)
-      .join(',');
-    rendered.set(labels, text);
-  }
-  return text;
+  return Object.entries(labels)
+    .map(([label, value]) => `${label}="${escapeLabel(value)}"`)
+    .join(',');
 }
 
 function escapeLabel(value: string): string {

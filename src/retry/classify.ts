@@ -74,9 +74,11 @@ interface ReadVerdict {
   readonly note: string | null;
 }
 
+const noVerdict: ReadVerdict = { class: null, retryAfterMs: null, note: null };
+
 function verdictOf(thrown: unknown, { classify, run }: ClassifyContext): ReadVerdict {
+  if (classify === undefined) return noVerdict;
   const nothing = { class: null, retryAfterMs: null };
-  if (classify === undefined) return { ...nothing, note: null };
   const { answer, note } = ask('classify()', () => classify(thrown, run));
   if (answer === undefined || answer === null) return { ...nothing, note };
   if (isFailureClass(answer)) return { ...nothing, class: answer, note: null };

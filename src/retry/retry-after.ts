@@ -25,6 +25,7 @@ function waitOf(error: unknown, now: number): number | null {
     read(read(error, '$response'), 'headers'), // AWS SDK
   ];
   for (const headers of sources) {
+    if (headers === undefined) continue;
     const waitMs = parseMs(header(headers, 'retry-after-ms')) ?? parseRetryAfter(header(headers, 'retry-after'), now);
     if (waitMs !== null) return waitMs;
   }

@@ -69,7 +69,7 @@ const MOST_AGGREGATED = 20;
 
 /** The first match along the chain of causes, the thrown error itself first. */
 export function matchRules(thrown: unknown, rules: readonly ClassifyRule[]): Match | null {
-  return matchChain(thrown, rules, new Set());
+  return rules.length === 0 ? null : matchChain(thrown, rules, new Set());
 }
 
 function matchChain(error: unknown, rules: readonly ClassifyRule[], seen: Set<unknown>): Match | null {
@@ -83,7 +83,9 @@ function matchChain(error: unknown, rules: readonly ClassifyRule[], seen: Set<un
  * that another try against the others could save.
  */
 function matchAggregate(error: unknown, rules: readonly ClassifyRule[], seen: Set<unknown>): Match | null {
-  const members = new Set(readList(read(error, 'errors'), MOST_AGGREGATED));
+  const errors = read(error, 'errors');
+  if (errors === undefined) return null;
+  const members = new Set(readList(errors, MOST_AGGREGATED));
   const matches = [...members].map((member) => matchChain(member, rules, seen));
   const hopeful =
     matches.find((match) => match?.class === 'environment') ?? matches.find((match) => match?.class !== 'permanent');

@@ -52,17 +52,6 @@ const rules: readonly (readonly [RegExp, string])[] = [
   [new RegExp(String.raw`(?<![\w-])(?:${tokenShapes})`, 'g'), HIDDEN],
 ];
 
-/** When a provider is down, thousands of errors are the same text, and this is most of what recording one costs. */
-const recent: Map<string, string> = new Map();
-const MOST_RECENT = 100;
-const LONGEST_RECENT = 10_000;
-
 export function scrub(text: string): string {
-  const known = recent.get(text);
-  if (known !== undefined) return known;
-  const scrubbed = rules.reduce((result, [pattern, replacement]) => result.replace(pattern, replacement), text);
-  if (text.length > LONGEST_RECENT) return scrubbed;
-  if (recent.size >= MOST_RECENT) recent.clear();
-  recent.set(text, scrubbed);
-  return scrubbed;
+  return rules.reduce((result, [pattern, replacement]) => result.replace(pattern, replacement), text);
 }

@@ -1,5 +1,6 @@
 import { describe } from '../config.ts';
 import type { StoredError } from './outcome.ts';
+import { Recent } from './recent.ts';
 import { scrub } from './scrub.ts';
 import { causeChain, codeOf, namesOf, read, readList, readString, statusOf } from './thrown.ts';
 
@@ -24,15 +25,15 @@ const CUT_SECRET = 8 * 1_024;
 export function toStoredError(thrown: unknown): StoredError {
   const chain = causeChain(thrown);
   const issues = issuesOf(thrown);
-  return {
+  const error: StoredError = {
     name: tidy(nameOf(thrown), NAME_BYTES),
     message: tidy(messageOf(thrown), MESSAGE_BYTES),
     // `fetch failed` says nothing; the code that says why sits in its cause.
     code: firstOf(chain, (error) => codeOf(error)?.slice(0, CODE_BYTES).toWellFormed().replaceAll('\0', '') ?? null),
     status: firstOf(chain, statusOf),
     stack: stackOf(chain),
-    ...(issues.length === 0 ? {} : { issues }),
   };
+  return issues.length === 0 ? shared(error) : { ...error, issues };
 }
 
 /** A class that forgot to set its `name` is still better known by its own than as `Error`. */
@@ -58,13 +59,17 @@ function firstOf<T>(chain: readonly unknown[], find: (error: unknown) => T | nul
 }
 
 function stackOf(chain: readonly unknown[]): string | null {
-  const stacks = chain.map((error) => readString(error, 'stack')).filter((stack) => stack !== null);
-  if (stacks.length === 0) return null;
-  return tidy(stacks.map(shortHeader).join('\ncaused by: '), STACK_BYTES);
+  let text: string | null = null;
+  for (const error of chain) {
+    const stack = readString(error, 'stack');
+    if (stack !== null) text = text === null ? shortHeader(stack) : `${text}\ncaused by: ${shortHeader(stack)}`;
+  }
+  return text === null ? null : tidy(text, STACK_BYTES);
 }
 
 /** A stack opens with the message: a page-long one must not push the frames out. */
 function shortHeader(stack: string): string {
+  if (stack.length <= HEADER_BYTES) return stack;
   const frames = stack.search(/\n\s{1,16}at /);
   return frames <= HEADER_BYTES ? stack : tidy(stack.slice(0, frames), HEADER_BYTES) + stack.slice(frames);
 }
@@ -86,9 +91,36 @@ function pathOf(issue: unknown): string {
 
 /** Scrubs first and trims after: a secret cut in half would no longer be known as one. */
 function tidy(text: string, maxBytes: number): string {
-  const scrubbed = text.length <= LONGEST_READ ? scrub(text) : scrub(text.slice(0, LONGEST_READ)).slice(0, -CUT_SECRET);
-  // PostgreSQL stores neither NUL nor half a surrogate pair.
-  return trimmed(scrubbed.replaceAll('\0', '\ufffd').toWellFormed(), maxBytes);
+  if (text.length <= LONGEST_READ) return trimmed(cleaned(text), maxBytes);
+  return trimmed(storable(scrub(text.slice(0, LONGEST_READ)).slice(0, -CUT_SECRET)), maxBytes);
+}
+
+/** PostgreSQL stores neither NUL nor half a surrogate pair. */
+function storable(text: string): string {
+  return text.replaceAll('\0', '\ufffd').toWellFormed();
+}
+
+/*
+ * When a provider is down, thousands of errors are the same: their text is cleaned once, and they share one object,
+ * which a store can recognise and write out once.
+ */
+const cleanTexts: Recent<string> = new Recent();
+const sharedErrors: Recent<StoredError> = new Recent();
+
+function cleaned(text: string): string {
+  return cleanTexts.get(text) ?? cleanTexts.add(text, storable(scrub(text)));
+}
+
+function shared(error: StoredError): StoredError {
+  const key = error.stack ?? error.message;
+  const known = sharedErrors.get(key);
+  return known !== undefined && isSame(known, error) ? known : sharedErrors.add(key, Object.freeze(error));
+}
+
+function isSame(a: StoredError, b: StoredError): boolean {
+  return (
+    a.stack === b.stack && a.message === b.message && a.name === b.name && a.code === b.code && a.status === b.status
+  );
 }
 
 const ELLIPSIS = '...';

@@ -43,13 +43,17 @@ export function causeChain(thrown: unknown): unknown[] {
 
 /** The error's own `name` and the names of its classes, the most specific first. */
 export function namesOf(error: unknown): string[] {
-  const names = [readString(error, 'name')];
+  const names: string[] = [];
+  const add = (name: string | null): void => {
+    if (name !== null) names.push(name);
+  };
+  add(readString(error, 'name'));
   let prototype = prototypeOf(error);
   for (let depth = 0; prototype !== null && depth < DEEPEST_CLASS; depth++) {
-    names.push(readString(read(prototype, 'constructor'), 'name'));
+    add(readString(read(prototype, 'constructor'), 'name'));
     prototype = prototypeOf(prototype);
   }
-  return names.filter((name) => name !== null);
+  return names;
 }
 
 export function codeOf(error: unknown): string | null {

@@ -7,20 +7,15 @@ export class Hand {
   run: Run | null = null;
   settling = false;
   cancelRequested: boolean;
+  // In store time.
   startedAt = 0;
-  readonly #ended: PromiseWithResolvers<void> = Promise.withResolvers();
+  endedAt = 0;
+  /** Among the hands of its worker. */
+  place = 0;
 
   constructor(lease: Lease) {
     this.lease = lease;
     this.cancelRequested = lease.job.cancelRequested;
-  }
-
-  get ended(): Promise<void> {
-    return this.#ended.promise;
-  }
-
-  end(): void {
-    this.#ended.resolve();
   }
 
   // What the heart needs of it.

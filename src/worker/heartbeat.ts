@@ -20,7 +20,7 @@ export interface Held {
 export class Heart {
   readonly #store: Pick<Store, 'heartbeat'>;
   readonly #clock: Clock;
-  readonly #held: () => Iterable<Held>;
+  readonly #held: () => readonly Held[];
   readonly #everyMs: number;
   readonly #onError: (error: unknown) => void;
   #timer: Timer | null = null;
@@ -31,7 +31,7 @@ export class Heart {
     store: Pick<Store, 'heartbeat'>,
     clock: Clock,
     leaseMs: number,
-    held: () => Iterable<Held>,
+    held: () => readonly Held[],
     onError: (error: unknown) => void,
   ) {
     this.#store = store;
@@ -87,7 +87,7 @@ export class Heart {
   }
 
   #beatAll(): void {
-    this.beat([...this.#held()]).catch(this.#onError);
+    this.beat(this.#held()).catch(this.#onError);
   }
 }
 

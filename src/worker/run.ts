@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../clock.ts';
 import { unexpected } from '../config.ts';
 import type { AnyJobDefinition } from '../definition.ts';
-import { type Duration, formatDuration } from '../duration.ts';
+import { formatDuration } from '../duration.ts';
 import { ConfigError, LeaseLostError } from '../errors.ts';
 import { type Logger, type LogSink, makeLogger } from '../observe/log.ts';
 import { encodeJson } from '../payload.ts';
@@ -29,6 +29,9 @@ const PROGRESS_LIMIT = {
   advice: 'It travels with heartbeats: tell how far the run is, and store data elsewhere.',
 };
 
+const ready: Promise<void> = Promise.resolve();
+const completed: Outcome = { kind: 'completed' };
+
 /** What a run needs from its worker. */
 export interface RunServices {
   readonly clock: Clock;
@@ -53,10 +56,12 @@ export class Run implements JobContext {
   readonly #services: RunServices;
   #controller: AbortController | null = null;
   #stopReason: StopReason | null = null;
-  #timers: Timer[] = [];
+  #timeout: Timer | null = null;
+  #grace: Timer | null = null;
   #memos: Memos | null = null;
   #log: Logger | null = null;
-  readonly #ended: PromiseWithResolvers<Outcome> = Promise.withResolvers();
+  /** Null before the start and after the end. */
+  #onEnd: ((outcome: Outcome) => void) | null = null;
 
   constructor(lease: Lease, startedAt: number, definition: AnyJobDefinition, services: RunServices) {
     this.lease = lease;
@@ -65,18 +70,16 @@ export class Run implements JobContext {
     this.#services = services;
   }
 
-  /** Never rejects: whatever happens in a handler becomes an outcome. */
-  async outcome(): Promise<Outcome> {
+  /** Whatever happens in the handler becomes an outcome, told once. A callback, because a promise costs every job. */
+  start(onEnd: (outcome: Outcome) => void): void {
     const { timeoutMs } = this.#definition;
-    if (this.#isPastDeadline()) return { kind: 'released', because: { kind: 'deadline' } };
-    if (timeoutMs !== null) this.#timers.push(this.#services.clock.after(timeoutMs, () => this.stop('timeout')));
-    this.#handle().then(
-      () => this.#ended.resolve({ kind: 'completed' }),
-      (thrown: unknown) => this.#ended.resolve(this.#failed(thrown)),
-    );
-    const outcome = await this.#ended.promise;
-    for (const timer of this.#timers) timer.cancel();
-    return outcome;
+    this.#onEnd = onEnd;
+    if (this.#isPastDeadline()) {
+      this.#end({ kind: 'released', because: { kind: 'deadline' } });
+      return;
+    }
+    if (timeoutMs !== null) this.#timeout = this.#services.clock.after(timeoutMs, () => this.stop('timeout'));
+    void this.#handle();
   }
 
   /** Tells the handler to stop; if it does not, its place is freed after a grace. */
@@ -85,18 +88,37 @@ export class Run implements JobContext {
     this.#stopReason = reason;
     const error = this.#stopError(reason);
     this.#controller?.abort(error);
-    this.#timers.push(
-      this.#services.clock.after(ABORT_GRACE_MS, () => {
-        this.log.warn(`the handler did not stop within ${formatDuration(ABORT_GRACE_MS)} of its signal: ${reason}`);
-        this.#ended.resolve(this.#failed(error));
-      }),
-    );
+    this.#grace = this.#services.clock.after(ABORT_GRACE_MS, () => {
+      this.log.warn(`the handler did not stop within ${formatDuration(ABORT_GRACE_MS)} of its signal: ${reason}`);
+      this.#end(this.#failed(error));
+    });
   }
 
   async #handle(): Promise<void> {
-    const { input: schema, name } = this.#definition;
-    const input = JSON.parse(this.lease.job.payload);
-    await this.#definition.run(schema === undefined ? input : await validateInput(schema, input, name), this);
+    // So that a handler's errors carry none of the worker's frames: each one costs time to write down, and tells nothing.
+    await ready;
+    try {
+      const definition = this.#definition;
+      const input = JSON.parse(this.lease.job.payload);
+      await definition.run(definition.input === undefined ? input : await this.#validated(input), this);
+    } catch (thrown) {
+      this.#end(this.#failed(thrown));
+      return;
+    }
+    this.#end(completed);
+  }
+
+  #validated(input: unknown): Promise<unknown> {
+    return validateInput(this.#definition.input, input, this.#definition.name);
+  }
+
+  #end(outcome: Outcome): void {
+    const onEnd = this.#onEnd;
+    if (onEnd === null) return;
+    this.#onEnd = null;
+    this.#timeout?.cancel();
+    this.#grace?.cancel();
+    onEnd(outcome);
   }
 
   #isPastDeadline(): boolean {
@@ -187,23 +209,42 @@ export class Run implements JobContext {
     return this.#log;
   }
 
-  // Fields, so that they work when a handler takes them apart: `run(input, { once, progress })`.
+  // Getters, so that they work when a handler takes them apart: `run(input, { once, progress })`.
 
-  readonly snooze = (delay: Duration): never => {
-    throw new Snooze(delay);
-  };
+  get snooze(): JobContext['snooze'] {
+    return (delay) => {
+      throw new Snooze(delay);
+    };
+  }
 
-  readonly progress = (value: unknown): void => {
-    this.unsentProgress = encodeJson(value, PROGRESS_LIMIT, 'progress');
-    this.#services.beatSoon();
-  };
+  get progress(): JobContext['progress'] {
+    return (value) => {
+      this.unsentProgress = encodeJson(value, PROGRESS_LIMIT, 'progress');
+      this.#services.beatSoon();
+    };
+  }
 
-  readonly once = <Result>(key: string, effect: () => Result | Promise<Result>): Promise<Result> => {
-    this.#memos ??= new Memos(this.lease, this.#services.store, this.#services.clock, this.#services.maxPayloadBytes);
-    return this.#memos.once(key, effect);
-  };
+  get once(): JobContext['once'] {
+    return (key, effect) => {
+      const { store, clock, maxPayloadBytes } = this.#services;
+      this.#memos ??= new Memos(this.lease, store, clock, maxPayloadBytes);
+      return this.#memos.once(key, effect);
+    };
+  }
 
-  readonly transaction = async <Result>(work: (tx: TransactionClient) => Promise<Result>): Promise<Result> => {
+  get transaction(): JobContext['transaction'] {
+    return (work) => this.#transact(work);
+  }
+
+  get extend(): JobContext['extend'] {
+    return async (duration) => {
+      this.lease.want(readLeaseMs(duration, 'extend'));
+      const kept = await whileLeased([this.lease], this.#services.clock, () => this.#services.beat(this));
+      if (!kept) throw this.#stopError('lease-lost');
+    };
+  }
+
+  async #transact<Result>(work: (tx: TransactionClient) => Promise<Result>): Promise<Result> {
     const { store, clock } = this.#services;
     if (store.transactions === undefined) {
       throw new ConfigError('transaction: expected a store that shares its database, such as PostgreSQL; use `once`.');
@@ -213,20 +254,14 @@ export class Run implements JobContext {
     let settlement: Settlement | null = null;
     const ended = await store.transactions.settleWith(work, () => {
       const { job, storeNow } = this.lease;
-      const decision = decide(job, { kind: 'completed' }, storeNow, () => clock.random());
-      settlement = settlementOf(this.lease, this.#startedAt, { kind: 'completed' }, decision);
+      const decision = decide(job, completed, storeNow, () => clock.random());
+      settlement = settlementOf(job, { startedAt: this.#startedAt, endedAt: storeNow }, completed, decision);
       return settlement;
     });
     if (ended === null) throw this.#stopError('lease-lost');
     this.recorded = settlement;
     return ended.result;
-  };
-
-  readonly extend = async (duration: Duration): Promise<void> => {
-    this.lease.want(readLeaseMs(duration, 'extend'));
-    const kept = await whileLeased([this.lease], this.#services.clock, () => this.#services.beat(this));
-    if (!kept) throw this.#stopError('lease-lost');
-  };
+  }
 }
 
 function named(name: string, message: string): Error {

@@ -1,60 +1,60 @@
-import { Batch } from '../batch.ts';
+import { Flights, type Told } from '../batch.ts';
 import { type Clock, nextTurn } from '../clock.ts';
 import type { Decision } from '../retry/decide.ts';
 import type { Outcome, OutcomeKind, StoredError } from '../retry/outcome.ts';
-import type { SettleAnswer, Settlement, Store } from '../store/store.ts';
-import type { Lease } from './lease.ts';
+import type { Fence, SettleAnswer, Settlement, Store } from '../store/store.ts';
+import type { Hand } from './hand.ts';
 import { whileLeased } from './persist.ts';
 
 const LARGEST_BATCH = 1_000;
 
 export interface Ending {
-  readonly lease: Lease;
+  readonly hand: Hand;
   readonly settlement: Settlement;
 }
 
 /** What a store answers to a settlement that it wrote down. */
 export type Landed = Exclude<SettleAnswer, 'stale'>;
 
-/** Records how runs ended, many at a time. Retried on its own: a success that could not be recorded is not a failure. */
+/**
+ * Records how runs ended, many at a time. Retried on its own: a success that could not be recorded is not a failure.
+ * The answer is `stale` when another run owns the job; it fails when the store could not be reached while the lease lasted.
+ */
 export class Settler {
-  readonly #batch: Batch<Ending, SettleAnswer>;
+  readonly #flights: Flights<Ending, SettleAnswer>;
 
-  constructor(store: Pick<Store, 'settle'>, clock: Clock) {
-    this.#batch = new Batch(
+  constructor(store: Pick<Store, 'settle'>, clock: Clock, told: Told<Ending, SettleAnswer>) {
+    this.#flights = new Flights(
       (endings) =>
         whileLeased(
-          endings.map(({ lease }) => lease),
+          endings.map(({ hand }) => hand.lease),
           clock,
           () => store.settle(endings.map(({ settlement }) => settlement)),
         ),
       LARGEST_BATCH,
+      told,
       () => nextTurn(clock),
     );
   }
 
-  /** `stale` when another run owns the job; rejects when the store could not be reached while the lease lasted. */
-  settle(ending: Ending): Promise<SettleAnswer> {
-    return this.#batch.add(ending);
+  settle(ending: Ending): void {
+    this.#flights.add(ending);
   }
 
   flushed(): Promise<void> {
-    return this.#batch.settled();
+    return this.#flights.settled();
   }
 }
 
-export function settlementOf(lease: Lease, startedAt: number, outcome: Outcome, decision: Decision): Settlement {
-  const { id, run, worker } = lease.job;
-  return {
-    id,
-    run,
-    worker,
-    outcome: ledgerWord(outcome, decision),
-    decision,
-    error: errorOf(outcome),
-    startedAt,
-    endedAt: lease.storeNow,
-  };
+/** The times are the store's. */
+export function settlementOf(
+  { id, run, worker }: Fence,
+  { startedAt, endedAt }: Pick<Settlement, 'startedAt' | 'endedAt'>,
+  outcome: Outcome,
+  decision: Decision,
+): Settlement {
+  const error = errorOf(outcome);
+  return { id, run, worker, outcome: ledgerWord(outcome, decision), decision, error, startedAt, endedAt };
 }
 
 function ledgerWord(outcome: Outcome, decision: Decision): OutcomeKind {

@@ -5,11 +5,13 @@ import type { Duration } from '../duration.ts';
 import type { LogSink } from '../observe/log.ts';
 import { type Logger, makeLogger } from '../observe/log.ts';
 import { decide } from '../retry/decide.ts';
+import type { Random } from '../retry/jitter.ts';
 import type { Outcome, ReleaseCause } from '../retry/outcome.ts';
-import type { Claim, Retention, Settlement, Store } from '../store/store.ts';
+import type { Claim, ClaimedJob, Retention, SettleAnswer, Settlement, Store } from '../store/store.ts';
 import { Chore } from './chores.ts';
 import { Fetcher } from './fetch.ts';
 import { Hand } from './hand.ts';
+import { Hands } from './hands.ts';
 import { Heart } from './heartbeat.ts';
 import { Lease } from './lease.ts';
 import { readGrace, type WorkPlan } from './options.ts';
@@ -17,7 +19,7 @@ import { patientStore, type WorkerStore } from './patient.ts';
 import type { Reporter } from './report.ts';
 import { rescue } from './rescue.ts';
 import { Run, type RunServices } from './run.ts';
-import { errorOf, Settler, settlementOf } from './settle.ts';
+import { type Ending, errorOf, Settler, settlementOf } from './settle.ts';
 
 const PRUNE_EVERY_MS = 30_000;
 const PRUNE_BATCH = 500;
@@ -57,7 +59,8 @@ export class Worker {
   readonly #chores: readonly Chore[];
   readonly #runServices: RunServices;
   readonly #log: Logger;
-  readonly #hands: Set<Hand> = new Set();
+  readonly #random: Random;
+  readonly #hands: Hands = new Hands();
   readonly #buffer: Hand[] = [];
   #running = 0;
   #startTimer: Timer | null = null;
@@ -68,6 +71,7 @@ export class Worker {
   #stopping: Promise<void> | null = null;
   #stopped = false;
   readonly #idleWaiters: Set<() => void> = new Set();
+  #onEmpty: () => void = () => {};
 
   constructor(parts: WorkerParts) {
     const { clock, plan, logSink } = parts;
@@ -77,9 +81,13 @@ export class Worker {
     this.#store = store;
     this.id = `${plan.name ?? `${hostname()}-${process.pid}`}-${clock.newId().slice(-8)}`;
     this.#log = makeLogger(logSink, () => ({ worker: this.id }));
-    this.#settler = new Settler(store, clock);
+    this.#random = () => clock.random();
+    this.#settler = new Settler(store, clock, {
+      answered: (ending, answer) => this.#settled(ending, answer),
+      failed: (ending, error) => this.#settleFailed(ending, error),
+    });
     const onTrouble = (error: unknown): void => this.#trouble(error);
-    this.#heart = new Heart(store, clock, plan.leaseMs, () => this.#hands, onTrouble);
+    this.#heart = new Heart(store, clock, plan.leaseMs, () => this.#hands.list(), onTrouble);
     this.#fetcher = new Fetcher({
       store,
       clock,
@@ -105,7 +113,7 @@ export class Worker {
       clock,
       logSink,
       store,
-      beat: (run) => this.#heart.beat([...this.#hands].filter((hand) => hand.run === run)),
+      beat: (run) => this.#heart.beat(this.#hands.list().filter((hand) => hand.run === run)),
       beatSoon: () => this.#heart.soon(),
       maxPayloadBytes: parts.maxPayloadBytes,
     };
@@ -139,7 +147,7 @@ export class Worker {
     const graceMs = readGrace(options, 'stop');
     this.#stopping ??= this.#stop();
     const abort = this.#parts.clock.after(graceMs, () => {
-      for (const hand of this.#hands) hand.run?.stop('shutdown');
+      for (const hand of this.#hands.list()) hand.run?.stop('shutdown');
     });
     void this.#stopping.finally(() => abort.cancel());
     return this.#stopping;
@@ -156,7 +164,7 @@ export class Worker {
     this.#releaseBuffer();
     await fetching;
     this.#releaseBuffer();
-    while (this.#hands.size > 0) await Promise.all([...this.#hands].map((hand) => hand.ended));
+    while (this.#hands.size > 0) await new Promise<void>((resolve) => (this.#onEmpty = resolve));
     this.#heart.stop();
     await Promise.all(this.#chores.map((chore) => chore.stop()));
     await this.#settler.flushed();
@@ -171,17 +179,20 @@ export class Worker {
 
   #release(hand: Hand, because: ReleaseCause): void {
     hand.startedAt = hand.lease.storeNow;
-    void this.#finish(hand, { kind: 'released', because });
+    hand.endedAt = hand.startedAt;
+    this.#finish(hand, { kind: 'released', because });
   }
 
   #accept(claim: Claim, askedAt: number): void {
     const { plan, clock } = this.#parts;
     // Fresh jobs of a claim start before its second chances, so that their share holds at every moment.
-    for (const job of claim.jobs.toSorted((a, b) => Number(a.lane !== 'fresh') - Number(b.lane !== 'fresh'))) {
+    const take = (job: ClaimedJob): void => {
       const hand = new Hand(new Lease(job, plan.leaseMs, askedAt, clock));
       this.#hands.add(hand);
       this.#buffer.push(hand);
-    }
+    };
+    for (const job of claim.jobs) if (job.lane === 'fresh') take(job);
+    for (const job of claim.jobs) if (job.lane !== 'fresh') take(job);
     if (this.#stopping) this.#releaseBuffer();
     else this.#startNext();
   }
@@ -199,62 +210,84 @@ export class Worker {
   }
 
   #startNext(): void {
-    while (this.#buffer.length > 0 && this.#running < this.#parts.plan.concurrency) {
-      const hand = this.#buffer.shift() as Hand;
-      if (hand.lease.lost) this.#drop(hand);
-      // Another worker may have it by now, so it must not start. If nobody has, it goes back uncounted: it never ran.
-      else if (hand.lease.ended) this.#release(hand, { kind: 'late' });
-      else void this.#work(hand);
+    const { concurrency } = this.#parts.plan;
+    while (this.#buffer.length > 0 && this.#running < concurrency) {
+      for (const hand of this.#buffer.splice(0, concurrency - this.#running)) {
+        if (hand.lease.lost) this.#drop(hand);
+        // Another worker may have it by now, so it must not start. If nobody has, it goes back uncounted: it never ran.
+        else if (hand.lease.ended) this.#release(hand, { kind: 'late' });
+        else this.#start(hand);
+      }
     }
   }
 
-  async #work(hand: Hand): Promise<void> {
+  #start(hand: Hand): void {
+    const { definitions, report, plan } = this.#parts;
+    const { lease } = hand;
     this.#running++;
-    hand.startedAt = hand.lease.storeNow;
-    const outcome = await this.#run(hand);
+    hand.startedAt = lease.storeNow;
+    const definition = definitions.get(lease.job.name);
+    if (definition === undefined) {
+      const because: ReleaseCause = { kind: 'no-handler', giveUpAfterMs: plan.giveUpUnknownMs };
+      this.#end(hand, { kind: 'released', because });
+      return;
+    }
+    report.started(lease.job, hand.startedAt);
+    hand.run = new Run(lease, hand.startedAt, definition, this.#runServices);
+    if (hand.cancelRequested) hand.run.stop('cancel');
+    hand.run.start((outcome) => this.#end(hand, outcome));
+  }
+
+  #end(hand: Hand, outcome: Outcome): void {
     this.#running--;
-    this.#observeDuration(hand.lease.storeNow - hand.startedAt);
-    const finished = this.#finish(hand, outcome);
+    hand.endedAt = hand.lease.storeNow;
+    this.#observeDuration(hand.endedAt - hand.startedAt);
+    this.#finish(hand, outcome);
     this.#startSoon();
     this.#fetcher.room();
-    await finished;
   }
 
-  async #run(hand: Hand): Promise<Outcome> {
-    const { definitions, report, plan } = this.#parts;
-    const definition = definitions.get(hand.lease.job.name);
-    if (definition === undefined) {
-      return { kind: 'released', because: { kind: 'no-handler', giveUpAfterMs: plan.giveUpUnknownMs } };
-    }
-    report.started(hand.lease.job, hand.startedAt);
-    hand.run = new Run(hand.lease, hand.startedAt, definition, this.#runServices);
-    if (hand.cancelRequested) hand.run.stop('cancel');
-    return hand.run.outcome();
+  /** decide, then settle. */
+  #finish(hand: Hand, outcome: Outcome): void {
+    if (hand.run?.recorded) this.#finishRecorded(hand, hand.run.recorded, outcome);
+    else if (hand.lease.lost) this.#drop(hand);
+    else this.#settle(hand, outcome);
   }
 
-  /** decide, then settle. Never rejects: an outcome that cannot be recorded is reported, and the job runs again. */
-  async #finish(hand: Hand, outcome: Outcome): Promise<void> {
-    const { report, clock } = this.#parts;
+  #settle(hand: Hand, outcome: Outcome): void {
     const { lease } = hand;
-    if (hand.run?.recorded) return this.#finishRecorded(hand, hand.run.recorded, outcome);
-    if (lease.lost) return this.#drop(hand);
     hand.settling = true;
     this.#settling++;
     const job = hand.cancelRequested ? { ...lease.job, cancelRequested: true } : lease.job;
-    const decision = decide(job, outcome, lease.storeNow, () => clock.random());
-    const settlement = settlementOf(lease, hand.startedAt, outcome, decision);
+    const decision = decide(job, outcome, hand.endedAt, this.#random);
+    this.#settler.settle({ hand, settlement: settlementOf(job, hand, outcome, decision) });
+  }
+
+  #settled(ending: Ending, answer: SettleAnswer): void {
+    const { hand, settlement } = ending;
+    const { report } = this.#parts;
     try {
-      const answer = await this.#settler.settle({ lease, settlement });
-      if (answer === 'stale') report.leaseLost(job);
-      else report.settled(job, settlement, answer);
+      if (answer === 'stale') report.leaseLost(hand.lease.job);
+      else report.settled(hand.lease.job, settlement, answer);
     } catch (error) {
-      report.settleFailed(job, error);
+      report.settleFailed(hand.lease.job, error);
     }
+    this.#finished(ending);
+  }
+
+  /** The job will run again. */
+  #settleFailed(ending: Ending, error: unknown): void {
+    this.#parts.report.settleFailed(ending.hand.lease.job, error);
+    this.#finished(ending);
+  }
+
+  #finished({ hand, settlement }: Ending): void {
+    const { lane } = hand.lease.job;
     this.#settling--;
     this.#letGo(hand);
     // The job may fall due sooner than anything the fetcher knows of; and a retry that ended may leave room under
     // maxRetriesInFlight.
-    if ('delayMs' in decision || job.lane === 'retry' || job.lane === 'suspect') this.#fetcher.wake();
+    if ('delayMs' in settlement.decision || lane === 'retry' || lane === 'suspect') this.#fetcher.wake();
   }
 
   /** The handler's own transaction has completed the job; whatever the handler did after it changes nothing. */
@@ -275,7 +308,7 @@ export class Worker {
 
   #letGo(hand: Hand): void {
     this.#hands.delete(hand);
-    hand.end();
+    if (this.#hands.size === 0) this.#onEmpty();
     this.#fetcher.room();
     this.#checkIdle();
   }

@@ -42,6 +42,12 @@ export const equivalents: readonly Equivalent[] = [
     why: 'The text of null is no date.',
   },
   {
+    file: 'src/retry/retry-after.ts',
+    line: 'if (headers === undefined) continue;',
+    changes: ['headers === undefined -> false'],
+    why: 'Only saves time: where there are no headers, none is found.',
+  },
+  {
     file: 'src/retry/rules.ts',
     line: 'if (error === undefined || error === null || seen.has(error) || seen.size >= MOST_ERRORS) return null;',
     changes: [
@@ -50,6 +56,18 @@ export const equivalents: readonly Equivalent[] = [
       'error === undefined || error === null -> error === null',
     ],
     why: 'Nothing matches no rule and has no cause.',
+  },
+  {
+    file: 'src/retry/rules.ts',
+    line: 'return rules.length === 0 ? null : matchChain(thrown, rules, new Set());',
+    changes: ['rules.length === 0 -> false'],
+    why: 'Only saves reading the error: no rule, no match.',
+  },
+  {
+    file: 'src/retry/rules.ts',
+    line: 'if (errors === undefined) return null;',
+    changes: ['errors === undefined -> false'],
+    why: 'Only saves time: what has no members has no match among them.',
   },
   {
     file: 'src/retry/rules.ts',
@@ -65,9 +83,41 @@ export const equivalents: readonly Equivalent[] = [
   },
   {
     file: 'src/retry/stored-error.ts',
-    line: 'const scrubbed = text.length <= LONGEST_READ ? scrub(text) : scrub(text.slice(0, LONGEST_READ)).slice(0, -CUT_SECRET);',
-    changes: ['text.length <= LONGEST_READ -> true', '<= -> < in text.length <= LONGEST_READ', '.slice() dropped'],
+    line: 'if (stack.length <= HEADER_BYTES) return stack;',
+    changes: ['stack.length <= HEADER_BYTES -> false', '<= -> < in stack.length <= HEADER_BYTES'],
+    why: 'Only saves looking for the frames: a header is no longer than its stack.',
+  },
+  {
+    file: 'src/retry/stored-error.ts',
+    line: 'if (text.length <= LONGEST_READ) return trimmed(cleaned(text), maxBytes);',
+    changes: ['text.length <= LONGEST_READ -> true', '<= -> < in text.length <= LONGEST_READ'],
     why: 'Only bounds the time it takes: far less than that is kept.',
+  },
+  {
+    file: 'src/retry/stored-error.ts',
+    line: 'return trimmed(storable(scrub(text.slice(0, LONGEST_READ)).slice(0, -CUT_SECRET)), maxBytes);',
+    changes: ['.slice() dropped'],
+    why: 'Only bounds the time it takes: far less than that is kept.',
+  },
+  {
+    file: 'src/retry/recent.ts',
+    line: 'if (text.length > LONGEST_KEY) return value;',
+    changes: [
+      'text.length > LONGEST_KEY -> false',
+      'text.length > LONGEST_KEY -> true',
+      '> -> >= in text.length > LONGEST_KEY',
+    ],
+    why: 'Only bounds the memory it takes; what is not remembered is made again.',
+  },
+  {
+    file: 'src/retry/recent.ts',
+    line: 'if (this.#known.size >= MOST) this.#known.clear();',
+    changes: [
+      'this.#known.size >= MOST -> false',
+      'this.#known.size >= MOST -> true',
+      '>= -> > in this.#known.size >= MOST',
+    ],
+    why: 'Only bounds the memory it takes; what is not remembered is made again.',
   },
   {
     file: 'src/retry/stored-error.ts',
@@ -264,6 +314,18 @@ export const equivalents: readonly Equivalent[] = [
   {
     file: 'src/worker/hand.ts',
     line: 'startedAt = 0;',
+    changes: ['0 -> 1'],
+    why: 'Set before anybody reads it.',
+  },
+  {
+    file: 'src/worker/hand.ts',
+    line: 'endedAt = 0;',
+    changes: ['0 -> 1'],
+    why: 'Set before anybody reads it.',
+  },
+  {
+    file: 'src/worker/hand.ts',
+    line: 'place = 0;',
     changes: ['0 -> 1'],
     why: 'Set before anybody reads it.',
   },
