@@ -15,6 +15,8 @@ export interface DrainOptions {
   readonly part?: string;
   /** Others wait in the queue as well, so the clock stops with the last handler, not when the store is empty. */
   readonly othersWait?: boolean;
+  /** In a process of its own also where the queue lives in one; that process then enqueues the jobs as well. */
+  readonly apart?: boolean;
 }
 
 export interface Drained {
@@ -23,14 +25,18 @@ export interface Drained {
   readonly capped: boolean;
   readonly rssMb: number;
   readonly loopMs: number;
+  /** CPU time of the workers, all together. */
+  readonly cpuMs: number;
 }
 
 /** Enqueues jobs, has them worked off, and checks that each ran as often as it should. */
 export async function drain(stage: Stage, queue: OpenPeer, options: DrainOptions): Promise<Drained> {
   const { count, capMs, kind = 'noop', runs = 1, processes = 1, concurrency, part, othersWait = false } = options;
-  for (const some of chunks(jobs(count, kind), 1_000)) await queue.enqueueBulk(some);
+  const brings = options.apart && stage.peer.inProcess;
+  if (!brings) for (const some of chunks(jobs(count, kind), 1_000)) await queue.enqueueBulk(some);
   await queue.settleDown();
-  const crew = await stage.crew(processes, queue, { jobs: count, ...(concurrency && { concurrency }) }, part);
+  const assignment = { jobs: count, ...(concurrency && { concurrency }), ...(brings && { brings: count }) };
+  const crew = await stage.crew(processes, queue, assignment, part);
   const startedAt = wall();
   await crew.go();
   const all = await crew.until(({ completed }) => completed >= count, startedAt + capMs);
@@ -46,5 +52,6 @@ export async function drain(stage: Stage, queue: OpenPeer, options: DrainOptions
     capped: !all,
     rssMb: Math.max(...reports.map(({ peakRssMb }) => peakRssMb)),
     loopMs: Math.max(...reports.map(({ loopDelayP99Ms }) => loopDelayP99Ms)),
+    cpuMs: reports.reduce((sum, { cpuMs }) => sum + cpuMs, 0),
   };
 }

@@ -14,9 +14,9 @@ export const w6: Workload = {
   metrics: [
     { key: 'empty', title: 'empty', unit: '/s', better: 'higher' },
     { key: 'waiting', title: 'before waiting jobs', unit: '/s', better: 'higher' },
-    { key: 'waitingRatio', title: 'to empty', unit: 'x', better: 'higher' },
+    { key: 'waitingRatio', title: 'before waiting, to empty', unit: 'x', better: 'higher' },
     { key: 'finished', title: 'among finished jobs', unit: '/s', better: 'higher' },
-    { key: 'finishedRatio', title: 'to empty', unit: 'x', better: 'higher' },
+    { key: 'finishedRatio', title: 'among finished, to empty', unit: 'x', better: 'higher' },
   ],
   async run(stage) {
     const waiting = stage.size(1_000_000, 10_000);
