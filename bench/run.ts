@@ -10,7 +10,8 @@ const help = `npm run bench [-- OPTIONS]
   --rounds N     default 5; 1 in a quick run
   --quick        small sizes, at most three minutes; says whether it works, not how fast it is
   --json         the results as JSON on standard output
-  --check        only Mulligan and the raw limits; fails when a ratio is worse than the stored one
+  --check        only Mulligan and the raw limits; fails when a ratio is worse than the stored one.
+                 With --quick it shows that the check works, and no more: ratios of short drains are noise
   --tolerance T  by how much it may be worse: 0.3 by default
   --report       writes docs/benchmarks.md again from the stored results
 `;
