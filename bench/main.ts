@@ -2,7 +2,7 @@ import { machine } from './harness/machine.ts';
 import { pick, type Results, runAll } from './harness/runner.ts';
 import { allPeers } from './peers/index.ts';
 import { writeDocument } from './report/document.ts';
-import { compare, ratios } from './report/ratios.ts';
+import { compare, ratios, withLimits } from './report/ratios.ts';
 import { readResults, writeResults } from './report/results.ts';
 import { asText } from './report/text.ts';
 import { workloads } from './workloads/index.ts';
@@ -33,11 +33,6 @@ export async function main(given: Arguments): Promise<number> {
   }
   const rounds = number(given.rounds ?? (quick ? '1' : '5'), '--rounds', 1);
   const tolerance = number(given.tolerance ?? String(DEFAULT_TOLERANCE), '--tolerance', 0);
-  const expected = ratios(readResults(quick), workloads, everyone);
-  if (check && expected.size === 0) {
-    console.error(`there is nothing to check against: bench/results/${quick ? 'quick' : 'full'}.json holds no ratios`);
-    return 1;
-  }
   const wantedWorkloads = split(given.workload) ?? (check ? CHECKED : undefined);
   const wantedPeers = split(given.peer) ?? (check ? CHECKED_PEERS : undefined);
   const chosen = pick(workloads, wantedWorkloads).filter(({ notQuick, id }) => {
@@ -45,7 +40,13 @@ export async function main(given: Arguments): Promise<number> {
     say(`${id} is left out of a quick run: ${notQuick}`);
     return false;
   });
-  const peers = pick(everyone, wantedPeers);
+  const named = pick(everyone, wantedPeers);
+  const peers = check ? withLimits(named, everyone) : named;
+  const expected = ratios(readResults(quick), chosen, peers);
+  if (check && expected.size === 0) {
+    console.error(`nothing to check against: bench/results/${quick ? 'quick' : 'full'}.json holds no ratio of these`);
+    return 1;
+  }
   const { cpu, cores, memoryGb, system, node, sqlite } = machine('.');
   say(`${cpu}, ${cores} cores, ${memoryGb} GB, ${system}, Node.js ${node}, SQLite ${sqlite}`);
   const results = await runAll({
@@ -59,7 +60,11 @@ export async function main(given: Arguments): Promise<number> {
   });
   if (given.json) console.log(JSON.stringify(results, null, 2));
   else console.log(asText(results, chosen, peers));
-  if (check) return judge(expected, results, peers, tolerance, given.json);
+  const failed = wrong(results);
+  if (check) {
+    const worse = judge(expected, ratios(results, chosen, peers), tolerance, given.json ? console.error : console.log);
+    return worse || failed ? 1 : 0;
+  }
   // Some peers alone were not interleaved with the others, so they are shown and not kept.
   if (wantedPeers === undefined) {
     const all = writeResults(results, quick);
@@ -69,7 +74,7 @@ export async function main(given: Arguments): Promise<number> {
       say('written: docs/benchmarks.md and its charts');
     }
   }
-  return wrong(results) ? 1 : 0;
+  return failed ? 1 : 0;
 }
 
 /** A peer that is slow is a result; one that runs a job the wrong number of times is an error. */
@@ -79,22 +84,19 @@ function wrong(results: Results): boolean {
   );
 }
 
+/** Answers whether something is worse than it was. */
 function judge(
-  stored: ReadonlyMap<string, number>,
-  results: Results,
-  peers: Parameters<typeof ratios>[2],
+  expected: ReadonlyMap<string, number>,
+  now: ReadonlyMap<string, number>,
   tolerance: number,
-  quiet: boolean,
-): number {
-  const now = ratios(results, workloads, peers);
-  const expected = new Map([...stored].filter(([name]) => (name.split(' ')[0] as string) in results));
+  write: (line: string) => void,
+): boolean {
   const verdicts = compare(expected, now, tolerance);
-  const write = quiet ? console.error : console.log;
   write(`\nratios, at most ${Math.round(tolerance * 100)} % worse than the stored ones`);
   for (const { name, expected: before, came, bad } of verdicts) {
     write(`${bad ? 'WORSE' : 'ok   '} ${name}: ${came?.toFixed(2) ?? 'none'}, stored ${before.toFixed(2)}`);
   }
-  return verdicts.some(({ bad }) => bad) ? 1 : 0;
+  return verdicts.some(({ bad }) => bad);
 }
 
 function split(list: readonly string[] | undefined): string[] | undefined {

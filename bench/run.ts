@@ -3,14 +3,15 @@ import { installOnce } from './install.ts';
 
 const help = `npm run bench [-- OPTIONS]
 
-  --workload W   W1 enqueue, W2 drain, W3 retry churn, W4 pickup, W5 starvation, W6 growth, W6b churn, W7 crash;
-                 several with commas. Default: all
+  --workload W   W1 enqueue, W2 drain, W3 retry churn, W4 pickup, W5 starvation, W6 growth, W6b churn, W7 crash,
+                 W8 curves (W8a claim time, W8b memory, W8c processes), W9 cost; several with commas. Default: all
   --peer P       a queue, or the beginning of its name: mulligan, raw, pg-boss, graphile, bullmq; several with commas.
                  Nothing is written then. Default: all
   --rounds N     default 5; 1 in a quick run
   --quick        small sizes, at most three minutes; says whether it works, not how fast it is
   --json         the results as JSON on standard output
-  --check        only Mulligan and the raw limits; fails when a ratio is worse than the stored one
+  --check        only Mulligan and the raw limits; fails when a ratio is worse than the stored one.
+                 With --quick it shows that the check works, and no more: ratios of short drains are noise
   --tolerance T  by how much it may be worse: 0.3 by default
   --report       writes docs/benchmarks.md again from the stored results
 `;

@@ -18,7 +18,11 @@ export interface CrewMember {
   readonly gone: Promise<unknown>;
 }
 
-export type Assignment = RecorderOptions & WorkerOptions;
+export type Assignment = RecorderOptions &
+  WorkerOptions & {
+    /** It enqueues this many jobs itself: where the queue lives in one process, no other can. */
+    readonly brings?: number;
+  };
 
 export type ToWorker =
   | { readonly type: 'open'; readonly peer: string; readonly servers: Servers; readonly space: string }

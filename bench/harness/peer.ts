@@ -70,6 +70,15 @@ export interface Running {
   stop(): Promise<void>;
 }
 
+export interface Usage {
+  /** CPU time of all processes of the server; null where the system does not tell. */
+  readonly cpuMs: number | null;
+  /** Written to the write-ahead log. */
+  readonly walBytes: number;
+  /** Tables and indexes of this queue. */
+  readonly keptBytes: number;
+}
+
 export interface OpenPeer {
   /** Leaves an empty queue with the peer's own schema; `crashSoon` as for workers, where it is a matter of the queue. */
   reset(crashSoon?: boolean): Promise<void>;
@@ -91,6 +100,13 @@ export interface OpenPeer {
   settleDown(filled?: boolean): Promise<void>;
   /** Holds a snapshot open until the answered function is called; null where the engine has none. */
   holdSnapshot(): Promise<(() => Promise<void>) | null>;
+  /**
+   * Ms that a claim of `count` filled-in jobs takes. They are completed, and as many filled in, so that the backlog
+   * keeps its size; throws when it got others than it asked for.
+   */
+  timeClaim?(count: number): Promise<number>;
+  /** What its server has used so far. */
+  usage?(): Promise<Usage>;
   close(): Promise<void>;
   /** Frees what it took on disk or in memory; after `close`. */
   erase(): Promise<void>;

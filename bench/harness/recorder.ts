@@ -26,6 +26,8 @@ export interface Report {
   readonly waits: readonly number[];
   readonly peakRssMb: number;
   readonly loopDelayP99Ms: number;
+  /** CPU time of its process since it was told to work. */
+  readonly cpuMs: number;
 }
 
 export const nothing: Progress = { started: 0, runs: 0, completed: 0, failedOnce: 0, timed: 0 };
@@ -44,6 +46,7 @@ export class Recorder {
   readonly #waits: number[] = [];
   readonly #log: number | null;
   readonly #loop: ReturnType<typeof monitorEventLoopDelay> = monitorEventLoopDelay({ resolution: 1 });
+  readonly #cpu = process.cpuUsage();
   #began = 0;
   #runs = 0;
   #done = 0;
@@ -89,12 +92,14 @@ export class Recorder {
 
   report(): Report {
     this.#loop.disable();
+    const { user, system } = process.cpuUsage(this.#cpu);
     return {
       started: this.#started,
       completed: this.#completed,
       waits: this.#waits,
       peakRssMb: process.resourceUsage().maxRSS / 1024,
       loopDelayP99Ms: this.#loop.percentile(99) / 1e6,
+      cpuMs: (user + system) / 1_000,
     };
   }
 

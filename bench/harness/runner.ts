@@ -74,26 +74,28 @@ export async function runAll(options: RunOptions): Promise<Results> {
     const results: Record<string, WorkloadResult> = {};
     for (const workload of options.workloads) {
       const absent = new Map(missing);
-      for (const peer of options.peers) {
+      const concerned = options.peers.filter(({ id }) => workload.peers?.includes(id) ?? true);
+      for (const peer of concerned) {
         const reason = peer.skips?.[workload.id];
         if (reason !== undefined && !absent.has(peer.id)) absent.set(peer.id, reason);
       }
       for (const { id } of options.quick && !options.named ? options.peers : []) {
         if (notQuick.has(id) && !absent.has(id)) absent.set(id, 'left out of quick runs');
       }
-      const present = options.peers.filter(({ id }) => !absent.has(id));
+      const present = concerned.filter(({ id }) => !absent.has(id));
       const tables = new Map(present.map(({ id }) => [id, { rounds: [] as Round[] }]));
-      const rounds = workload.ownRounds ? 1 : options.rounds;
-      for (let round = 0; round < rounds; round++) {
+      const rounds = Math.min(options.rounds, workload.mostRounds ?? options.rounds);
+      const turns = workload.ownRounds ? 1 : rounds;
+      for (let round = 0; round < turns; round++) {
         const order = rotate(present, round);
         for (const [index, peer] of order.entries()) {
-          const where = `${workload.id} round ${round + 1} of ${rounds}, ${index + 1} of ${order.length}: ${peer.id}`;
+          const where = `${workload.id} round ${round + 1} of ${turns}, ${index + 1} of ${order.length}: ${peer.id}`;
           const task = {
             peer: peer.id,
             workload: workload.id,
             servers: plain,
             quick: options.quick,
-            rounds: options.rounds,
+            rounds,
           };
           const late = options.quick && !options.chosen && wall() > startedAt + QUICK_MS;
           const answer = late
@@ -105,7 +107,7 @@ export async function runAll(options: RunOptions): Promise<Results> {
       }
       results[workload.id] = {
         at: new Date().toISOString(),
-        rounds: options.rounds,
+        rounds,
         quick: options.quick,
         machine: machine(servers.folder),
         servers: versions,
@@ -182,7 +184,7 @@ function summary(workload: Workload, round: Round): string {
 /** Three significant digits say all that a benchmark can. */
 export function show(value: number, unit: string): string {
   const digits = value >= 100 ? 0 : value >= 10 ? 1 : 2;
-  const space = unit === 'ms' || unit === 's' || unit === 'MB' ? ' ' : '';
+  const space = /^[a-zµ]/i.test(unit) && unit !== 'x' ? ' ' : '';
   return `${value.toLocaleString('en', { maximumFractionDigits: digits })}${space}${unit}`;
 }
 

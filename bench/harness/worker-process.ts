@@ -1,7 +1,9 @@
 import { peerById } from '../peers/index.ts';
 import type { FromWorker, ToWorker } from './crew.ts';
+import { chunks } from './measure.ts';
 import type { OpenPeer, Running } from './peer.ts';
 import { Recorder } from './recorder.ts';
+import { jobs } from './workload.ts';
 
 /* A worker in a process of its own: told what to do by messages, gone with the process that started it. */
 const TICK_MS = 5;
@@ -34,6 +36,7 @@ async function obey(message: ToWorker): Promise<void> {
         told = text;
         say({ type: 'progress', progress: now });
       }, TICK_MS);
+      for (const some of chunks(jobs(message.assignment.brings ?? 0), 1_000)) await peer?.enqueueBulk(some);
       running = await peer?.startWorker(handler, message.assignment);
       return say({ type: 'working' });
     }

@@ -9,6 +9,12 @@ export interface Workload {
   /** What is done and what is measured, in a sentence or two. */
   readonly what: string;
   readonly metrics: readonly Metric[];
+  /** Its metrics are points on one curve per peer: how `y` grows with `x`. */
+  readonly curve?: { readonly x: string; readonly y: string };
+  /** The peers it is about; nobody asks for the others. */
+  readonly peers?: readonly string[];
+  /** No more rounds than this: what it shows is a shape, and takes long. */
+  readonly mostRounds?: number;
   /** Makes its rounds itself, because what it has to prepare takes long. */
   readonly ownRounds?: boolean;
   /** Why a quick run leaves it out. */
@@ -19,8 +25,15 @@ export interface Workload {
 export interface Metric {
   readonly key: string;
   readonly title: string;
-  readonly unit: '/s' | 'ms' | 's' | 'MB' | 'x' | '';
+  readonly unit: '/s' | 'ms' | 's' | 'µs' | 'MB' | 'B' | 'x' | '';
   readonly better: 'higher' | 'lower' | 'neither';
+  /** Its place on the x axis of a curve. */
+  readonly at?: number;
+}
+
+/** The metrics of a curve. */
+export function points(at: readonly number[], of: string, metric: Pick<Metric, 'unit' | 'better'>): Metric[] {
+  return at.map((x) => ({ ...metric, key: String(x), title: `${of}: ${x.toLocaleString('en')}`, at: x }));
 }
 
 /** One value per measurement; most workloads make one per round. */
@@ -63,7 +76,7 @@ export class Stage {
   /** Workers that are connected and wait for `go`. */
   async crew(count: number, queue: OpenPeer, assignment: Partial<Assignment> & { jobs: number }, part = 'main') {
     const whole: Assignment = { log: null, concurrency: CONCURRENCY, crashSoon: false, ...assignment };
-    if (this.peer.inProcess) return new Crew([new WorkerHere(queue, whole)]);
+    if (this.peer.inProcess && whole.brings === undefined) return new Crew([new WorkerHere(queue, whole)]);
     const open = (): Promise<WorkerProcess> => WorkerProcess.open(this.peer, this.#servers, this.#space(part), whole);
     return new Crew(await Promise.all(Array.from({ length: count }, open)));
   }

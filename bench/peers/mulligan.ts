@@ -1,7 +1,11 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { systemClock } from '../../dist/clock.js';
 import { type AnyJobDefinition, defineJob, Mulligan, type RetryOptions } from '../../dist/index.js';
+import type { QueueQuota, Store } from '../../dist/store/index.js';
+import { openStore } from '../../dist/store/open.js';
+import { wall } from '../harness/measure.ts';
 import type {
   Counts,
   Handler,
@@ -11,6 +15,7 @@ import type {
   Peer,
   Running,
   Servers,
+  Usage,
   WorkerOptions,
 } from '../harness/peer.ts';
 import { fillPostgres } from './postgres-fill.ts';
@@ -19,6 +24,7 @@ import { mulliganVersion } from './versions.ts';
 
 const CRASH_LEASE = '5s';
 const BACKLOG_PART = 50_000;
+const CLAIM_LEASE_MS = 30_000;
 
 const retry: Readonly<Record<Kind, RetryOptions | undefined>> = {
   noop: undefined,
@@ -41,6 +47,7 @@ interface Place {
   fillFinished(count: number): Promise<string | null>;
   settleDown(filled?: boolean): Promise<void>;
   holdSnapshot(): Promise<(() => Promise<void>) | null>;
+  usage?(): Promise<Usage>;
   close(): Promise<void>;
 }
 
@@ -95,6 +102,7 @@ export const mulliganPostgres: Peer = {
 class OpenMulligan implements OpenPeer {
   readonly #place: Place;
   #mulligan: Mulligan | undefined;
+  #store: Store | undefined;
   #handler: Handler = () => {};
   readonly #definitions: Readonly<Record<Kind, AnyJobDefinition>>;
 
@@ -172,6 +180,30 @@ class OpenMulligan implements OpenPeer {
     return this.#place.holdSnapshot();
   }
 
+  async timeClaim(count: number): Promise<number> {
+    await this.#queue();
+    const store = this.#store as Store;
+    const worker = 'bench-claims';
+    const startedAt = wall();
+    const { jobs, now } = await store.claim({ worker, leaseMs: CLAIM_LEASE_MS, limit: count, queues: [quota(count)] });
+    const tookMs = wall() - startedAt;
+    const ids = new Set(jobs.map(({ id }) => id));
+    if (ids.size !== count)
+      throw new Error(`wrong: a claim of ${count} got ${jobs.length}, ${ids.size} different ones`);
+    const end = { outcome: 'completed', decision: { kind: 'complete', rule: 'completed' }, error: null } as const;
+    const answers = await store.settle(
+      jobs.map(({ id, run }) => ({ ...end, id, run, worker, startedAt: now, endedAt: now })),
+    );
+    if (answers.some((answer) => answer !== 'settled')) throw new Error('wrong: a claimed job could not be completed');
+    await this.fillWaiting(count);
+    return tookMs;
+  }
+
+  async usage(): Promise<Usage> {
+    if (this.#place.usage === undefined) throw new Error(`${this.#place.url} has no server`);
+    return await this.#place.usage();
+  }
+
   async close(): Promise<void> {
     await this.#mulligan?.close();
     await this.#place.close();
@@ -183,12 +215,16 @@ class OpenMulligan implements OpenPeer {
 
   /** Opened when it is first used: a worker process must not be in the way of the one that erases. */
   async #queue(): Promise<Mulligan> {
-    this.#mulligan ??= await Mulligan.open(this.#place.url, {
-      jobs: Object.values(this.#definitions),
-      log: () => {},
-    });
+    if (this.#mulligan !== undefined) return this.#mulligan;
+    this.#store = await openStore(this.#place.url, systemClock);
+    this.#mulligan = await Mulligan.open(this.#store, { jobs: Object.values(this.#definitions), log: () => {} });
     return this.#mulligan;
   }
+}
+
+/** As a worker asks that serves one queue: a fifth of its places is for retries, should there be any. */
+function quota(count: number): QueueQuota {
+  return { queue: 'default', share: count, retry: count / 5, redrive: 0, suspect: 0, maxRetriesInFlight: null };
 }
 
 function memoryPlace(): Place {
@@ -245,6 +281,7 @@ async function postgresPlace(servers: Servers, space: string): Promise<Place> {
     },
     settleDown: (filled) => database.settleDown(filled),
     holdSnapshot: () => database.holdSnapshot(),
+    usage: () => database.usage(),
     close: () => database.close(),
   };
 }

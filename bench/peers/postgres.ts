@@ -1,5 +1,6 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import pg from 'pg';
-import type { Servers } from '../harness/peer.ts';
+import type { Servers, Usage } from '../harness/peer.ts';
 
 /** Why PostgreSQL is not there; null when it is. */
 export function noPostgres({ postgres }: Servers): string | null {
@@ -67,9 +68,47 @@ export class Database {
     return () => client.end();
   }
 
+  /** What the server, which is this machine's, has used so far. */
+  async usage(): Promise<Usage> {
+    const [row] = await this.query<{ pid: number; wal: string; bytes: string }>(
+      `SELECT pg_backend_pid() AS pid, pg_current_wal_lsn() - '0/0'::pg_lsn AS wal,
+         pg_database_size(current_database()) AS bytes`,
+    );
+    const { pid, wal, bytes } = row as { pid: number; wal: string; bytes: string };
+    return { cpuMs: cpuOfServer(pid), walBytes: Number(wal), keptBytes: Number(bytes) };
+  }
+
   async close(): Promise<void> {
     const client = this.#client;
     this.#client = undefined;
     await client?.end().catch(() => {});
+  }
+}
+
+const TICK_MS = 10;
+
+/** All that a server's processes have used, those that ended included; `backend` is one of them. Null but on Linux. */
+function cpuOfServer(backend: number): number | null {
+  if (process.platform !== 'linux') return null;
+  const server = statOf(backend)?.parent;
+  let ticks = 0;
+  for (const pid of readdirSync('/proc').map(Number)) {
+    const stat = pid > 0 ? statOf(pid) : null;
+    if (stat && (pid === server || stat.parent === server)) ticks += stat.ticks;
+  }
+  return ticks * TICK_MS;
+}
+
+function statOf(pid: number): { parent: number; ticks: number } | null {
+  try {
+    // After the name, which may hold anything: state, parent, ...; user, system and the same of children it waited for.
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ')
+      .map(Number);
+    return { parent: fields[1] as number, ticks: fields.slice(11, 15).reduce((sum, one) => sum + one, 0) };
+  } catch {
+    // It has ended meanwhile.
+    return null;
   }
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { systemClock } from '../../dist/clock.js';
 import { sleep } from '../harness/measure.ts';
-import type { Counts, Handler, OpenPeer, Payload, Peer, Running, WorkerOptions } from '../harness/peer.ts';
+import type { Counts, Handler, OpenPeer, Payload, Peer, Running, Usage, WorkerOptions } from '../harness/peer.ts';
 import { Database, noPostgres } from './postgres.ts';
 import { versionOf } from './versions.ts';
 
@@ -193,6 +193,10 @@ class RawPostgres implements OpenPeer {
 
   holdSnapshot(): Promise<() => Promise<void>> {
     return this.#database.holdSnapshot();
+  }
+
+  usage(): Promise<Usage> {
+    return this.#database.usage();
   }
 
   async close(): Promise<void> {

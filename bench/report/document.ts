@@ -3,25 +3,28 @@ import type { Peer } from '../harness/peer.ts';
 import type { Results } from '../harness/runner.ts';
 import type { Workload } from '../harness/workload.ts';
 import { chart } from './chart.ts';
+import { figures } from './figures.ts';
 import { toRaw } from './ratios.ts';
 import { absentThroughout, cell } from './text.ts';
 
-const page = new URL('../../docs/benchmarks.md', import.meta.url);
-const charts = new URL('../../docs/benchmarks/', import.meta.url);
+const docs = new URL('../../docs/', import.meta.url);
+const charts = new URL('benchmarks/', docs);
 
-/** Writes the generated parts of docs/benchmarks.md, and the charts it shows. */
+/** Writes the generated parts of docs/benchmarks.md and docs/scaling.md, and the charts. */
 export function writeDocument(results: Results, workloads: readonly Workload[], peers: readonly Peer[]): void {
-  let text = readFileSync(page, 'utf8');
-  text = between(text, 'peers', peerTable(peers));
-  text = between(text, 'results', resultParts(results, workloads, peers));
-  writeFileSync(page, text);
+  fillIn('benchmarks.md', 'peers', peerTable(peers));
+  fillIn('benchmarks.md', 'results', resultParts(results, workloads, peers));
+  fillIn('scaling.md', 'figures', table(['', 'What', 'Measured', 'In'], figures(results, workloads)));
 }
 
-function between(text: string, name: string, content: string): string {
+/** Puts `content` between the marks of that name. */
+function fillIn(page: string, name: string, content: string): void {
+  const path = new URL(page, docs);
+  const text = readFileSync(path, 'utf8');
   const [begin, end] = [`<!-- begin ${name} -->`, `<!-- end ${name} -->`];
   const [from, to] = [text.indexOf(begin), text.indexOf(end)];
-  if (from === -1 || to < from) throw new Error(`docs/benchmarks.md: expected ${begin} before ${end}`);
-  return `${text.slice(0, from + begin.length)}\n\n${content}\n\n${text.slice(to)}`;
+  if (from === -1 || to < from) throw new Error(`docs/${page}: expected ${begin} before ${end}`);
+  writeFileSync(path, `${text.slice(0, from + begin.length)}\n\n${content}\n\n${text.slice(to)}`);
 }
 
 function peerTable(peers: readonly Peer[]): string {
@@ -70,9 +73,10 @@ function resultParts(results: Results, workloads: readonly Workload[], peers: re
     });
     if (remarks.length > 0) parts.push(remarks.join('\n'));
     const around = Object.entries(servers).map(([name, version]) => `${name} ${version}`);
+    const limited = peers.some((peer) => metrics.some((metric) => toRaw(result, peer, metric) !== null));
     parts.push(
-      `_${result.at.slice(0, 10)}, medians of ${result.rounds} rounds (min-max), then the part of the raw limit of the same ` +
-        `engine. ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGb} GB, ${machine.disk}; ${machine.system}, ` +
+      `_${result.at.slice(0, 10)}, medians of ${result.rounds} rounds (min-max)${limited ? ', then the part of the raw limit of the same engine' : ''}. ` +
+        `${machine.cpu}, ${machine.cores} cores, ${machine.memoryGb} GB, ${machine.disk}; ${machine.system}, ` +
         `Node.js ${machine.node}, SQLite ${machine.sqlite}${around.map((one) => `, ${one}`).join('')}._`,
     );
   }

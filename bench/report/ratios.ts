@@ -8,6 +8,12 @@ const limits: Readonly<Record<string, string>> = {
   postgres: 'raw-postgres-update',
 };
 
+/** These peers, and the raw limits that their ratios are to. */
+export function withLimits(peers: readonly Peer[], everyone: readonly Peer[]): Peer[] {
+  const wanted = new Set(peers.flatMap(({ id, engine }) => [id, limits[engine]]));
+  return everyone.filter(({ id }) => wanted.has(id));
+}
+
 /** The part of its engine's raw limit that a peer reaches; null where there is none to compare with. */
 export function toRaw(result: WorkloadResult, peer: Peer, metric: Metric): number | null {
   const limit = limits[peer.engine];

@@ -1,6 +1,5 @@
-import { chunks, wall } from '../harness/measure.ts';
-import type { OpenPeer } from '../harness/peer.ts';
-import { CONCURRENCY, checkRuns, jobs, type Stage, settled, type Workload } from '../harness/workload.ts';
+import { drain } from '../harness/drain.ts';
+import { CONCURRENCY, type Workload } from '../harness/workload.ts';
 
 export const w2: Workload = {
   id: 'W2',
@@ -17,38 +16,13 @@ export const w2: Workload = {
   ],
   async run(stage) {
     const queue = await stage.open();
-    const one = await drain(stage, queue, 1);
+    const sizes = { count: stage.size(50_000, 3_000), capMs: stage.size(60_000, 2_000) };
+    const one = await drain(stage, queue, sizes);
     stage.set('one', one.perSecond);
     stage.set('rss', one.rssMb);
     stage.set('loop', one.loopMs);
     if (stage.peer.inProcess) return;
     await queue.reset();
-    stage.set('two', (await drain(stage, queue, 2)).perSecond);
+    stage.set('two', (await drain(stage, queue, { ...sizes, processes: 2 })).perSecond);
   },
 };
-
-async function drain(
-  stage: Stage,
-  queue: OpenPeer,
-  processes: number,
-): Promise<{ perSecond: number; rssMb: number; loopMs: number }> {
-  const count = stage.size(50_000, 3_000);
-  const capMs = stage.size(60_000, 2_000);
-  for (const part of chunks(jobs(count), 1_000)) await queue.enqueueBulk(part);
-  await queue.settleDown();
-  const crew = await stage.crew(processes, queue, { jobs: count });
-  const startedAt = wall();
-  await crew.go();
-  const all = await crew.until(({ completed }) => completed >= count, startedAt + capMs);
-  if (all) await settled(queue, wall() + 10_000);
-  const tookMs = wall() - startedAt;
-  const done = all ? count : crew.progress().completed;
-  if (!all) stage.note(`ended after ${capMs / 1_000} s with ${done} of ${count} jobs done; the rate is of those`);
-  const reports = await crew.stop();
-  checkRuns(reports, count, 1, !all);
-  return {
-    perSecond: (done * 1_000) / tookMs,
-    rssMb: Math.max(...reports.map(({ peakRssMb }) => peakRssMb)),
-    loopMs: Math.max(...reports.map(({ loopDelayP99Ms }) => loopDelayP99Ms)),
-  };
-}
