@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Batch } from './batch.ts';
+import { Batch, Flights } from './batch.ts';
 
 /** Records what was sent, and answers when the test says so. */
 function wire() {
@@ -24,11 +24,16 @@ function wire() {
   };
 }
 
+async function ask<Answer>(batch: Pick<Batch<number, Answer>, 'add'>, item: number): Promise<Answer> {
+  const [answer] = await batch.add([item]);
+  return answer as Answer;
+}
+
 describe('a batch', () => {
   it('sends what was added in one tick as one call, and gives each caller its own answer', async () => {
     const { send, sent, answer, reached } = wire();
-    const batch = new Batch(send, 100);
-    const all = Promise.all([3, 1, 2].map((item) => batch.add(item)));
+    const batch = new Batch(send, 100, 1);
+    const all = Promise.all([3, 1, 2].map((item) => ask(batch, item)));
     await reached(1);
     expect(sent).toEqual([[3, 1, 2]]);
     answer(0);
@@ -38,10 +43,10 @@ describe('a batch', () => {
 
   it('gathers what comes while a call is under way, and sends it with the next one', async () => {
     const { send, sent, answer, reached } = wire();
-    const batch = new Batch(send, 100);
-    const first = batch.add(1);
+    const batch = new Batch(send, 100, 1);
+    const first = ask(batch, 1);
     await reached(1);
-    const later = [batch.add(2), batch.add(3)];
+    const later = [ask(batch, 2), ask(batch, 3)];
     expect(sent).toHaveLength(1);
     answer(0);
     await first;
@@ -53,11 +58,11 @@ describe('a batch', () => {
 
   it('lets in callers that add again as soon as they are answered', async () => {
     const { send, sent, answer, reached } = wire();
-    const batch = new Batch(send, 100);
-    const first = batch.add(1);
+    const batch = new Batch(send, 100, 1);
+    const first = batch.add([1]);
     await reached(1);
-    const gathered = batch.add(2);
-    const again = first.then(() => batch.add(3));
+    const gathered = ask(batch, 2);
+    const again = first.then(() => batch.add([3]));
     answer(0);
     await reached(2);
     answer(1);
@@ -65,32 +70,61 @@ describe('a batch', () => {
     expect(sent).toEqual([[1], [2, 3]]);
   });
 
-  it('waits before each call for as long as it is told to gather, and sends all that came by then', async () => {
+  it('keeps together what one caller adds at once, and answers it in its order', async () => {
     const { send, sent, answer, reached } = wire();
-    const gathered = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const waits = gathered.map(({ promise }) => promise);
-    const batch = new Batch(send, 100, () => waits.shift() ?? Promise.resolve());
-    const first = batch.add(1);
+    const batch = new Batch(send, 4, 1);
+    const all = [batch.add([3, 1]), batch.add([2]), batch.add([5, 4]), batch.add([6, 7, 8, 9, 10])];
+    for (let call = 0; call < 3; call++) {
+      await reached(call + 1);
+      answer(call);
+    }
+    expect(await Promise.all(all)).toEqual([
+      ['answer 3', 'answer 1'],
+      ['answer 2'],
+      ['answer 5', 'answer 4'],
+      ['answer 6', 'answer 7', 'answer 8', 'answer 9', 'answer 10'],
+    ]);
+    expect(sent).toEqual([
+      [3, 1, 2],
+      [5, 4],
+      [6, 7, 8, 9, 10],
+    ]);
+  });
+
+  it('that may send twice at a time shares many callers between two calls, so that one is loaded while the other is out', async () => {
+    const { send, sent, answer, reached } = wire();
+    const batch = new Batch(send, 1_000, 2);
+    const callers = Array.from({ length: 20 }, (_, item) => item);
+    const all = Promise.all(callers.map((item) => ask(batch, item)));
+    await reached(2);
+    expect(sent).toEqual([callers.slice(0, 10), callers.slice(10)]);
+    const later = Promise.all(callers.map((item) => ask(batch, 100 + item)));
     await new Promise(setImmediate);
-    const second = batch.add(2);
-    expect(sent).toEqual([]);
-    gathered[0]?.resolve();
+    expect(sent).toHaveLength(2);
+    answer(1);
+    await reached(3);
+    expect(sent[2]).toHaveLength(20);
+    answer(0);
+    answer(2);
+    expect(await all).toHaveLength(20);
+    expect(await later).toHaveLength(20);
+    await batch.settled();
+  });
+
+  it('does not share out a few callers', async () => {
+    const { send, sent, answer, reached } = wire();
+    const batch = new Batch(send, 1_000, 2);
+    const all = Promise.all([1, 2, 3].map((item) => ask(batch, item)));
     await reached(1);
     answer(0);
-    await Promise.all([first, second]);
-    const third = batch.add(3);
-    await new Promise(setImmediate);
-    expect(sent).toEqual([[1, 2]]);
-    gathered[1]?.resolve();
-    await reached(2);
-    answer(1);
-    expect(await third).toBe('answer 3');
+    await all;
+    expect(sent).toEqual([[1, 2, 3]]);
   });
 
   it('sends no more than its limit at once, in the order it was given', async () => {
     const { send, sent, answer, reached } = wire();
-    const batch = new Batch(send, 2);
-    const all = Promise.all([1, 2, 3, 4, 5].map((item) => batch.add(item)));
+    const batch = new Batch(send, 2, 1);
+    const all = Promise.all([1, 2, 3, 4, 5].map((item) => ask(batch, item)));
     for (let call = 0; call < 3; call++) {
       await reached(call + 1);
       answer(call);
@@ -101,8 +135,8 @@ describe('a batch', () => {
 
   it('that fails rejects each of its callers, and no others', async () => {
     const { send, answer, fail, reached } = wire();
-    const batch = new Batch(send, 2);
-    const all = [1, 2, 3].map((item) => batch.add(item));
+    const batch = new Batch(send, 2, 1);
+    const all = [1, 2, 3].map((item) => ask(batch, item));
     await reached(1);
     fail(0, new Error('no'));
     await reached(2);
@@ -122,17 +156,17 @@ describe('a batch', () => {
       () => Promise.resolve(undefined as never),
       (items: readonly number[]) => Promise.resolve(items),
     ];
-    const batch = new Batch<number, number>((items) => (senders.shift() as (typeof senders)[2])(items), 10);
-    await expect(batch.add(1)).rejects.toThrow('at once');
-    await expect(batch.add(2)).rejects.toThrow(TypeError);
-    expect(await batch.add(3)).toBe(3);
+    const batch = new Batch<number, number>((items) => (senders.shift() as (typeof senders)[2])(items), 10, 1);
+    await expect(ask(batch, 1)).rejects.toThrow('at once');
+    await expect(ask(batch, 2)).rejects.toThrow(TypeError);
+    expect(await ask(batch, 3)).toBe(3);
   });
 
   it('is settled once nothing waits and nothing is under way, failed calls included', async () => {
     const { send, answer, fail, reached } = wire();
-    const batch = new Batch(send, 1);
+    const batch = new Batch(send, 1, 1);
     await batch.settled();
-    const all = Promise.allSettled([batch.add(1), batch.add(2)]);
+    const all = Promise.allSettled([ask(batch, 1), ask(batch, 2)]);
     let settled = false;
     const watching = batch.settled().then(() => {
       settled = true;
@@ -144,5 +178,38 @@ describe('a batch', () => {
     answer(1);
     await watching;
     await all;
+  });
+});
+
+describe('flights', () => {
+  it('wait before each call for as long as they are told to gather, and take all that came by then', async () => {
+    const { send, sent, answer, reached } = wire();
+    const gathered = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const waits = gathered.map(({ promise }) => promise);
+    const told: [number, string][] = [];
+    const flights = new Flights(
+      send,
+      { answered: (item, reply) => told.push([item, reply]), failed: () => {} },
+      { limit: 100, gather: () => waits.shift() ?? Promise.resolve() },
+    );
+    flights.add(1);
+    await new Promise(setImmediate);
+    flights.add(2);
+    expect(sent).toEqual([]);
+    gathered[0]?.resolve();
+    await reached(1);
+    flights.add(3);
+    answer(0);
+    await new Promise(setImmediate);
+    expect(sent).toEqual([[1, 2]]);
+    gathered[1]?.resolve();
+    await reached(2);
+    answer(1);
+    await flights.settled();
+    expect(told).toEqual([
+      [1, 'answer 1'],
+      [2, 'answer 2'],
+      [3, 'answer 3'],
+    ]);
   });
 });

@@ -4,84 +4,118 @@ export interface Told<Item, Answer> {
   failed(item: Item, error: unknown): void;
 }
 
+export interface FlightPlan<Item> {
+  /** No flight takes more, unless one item alone is larger. */
+  readonly limit: number;
+  readonly sizeOf?: (item: Item) => number;
+  /** How many flights may be under way at a time: while one is carried out, the next can be loaded. */
+  readonly most?: number;
+  /** Waited for before each flight, to let more items in; by default it is the rest of the tick. */
+  readonly gather?: () => Promise<void>;
+}
+
+/** Fewer than this are not worth two flights. */
+const WORTH_SPLITTING = 16;
+
 /**
  * Group commit: whatever is added in one tick travels as one call, and while a call is under way the next ones gather.
  * Each item gets its own answer, or the error of the call that carried it.
  */
 export class Flights<Item, Answer> {
   readonly #send: (items: readonly Item[]) => Promise<readonly Answer[]>;
-  readonly #limit: number;
   readonly #told: Told<Item, Answer>;
-  readonly #gather: () => Promise<void>;
+  readonly #plan: Required<FlightPlan<Item>>;
   #waiting: Item[] = [];
-  #flying: Promise<void> | null = null;
+  /** Those that gather or are under way. */
+  #flights = 0;
+  #underWay = 0;
+  #onSettled: (() => void)[] = [];
 
-  /** `gather` is waited for before each flight, to let more items in; by default it is the rest of the tick. */
   constructor(
     send: (items: readonly Item[]) => Promise<readonly Answer[]>,
-    limit: number,
     told: Told<Item, Answer>,
-    gather: () => Promise<void> = async () => {},
+    plan: FlightPlan<Item>,
   ) {
     this.#send = send;
-    this.#limit = limit;
     this.#told = told;
-    this.#gather = gather;
+    this.#plan = { sizeOf: () => 1, most: 1, gather: async () => {}, ...plan };
   }
 
   add(item: Item): void {
     this.#waiting.push(item);
-    this.#flying ??= this.#fly();
+    if (this.#flights >= this.#plan.most) return;
+    this.#flights++;
+    void this.#fly();
   }
 
   /** Resolves when nothing waits and nothing is under way. */
   async settled(): Promise<void> {
-    while (this.#flying) await this.#flying;
+    if (this.#flights > 0) await new Promise<void>((resolve) => this.#onSettled.push(resolve));
   }
 
   async #fly(): Promise<void> {
-    await this.#gather();
+    await this.#plan.gather();
     while (this.#waiting.length > 0) {
-      const items = this.#waiting.splice(0, this.#limit);
+      const items = this.#load();
+      this.#underWay++;
       try {
         const answers = await this.#send(items);
-        let index = 0;
-        for (const item of items) this.#told.answered(item, answers[index++] as Answer);
+        for (const [index, item] of items.entries()) this.#told.answered(item, answers[index] as Answer);
       } catch (error) {
         for (const item of items) this.#told.failed(item, error);
       }
+      this.#underWay--;
       // Callers that were just answered may add at once; let them in before the next flight leaves.
-      await this.#gather();
+      await this.#plan.gather();
     }
-    this.#flying = null;
+    this.#flights--;
+    if (this.#flights === 0) for (const resolve of this.#onSettled.splice(0)) resolve();
+  }
+
+  /** When two flights are ready, each takes its part: else they would all be answered at once, and gather at once again. */
+  #load(): Item[] {
+    const { limit, sizeOf, most } = this.#plan;
+    const waiting = this.#waiting.length;
+    const part = waiting < WORTH_SPLITTING ? waiting : Math.ceil(waiting / (most - this.#underWay));
+    let size = 0;
+    let count = 0;
+    while (count < part) {
+      size += sizeOf(this.#waiting[count] as Item);
+      if (size > limit && count > 0) break;
+      count++;
+    }
+    return this.#waiting.splice(0, count);
   }
 }
 
 interface Asked<Item, Answer> {
-  readonly item: Item;
-  readonly resolve: (answer: Answer) => void;
+  readonly items: readonly Item[];
+  readonly resolve: (answers: readonly Answer[]) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** Flights for callers that wait for their answer. */
+/** Flights for callers that wait for their answers. What a caller adds at once stays together, in its order. */
 export class Batch<Item, Answer> {
-  readonly #flights: Flights<Asked<Item, Answer>, Answer>;
+  readonly #flights: Flights<Asked<Item, Answer>, readonly Answer[]>;
 
-  /** As those of `Flights`. */
-  constructor(
-    send: (items: readonly Item[]) => Promise<readonly Answer[]>,
-    limit: number,
-    gather?: () => Promise<void>,
-  ) {
-    const told: Told<Asked<Item, Answer>, Answer> = {
-      answered: ({ resolve }, answer) => resolve(answer),
-      failed: ({ reject }, error) => reject(error),
+  constructor(send: (items: readonly Item[]) => Promise<readonly Answer[]>, limit: number, most: number) {
+    const sendAll = async (asked: readonly Asked<Item, Answer>[]): Promise<(readonly Answer[])[]> => {
+      const answers = await send(asked.flatMap(({ items }) => items));
+      let from = 0;
+      return asked.map(({ items }) => {
+        from += items.length;
+        return answers.slice(from - items.length, from);
+      });
     };
-    this.#flights = new Flights((asked) => send(asked.map(({ item }) => item)), limit, told, gather);
+    this.#flights = new Flights(
+      sendAll,
+      { answered: ({ resolve }, answers) => resolve(answers), failed: ({ reject }, error) => reject(error) },
+      { limit, most, sizeOf: ({ items }) => items.length },
+    );
   }
 
-  add(item: Item): Promise<Answer> {
-    return new Promise((resolve, reject) => this.#flights.add({ item, resolve, reject }));
+  add(items: readonly Item[]): Promise<readonly Answer[]> {
+    return new Promise((resolve, reject) => this.#flights.add({ items, resolve, reject }));
   }
 
   settled(): Promise<void> {

@@ -44,6 +44,8 @@ export interface EnqueueResult extends Enqueued {
 
 const optionNames = ['delay', 'at', 'priority', 'queue', 'key', 'keyUntil', 'retry', 'tx'] as const;
 const LARGEST_BATCH = 1_000;
+/** While the store commits one, the callers of the other are answered and call again. */
+const MOST_BATCHES = 2;
 /** Stands for the definition of jobs that are known by name alone. */
 const NO_DEFINITION = {};
 const TOO_LARGE = 'Store the data elsewhere and enqueue a reference to it, or raise maxPayloadBytes.';
@@ -70,7 +72,7 @@ export class Enqueuer {
 
   constructor(settings: EnqueueSettings) {
     this.#settings = settings;
-    this.#batch = new Batch((jobs) => this.#send(jobs), LARGEST_BATCH);
+    this.#batch = new Batch((jobs) => this.#send(jobs), LARGEST_BATCH, MOST_BATCHES);
   }
 
   async enqueue(target: Target, input: unknown, options: EnqueueOptions = {}): Promise<EnqueueResult> {
@@ -89,17 +91,30 @@ export class Enqueuer {
     const list = checkList(inputs, 'enqueueMany', 'a list of inputs', (input) => input);
     const checked = checkOptions(options);
     const prepared: Prepared[] = [];
-    for (const input of list) prepared.push(await this.#prepare(target, input, checked));
+    for (const input of list) {
+      const one = this.#prepare(target, input, checked);
+      prepared.push(one instanceof Promise ? await one : one);
+    }
     const jobs = prepared.map(({ job }) => job);
     const answers = await this.#store(jobs, checked.tx);
     return prepared.map(({ job, lowered }, index) => this.#answer(job, answers[index] as Enqueued, lowered));
   }
 
-  #store(jobs: readonly NewJob[], tx: TransactionClient | null): Promise<Enqueued[]> {
-    if (tx === null) return Promise.all(jobs.map((job) => this.#batch.add(job)));
+  #store(jobs: readonly NewJob[], tx: TransactionClient | null): Promise<readonly Enqueued[]> {
+    if (jobs.length === 0) return Promise.resolve([]);
+    if (tx === null) return jobs.length <= LARGEST_BATCH ? this.#batch.add(jobs) : this.#storeParts(jobs);
     const { transactions } = this.#settings.store;
     if (transactions !== undefined) return transactions.enqueue(tx, jobs);
     throw new ConfigError('enqueue: tx needs a store that shares its database with you: open a postgres:// one.');
+  }
+
+  /** One after the other, so that they are accepted in their order. */
+  async #storeParts(jobs: readonly NewJob[]): Promise<Enqueued[]> {
+    const answers: Enqueued[] = [];
+    for (let at = 0; at < jobs.length; at += LARGEST_BATCH) {
+      answers.push(...(await this.#batch.add(jobs.slice(at, at + LARGEST_BATCH))));
+    }
+    return answers;
   }
 
   /**
@@ -119,12 +134,24 @@ export class Enqueuer {
     return store.enqueue(jobs);
   }
 
-  async #prepare(target: Target, input: unknown, options: CheckedOptions): Promise<Prepared> {
-    const { clock, maxPayloadBytes } = this.#settings;
+  /** Waits only for a schema. */
+  #prepare(target: Target, input: unknown, options: CheckedOptions): Prepared | Promise<Prepared> {
+    const { maxPayloadBytes } = this.#settings;
     const definition = 'run' in target ? target : undefined;
     const payload = encodeJson(input, { maxBytes: maxPayloadBytes, advice: TOO_LARGE }, `${target.name}: input`);
+    if (definition?.input === undefined) return this.#newJob(target, definition, payload, options);
     // The schema sees what the worker will see: the value after its trip through JSON.
-    if (definition?.input) await checkInput(definition.input, JSON.parse(payload), target.name);
+    const checked = checkInput(definition.input, JSON.parse(payload), target.name);
+    return checked.then(() => this.#newJob(target, definition, payload, options));
+  }
+
+  #newJob(
+    target: Target,
+    definition: AnyJobDefinition | undefined,
+    payload: string,
+    options: CheckedOptions,
+  ): Prepared {
+    const { clock } = this.#settings;
     const queue = options.queue ?? definition?.queue ?? DEFAULT_QUEUE;
     const { policy, lowered } = this.#policy(definition, queue, options.retry);
     const job: NewJob = {

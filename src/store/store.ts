@@ -95,7 +95,7 @@ export interface NewJob {
   /** The gate it stands behind. */
   readonly resource: string | null;
   readonly priority: number;
-  /** JSON text. */
+  /** JSON text as `JSON.stringify` writes it, so without line breaks. */
   readonly payload: string;
   readonly policy: RetryPolicy;
   /** First run this long from now, in store time; ignored when `dueAt` is given. */

@@ -31,9 +31,8 @@ export class Settler {
           clock,
           () => store.settle(endings.map(({ settlement }) => settlement)),
         ),
-      LARGEST_BATCH,
       told,
-      () => nextTurn(clock),
+      { limit: LARGEST_BATCH, gather: () => nextTurn(clock) },
     );
   }
 
