@@ -29,6 +29,7 @@ const PROGRESS_LIMIT = {
   advice: 'It travels with heartbeats: tell how far the run is, and store data elsewhere.',
 };
 
+/** To wait for the next microtask, without a new promise for each. */
 const ready: Promise<void> = Promise.resolve();
 const completed: Outcome = { kind: 'completed' };
 

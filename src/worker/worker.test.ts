@@ -73,6 +73,23 @@ describe('a run', () => {
     });
   });
 
+  it('that fails stores the stack of its handler, without the way through the worker that led there', async () => {
+    const job = defineJob({
+      name: 'job',
+      retry: { maxAttempts: 1 },
+      run() {
+        throw new Error('no');
+      },
+    });
+    await using queue = await testQueue({ jobs: [job] });
+    const { id } = await queue.mulligan.enqueue(job, null);
+    await queue.drain();
+    const [run] = await queue.mulligan.jobs.runs(id);
+    const stack = run?.error?.stack ?? '';
+    const files = [...stack.matchAll(/(\w+(?:\.test)?)\.ts:/g)].map(([, file]) => file);
+    expect(files).toEqual(['worker.test', 'run']);
+  });
+
   it('sees its attempt, its cap and what went wrong last time', async () => {
     const seen: unknown[] = [];
     const job = defineJob({
