@@ -144,7 +144,7 @@ describe('a fetcher claims', () => {
   it.each<[string, Partial<Capacity>, number | null]>([
     ['as many as can run when it knows no duration', {}, 10],
     ['five more when a run takes 100 ms', { meanRunMs: 100 }, 15],
-    ['at most four per place ahead, however short the runs are', { meanRunMs: 0.01 }, 50],
+    ['at most nine per place ahead, however short the runs are', { meanRunMs: 0.01 }, 100],
     ['no more ahead when a run takes long', { meanRunMs: 10_000 }, 10],
     ['only whole jobs ahead', { meanRunMs: 90 }, 15],
     ['what is not running yet', { running: 4 }, 6],
@@ -153,8 +153,8 @@ describe('a fetcher claims', () => {
     ['nothing yet while even one job waits here', { meanRunMs: 100, running: 8, buffered: 1 }, null],
     ['again when half of the room is free', { meanRunMs: 50, running: 8, buffered: 2 }, 10],
     ['whatever is free when no job waits here', { meanRunMs: 100, running: 9 }, 6],
-    ['while not too many outcomes wait to be recorded', { settling: 80 }, 10],
-    ['nothing while too many do', { settling: 81 }, null],
+    ['while not too many outcomes wait to be recorded', { settling: 180 }, 10],
+    ['nothing while too many do', { settling: 181 }, null],
   ])('%s', async (_, capacity, limit) => {
     const { clock, fetcher, world, claims } = makeFetcher();
     world.capacity = { ...idle, ...capacity };

@@ -11,7 +11,7 @@ import { Signal } from './signal.ts';
  * number of commits that limits how fast short jobs go.
  */
 const AHEAD_MS = 50;
-const MOST_AHEAD = 4;
+const MOST_AHEAD = 9;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 2_000;
 const FOREVER_MS = 2 ** 31 - 1;

@@ -801,7 +801,7 @@ describe('a worker', () => {
     expect(order).toEqual([2, 1]);
   });
 
-  it('claims ahead when its jobs are short, and no further than four for each place', async () => {
+  it('claims ahead when its jobs are short, and no further than nine for each place', async () => {
     const limits: number[] = [];
     const job = defineJob({ name: 'job', run: () => {} });
     const { clock, mulligan } = await watched([job], (store) => ({
@@ -814,7 +814,7 @@ describe('a worker', () => {
     mulligan.work({ concurrency: 2 });
     await clock.advance(1_000);
     expect(limits[0]).toBe(2);
-    expect(Math.max(...limits)).toBe(10);
+    expect(Math.max(...limits)).toBe(20);
     const closed = mulligan.close({ grace: 0 });
     await clock.advance(1_000);
     await closed;

@@ -235,7 +235,7 @@ type StoredJob = Pick<
 function claimedJob(session: Session, job: StoredJob, held: Held): ClaimedJob {
   const line = session.lines.get(job.line);
   const kind = session.kinds.get(job.kind);
-  session.hold(job.id, { line: job.line, kind: job.kind });
+  session.hold(job.id, job.line, job.kind);
   return {
     id: job.id,
     run: job.run,

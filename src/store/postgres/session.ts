@@ -21,6 +21,7 @@ export class Session {
   readonly finished: Marks;
   /** What was claimed here and is not settled. Only a hint: the fence is in the write. */
   readonly #inHand: Map<string, Held> = new Map();
+  #lastHeld: Held = { line: 0, kind: 0 };
 
   constructor(db: Database) {
     this.db = db;
@@ -31,9 +32,11 @@ export class Session {
     this.finished = new Marks(db.clock);
   }
 
-  hold(id: string, held: Held): void {
+  hold(id: string, line: number, kind: number): void {
     if (this.#inHand.size >= MOST_IN_HAND) this.#inHand.clear();
-    this.#inHand.set(id, held);
+    // Jobs of a claim are mostly of one line and kind.
+    if (line !== this.#lastHeld.line || kind !== this.#lastHeld.kind) this.#lastHeld = { line, kind };
+    this.#inHand.set(id, this.#lastHeld);
   }
 
   held(id: string): Held | undefined {
