@@ -13,6 +13,8 @@ import { versionOf } from './versions.ts';
 const BATCH = 500;
 const IDLE_MS = 20;
 const LEASE_SECONDS = 30;
+/** Statistics of a table that is full now and empty in a second mislead the planner: each row is found by its index. */
+const BY_INDEX = '-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c enable_bitmapscan=off';
 
 type Style = 'update' | 'delete';
 
@@ -214,11 +216,10 @@ class RawPostgres implements OpenPeer {
       text: `
         UPDATE jobs SET state = 3, runs = runs + 1, attempts = attempts + 1, worker = $1, claimed_at = now(),
           lease_ends_at = now() + interval '${LEASE_SECONDS} s'
-        FROM (
-          SELECT seq AS chosen FROM jobs WHERE state = 1 AND due_at <= now()
+        WHERE seq = ANY (ARRAY(
+          SELECT seq FROM jobs WHERE state = 1 AND due_at <= now()
           ORDER BY priority, due_at, seq LIMIT ${BATCH} FOR UPDATE SKIP LOCKED
-        ) AS chosen
-        WHERE seq = chosen
+        ))
         RETURNING seq AS id, runs, attempts, payload`,
       values: [this.#worker],
     });
@@ -230,11 +231,11 @@ class RawPostgres implements OpenPeer {
     const text =
       this.#style === 'delete'
         ? `DELETE FROM jobs USING unnest($1::bigint[], $2::int[]) AS ended (job, run)
-           WHERE seq = job AND state = 3 AND runs = run AND worker = $3`
+           WHERE seq = job AND runs = run AND worker = $3`
         : `WITH ended AS (
              UPDATE jobs SET state = 4, finished_at = now(), worker = NULL, lease_ends_at = NULL
              FROM unnest($1::bigint[], $2::int[]) AS ended (job, run)
-             WHERE seq = job AND state = 3 AND runs = run AND worker = $3
+             WHERE seq = job AND runs = run AND worker = $3
              RETURNING seq, runs, attempts, claimed_at
            )
            INSERT INTO runs SELECT seq, runs, attempts, 'completed', $3, claimed_at, now(), NULL FROM ended`;
@@ -245,7 +246,7 @@ class RawPostgres implements OpenPeer {
     const update = `
       UPDATE jobs SET state = 1, due_at = now(), worker = NULL, lease_ends_at = NULL
       FROM unnest($1::bigint[], $2::int[]) AS ended (job, run)
-      WHERE seq = job AND state = 3 AND runs = run AND worker = $3`;
+      WHERE seq = job AND runs = run AND worker = $3`;
     const text =
       this.#style === 'delete'
         ? update
@@ -259,7 +260,10 @@ class RawPostgres implements OpenPeer {
   }
 
   #client(): pg.Pool {
-    this.#pool ??= new pg.Pool({ connectionString: this.#database.url, max: 10 }).on('error', () => {});
+    this.#pool ??= new pg.Pool({ connectionString: this.#database.url, options: BY_INDEX, max: 10 }).on(
+      'error',
+      () => {},
+    );
     return this.#pool;
   }
 
