@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { installOnce } from './install.ts';
+import { compileOnce, installOnce } from './install.ts';
 
 const help = `npm run bench [-- OPTIONS]
 
@@ -33,6 +33,7 @@ try {
   if (values.help) console.log(help);
   else {
     installOnce();
+    compileOnce();
     const { main } = await import('./main.ts');
     // Not process.exitCode: the package that runs PostgreSQL hooks the end of the process, and would answer 0.
     process.exit(await main(values));

@@ -60,7 +60,7 @@ export class Flights<Item, Answer> {
       this.#underWay++;
       try {
         const answers = await this.#send(items);
-        for (const [index, item] of items.entries()) this.#told.answered(item, answers[index] as Answer);
+        for (let at = 0; at < items.length; at++) this.#told.answered(items[at] as Item, answers[at] as Answer);
       } catch (error) {
         for (const item of items) this.#told.failed(item, error);
       }

@@ -17,12 +17,38 @@ export function elements(literal: string): string[] {
   return literal.slice(1, -1).split(',');
 }
 
-export function numbers(literal: string): number[] {
-  return elements(literal).map(Number);
+const COMMA = 44;
+const MINUS = 45;
+const ZERO = 48;
+const N_OF_NULL = 78;
+
+/**
+ * So many whole numbers, none of them null. Read digit by digit: an answer has thousands of them, and no text is made of
+ * any.
+ */
+export function numbers(literal: string, count: number): number[] {
+  return numbersOrNull(literal, count) as number[];
 }
 
-export function numbersOrNull(literal: string): (number | null)[] {
-  return elements(literal).map((element) => (element === 'NULL' ? null : Number(element)));
+export function numbersOrNull(literal: string, count: number): (number | null)[] {
+  const read = new Array<number | null>(count);
+  let index = 0;
+  let value: number | null = 0;
+  let sign = 1;
+  for (let at = 1; at < literal.length; at++) {
+    const code = literal.charCodeAt(at);
+    if (code >= ZERO && code < ZERO + 10) value = (value as number) * 10 + (code - ZERO);
+    else if (code === MINUS) sign = -1;
+    else if (code === N_OF_NULL) {
+      value = null;
+      at += 'ULL'.length;
+    } else if (code === COMMA || at === literal.length - 1) {
+      read[index++] = value === null ? null : sign * value;
+      value = 0;
+      sign = 1;
+    }
+  }
+  return read;
 }
 
 function quote(text: string): string {

@@ -98,37 +98,45 @@ async function claimFromKnown(session: Session, request: ClaimRequest, worker: n
   const held = { worker: request.worker, claimedAt: storeNow, leaseEndsAt: storeNow + leaseMs, cancelRequested: false };
   const jobs: ClaimedJob[] = [];
   for (const row of rows) {
-    await session.kinds.know(new Set(numbers(row[3])));
-    readClaimed(session, row, held, jobs);
+    const ids = elements(row[0]);
+    const kinds = numbers(row[3], ids.length);
+    await session.kinds.know(new Set(kinds));
+    readClaimed(session, row, ids, kinds, held, jobs);
   }
   const filled = jobs.length === limit;
   if (!filled) markEmptied(session, lines, queues, JSON.parse(paused) as string[], storeNow);
   return {
     jobs,
     now: storeNow,
-    nextDueAt: filled ? null : (numbersOrNull(nextDueAt)[0] ?? null),
+    nextDueAt: filled ? null : (numbersOrNull(nextDueAt, 1)[0] ?? null),
     suspectsWait: suspectsWait !== null,
   };
 }
 
 /** Adds the jobs of one row. They come in the order of their line, so the last one of each tells how far it was read. */
-function readClaimed(session: Session, row: ClaimedRow, held: Held, jobs: ClaimedJob[]): void {
-  const ids = elements(row[0]);
-  const runs = numbers(row[1]);
-  const lines = numbers(row[2]);
-  const kinds = numbers(row[3]);
-  const dueAts = numbers(row[4]);
-  const seqs = numbers(row[5]);
-  const attempts = numbers(row[6]);
-  const crashes = numbers(row[7]);
-  const availableAts = numbers(row[8]);
-  const firstStartedAts = numbers(row[9]);
-  const previousDelays = numbersOrNull(row[10]);
-  const enqueuedAts = numbers(row[11]);
-  const errors = new ErrorReader(numbersOrNull(row[12]), row[13]);
+function readClaimed(
+  session: Session,
+  row: ClaimedRow,
+  ids: readonly string[],
+  kinds: readonly number[],
+  held: Held,
+  jobs: ClaimedJob[],
+): void {
+  const count = ids.length;
+  const runs = numbers(row[1], count);
+  const lines = numbers(row[2], count);
+  const dueAts = numbers(row[4], count);
+  const seqs = numbers(row[5], count);
+  const attempts = numbers(row[6], count);
+  const crashes = numbers(row[7], count);
+  const availableAts = numbers(row[8], count);
+  const firstStartedAts = numbers(row[9], count);
+  const previousDelays = numbersOrNull(row[10], count);
+  const enqueuedAts = numbers(row[11], count);
+  const errors = new ErrorReader(numbersOrNull(row[12], count), row[13]);
   const payloads = row[14].split(LINE_BREAK);
   const lastOf = new Map<number, number>();
-  for (let at = 0; at < ids.length; at++) {
+  for (let at = 0; at < count; at++) {
     lastOf.set(lines[at] as number, at);
     const job: StoredJob = {
       id: ids[at] as string,

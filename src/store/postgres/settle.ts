@@ -55,8 +55,10 @@ function rounds(settlements: readonly Settlement[]): Ending[][] {
     .sort((a, b) => (a.sent.id < b.sent.id ? -1 : a.sent.id > b.sent.id ? 1 : 0));
   const all: Ending[][] = [];
   let round = 0;
-  for (const [at, ending] of sorted.entries()) {
-    round = ending.sent.id === sorted[at - 1]?.sent.id ? round + 1 : 0;
+  let before: string | null = null;
+  for (const ending of sorted) {
+    round = ending.sent.id === before ? round + 1 : 0;
+    before = ending.sent.id;
     const others = all[round] ?? [];
     all[round] = others;
     others.push(ending);
