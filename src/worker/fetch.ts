@@ -12,6 +12,8 @@ import { Signal } from './signal.ts';
  */
 const AHEAD_MS = 50;
 const MOST_AHEAD = 9;
+/** The same while claims bring mostly second chances: fresh work must not wait long for a large claim or a full buffer. */
+const MOST_AHEAD_IN_STORM = 2;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 2_000;
 const FOREVER_MS = 2 ** 31 - 1;
@@ -57,6 +59,10 @@ export class Fetcher {
   #pauseMs = FIRST_PAUSE_MS;
   #noSuspectUntil = 0;
   #wantsRoom = false;
+  /** The last claim brought mostly second chances. */
+  #storm = false;
+  /** There may be fresh work, which must not wait until a large claim is worth while. */
+  #newWork = false;
   #loop: Promise<void> | null = null;
 
   constructor(parts: FetcherParts) {
@@ -79,6 +85,12 @@ export class Fetcher {
     this.#wokenMeanwhile = true;
     this.#drained = false;
     this.#signal.notify();
+  }
+
+  /** Somebody made work. */
+  newWork(): void {
+    this.#newWork = true;
+    this.wake();
   }
 
   /** A place became free; of interest only while that is what is waited for. */
@@ -104,6 +116,7 @@ export class Fetcher {
       const claim = await this.#claim(places, this.#quotas.next(places));
       if (claim === null) continue;
       this.#quotas.settle(places, claim.jobs);
+      this.#storm = 2 * claim.jobs.filter(({ lane }) => lane !== 'fresh').length > claim.jobs.length;
       this.#drained = claim.jobs.length < places && !this.#wokenMeanwhile;
       if (claim.suspectsWait && this.#parts.clock.monotonic() >= this.#noSuspectUntil) {
         await this.#runSuspect();
@@ -122,9 +135,11 @@ export class Fetcher {
     // Outcomes that cannot be recorded hold back new work.
     if (settling > 2 * MOST_AHEAD * concurrency) return 0;
     const soon = meanRunMs === null ? 0 : Math.floor((concurrency * AHEAD_MS) / meanRunMs);
-    const capacity = concurrency + Math.min(soon, concurrency * MOST_AHEAD);
+    const most = this.#storm ? MOST_AHEAD_IN_STORM : MOST_AHEAD;
+    const capacity = concurrency + Math.min(soon, concurrency * most);
     const places = Math.max(0, capacity - running - buffered);
-    return buffered > 0 && places < capacity / 2 ? 0 : places;
+    const isWorthWhile = buffered === 0 || places >= capacity / 2 || (this.#storm && this.#newWork);
+    return isWorthWhile ? places : 0;
   }
 
   #untilDue({ now, nextDueAt }: Claim): number {
@@ -138,6 +153,7 @@ export class Fetcher {
     const request: ClaimRequest = { worker, leaseMs: plan.leaseMs, limit, queues };
     const askedAt = clock.monotonic();
     this.#wokenMeanwhile = false;
+    this.#newWork = false;
     const answer = store.claim(request);
     try {
       const claim = await answerWithin(clock, callTimeoutMs, answer);

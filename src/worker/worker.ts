@@ -8,6 +8,7 @@ import { decide } from '../retry/decide.ts';
 import type { Random } from '../retry/jitter.ts';
 import type { Outcome, ReleaseCause } from '../retry/outcome.ts';
 import type { Claim, ClaimedJob, Retention, SettleAnswer, Settlement, Store } from '../store/store.ts';
+import { Buffer } from './buffer.ts';
 import { Chore } from './chores.ts';
 import { Fetcher } from './fetch.ts';
 import { Hand } from './hand.ts';
@@ -61,7 +62,7 @@ export class Worker {
   readonly #log: Logger;
   readonly #random: Random;
   readonly #hands: Hands = new Hands();
-  readonly #buffer: Hand[] = [];
+  readonly #buffer: Buffer = new Buffer();
   #running = 0;
   #startTimer: Timer | null = null;
   #settling = 0;
@@ -96,7 +97,7 @@ export class Worker {
       callTimeoutMs,
       capacity: () => ({
         running: this.#running,
-        buffered: this.#buffer.length,
+        buffered: this.#buffer.size,
         settling: this.#settling,
         meanRunMs: this.#meanRunMs,
       }),
@@ -125,7 +126,7 @@ export class Worker {
   }
 
   start(): void {
-    this.#unsubscribe = this.#store.onWork(() => this.#fetcher.wake());
+    this.#unsubscribe = this.#store.onWork(() => this.#fetcher.newWork());
     this.#fetcher.start();
     this.#heart.start();
     for (const chore of this.#chores) chore.start();
@@ -174,7 +175,7 @@ export class Worker {
   }
 
   #releaseBuffer(): void {
-    for (const hand of this.#buffer.splice(0)) this.#release(hand, { kind: 'shutdown' });
+    for (const hand of this.#buffer.take(this.#buffer.size)) this.#release(hand, { kind: 'shutdown' });
   }
 
   #release(hand: Hand, because: ReleaseCause): void {
@@ -185,14 +186,11 @@ export class Worker {
 
   #accept(claim: Claim, askedAt: number): void {
     const { plan, clock } = this.#parts;
-    // Fresh jobs of a claim start before its second chances, so that their share holds at every moment.
-    const take = (job: ClaimedJob): void => {
+    for (const job of claim.jobs) {
       const hand = new Hand(new Lease(job, plan.leaseMs, askedAt, clock));
       this.#hands.add(hand);
-      this.#buffer.push(hand);
-    };
-    for (const job of claim.jobs) if (job.lane === 'fresh') take(job);
-    for (const job of claim.jobs) if (job.lane !== 'fresh') take(job);
+      this.#buffer.add(hand);
+    }
     if (this.#stopping) this.#releaseBuffer();
     else this.#startNext();
   }
@@ -202,7 +200,7 @@ export class Worker {
    * process would run. It also lets one wave of jobs run here while the store still works on the one before.
    */
   #startSoon(): void {
-    if (this.#startTimer !== null || this.#buffer.length === 0) return;
+    if (this.#startTimer !== null || this.#buffer.size === 0) return;
     this.#startTimer = this.#parts.clock.after(0, () => {
       this.#startTimer = null;
       this.#startNext();
@@ -211,8 +209,8 @@ export class Worker {
 
   #startNext(): void {
     const { concurrency } = this.#parts.plan;
-    while (this.#buffer.length > 0 && this.#running < concurrency) {
-      for (const hand of this.#buffer.splice(0, concurrency - this.#running)) {
+    while (this.#buffer.size > 0 && this.#running < concurrency) {
+      for (const hand of this.#buffer.take(concurrency - this.#running)) {
         if (hand.lease.lost) this.#drop(hand);
         // Another worker may have it by now, so it must not start. If nobody has, it goes back uncounted: it never ran.
         else if (hand.lease.ended) this.#release(hand, { kind: 'late' });
