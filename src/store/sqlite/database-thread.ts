@@ -72,7 +72,11 @@ export class DatabaseThread {
 
   private constructor(data: ThreadData, onWork: () => void, entry: ThreadEntry) {
     this.#onWork = onWork;
-    this.#thread = new Worker(entry.module, { workerData: { ...entry.data, ...data }, execArgv: QUIET });
+    this.#thread = new Worker(entry.module, {
+      workerData: { ...entry.data, ...data },
+      execArgv: QUIET,
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
+    });
     this.#thread.on('message', (message: FromThread) => this.#receive(message));
     let thrown: Error | null = null;
     this.#thread.on('error', (error) => {
@@ -163,6 +167,9 @@ export class DatabaseThread {
 
 /** node:sqlite still announces itself as experimental on standard error; once per thread is once too often. */
 const QUIET: string[] = ['--disable-warning=ExperimentalWarning'];
+
+/** What a call leaves behind dies at once; with more room than this, the thread would only take more memory. */
+const YOUNG_MB = 8;
 
 function revive({ code, message }: SentError): MulliganError {
   switch (code) {

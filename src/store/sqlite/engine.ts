@@ -55,6 +55,8 @@ export interface Executed {
   readonly results: Result[];
   /** Something became claimable. */
   readonly madeWork: boolean;
+  /** Another connection has committed since the last calls. */
+  readonly shared: boolean;
 }
 
 /** Runs the calls of one moment: all writes in one transaction, so that they share one lock and one sync. */
@@ -64,6 +66,7 @@ export class Engine {
   readonly #clock: Clock;
   readonly #path: string;
   readonly #inPlace: InPlace;
+  #version = 0;
 
   constructor(db: DatabaseSync, path: string, clock: Clock) {
     this.#db = db;
@@ -71,6 +74,7 @@ export class Engine {
     this.#clock = clock;
     this.#session = new Session(db);
     this.#inPlace = new InPlace(path);
+    this.#version = this.dataVersion();
   }
 
   /** Throws only when nothing happened: the file was busy (call again), or is gone. Every other trouble is a result. */
@@ -87,7 +91,10 @@ export class Engine {
     }
     writing.sort((a, b) => (rank.get(a.call.verb) as number) - (rank.get(b.call.verb) as number));
     if (writing.length > 0) this.#transact(writing, results);
-    return { results, madeWork: this.#session.madeWork };
+    const version = this.dataVersion();
+    const shared = version !== this.#version;
+    this.#version = version;
+    return { results, madeWork: this.#session.madeWork, shared };
   }
 
   /** Changes whenever another connection has committed. */

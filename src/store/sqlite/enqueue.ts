@@ -13,7 +13,7 @@ const HOLDER = 'SELECT id FROM jobs WHERE name = ? AND held_key = ?';
 
 const FRESH = laneCodes.indexOf('fresh');
 
-export function enqueue(session: Session, jobs: PackedNewJobs): PackedEnqueued {
+export function enqueue(session: Session, ...jobs: PackedNewJobs): PackedEnqueued {
   return packEnqueued(unpackNewJobs(jobs).map((job) => enqueueOne(session, job)));
 }
 

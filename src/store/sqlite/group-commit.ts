@@ -5,7 +5,14 @@ import { isBusy, toStoreError } from './failure.ts';
 /** How long a call waits for the write lock before it is answered with an error. */
 const LOCK_PATIENCE_MS = 10_000;
 const FIRST_RETRY_MS = 1;
-const LONGEST_RETRY_MS = 8;
+const LONGEST_RETRY_MS = 2;
+/**
+ * SQLite keeps no queue for its lock: whoever writes without a pause shuts the others out. So while others write too,
+ * each leaves them a gap after its transaction, a little longer than they wait between two tries.
+ */
+const GAP_MS = 3;
+/** How long another's commit counts as company. */
+const COMPANY_MS = 1_000;
 /** More rows than this go to the next transaction, so that other processes get their turn at the lock. */
 const ROWS_PER_TRANSACTION = 4_000;
 
@@ -27,8 +34,10 @@ export class GroupCommit {
   readonly #path: string;
   readonly #onWork: () => void;
   #waiting: (Waiting & { since: number })[] = [];
-  #retry: Timer | null = null;
+  /** Until then nothing is tried. */
+  #pause: Timer | null = null;
   #retryMs = FIRST_RETRY_MS;
+  #companyUntil = 0;
 
   constructor(engine: Engine, path: string, clock: Clock, onWork: () => void) {
     this.#engine = engine;
@@ -42,13 +51,14 @@ export class GroupCommit {
   }
 
   flush(): void {
-    while (this.#waiting.length > 0 && this.#retry === null) {
+    while (this.#waiting.length > 0 && this.#pause === null) {
       const batch = this.#nextBatch();
       try {
-        const { results, madeWork } = this.#engine.execute(batch.map(({ call }) => call));
+        const { results, madeWork, shared } = this.#engine.execute(batch.map(({ call }) => call));
         this.#retryMs = FIRST_RETRY_MS;
         for (const [index, waiting] of batch.entries()) waiting.answer(results[index] as Result);
         if (madeWork) this.#onWork();
+        this.#leaveGap(shared);
       } catch (error) {
         this.#later(batch, error);
       }
@@ -56,7 +66,7 @@ export class GroupCommit {
   }
 
   close(): void {
-    this.#retry?.cancel();
+    this.#pause?.cancel();
     this.#engine.close();
   }
 
@@ -77,10 +87,20 @@ export class GroupCommit {
     for (const waiting of batch) if (!patient(waiting)) waiting.answer({ error: toStoreError(error, this.#path) });
     this.#waiting.unshift(...batch.filter(patient));
     if (this.#waiting.length === 0) return;
-    this.#retry = this.#clock.after(this.#retryMs * (0.5 + this.#clock.random()), () => {
-      this.#retry = null;
+    this.#pauseFor(this.#retryMs * (0.5 + this.#clock.random()));
+    this.#retryMs = Math.min(LONGEST_RETRY_MS, this.#retryMs * 2);
+  }
+
+  #leaveGap(shared: boolean): void {
+    const now = this.#clock.monotonic();
+    if (shared) this.#companyUntil = now + COMPANY_MS;
+    if (now < this.#companyUntil) this.#pauseFor(GAP_MS);
+  }
+
+  #pauseFor(ms: number): void {
+    this.#pause = this.#clock.after(ms, () => {
+      this.#pause = null;
       this.flush();
     });
-    this.#retryMs = Math.min(LONGEST_RETRY_MS, this.#retryMs * 2);
   }
 }

@@ -1,4 +1,5 @@
 import type { Lane } from '../../job.ts';
+import type { StoredError } from '../../retry/outcome.ts';
 import type { RetryPolicy } from '../../retry/policy.ts';
 import { laneCodes } from '../codes.ts';
 import type { Claim, ClaimedJob, Enqueued, NewJob, SettleAnswer, Settlement } from '../store.ts';
@@ -50,8 +51,8 @@ interface PackedJobs {
   readonly payloads: string;
   /** Row after row, in the order of NUMBERS; NaN for null. */
   readonly numbers: Float64Array;
-  /** Null when none has one. */
-  readonly lastErrors: readonly (string | null)[] | null;
+  /** In a storm they are all the same, so each stands here once for jobs that follow one another. */
+  readonly lastErrors: readonly { readonly text: string | null; readonly count: number }[];
 }
 
 const LINE_BREAK = '\n';
@@ -85,8 +86,28 @@ export function packJobs(rows: readonly PackedJob[]): PackedJobs {
     ids: rows.map((row) => row[6]).join(LINE_BREAK),
     payloads: rows.map((row) => row[8]).join(LINE_BREAK),
     numbers,
-    lastErrors: rows.some((row) => row[16] !== null) ? rows.map((row) => row[16]) : null,
+    lastErrors: packErrors(rows),
   };
+}
+
+function packErrors(rows: readonly PackedJob[]): PackedJobs['lastErrors'] {
+  const errors: { text: string | null; count: number }[] = [];
+  for (const row of rows) {
+    const last = errors.at(-1);
+    if (last?.text === row[16]) last.count++;
+    else errors.push({ text: row[16], count: 1 });
+  }
+  return errors;
+}
+
+function unpackErrors(packed: PackedJobs['lastErrors']): (StoredError | null)[] {
+  return packed.flatMap(({ text, count }) =>
+    new Array<StoredError | null>(count).fill(text === null ? null : JSON.parse(text, freeze)),
+  );
+}
+
+function freeze(_: string, value: unknown): unknown {
+  return Object.freeze(value);
 }
 
 /** The order of service inside a lane. */
@@ -130,18 +151,26 @@ export function unpack(packed: PackedClaim): Claim {
   if (packedJobs.numbers.length > 0) {
     const ids = packedJobs.ids.split(LINE_BREAK);
     const payloads = packedJobs.payloads.split(LINE_BREAK);
-    for (const [index, id] of ids.entries()) jobs.push(unpackJob(packed, index, id, payloads[index] as string));
+    const errors = unpackErrors(packedJobs.lastErrors);
+    for (let at = 0; at < ids.length; at++) {
+      jobs.push(unpackJob(packed, at, ids[at] as string, payloads[at] as string, errors[at] as StoredError | null));
+    }
   }
   return { now, nextDueAt, suspectsWait, jobs };
 }
 
-function unpackJob(packed: PackedClaim, index: number, id: string, payload: string): ClaimedJob {
+function unpackJob(
+  packed: PackedClaim,
+  index: number,
+  id: string,
+  payload: string,
+  lastError: StoredError | null,
+): ClaimedJob {
   const { now, worker, leaseEndsAt, streams, names, policies } = packed;
-  const { numbers, lastErrors } = packed.jobs;
+  const { numbers } = packed.jobs;
   const number = (place: number): number => numbers[index * WIDTH + place] as number;
   const { queue, resource } = streams.get(number(PLACE.stream)) as Stream;
   const previousDelayMs = number(PLACE.previousDelayMs);
-  const lastError = lastErrors?.[index] ?? null;
   return {
     id,
     run: number(PLACE.runs),
@@ -163,7 +192,7 @@ function unpackJob(packed: PackedClaim, index: number, id: string, payload: stri
     claimedAt: now,
     leaseEndsAt,
     previousDelayMs: Number.isNaN(previousDelayMs) ? null : previousDelayMs,
-    lastError: lastError === null ? null : JSON.parse(lastError),
+    lastError,
     cancelRequested: number(PLACE.cancelRequested) === 1,
   };
 }
@@ -171,29 +200,28 @@ function unpackJob(packed: PackedClaim, index: number, id: string, payload: stri
 /** What many jobs share. */
 type SharedParts = Pick<NewJob, 'name' | 'queue' | 'retryQueue' | 'resource' | 'priority' | 'policy' | 'keyLife'>;
 
-export interface PackedNewJobs {
-  readonly shared: readonly SharedParts[];
-  /** `of` is the place in `shared`. */
-  readonly own: readonly (readonly [
-    of: number,
-    id: string,
-    payload: string,
-    delayMs: number,
-    dueAt: number | null,
-    key: string | null,
-  ])[];
-}
+/** `of` is the place in what is shared. */
+type OwnParts = readonly [
+  of: number,
+  id: string,
+  payload: string,
+  delayMs: number,
+  dueAt: number | null,
+  key: string | null,
+];
+
+export type PackedNewJobs = readonly [own: readonly OwnParts[], shared: readonly SharedParts[]];
 
 export function packNewJobs(jobs: readonly NewJob[]): PackedNewJobs {
   const shared: SharedParts[] = [];
-  const own = jobs.map((job): PackedNewJobs['own'][number] => {
+  const own = jobs.map((job): OwnParts => {
     if (!sharesWith(job, shared.at(-1))) {
       const { name, queue, retryQueue, resource, priority, policy, keyLife } = job;
       shared.push({ name, queue, retryQueue, resource, priority, policy, keyLife });
     }
     return [shared.length - 1, job.id, job.payload, job.delayMs, job.dueAt, job.key];
   });
-  return { shared, own };
+  return [own, shared];
 }
 
 function sharesWith(job: NewJob, last: SharedParts | undefined): boolean {
@@ -208,7 +236,7 @@ function sharesWith(job: NewJob, last: SharedParts | undefined): boolean {
   );
 }
 
-export function unpackNewJobs({ shared, own }: PackedNewJobs): NewJob[] {
+export function unpackNewJobs([own, shared]: PackedNewJobs): NewJob[] {
   return own.map(([of, id, payload, delayMs, dueAt, key]) => {
     const { name, queue, retryQueue, resource, priority, policy, keyLife } = shared[of] as SharedParts;
     return { id, name, queue, retryQueue, resource, priority, payload, policy, delayMs, dueAt, key, keyLife };

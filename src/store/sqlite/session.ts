@@ -16,6 +16,7 @@ export class Session {
   /** What this connection claimed and has not settled. */
   readonly inHand: InHand = new InHand();
   readonly policyText: LastText = new LastText();
+  readonly errorText: LastText = new LastText();
   readonly decisionText: LastText = new LastText();
   readonly #tally: Tally = new Tally();
   readonly #statements: Map<string, StatementSync> = new Map();
@@ -75,7 +76,7 @@ export class Session {
   }
 }
 
-/** The JSON of an object that tends to come many times in a row: jobs of one definition share their policy. */
+/** The JSON of an object that tends to come many times in a row: a policy, the error of a storm. */
 export class LastText {
   #object: object | null = null;
   #text = '';

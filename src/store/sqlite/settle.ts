@@ -41,7 +41,7 @@ function settleOne(session: Session, settlement: Settlement): SettleAnswer {
   const worker = session.words.find(settlement.worker);
   const row = session.inHand.take(id, run) ?? (session.sql(FIND).get(id) as HeldRow | undefined);
   if (worker === null || row === undefined) return 'stale';
-  const ending: Ending = { settlement, row, worker, error: settlement.error && JSON.stringify(settlement.error) };
+  const ending: Ending = { settlement, row, worker, error: settlement.error && session.errorText.of(settlement.error) };
   let settled = settledBy(decision, false, session.now);
   let landed = writeJob(session, ending, settled);
   if (!landed && settled.dueAt !== null) {

@@ -100,7 +100,7 @@ export class SqliteStore implements Store {
   }
 
   async enqueue(jobs: readonly NewJob[]): Promise<Enqueued[]> {
-    return unpackEnqueued((await this.#call('enqueue', packNewJobs(jobs))) as PackedEnqueued, jobs);
+    return unpackEnqueued((await this.#call('enqueue', ...packNewJobs(jobs))) as PackedEnqueued, jobs);
   }
   async claim(request: ClaimRequest): Promise<Claim> {
     return unpack((await this.#call('claim', request)) as PackedClaim);
