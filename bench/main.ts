@@ -10,6 +10,7 @@ import { workloads } from './workloads/index.ts';
 export interface Arguments {
   readonly workload?: string[] | undefined;
   readonly peer?: string[] | undefined;
+  readonly without?: string[] | undefined;
   readonly rounds?: string | undefined;
   readonly tolerance?: string | undefined;
   readonly quick: boolean;
@@ -52,6 +53,7 @@ export async function main(given: Arguments): Promise<number> {
   const results = await runAll({
     workloads: chosen,
     peers,
+    leftOut: given.without === undefined ? [] : pick(everyone, split(given.without)),
     rounds,
     quick,
     named: wantedPeers !== undefined,

@@ -7,6 +7,7 @@ const help = `npm run bench [-- OPTIONS]
                  W8 curves (W8a claim time, W8b memory, W8c processes), W9 cost; several with commas. Default: all
   --peer P       a queue, or the beginning of its name: mulligan, raw, pg-boss, graphile, bullmq; several with commas.
                  Nothing is written then. Default: all
+  --without P    leaves these queues out, and names them in the results
   --rounds N     default 5; 1 in a quick run
   --quick        small sizes, at most three minutes; says whether it works, not how fast it is
   --json         the results as JSON on standard output
@@ -21,6 +22,7 @@ try {
     options: {
       workload: { type: 'string', multiple: true },
       peer: { type: 'string', multiple: true },
+      without: { type: 'string', multiple: true },
       rounds: { type: 'string' },
       tolerance: { type: 'string' },
       quick: { type: 'boolean', default: false },

@@ -12,6 +12,8 @@ const CELL = new URL('./cell.ts', import.meta.url);
 export interface RunOptions {
   readonly workloads: readonly Workload[];
   readonly peers: readonly Peer[];
+  /** Named among the results, with this as the reason why they have none. */
+  readonly leftOut: readonly Peer[];
   readonly rounds: number;
   readonly quick: boolean;
   /** The peers were asked for by name, so a quick run leaves none out. */
@@ -63,8 +65,8 @@ export async function runAll(options: RunOptions): Promise<Results> {
       versions.PostgreSQL = `${servers.postgres.version} (${settings.join(', ')})`;
     }
     if ('version' in servers.redisAlways) versions.Redis = `${servers.redisAlways.version} (appendonly=yes)`;
-    const missing = new Map<string, string>();
-    for (const peer of options.peers) {
+    const missing = new Map(options.leftOut.map(({ id }) => [id, 'left out of this run']));
+    for (const peer of options.peers.filter(({ id }) => !missing.has(id))) {
       const reason = await peer.unavailable(servers);
       if (reason === null) continue;
       missing.set(peer.id, reason);
