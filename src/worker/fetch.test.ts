@@ -166,6 +166,52 @@ describe('a fetcher claims', () => {
   });
 });
 
+describe('a fetcher in a storm', () => {
+  const second = { ...someJob, lane: 'retry' } as ClaimedJob;
+  /** After a claim that brought these; then the worker is as the test says. */
+  async function after(brought: readonly ClaimedJob[], capacity: Partial<Capacity>) {
+    const parts = makeFetcher();
+    parts.world.answer = async () => {
+      parts.world.answer = async () => ({});
+      parts.world.capacity = { ...idle, ...capacity };
+      return { jobs: [...brought, ...jobs(10 - brought.length)] };
+    };
+    parts.fetcher.start();
+    await parts.clock.advance(0);
+    return parts;
+  }
+
+  it.each<[string, number, number]>([
+    ['claims less far ahead when most of the last claim were second chances', 6, 30],
+    ['and as far as ever when they were half of it', 5, 100],
+  ])('%s', async (_, count, limit) => {
+    const { clock, fetcher, claims } = await after(new Array(count).fill(second), { meanRunMs: 0.01 });
+    expect(claims[1]?.request.limit).toBe(limit);
+    await stopSoon(clock, fetcher);
+  });
+
+  it('asks at once when somebody made work, however full its buffer is, but not for retries of its own', async () => {
+    const full = { meanRunMs: 0.01, running: 10, buffered: 19 };
+    const { clock, fetcher, claims } = await after(new Array(10).fill(second), full);
+    expect(claims).toHaveLength(1);
+    fetcher.wake();
+    await clock.advance(0);
+    expect(claims).toHaveLength(1);
+    fetcher.newWork();
+    await clock.advance(0);
+    expect(claims[1]?.request.limit).toBe(1);
+    await stopSoon(clock, fetcher);
+  });
+
+  it('waits for room to be worth while when no storm blows, whoever made work', async () => {
+    const { clock, fetcher, claims } = await after([], { meanRunMs: 0.01, running: 10, buffered: 89 });
+    fetcher.newWork();
+    await clock.advance(0);
+    expect(claims).toHaveLength(1);
+    await stopSoon(clock, fetcher);
+  });
+});
+
 describe('a fetcher whose store does not answer', () => {
   it('pauses longer and longer, up to a few seconds, and not at all after an answer', async () => {
     const { clock, fetcher, world, told, at } = makeFetcher();

@@ -62,7 +62,16 @@ export async function expectSoundTables(url: string, schema = 'mulligan'): Promi
     SELECT
       (SELECT count(*)::int FROM (SELECT id FROM jobs GROUP BY id HAVING count(*) > 1) j) AS misplaced,
       (SELECT count(*)::int FROM ${schema}.runs r WHERE NOT EXISTS (SELECT 1 FROM jobs j WHERE j.id = r.job)) AS orphans,
-      (SELECT count(*)::int FROM ${schema}.keys k WHERE NOT EXISTS (SELECT 1 FROM jobs j WHERE j.id = k.job)) AS keys`,
+      (SELECT count(*)::int FROM ${schema}.keys k WHERE NOT EXISTS (SELECT 1 FROM jobs j WHERE j.id = k.job)) AS keys,
+      (SELECT count(*)::int FROM ${schema}.errors e WHERE e.uses <>
+        (SELECT count(*) FROM ${schema}.runs r WHERE r.error = e.id)
+        + (SELECT count(*) FROM ${schema}.finished f WHERE f.failed AND f.last_error = e.id)) AS miscounted,
+      (SELECT count(*)::int FROM (
+        SELECT last_error FROM ${schema}.live UNION ALL SELECT last_error FROM ${schema}.finished
+        UNION ALL SELECT error FROM ${schema}.runs) p
+        WHERE last_error IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ${schema}.errors e WHERE e.id = last_error)) AS dangling,
+      (SELECT count(*)::int FROM ${schema}.live l WHERE l.worker IS NOT NULL AND NOT EXISTS (
+        SELECT 1 FROM ${schema}.leases h WHERE l.id = ANY (h.jobs) AND h.look_at <= l.lease_ends_at)) AS unwatched`,
   );
-  expect(found).toEqual({ misplaced: 0, orphans: 0, keys: 0 });
+  expect(found).toEqual({ misplaced: 0, orphans: 0, keys: 0, miscounted: 0, dangling: 0, unwatched: 0 });
 }
