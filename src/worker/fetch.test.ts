@@ -169,7 +169,7 @@ describe('a fetcher claims', () => {
 describe('a fetcher in a storm', () => {
   const second = { ...someJob, lane: 'retry' } as ClaimedJob;
   /** After a claim that brought these; then the worker is as the test says. */
-  async function after(brought: readonly ClaimedJob[], capacity: Partial<Capacity>) {
+  async function afterClaim(brought: readonly ClaimedJob[], capacity: Partial<Capacity>) {
     const parts = makeFetcher();
     parts.world.answer = async () => {
       parts.world.answer = async () => ({});
@@ -185,14 +185,14 @@ describe('a fetcher in a storm', () => {
     ['claims less far ahead when most of the last claim were second chances', 6, 30],
     ['and as far as ever when they were half of it', 5, 100],
   ])('%s', async (_, count, limit) => {
-    const { clock, fetcher, claims } = await after(new Array(count).fill(second), { meanRunMs: 0.01 });
+    const { clock, fetcher, claims } = await afterClaim(new Array(count).fill(second), { meanRunMs: 0.01 });
     expect(claims[1]?.request.limit).toBe(limit);
     await stopSoon(clock, fetcher);
   });
 
   it('asks at once when somebody made work, however full its buffer is, but not for retries of its own', async () => {
     const full = { meanRunMs: 0.01, running: 10, buffered: 19 };
-    const { clock, fetcher, claims } = await after(new Array(10).fill(second), full);
+    const { clock, fetcher, claims } = await afterClaim(new Array(10).fill(second), full);
     expect(claims).toHaveLength(1);
     fetcher.wake();
     await clock.advance(0);
@@ -204,7 +204,7 @@ describe('a fetcher in a storm', () => {
   });
 
   it('waits for room to be worth while when no storm blows, whoever made work', async () => {
-    const { clock, fetcher, claims } = await after([], { meanRunMs: 0.01, running: 10, buffered: 89 });
+    const { clock, fetcher, claims } = await afterClaim([], { meanRunMs: 0.01, running: 10, buffered: 89 });
     fetcher.newWork();
     await clock.advance(0);
     expect(claims).toHaveLength(1);

@@ -7,7 +7,7 @@ import { type Logger, makeLogger } from '../observe/log.ts';
 import { decide } from '../retry/decide.ts';
 import type { Random } from '../retry/jitter.ts';
 import type { Outcome, ReleaseCause } from '../retry/outcome.ts';
-import type { Claim, ClaimedJob, Retention, SettleAnswer, Settlement, Store } from '../store/store.ts';
+import type { Claim, Retention, SettleAnswer, Settlement, Store } from '../store/store.ts';
 import { Buffer } from './buffer.ts';
 import { Chore } from './chores.ts';
 import { Fetcher } from './fetch.ts';

@@ -133,7 +133,8 @@ function readClaimed(
   const firstStartedAts = numbers(row[9], count);
   const previousDelays = numbersOrNull(row[10], count);
   const enqueuedAts = numbers(row[11], count);
-  const errors = new ErrorReader(numbersOrNull(row[12], count), row[13]);
+  const lastErrors = numbersOrNull(row[12], count);
+  const errors = errorsOf(lastErrors, row[13]);
   const payloads = row[14].split(LINE_BREAK);
   const lastOf = new Map<number, number>();
   for (let at = 0; at < count; at++) {
@@ -151,7 +152,7 @@ function readClaimed(
       previousDelayMs: previousDelays[at] as number | null,
       enqueuedAt: enqueuedAts[at] as number,
       payload: payloads[at] as string,
-      lastError: errors.at(at),
+      lastError: errors.get(lastErrors[at] as number) ?? null,
     };
     jobs.push(claimedJob(session, job, held));
   }
@@ -160,28 +161,12 @@ function readClaimed(
   }
 }
 
-/** The last errors of jobs in a row. In a storm they are the same one again and again, so its text comes once. */
-class ErrorReader {
-  readonly #pointers: readonly (number | null)[];
-  readonly #texts: readonly string[];
-  #next = 0;
-  #pointer: number | null = null;
-  #error: StoredError | null = null;
-
-  constructor(pointers: readonly (number | null)[], texts: string | null) {
-    this.#pointers = pointers;
-    this.#texts = texts?.split(LINE_BREAK) ?? [];
-  }
-
-  /** To be asked for one after the other. */
-  at(index: number): StoredError | null {
-    const pointer = this.#pointers[index] as number | null;
-    if (pointer !== this.#pointer) {
-      this.#pointer = pointer;
-      this.#error = pointer === null ? null : parseError(this.#texts[this.#next++] as string);
-    }
-    return this.#error;
-  }
+/** In a storm they are the same one again and again, so its text comes once. */
+function errorsOf(pointers: readonly (number | null)[], texts: string | null): ReadonlyMap<number, StoredError> {
+  if (texts === null) return new Map();
+  const used = [...new Set(pointers)].filter((pointer) => pointer !== null).sort((a, b) => a - b);
+  const errors = texts.split(LINE_BREAK).map(parseError);
+  return new Map(used.map((pointer, index) => [pointer, errors[index] as StoredError]));
 }
 
 function parseError(text: string): StoredError {

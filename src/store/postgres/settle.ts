@@ -85,7 +85,7 @@ async function complete(
   const first = endings[0]?.sent;
   if (first === undefined) return;
   const workerOf = await session.workers.find([first.worker]);
-  const [row] = await runner.query<[landed: string | null]>(COMPLETE, [
+  const [row] = await runner.query<[all: boolean]>(COMPLETE, [
     plain(endings.map(({ sent }) => sent.id)),
     plain(endings.map(({ sent }) => sent.run)),
     workerOf(first.worker),
@@ -93,8 +93,7 @@ async function complete(
     plain(endings.map(({ sent }) => sent.startedAt)),
     plain(endings.map(({ sent }) => sent.endedAt)),
   ]);
-  const all = (row as [string | null])[0] === null;
-  if (all) for (const { index } of endings) result[index] = 'settled';
+  if ((row as [boolean])[0]) for (const { index } of endings) result[index] = 'settled';
   // The long way answers for each, and does nothing twice.
   else await settleEach(session, endings, result, runner);
 }

@@ -27,8 +27,8 @@ export const claimSql: string = `
 
   /*
    * Jobs of one claim, column by column: a row of arrays is made and read in a fraction of the time that as many rows
-   * take. Texts are JSON, which has no line breaks, so they are joined by them. Of jobs with the same last error, one
-   * after the other, only the first brings its text.
+   * take. Texts are JSON, which has no line breaks, so they are joined by them. Of each error that jobs point at there
+   * is one text, in the order of the pointers.
    */
   CREATE TYPE claimed AS (
     id uuid[], run int[], line int[], kind int[], due_at bigint[], seq bigint[], attempts int[], crashes int[],
@@ -144,16 +144,15 @@ export const claimSql: string = `
               )
               SELECT array_agg(id), array_agg(runs), array_agg(line), array_agg(kind), array_agg(due_at), array_agg(seq),
                 array_agg(attempts), array_agg(crashes), array_agg(available_at), array_agg(first_started_at),
-                array_agg(previous_delay_ms), array_agg(enqueued_at), array_agg(last_error),
-                string_agg(CASE WHEN last_error <> coalesce(error_before, 0)
-                  THEN (SELECT e.error FROM errors e WHERE e.id = last_error) END, E'\\n'),
+                array_agg(previous_delay_ms), array_agg(enqueued_at), array_agg(last_error), NULL,
                 string_agg(payload, E'\\n')
               INTO batch
-              FROM (
-                SELECT t.*, lag(t.last_error) OVER in_turn AS error_before FROM taken t
-                WINDOW in_turn AS (ORDER BY t.due_at, t.seq) ORDER BY t.due_at, t.seq
-              ) in_order;
+              FROM (SELECT * FROM taken t ORDER BY t.due_at, t.seq) in_order;
               got := coalesce(cardinality(batch.id), 0);
+              IF cardinality(array_remove(batch.last_error, NULL)) > 0 THEN
+                SELECT string_agg(e.error, E'\\n' ORDER BY e.id) INTO batch.error
+                FROM (SELECT DISTINCT unnest(batch.last_error) AS id OFFSET 0) used JOIN errors e ON e.id = used.id;
+              END IF;
               IF got > 0 THEN RETURN NEXT batch; END IF;
               places := places - got;
               IF step_lane IN (${LANE.retry}, ${LANE.suspect}) THEN retry_room[q] := retry_room[q] - got; END IF;

@@ -1,5 +1,5 @@
 import { STATE } from '../../codes.ts';
-import { addCounts } from '../counts.ts';
+import { addCounts, asStored, type EndedRun } from '../counts.ts';
 import { BY_INDEX, FENCE, HERE, LARGEST_CALL, OUTCOME, PRUNED } from './shared.ts';
 
 /** In a storm all errors are alike, so texts are sent once and stored once, and pointed at by position. */
@@ -18,52 +18,87 @@ const storeErrors = (runs: string): string => `
   SELECT r.error, count(*), p_errors[r.error - first_error] FROM ${runs} r WHERE r.error IS NOT NULL GROUP BY r.error
   ON CONFLICT (id) DO UPDATE SET uses = errors.uses + excluded.uses`;
 
-const STORED = `stored AS (${storeErrors('gone')}),`;
+/** Which runs end, and what becomes of their jobs. */
+interface Ends {
+  readonly given: string;
+  readonly condition: string;
+  /** What the rows that are given have to bring along. */
+  readonly carried: string;
+  readonly run: EndedRun;
+  /** Further parts of the statement. */
+  readonly also: string;
+  readonly answer: string;
+}
 
 /** Ends runs: the row leaves `live` for `finished`, and takes its last run along. */
-const end = (given: string, condition: string, stored: string, state = 'g.state', reason = 'g.reason'): string => `
+const end = ({ given, condition, carried, run, also, answer }: Ends): string => `
     WITH gone AS (
       -- OFFSET 0 keeps what is given in one piece: each row of it is looked up, in its order.
       DELETE FROM live l USING (${given} OFFSET 0) g
       WHERE ${FENCE} AND ${condition}
-      RETURNING g.ord, g.outcome, g.counted, g.worker, g.started, g.ended, g.decision, g.error, ${state} AS state,
-        ${reason} AS dead_reason, l.attempts AS attempt, l.id, l.seq, l.enqueued_at, l.due_at, l.available_at, l.line, l.kind,
-        l.runs, l.crashes, l.first_started_at, l.previous_delay_ms, l.key_life, l.key, l.last_error, l.progress, l.payload
+      RETURNING ${carried} g.started, g.ended, l.attempts AS attempt, l.id, l.seq, l.enqueued_at, l.due_at, l.available_at,
+        l.line, l.kind, l.runs, l.crashes, l.first_started_at, l.previous_delay_ms, l.key_life, l.key, l.last_error,
+        l.progress, l.payload
     ), kept AS (
       INSERT INTO finished (id, seq, finished_at, enqueued_at, due_at, available_at, line, kind, runs, attempts, crashes,
         state, dead_reason, first_started_at, previous_delay_ms, outcome, attempt, counted, failed, worker, started_at,
         ended_at, decision, key_life, key, last_error, progress, payload)
       SELECT id, seq, store_now, enqueued_at, due_at, available_at, line, kind, runs,
-        CASE WHEN counted THEN attempt ELSE attempt - 1 END,
-        CASE outcome WHEN ${OUTCOME.crashed} THEN crashes + 1 ELSE crashes END,
-        state, dead_reason, first_started_at, previous_delay_ms, outcome, attempt, counted, error IS NOT NULL, worker,
-        started, ended, decision, key_life, key, coalesce(error, last_error), progress, payload
+        CASE WHEN ${run.counted} THEN attempt ELSE attempt - 1 END,
+        CASE ${run.outcome} WHEN ${OUTCOME.crashed} THEN crashes + 1 ELSE crashes END,
+        ${run.state}, ${run.deadReason}, first_started_at, previous_delay_ms, ${run.outcome}, attempt, ${run.counted},
+        ${run.error} IS NOT NULL, ${run.worker}, started, ended, ${run.decision}, key_life, key,
+        coalesce(${run.error}, last_error), progress, payload
       FROM gone
     ), freed AS (
       DELETE FROM keys USING gone WHERE gone.key IS NOT NULL AND gone.key_life <> ${PRUNED} AND keys.job = gone.id
-    ), ${stored} added AS (
-      ${addCounts('gone')}
+    ), ${also} added AS (
+      ${addCounts('gone', run)}
     )
-    SELECT array_agg(gone.ord) INTO just_landed FROM gone;`;
+    SELECT ${answer} FROM gone;`;
 
-/** Runs that all completed, under one worker: what a settlement nearly always is. */
-const COMPLETIONS = `
-  SELECT g.id, g.run, p_worker AS worker, ${OUTCOME.completed}::smallint AS outcome, ${STATE.completed}::smallint AS state,
-    true AS counted, NULL::smallint AS reason, NULL::bigint AS error, p_decision AS decision, g.started, g.ended, g.ord
-  FROM unnest(p_id, p_run, p_started, p_ended) WITH ORDINALITY AS g (id, run, started, ended, ord)`;
+/** What settlements say of each run, and what that makes of the job. */
+const endEach = (given: string, condition: string, state = 'g.state', reason = 'g.reason'): string =>
+  end({
+    given,
+    condition,
+    carried: `g.ord, g.outcome, g.counted, g.worker, g.decision, g.error, ${state} AS state, ${reason} AS dead_reason,`,
+    run: asStored,
+    also: `stored AS (${storeErrors('gone')}),`,
+    answer: 'array_agg(gone.ord) INTO just_landed',
+  });
+
+/** Runs that all completed, under one worker: what a settlement nearly always is. So it names what all have in common. */
+const END_COMPLETED = end({
+  given: `
+    SELECT g.id, g.run, p_worker AS worker, g.started, g.ended
+    FROM unnest(p_id, p_run, p_started, p_ended) AS g (id, run, started, ended)`,
+  condition: 'true',
+  carried: '',
+  run: {
+    worker: 'p_worker',
+    outcome: `${OUTCOME.completed}::smallint`,
+    state: `${STATE.completed}::smallint`,
+    counted: 'true',
+    deadReason: 'NULL::smallint',
+    error: 'NULL::bigint',
+    decision: 'p_decision',
+  },
+  also: '',
+  answer: 'count(*) INTO landed',
+});
 
 export const settleSql: string = `
-  -- Answers the positions of those that landed; null when all did.
+  -- Answers whether all of them landed.
   CREATE FUNCTION complete(p_id uuid[], p_run int[], p_worker int, p_decision text, p_started bigint[], p_ended bigint[])
-  RETURNS bigint[] LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  RETURNS boolean LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   #variable_conflict use_column
   DECLARE
     store_now bigint := now_ms();
-    just_landed bigint[];
+    landed bigint;
   BEGIN
-    ${end(COMPLETIONS, 'true', '')}
-    IF cardinality(just_landed) = cardinality(p_id) THEN RETURN NULL; END IF;
-    RETURN coalesce(just_landed, '{}');
+    ${END_COMPLETED}
+    RETURN landed = cardinality(p_id);
   END $$;
 
   -- Answers only what did not simply land: 1 for a job that a cancel ended instead, 2 for a stale settlement.
@@ -87,7 +122,7 @@ export const settleSql: string = `
         -- What ends and what waits is written one after the other; locked it is in the order of ids, as by everybody else.
         PERFORM 1 FROM unnest(p_id) AS g (id) JOIN live l ON l.id = g.id FOR UPDATE OF l;
       END IF;
-      ${end(`${GIVEN} WHERE g.delay IS NULL`, BELIEVED, STORED)}
+      ${endEach(`${GIVEN} WHERE g.delay IS NULL`, BELIEVED)}
       landed := landed || coalesce(just_landed, '{}');
     END IF;
 
@@ -114,7 +149,7 @@ export const settleSql: string = `
       ), stored AS (
         ${storeErrors('put')}
       ), added AS (
-        ${addCounts('put')}
+        ${addCounts('put', asStored)}
       )
       SELECT array_agg(put.ord) INTO just_landed FROM put;
       landed := landed || coalesce(just_landed, '{}');
@@ -122,7 +157,7 @@ export const settleSql: string = `
 
     IF cardinality(landed) < cardinality(p_id) THEN
       -- Perhaps only because a cancel has come in meanwhile.
-      ${end(`${GIVEN} WHERE g.delay IS NOT NULL`, `${BELIEVED} AND l.cancel_requested`, STORED, `${STATE.cancelled}::smallint`, 'NULL::smallint')}
+      ${endEach(`${GIVEN} WHERE g.delay IS NOT NULL`, `${BELIEVED} AND l.cancel_requested`, `${STATE.cancelled}::smallint`, 'NULL::smallint')}
       cancelled := coalesce(just_landed, '{}');
       FOR late IN ${GIVEN} WHERE NOT g.ord = ANY (landed) LOOP
         at := late.ord;
