@@ -32,7 +32,7 @@ async function ask<Answer>(batch: Pick<Batch<number, Answer>, 'add'>, item: numb
 describe('a batch', () => {
   it('sends what was added in one tick as one call, and gives each caller its own answer', async () => {
     const { send, sent, answer, reached } = wire();
-    const batch = new Batch(send, 100, 1);
+    const batch = new Batch(send, 100);
     const all = Promise.all([3, 1, 2].map((item) => ask(batch, item)));
     await reached(1);
     expect(sent).toEqual([[3, 1, 2]]);
@@ -43,7 +43,7 @@ describe('a batch', () => {
 
   it('gathers what comes while a call is under way, and sends it with the next one', async () => {
     const { send, sent, answer, reached } = wire();
-    const batch = new Batch(send, 100, 1);
+    const batch = new Batch(send, 100);
     const first = ask(batch, 1);
     await reached(1);
     const later = [ask(batch, 2), ask(batch, 3)];
@@ -58,7 +58,7 @@ describe('a batch', () => {
 
   it('lets in callers that add again as soon as they are answered', async () => {
     const { send, sent, answer, reached } = wire();
-    const batch = new Batch(send, 100, 1);
+    const batch = new Batch(send, 100);
     const first = batch.add([1]);
     await reached(1);
     const gathered = ask(batch, 2);
@@ -72,7 +72,7 @@ describe('a batch', () => {
 
   it('keeps together what one caller adds at once, and answers it in its order', async () => {
     const { send, sent, answer, reached } = wire();
-    const batch = new Batch(send, 4, 1);
+    const batch = new Batch(send, 4);
     const all = [batch.add([3, 1]), batch.add([2]), batch.add([5, 4]), batch.add([6, 7, 8, 9, 10])];
     for (let call = 0; call < 3; call++) {
       await reached(call + 1);
@@ -91,39 +91,9 @@ describe('a batch', () => {
     ]);
   });
 
-  it('that may send twice at a time shares many callers between two calls, so that one is loaded while the other is out', async () => {
-    const { send, sent, answer, reached } = wire();
-    const batch = new Batch(send, 1_000, 2);
-    const callers = Array.from({ length: 20 }, (_, item) => item);
-    const all = Promise.all(callers.map((item) => ask(batch, item)));
-    await reached(2);
-    expect(sent).toEqual([callers.slice(0, 10), callers.slice(10)]);
-    const later = Promise.all(callers.map((item) => ask(batch, 100 + item)));
-    await new Promise(setImmediate);
-    expect(sent).toHaveLength(2);
-    answer(1);
-    await reached(3);
-    expect(sent[2]).toHaveLength(20);
-    answer(0);
-    answer(2);
-    expect(await all).toHaveLength(20);
-    expect(await later).toHaveLength(20);
-    await batch.settled();
-  });
-
-  it('does not share out a few callers', async () => {
-    const { send, sent, answer, reached } = wire();
-    const batch = new Batch(send, 1_000, 2);
-    const all = Promise.all([1, 2, 3].map((item) => ask(batch, item)));
-    await reached(1);
-    answer(0);
-    await all;
-    expect(sent).toEqual([[1, 2, 3]]);
-  });
-
   it('sends no more than its limit at once, in the order it was given', async () => {
     const { send, sent, answer, reached } = wire();
-    const batch = new Batch(send, 2, 1);
+    const batch = new Batch(send, 2);
     const all = Promise.all([1, 2, 3, 4, 5].map((item) => ask(batch, item)));
     for (let call = 0; call < 3; call++) {
       await reached(call + 1);
@@ -135,7 +105,7 @@ describe('a batch', () => {
 
   it('that fails rejects each of its callers, and no others', async () => {
     const { send, answer, fail, reached } = wire();
-    const batch = new Batch(send, 2, 1);
+    const batch = new Batch(send, 2);
     const all = [1, 2, 3].map((item) => ask(batch, item));
     await reached(1);
     fail(0, new Error('no'));
@@ -156,7 +126,7 @@ describe('a batch', () => {
       () => Promise.resolve(undefined as never),
       (items: readonly number[]) => Promise.resolve(items),
     ];
-    const batch = new Batch<number, number>((items) => (senders.shift() as (typeof senders)[2])(items), 10, 1);
+    const batch = new Batch<number, number>((items) => (senders.shift() as (typeof senders)[2])(items), 10);
     await expect(ask(batch, 1)).rejects.toThrow('at once');
     await expect(ask(batch, 2)).rejects.toThrow(TypeError);
     expect(await ask(batch, 3)).toBe(3);
@@ -164,7 +134,7 @@ describe('a batch', () => {
 
   it('is settled once nothing waits and nothing is under way, failed calls included', async () => {
     const { send, answer, fail, reached } = wire();
-    const batch = new Batch(send, 1, 1);
+    const batch = new Batch(send, 1);
     await batch.settled();
     const all = Promise.allSettled([ask(batch, 1), ask(batch, 2)]);
     let settled = false;

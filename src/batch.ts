@@ -8,14 +8,9 @@ export interface FlightPlan<Item> {
   /** No flight takes more, unless one item alone is larger. */
   readonly limit: number;
   readonly sizeOf?: (item: Item) => number;
-  /** How many flights may be under way at a time: while one is carried out, the next can be loaded. */
-  readonly most?: number;
   /** Waited for before each flight, to let more items in; by default it is the rest of the tick. */
   readonly gather?: () => Promise<void>;
 }
-
-/** Fewer than this are not worth two flights. */
-const WORTH_SPLITTING = 16;
 
 /**
  * Group commit: whatever is added in one tick travels as one call, and while a call is under way the next ones gather.
@@ -26,10 +21,7 @@ export class Flights<Item, Answer> {
   readonly #told: Told<Item, Answer>;
   readonly #plan: Required<FlightPlan<Item>>;
   #waiting: Item[] = [];
-  /** Those that gather or are under way. */
-  #flights = 0;
-  #underWay = 0;
-  #onSettled: (() => void)[] = [];
+  #flying: Promise<void> | null = null;
 
   constructor(
     send: (items: readonly Item[]) => Promise<readonly Answer[]>,
@@ -38,49 +30,41 @@ export class Flights<Item, Answer> {
   ) {
     this.#send = send;
     this.#told = told;
-    this.#plan = { sizeOf: () => 1, most: 1, gather: async () => {}, ...plan };
+    this.#plan = { sizeOf: () => 1, gather: async () => {}, ...plan };
   }
 
   add(item: Item): void {
     this.#waiting.push(item);
-    if (this.#flights >= this.#plan.most) return;
-    this.#flights++;
-    void this.#fly();
+    this.#flying ??= this.#fly();
   }
 
   /** Resolves when nothing waits and nothing is under way. */
   async settled(): Promise<void> {
-    if (this.#flights > 0) await new Promise<void>((resolve) => this.#onSettled.push(resolve));
+    while (this.#flying) await this.#flying;
   }
 
   async #fly(): Promise<void> {
     await this.#plan.gather();
     while (this.#waiting.length > 0) {
       const items = this.#load();
-      this.#underWay++;
       try {
         const answers = await this.#send(items);
         for (let at = 0; at < items.length; at++) this.#told.answered(items[at] as Item, answers[at] as Answer);
       } catch (error) {
         for (const item of items) this.#told.failed(item, error);
       }
-      this.#underWay--;
       // Callers that were just answered may add at once; let them in before the next flight leaves.
       await this.#plan.gather();
     }
-    this.#flights--;
-    if (this.#flights === 0) for (const resolve of this.#onSettled.splice(0)) resolve();
+    this.#flying = null;
   }
 
-  /** When two flights are ready, each takes its part: else they would all be answered at once, and gather at once again. */
   #load(): Item[] {
-    const { limit, sizeOf, most } = this.#plan;
-    const waiting = this.#waiting.length;
-    const part = waiting < WORTH_SPLITTING ? waiting : Math.ceil(waiting / (most - this.#underWay));
+    const { limit, sizeOf } = this.#plan;
     let size = 0;
     let count = 0;
-    while (count < part) {
-      size += sizeOf(this.#waiting[count] as Item);
+    for (const item of this.#waiting) {
+      size += sizeOf(item);
       if (size > limit && count > 0) break;
       count++;
     }
@@ -98,7 +82,7 @@ interface Asked<Item, Answer> {
 export class Batch<Item, Answer> {
   readonly #flights: Flights<Asked<Item, Answer>, readonly Answer[]>;
 
-  constructor(send: (items: readonly Item[]) => Promise<readonly Answer[]>, limit: number, most: number) {
+  constructor(send: (items: readonly Item[]) => Promise<readonly Answer[]>, limit: number) {
     const sendAll = async (asked: readonly Asked<Item, Answer>[]): Promise<(readonly Answer[])[]> => {
       const answers = await send(asked.flatMap(({ items }) => items));
       let from = 0;
@@ -110,7 +94,7 @@ export class Batch<Item, Answer> {
     this.#flights = new Flights(
       sendAll,
       { answered: ({ resolve }, answers) => resolve(answers), failed: ({ reject }, error) => reject(error) },
-      { limit, most, sizeOf: ({ items }) => items.length },
+      { limit, sizeOf: ({ items }) => items.length },
     );
   }
 

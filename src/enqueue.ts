@@ -44,8 +44,6 @@ export interface EnqueueResult extends Enqueued {
 
 const optionNames = ['delay', 'at', 'priority', 'queue', 'key', 'keyUntil', 'retry', 'tx'] as const;
 const LARGEST_BATCH = 1_000;
-/** While the store commits one, the callers of the other are answered and call again. */
-const MOST_BATCHES = 2;
 /** Stands for the definition of jobs that are known by name alone. */
 const NO_DEFINITION = {};
 const TOO_LARGE = 'Store the data elsewhere and enqueue a reference to it, or raise maxPayloadBytes.';
@@ -72,7 +70,7 @@ export class Enqueuer {
 
   constructor(settings: EnqueueSettings) {
     this.#settings = settings;
-    this.#batch = new Batch((jobs) => this.#send(jobs), LARGEST_BATCH, MOST_BATCHES);
+    this.#batch = new Batch((jobs) => this.#send(jobs), LARGEST_BATCH);
   }
 
   async enqueue(target: Target, input: unknown, options: EnqueueOptions = {}): Promise<EnqueueResult> {

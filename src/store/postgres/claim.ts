@@ -1,12 +1,10 @@
 import type { StoredError } from '../../retry/outcome.ts';
 import { laneCodes } from '../codes.ts';
 import type { Claim, ClaimedJob, ClaimRequest, QueueQuota } from '../store.ts';
-import { elements, numbers, numbersOrNull, plain, texts } from './arrays.ts';
+import { elements, LINE_BREAK, numbers, numbersOrNull, plain, texts } from './arrays.ts';
 import type { Line } from './names.ts';
 import type { Session } from './session.ts';
 
-/** JSON has none, so texts come joined by it. */
-const LINE_BREAK = '\n';
 const CLAIM = `
   SELECT * FROM @.claim($1, $2, $3, $4::text[], $5::int[], $6::int[], $7::int[], $8::int[], $9::int[],
     $10::int[], $11::int[], $12::smallint[], $13::smallint[], $14::bigint[], $15::bigint[], $16)`;

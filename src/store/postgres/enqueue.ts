@@ -1,11 +1,11 @@
 import { keyLifeCodes } from '../codes.ts';
 import type { Enqueued, NewJob } from '../store.ts';
-import { plain, texts } from './arrays.ts';
+import { LINE_BREAK, plain, texts } from './arrays.ts';
 import type { Session } from './session.ts';
 import { LARGEST_CALL } from './sql/shared.ts';
 
 export const ENQUEUE = `
-  SELECT * FROM @.enqueue($1::uuid[], $2::int[], $3::bigint[], $4::bigint[], $5::smallint[], $6::text[], $7::text[], $8)`;
+  SELECT * FROM @.enqueue($1::uuid[], $2::int[], $3::bigint[], $4::bigint[], $5::smallint[], $6::text[], $7, $8)`;
 
 /** The columns of a batch, and what to tell other processes with it. */
 export async function enqueueValues(
@@ -20,7 +20,7 @@ export async function enqueueValues(
     plain(jobs.map((job) => job.dueAt)),
     plain(jobs.map((job) => keyLifeCodes.indexOf(job.keyLife))),
     texts(jobs.map((job) => job.key)),
-    texts(jobs.map((job) => job.payload)),
+    jobs.map((job) => job.payload).join(LINE_BREAK),
     notice,
   ];
 }

@@ -27,9 +27,9 @@ export const enqueueSql: string = `
     END LOOP;
   END $$;
 
-  -- Answers only the jobs whose key was taken. p_notice is told to all who listen, once this is committed.
+  -- Payloads are JSON, which has no line breaks, so they come joined by them. Answers only the jobs whose key was taken. p_notice is told to all who listen, once this is committed.
   CREATE FUNCTION enqueue(
-    p_id uuid[], p_kind int[], p_delay bigint[], p_due bigint[], p_key_life smallint[], p_key text[], p_payload text[],
+    p_id uuid[], p_kind int[], p_delay bigint[], p_due bigint[], p_key_life smallint[], p_key text[], p_payload text,
     p_notice text
   ) RETURNS TABLE (ord bigint, holder uuid) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   DECLARE
@@ -60,7 +60,7 @@ export const enqueueSql: string = `
         CASE WHEN g.due_at > store_now THEN ${STATE.scheduled} ELSE ${STATE.ready} END, g.key_life, g.key, g.payload
       FROM (
         SELECT g.*, coalesce(g.due, store_now + g.delay) AS due_at
-        FROM unnest(p_id, p_kind, p_delay, p_due, p_key_life, p_key, p_payload)
+        FROM unnest(p_id, p_kind, p_delay, p_due, p_key_life, p_key, string_to_array(p_payload, E'\\n'))
           WITH ORDINALITY AS g (id, kind, delay, due, key_life, key, payload, ord)
         WHERE refused = '{}' OR NOT g.ord = ANY (refused)
       -- LEFT: a kind that is not there must fail here, not leave its jobs out.
