@@ -25,12 +25,13 @@ export const rescueSql: string = `
   BEGIN
     UPDATE rescues SET looked_at = store_now RETURNING none_until INTO pardoned_until;
     IF store_now >= pardoned_until THEN
+      -- First, so that jobs which have ended are looked up once.
+      PERFORM look_later(store_now);
       RETURN QUERY
       SELECT l, (SELECT e.error FROM errors e WHERE e.id = l.last_error)
       FROM (SELECT DISTINCT unnest(jobs) AS id FROM leases WHERE look_at <= store_now OFFSET 0) t JOIN live l ON l.id = t.id
       WHERE l.worker IS NOT NULL AND l.lease_ends_at <= store_now
       ORDER BY l.lease_ends_at, l.seq LIMIT p_limit;
-      PERFORM look_later(store_now);
     END IF;
   END $$;
 
