@@ -3,9 +3,6 @@
  * one text and few parameters. Written here because the driver's own way looks at every element's type.
  */
 
-/** JSON has none, so JSON texts travel joined by it: quicker than quoting them. */
-export const LINE_BREAK = '\n';
-
 /** Numbers, booleans and uuids: nothing in them needs quoting. */
 export function plain(values: readonly (number | boolean | string | null)[]): string {
   return `{${values.map((value) => value ?? 'NULL').join(',')}}`;

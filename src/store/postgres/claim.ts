@@ -1,7 +1,8 @@
 import type { StoredError } from '../../retry/outcome.ts';
 import { laneCodes } from '../codes.ts';
+import { parseFrozen, splitJson } from '../json.ts';
 import type { Claim, ClaimedJob, ClaimRequest, QueueQuota } from '../store.ts';
-import { elements, LINE_BREAK, numbers, numbersOrNull, plain, texts } from './arrays.ts';
+import { elements, numbers, numbersOrNull, plain, texts } from './arrays.ts';
 import type { Line } from './names.ts';
 import type { Session } from './session.ts';
 
@@ -93,14 +94,10 @@ async function claimFromKnown(session: Session, request: ClaimRequest, worker: n
   const [, suspectsWait, newestLine, , now, , , , nextDueAt, , , , , , paused] = rows.pop() as ClaimedRow;
   if (Number(elements(newestLine)[0]) > newest) return null;
   const storeNow = Number(elements(now)[0]);
-  const held = { worker: request.worker, claimedAt: storeNow, leaseEndsAt: storeNow + leaseMs, cancelRequested: false };
+  const leaseEndsAt = storeNow + leaseMs;
+  const holding = { worker: request.worker, claimedAt: storeNow, leaseEndsAt, cancelRequested: false };
   const jobs: ClaimedJob[] = [];
-  for (const row of rows) {
-    const ids = elements(row[0]);
-    const kinds = numbers(row[3], ids.length);
-    await session.kinds.know(new Set(kinds));
-    readClaimed(session, row, ids, kinds, held, jobs);
-  }
+  for (const row of rows) jobs.push(...(await readClaimed(session, row, holding)));
   const filled = jobs.length === limit;
   if (!filled) markEmptied(session, lines, queues, JSON.parse(paused) as string[], storeNow);
   return {
@@ -111,18 +108,13 @@ async function claimFromKnown(session: Session, request: ClaimRequest, worker: n
   };
 }
 
-/** Adds the jobs of one row. They come in the order of their line, so the last one of each tells how far it was read. */
-function readClaimed(
-  session: Session,
-  row: ClaimedRow,
-  ids: readonly string[],
-  kinds: readonly number[],
-  held: Held,
-  jobs: ClaimedJob[],
-): void {
+/** The jobs of one row. They come in the order of their line, so the last one of each tells how far it was read. */
+async function readClaimed(session: Session, row: ClaimedRow, holding: Holding): Promise<ClaimedJob[]> {
+  const ids = elements(row[0]);
   const count = ids.length;
   const runs = numbers(row[1], count);
   const lines = numbers(row[2], count);
+  const kinds = numbers(row[3], count);
   const dueAts = numbers(row[4], count);
   const seqs = numbers(row[5], count);
   const attempts = numbers(row[6], count);
@@ -133,8 +125,10 @@ function readClaimed(
   const enqueuedAts = numbers(row[11], count);
   const lastErrors = numbersOrNull(row[12], count);
   const errors = errorsOf(lastErrors, row[13]);
-  const payloads = row[14].split(LINE_BREAK);
+  const payloads = splitJson(row[14]);
+  await session.kinds.know(new Set(kinds));
   const lastOf = new Map<number, number>();
+  const jobs: ClaimedJob[] = [];
   for (let at = 0; at < count; at++) {
     lastOf.set(lines[at] as number, at);
     const job: StoredJob = {
@@ -152,23 +146,20 @@ function readClaimed(
       payload: payloads[at] as string,
       lastError: errors.get(lastErrors[at] as number) ?? null,
     };
-    jobs.push(claimedJob(session, job, held));
+    jobs.push(claimedJob(session, job, holding));
   }
   for (const [line, at] of lastOf) {
-    session.waiting.reached(line, { dueAt: dueAts[at] as number, seq: seqs[at] as number }, held.claimedAt);
+    session.waiting.reached(line, { dueAt: dueAts[at] as number, seq: seqs[at] as number }, holding.claimedAt);
   }
+  return jobs;
 }
 
 /** In a storm they are the same one again and again, so its text comes once. */
 function errorsOf(pointers: readonly (number | null)[], texts: string | null): ReadonlyMap<number, StoredError> {
   if (texts === null) return new Map();
   const used = [...new Set(pointers)].filter((pointer) => pointer !== null).sort((a, b) => a - b);
-  const errors = texts.split(LINE_BREAK).map(parseError);
+  const errors = splitJson(texts).map((text) => parseFrozen<StoredError>(text));
   return new Map(used.map((pointer, index) => [pointer, errors[index] as StoredError]));
-}
-
-function parseError(text: string): StoredError {
-  return JSON.parse(text, (_, value: unknown) => Object.freeze(value)) as StoredError;
 }
 
 /** A claim that is not filled has seen the end of every line it was allowed to read. */
@@ -198,14 +189,14 @@ export async function expired(session: Session, limit: number): Promise<ClaimedJ
   return rows.map((row) => {
     const [id, run, line, kind, dueAt, attempts, crashes, availableAt, firstStartedAt, previousDelayMs] = row;
     const [, , , , , , , , , , enqueuedAt, payload, error, worker, claimedAt, leaseEndsAt, cancelRequested] = row;
-    const lastError = error === null ? null : parseError(error);
+    const lastError = error === null ? null : parseFrozen<StoredError>(error);
     const times = { dueAt, availableAt, firstStartedAt, previousDelayMs, enqueuedAt };
-    const held = { worker: session.workers.name(worker), claimedAt, leaseEndsAt, cancelRequested };
-    return claimedJob(session, { id, run, line, kind, attempts, crashes, ...times, payload, lastError }, held);
+    const holding = { worker: session.workers.name(worker), claimedAt, leaseEndsAt, cancelRequested };
+    return claimedJob(session, { id, run, line, kind, attempts, crashes, ...times, payload, lastError }, holding);
   });
 }
 
-type Held = Pick<ClaimedJob, 'worker' | 'claimedAt' | 'leaseEndsAt' | 'cancelRequested'>;
+type Holding = Pick<ClaimedJob, 'worker' | 'claimedAt' | 'leaseEndsAt' | 'cancelRequested'>;
 
 /** What the row of a job says of it. */
 type StoredJob = Pick<
@@ -223,14 +214,14 @@ type StoredJob = Pick<
   | 'lastError'
 > & { readonly line: number; readonly kind: number };
 
-function claimedJob(session: Session, job: StoredJob, held: Held): ClaimedJob {
+function claimedJob(session: Session, job: StoredJob, holding: Holding): ClaimedJob {
   const line = session.lines.get(job.line);
   const kind = session.kinds.get(job.kind);
   session.hold(job.id, job.line, job.kind);
   return {
     id: job.id,
     run: job.run,
-    worker: held.worker,
+    worker: holding.worker,
     name: kind.name,
     queue: line.queue,
     homeQueue: kind.line.queue,
@@ -245,10 +236,10 @@ function claimedJob(session: Session, job: StoredJob, held: Held): ClaimedJob {
     dueAt: job.dueAt,
     availableAt: job.availableAt,
     firstStartedAt: job.firstStartedAt,
-    claimedAt: held.claimedAt,
-    leaseEndsAt: held.leaseEndsAt,
+    claimedAt: holding.claimedAt,
+    leaseEndsAt: holding.leaseEndsAt,
     previousDelayMs: job.previousDelayMs,
     lastError: job.lastError,
-    cancelRequested: held.cancelRequested,
+    cancelRequested: holding.cancelRequested,
   };
 }

@@ -1,6 +1,7 @@
 import { keyLifeCodes } from '../codes.ts';
+import { joinJson } from '../json.ts';
 import type { Enqueued, NewJob } from '../store.ts';
-import { LINE_BREAK, plain, texts } from './arrays.ts';
+import { plain, texts } from './arrays.ts';
 import type { Session } from './session.ts';
 import { LARGEST_CALL } from './sql/shared.ts';
 
@@ -20,7 +21,7 @@ export async function enqueueValues(
     plain(jobs.map((job) => job.dueAt)),
     plain(jobs.map((job) => keyLifeCodes.indexOf(job.keyLife))),
     texts(jobs.map((job) => job.key)),
-    jobs.map((job) => job.payload).join(LINE_BREAK),
+    joinJson(jobs.map((job) => job.payload)),
     notice,
   ];
 }

@@ -1,6 +1,7 @@
 import type { Lane } from '../../job.ts';
 import type { RetryPolicy } from '../../retry/policy.ts';
 import { laneCodes } from '../codes.ts';
+import { parseFrozen } from '../json.ts';
 import type { NewJob } from '../store.ts';
 import { plain, texts } from './arrays.ts';
 import type { Database } from './database.ts';
@@ -200,8 +201,7 @@ export class Kinds {
     );
     await this.#lines.know(rows.map(([, line]) => line));
     for (const [id, line, name, retryQueue, policy] of rows) {
-      const frozen = JSON.parse(policy, (_, value: unknown) => Object.freeze(value)) as RetryPolicy;
-      this.#byId.set(id, { line: this.#lines.get(line), name, retryQueue, policy: frozen });
+      this.#byId.set(id, { line: this.#lines.get(line), name, retryQueue, policy: parseFrozen<RetryPolicy>(policy) });
     }
   }
 

@@ -59,9 +59,9 @@ function rounds(settlements: readonly Settlement[]): Ending[][] {
   for (const ending of sorted) {
     round = ending.sent.id === before ? round + 1 : 0;
     before = ending.sent.id;
-    const others = all[round] ?? [];
-    all[round] = others;
-    others.push(ending);
+    const endings = all[round] ?? [];
+    all[round] = endings;
+    endings.push(ending);
   }
   return all;
 }

@@ -3,7 +3,16 @@ import { lanes } from '../../job.ts';
 import { laneCodes, STATE } from '../codes.ts';
 import { fillQuotas } from '../fill.ts';
 import type { ClaimRequest } from '../store.ts';
-import { byService, legend, PACKED_COLUMNS, type PackedClaim, type PackedJob, packJobs, taken } from './packed.ts';
+import {
+  AT,
+  byService,
+  CLAIMED_COLUMNS,
+  type ClaimedRow,
+  legend,
+  type PackedClaim,
+  packRows,
+  taken,
+} from './packed-claim.ts';
 import type { Session } from './session.ts';
 import type { Stream } from './words.ts';
 
@@ -15,7 +24,7 @@ const NEXT_PRIORITY = `
   SELECT priority FROM jobs WHERE state < 3 AND stream = ? AND lane = ? AND priority >= ?
   ORDER BY priority LIMIT 1`;
 const DUE = `
-  SELECT ${PACKED_COLUMNS} FROM jobs
+  SELECT ${CLAIMED_COLUMNS} FROM jobs
   WHERE state < 3 AND stream = ? AND lane = ? AND priority = ? AND due_at <= ?
   ORDER BY due_at, seq LIMIT ?`;
 const NEXT_DUE = `
@@ -54,7 +63,7 @@ export function claim(session: Session, request: ClaimRequest): PackedClaim {
   session.streams.refresh();
   const open = withoutPaused(session, request);
   const room = new RetryRoom(session, open);
-  const rows: PackedJob[] = [];
+  const rows: ClaimedRow[] = [];
   fillQuotas(open, (queue, lane, count) => {
     const allowed = Math.min(count, room.left(queue, lane));
     const taken = take(session, open, findDue(session, queue, lane, allowed));
@@ -71,7 +80,7 @@ function withoutPaused(session: Session, request: ClaimRequest): ClaimRequest {
   return { ...request, queues: request.queues.filter(({ queue }) => !paused.some((row) => row.queue === queue)) };
 }
 
-function findDue(session: Session, queue: string, lane: Lane, count: number): PackedJob[] {
+function findDue(session: Session, queue: string, lane: Lane, count: number): ClaimedRow[] {
   const streams = session.streams.ofQueue(queue);
   if (count <= 0) return [];
   if (streams.length === 1) return findDueInStream(session, streams[0] as Stream, lane, count);
@@ -81,12 +90,12 @@ function findDue(session: Session, queue: string, lane: Lane, count: number): Pa
     .slice(0, count);
 }
 
-function findDueInStream(session: Session, stream: Stream, lane: Lane, count: number): PackedJob[] {
-  const found: PackedJob[] = [];
+function findDueInStream(session: Session, stream: Stream, lane: Lane, count: number): ClaimedRow[] {
+  const found: ClaimedRow[] = [];
   for (const priority of priorities(session, stream, lane)) {
     const left = count - found.length;
     const rows = session.arrays(DUE).all(stream.id, laneCodes.indexOf(lane), priority, session.now, left);
-    found.push(...(rows as unknown as PackedJob[]));
+    found.push(...(rows as unknown as ClaimedRow[]));
     if (found.length >= count) break;
   }
   return found;
@@ -103,20 +112,20 @@ function* priorities(session: Session, stream: Stream, lane: Lane): Generator<nu
   }
 }
 
-function take(session: Session, request: ClaimRequest, found: readonly PackedJob[]): PackedJob[] {
+function take(session: Session, request: ClaimRequest, found: readonly ClaimedRow[]): ClaimedRow[] {
   if (found.length === 0) return [];
   const { now, inHand } = session;
-  const seqs = JSON.stringify(found.map((row) => row[0]));
+  const seqs = JSON.stringify(found.map((row) => row[AT.seq]));
   session.sql(TAKE).run(seqs, session.words.intern(request.worker), now, now + request.leaseMs);
   const rows = found.map((row) => taken(row, now));
   for (const row of rows) inHand.add(row);
   return rows;
 }
 
-function answer(session: Session, request: ClaimRequest, rows: PackedJob[]): PackedClaim {
+function answer(session: Session, request: ClaimRequest, rows: ClaimedRow[]): PackedClaim {
   const queues = request.queues.map(({ queue }) => queue);
   return {
-    jobs: packJobs(rows),
+    jobs: packRows(rows),
     now: session.now,
     worker: request.worker,
     leaseEndsAt: session.now + request.leaseMs,

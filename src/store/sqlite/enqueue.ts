@@ -1,6 +1,6 @@
 import { keyLifeCodes, laneCodes, STATE } from '../codes.ts';
 import type { Enqueued, NewJob } from '../store.ts';
-import { type PackedEnqueued, type PackedNewJobs, packEnqueued, unpackNewJobs } from './packed.ts';
+import { type PackedEnqueued, type PackedNewJobs, packEnqueued, unpackNewJobs } from './packed-jobs.ts';
 import type { Session } from './session.ts';
 
 const INSERT = `

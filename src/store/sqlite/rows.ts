@@ -6,7 +6,7 @@ import { laneCodes, stateCodes } from '../codes.ts';
 import type { ClaimedJob } from '../store.ts';
 import type { Session } from './session.ts';
 
-/** From rows to the objects of the contract; together with packed.ts the only place that knows both. */
+/** From rows to the objects of the contract; together with packed-claim.ts the only place that knows both. */
 export const CLAIMED_COLUMNS = `
   seq, id, stream, home_stream, lane, priority, due_at, runs, attempts, crashes, worker, claimed_at, lease_ends_at,
   cancel_requested, first_started_at, previous_delay_ms, available_at, enqueued_at, name, policy, last_error, payload`;

@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { RetryPolicy } from '../../retry/policy.ts';
-import type { PackedJob } from './packed.ts';
+import { AT, type ClaimedRow } from './packed-claim.ts';
 import { ADD_TALLY, Tally } from './tally.ts';
 import { Streams, Words } from './words.ts';
 
@@ -103,18 +103,18 @@ const MOST_IN_HAND = 50_000;
 
 /** Saves settling a look at the row: it was here when it was claimed. Only a hint: the fence is in the write. */
 export class InHand {
-  readonly #rows: Map<string, PackedJob> = new Map();
+  readonly #rows: Map<string, ClaimedRow> = new Map();
 
-  add(row: PackedJob): void {
+  add(row: ClaimedRow): void {
     if (this.#rows.size >= MOST_IN_HAND) this.#rows.clear();
-    this.#rows.set(row[6], row);
+    this.#rows.set(row[AT.id], row);
   }
 
   take(id: string, run: number): HeldRow | null {
     const row = this.#rows.get(id);
-    if (row === undefined || row[7] !== run) return null;
+    if (row === undefined || row[AT.runs] !== run) return null;
     this.#rows.delete(id);
-    return { seq: row[0], attempt: row[9], homeStream: row[18], name: row[2] };
+    return { seq: row[AT.seq], attempt: row[AT.attempts], homeStream: row[AT.homeStream], name: row[AT.name] };
   }
 
   clear(): void {

@@ -1,7 +1,7 @@
 import { isTerminal, type Settled, settledBy } from '../../job.ts';
 import { keyLifeCodes, laneCodes, STATE } from '../codes.ts';
 import type { SettleAnswer, Settlement } from '../store.ts';
-import { type PackedAnswers, type PackedSettlement, packAnswers, unpackSettlement } from './packed.ts';
+import { type PackedAnswers, type PackedSettlement, packAnswers, unpackSettlement } from './packed-settlements.ts';
 import type { HeldRow, Session } from './session.ts';
 
 /*

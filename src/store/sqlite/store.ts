@@ -28,16 +28,9 @@ import { type Channel, DirectChannel, ThreadChannel } from './channel.ts';
 import { DatabaseThread, type ThreadEntry } from './database-thread.ts';
 import type { ReadName, VerbName, WriteName } from './engine.ts';
 import { InPlace } from './in-place.ts';
-import {
-  type PackedAnswers,
-  type PackedClaim,
-  type PackedEnqueued,
-  packNewJobs,
-  packSettlement,
-  unpack,
-  unpackAnswers,
-  unpackEnqueued,
-} from './packed.ts';
+import { type PackedClaim, unpack } from './packed-claim.ts';
+import { type PackedEnqueued, packNewJobs, unpackEnqueued } from './packed-jobs.ts';
+import { type PackedAnswers, packSettlement, unpackAnswers } from './packed-settlements.ts';
 
 export interface SqliteOptions {
   /** The file. Its folder must exist. */

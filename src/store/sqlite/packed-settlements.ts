@@ -1,0 +1,37 @@
+import type { SettleAnswer, Settlement } from '../store.ts';
+
+/* Settlements on their way to the thread, and the answers. */
+
+export type PackedSettlement = readonly [
+  id: string,
+  run: number,
+  worker: string,
+  outcome: Settlement['outcome'],
+  decision: Settlement['decision'],
+  error: Settlement['error'],
+  startedAt: number,
+  endedAt: number,
+];
+
+export function packSettlement(settlement: Settlement): PackedSettlement {
+  const { id, run, worker, outcome, decision, error, startedAt, endedAt } = settlement;
+  return [id, run, worker, outcome, decision, error, startedAt, endedAt];
+}
+
+export function unpackSettlement(packed: PackedSettlement): Settlement {
+  const [id, run, worker, outcome, decision, error, startedAt, endedAt] = packed;
+  return { id, run, worker, outcome, decision, error, startedAt, endedAt };
+}
+
+/** Only those of a batch that are not `settled`, by their place: nearly always none. */
+export type PackedAnswers = readonly (readonly [index: number, answer: SettleAnswer])[];
+
+export function packAnswers(answers: readonly SettleAnswer[]): PackedAnswers {
+  return [...answers.entries()].filter(([, answer]) => answer !== 'settled');
+}
+
+export function unpackAnswers(packed: PackedAnswers, count: number): SettleAnswer[] {
+  const answers = new Array<SettleAnswer>(count).fill('settled');
+  for (const [index, answer] of packed) answers[index] = answer;
+  return answers;
+}
