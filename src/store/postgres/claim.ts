@@ -3,12 +3,13 @@ import { laneCodes } from '../codes.ts';
 import { parseFrozen, splitJson } from '../json.ts';
 import type { Claim, ClaimedJob, ClaimRequest, QueueQuota } from '../store.ts';
 import { elements, numbers, numbersOrNull, plain, texts } from './arrays.ts';
-import type { Line } from './names.ts';
+import type { Stretch } from './reading.ts';
 import type { Session } from './session.ts';
 
 const CLAIM = `
   SELECT * FROM @.claim($1, $2, $3, $4::text[], $5::int[], $6::int[], $7::int[], $8::int[], $9::int[],
-    $10::int[], $11::int[], $12::smallint[], $13::smallint[], $14::bigint[], $15::bigint[], $16)`;
+    $10::int[], $11::int[], $12::smallint[], $13::smallint[], $14::bigint[], $15::bigint[], $16::bigint[],
+    $17::bigint[], $18)`;
 const EXPIRED = `
   SELECT (job).id, (job).runs, (job).line, (job).kind, (job).due_at, (job).attempts, (job).crashes, (job).available_at,
     (job).first_started_at, (job).previous_delay_ms, (job).enqueued_at, (job).payload, error,
@@ -32,6 +33,7 @@ type ClaimedRow = [
   lastErrors: string,
   errors: string | null,
   payloads: string,
+  lease: number,
 ];
 type ExpiredRow = [
   id: string,
@@ -68,38 +70,36 @@ async function claimFromKnown(session: Session, request: ClaimRequest, worker: n
   const { leaseMs, limit, queues } = request;
   const { newest } = session.lines;
   const names = queues.map(({ queue }) => queue);
-  const lines = session.lines.ofQueues(names);
-  const ids = lines.map((line) => line.id);
-  const from = session.waiting.begin(ids);
-  const rows = await session.db
-    .query<ClaimedRow>(CLAIM, [
-      worker,
-      leaseMs,
-      limit,
-      texts(names),
-      plain(queues.map((quota) => quota.share)),
-      plain(queues.map((quota) => quota.retry)),
-      plain(queues.map((quota) => quota.redrive)),
-      plain(queues.map((quota) => quota.suspect)),
-      plain(queues.map((quota) => quota.maxRetriesInFlight)),
-      plain(ids),
-      plain(lines.map((line) => names.indexOf(line.queue) + 1)),
-      plain(lines.map((line) => laneCodes.indexOf(line.lane))),
-      plain(lines.map((line) => line.priority)),
-      plain(from.map((place) => place.dueAt)),
-      plain(from.map((place) => place.seq)),
-      newest,
-    ])
-    .finally(() => session.waiting.end());
+  const stretches = await session.reading.stretches(session.lines.ofQueues(names));
+  const rows = await session.db.query<ClaimedRow>(CLAIM, [
+    worker,
+    leaseMs,
+    limit,
+    texts(names),
+    plain(queues.map((quota) => quota.share)),
+    plain(queues.map((quota) => quota.retry)),
+    plain(queues.map((quota) => quota.redrive)),
+    plain(queues.map((quota) => quota.suspect)),
+    plain(queues.map((quota) => quota.maxRetriesInFlight)),
+    plain(stretches.map(({ line }) => line.id)),
+    plain(stretches.map(({ line }) => names.indexOf(line.queue) + 1)),
+    plain(stretches.map(({ line }) => laneCodes.indexOf(line.lane))),
+    plain(stretches.map(({ line }) => line.priority)),
+    plain(stretches.map(({ from }) => from.dueAt)),
+    plain(stretches.map(({ from }) => from.seq)),
+    plain(stretches.map(({ until }) => until.dueAt)),
+    plain(stretches.map(({ until }) => until.seq)),
+    newest,
+  ]);
   const [, suspectsWait, newestLine, , now, , , , nextDueAt, , , , , , paused] = rows.pop() as ClaimedRow;
   if (Number(elements(newestLine)[0]) > newest) return null;
   const storeNow = Number(elements(now)[0]);
   const leaseEndsAt = storeNow + leaseMs;
   const holding = { worker: request.worker, claimedAt: storeNow, leaseEndsAt, cancelRequested: false };
   const jobs: ClaimedJob[] = [];
-  for (const row of rows) jobs.push(...(await readClaimed(session, row, holding)));
+  for (const row of rows) jobs.push(...(await readClaimed(session, row, holding, stretches)));
   const filled = jobs.length === limit;
-  if (!filled) markEmptied(session, lines, queues, JSON.parse(paused) as string[], storeNow);
+  if (!filled) markEmptied(session, stretches, queues, JSON.parse(paused) as string[], storeNow);
   return {
     jobs,
     now: storeNow,
@@ -109,7 +109,12 @@ async function claimFromKnown(session: Session, request: ClaimRequest, worker: n
 }
 
 /** The jobs of one row. They come in the order of their line, so the last one of each tells how far it was read. */
-async function readClaimed(session: Session, row: ClaimedRow, holding: Holding): Promise<ClaimedJob[]> {
+async function readClaimed(
+  session: Session,
+  row: ClaimedRow,
+  holding: Holding,
+  stretches: readonly Stretch[],
+): Promise<ClaimedJob[]> {
   const ids = elements(row[0]);
   const count = ids.length;
   const runs = numbers(row[1], count);
@@ -126,6 +131,7 @@ async function readClaimed(session: Session, row: ClaimedRow, holding: Holding):
   const lastErrors = numbersOrNull(row[12], count);
   const errors = errorsOf(lastErrors, row[13]);
   const payloads = splitJson(row[14]);
+  const lease = { id: Number(row[15]), held: count };
   await session.kinds.know(new Set(kinds));
   const lastOf = new Map<number, number>();
   const jobs: ClaimedJob[] = [];
@@ -146,10 +152,12 @@ async function readClaimed(session: Session, row: ClaimedRow, holding: Holding):
       payload: payloads[at] as string,
       lastError: errors.get(lastErrors[at] as number) ?? null,
     };
+    session.hold(job.id, job.line, job.kind, job.run, lease);
     jobs.push(claimedJob(session, job, holding));
   }
   for (const [line, at] of lastOf) {
-    session.waiting.reached(line, { dueAt: dueAts[at] as number, seq: seqs[at] as number }, holding.claimedAt);
+    const place = { dueAt: dueAts[at] as number, seq: seqs[at] as number };
+    session.reading.reached(stretches, line, place, holding.claimedAt);
   }
   return jobs;
 }
@@ -165,20 +173,17 @@ function errorsOf(pointers: readonly (number | null)[], texts: string | null): R
 /** A claim that is not filled has seen the end of every line it was allowed to read. */
 function markEmptied(
   session: Session,
-  lines: readonly Line[],
+  stretches: readonly Stretch[],
   queues: readonly QueueQuota[],
   paused: readonly string[],
   now: number,
 ): void {
   const capped = new Set(queues.filter((quota) => quota.maxRetriesInFlight !== null).map(({ queue }) => queue));
-  const read = lines.filter(({ queue, lane }) => {
+  const read = stretches.filter(({ line: { queue, lane } }) => {
     if (lane === 'suspect' || paused.includes(queue)) return false;
     return lane !== 'retry' || !capped.has(queue);
   });
-  session.waiting.emptied(
-    read.map((line) => line.id),
-    now,
-  );
+  session.reading.emptied(read, now);
 }
 
 export async function expired(session: Session, limit: number): Promise<ClaimedJob[]> {
@@ -192,6 +197,7 @@ export async function expired(session: Session, limit: number): Promise<ClaimedJ
     const lastError = error === null ? null : parseFrozen<StoredError>(error);
     const times = { dueAt, availableAt, firstStartedAt, previousDelayMs, enqueuedAt };
     const holding = { worker: session.workers.name(worker), claimedAt, leaseEndsAt, cancelRequested };
+    session.hold(id, line, kind, run, null);
     return claimedJob(session, { id, run, line, kind, attempts, crashes, ...times, payload, lastError }, holding);
   });
 }
@@ -217,7 +223,6 @@ type StoredJob = Pick<
 function claimedJob(session: Session, job: StoredJob, holding: Holding): ClaimedJob {
   const line = session.lines.get(job.line);
   const kind = session.kinds.get(job.kind);
-  session.hold(job.id, job.line, job.kind);
   return {
     id: job.id,
     run: job.run,

@@ -2,7 +2,6 @@ import { ConfigError } from '../../errors.ts';
 import { deadReasonCodes, STATE } from '../codes.ts';
 import type { CancelAnswer, DeadSelection, Redriven, RedriveRefusal, RedriveRequest, Retention } from '../store.ts';
 import { plain } from './arrays.ts';
-import type { Place } from './marks.ts';
 import type { Session } from './session.ts';
 import { isUuid } from './uuid.ts';
 
@@ -67,19 +66,18 @@ export async function prune(session: Session, retention: Retention, limit: numbe
     [STATE.dead, retention.deadMs],
     [STATE.cancelled, retention.cancelledMs],
   ] as const;
-  const from = session.finished.begin(keptFor.map(([state]) => state));
+  session.pruned.begin();
   let pruned = 0;
-  for (const [index, [state, keepMs]] of keptFor.entries()) {
+  for (const [state, keepMs] of keptFor) {
     if (keepMs === null) continue;
-    const since = (from[index] as Place).dueAt;
     const [row] = await session.db.query<[pruned: number, until: number | null]>(
       'SELECT * FROM @.prune($1::smallint, $2, $3, $4)',
-      [state, since, keepMs, limit - pruned],
+      [state, session.pruned.until(state), keepMs, limit - pruned],
     );
     const [count, until] = row as [number, number | null];
-    if (until !== null) session.finished.reached(state, { dueAt: until, seq: 0 }, Number.POSITIVE_INFINITY);
+    if (until !== null) session.pruned.reached(state, until);
     pruned += count;
   }
-  session.finished.end();
+  session.pruned.end();
   return pruned;
 }

@@ -1,4 +1,4 @@
-import { claimSql } from './sql/claim.ts';
+import { claimSql, overlookedSql } from './sql/claim.ts';
 import { enqueueSql } from './sql/enqueue.ts';
 import { heartbeatSql } from './sql/heartbeat.ts';
 import { namesSql } from './sql/names.ts';
@@ -94,8 +94,10 @@ const tables = `
   CREATE INDEX live_line ON live (line, due_at, seq);
   CREATE INDEX live_key ON live (key) WHERE key IS NOT NULL;
 
-  -- A row per claim and line. Jobs that end stay in it until somebody looks, so that ending them writes nothing here.
+  -- A row per claim and line. Jobs that end stay in it until all of them have, or somebody looks, so that ending one
+  -- writes nothing here.
   CREATE TABLE leases (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     line int NOT NULL,                      -- of the jobs, or one that shares its queue, lane and priority
     look_at bigint NOT NULL,                -- none of the leases ends before this
     jobs uuid[] NOT NULL
@@ -207,5 +209,5 @@ const tables = `
 
 /** One entry per schema version; forward only, and never edited once released. */
 export const migrations: readonly string[] = [
-  [tables, namesSql, enqueueSql, claimSql, rescueSql, settleSql, heartbeatSql, operateSql].join('\n'),
+  [tables, namesSql, enqueueSql, claimSql, overlookedSql, rescueSql, settleSql, heartbeatSql, operateSql].join('\n'),
 ];

@@ -12,8 +12,8 @@ import { isUuid } from './uuid.ts';
 const SETTLE = `
   SELECT * FROM @.settle($1::uuid[], $2::int[], $3::int[], $4::smallint[], $5::smallint[], $6::boolean[], $7::bigint[],
     $8::int[], $9::bigint[], $10::smallint[], $11::int[], $12::int[], $13::bigint[], $14::bigint[], $15::text[],
-    $16::text[])`;
-const COMPLETE = 'SELECT @.complete($1::uuid[], $2::int[], $3, $4, $5::bigint[], $6::bigint[])';
+    $16::text[], $17::bigint[])`;
+const COMPLETE = 'SELECT @.complete($1::uuid[], $2::int[], $3, $4, $5::bigint[], $6::bigint[], $7::bigint[])';
 const FIND = 'SELECT id, line, kind FROM @.live WHERE id = ANY ($1::uuid[])';
 
 /** A settlement, and its place among those that were given. */
@@ -29,17 +29,22 @@ interface Effect extends Ending {
 
 const answers: readonly SettleAnswer[] = ['settled', 'cancelled', 'stale'];
 
-/** `runner` carries it out inside a transaction that is under way. */
-export async function settle(
+export async function settle(session: Session, settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
+  const result = await settleThrough(session, settlements, session.db);
+  for (const [index, { id, run }] of settlements.entries()) if (result[index] !== 'stale') session.release(id, run);
+  return result;
+}
+
+/** As part of a transaction, perhaps: what it answers holds once that is committed. */
+export async function settleThrough(
   session: Session,
   settlements: readonly Settlement[],
-  runner: Runner = session.db,
+  runner: Runner,
 ): Promise<SettleAnswer[]> {
   const result = new Array<SettleAnswer>(settlements.length).fill('stale');
   for (const endings of rounds(settlements)) {
     const { short, long } = ways(endings);
     await Promise.all([complete(session, short, result, runner), settleEach(session, long, result, runner)]);
-    for (const { sent } of endings) session.release(sent.id);
   }
   return result;
 }
@@ -92,6 +97,7 @@ async function complete(
     JSON.stringify(first.decision),
     plain(endings.map(({ sent }) => sent.startedAt)),
     plain(endings.map(({ sent }) => sent.endedAt)),
+    plain(session.endedLeases()),
   ]);
   if ((row as [boolean])[0]) for (const { index } of endings) result[index] = 'settled';
   // The long way answers for each, and does nothing twice.
@@ -111,7 +117,7 @@ async function settleEach(
   for (const [position, { index, settled }] of effects.entries()) {
     result[index] = answers[answerAt.get(position + 1) ?? 0] as SettleAnswer;
     // Back to its old place, which claims may have passed by now.
-    if (settled.state === 'ready') session.waiting.forget();
+    if (settled.state === 'ready') session.reading.lookAgain();
   }
 }
 
@@ -141,6 +147,7 @@ async function send(
     plain(effects.map(({ sent }) => sent.endedAt)),
     errors.literal,
     decisions.literal,
+    plain(session.endedLeases()),
   ]);
 }
 

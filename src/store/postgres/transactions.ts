@@ -4,7 +4,7 @@ import type { Enqueued, NewJob, Settlement, TransactionClient, Transactions } fr
 import { ENQUEUE, enqueued, enqueueValues, type Taken } from './enqueue.ts';
 import { isAway, sqlState, toStoreError } from './failure.ts';
 import type { Session } from './session.ts';
-import { settle } from './settle.ts';
+import { settleThrough } from './settle.ts';
 
 /** Waits until nobody holds the row any more: a COMMIT whose answer was lost may still be under way. */
 const UNDISPUTED = 'SELECT 1 FROM @.live WHERE id = $1 FOR UPDATE';
@@ -52,13 +52,14 @@ export class PostgresTransactions implements Transactions {
       const result = await work(client);
       // Last of all, so that the row is locked for a moment only, and heartbeats go on while the work is done.
       const sent = settlement();
-      const [answer] = await settle(session, [sent], db.through(client));
+      const [answer] = await settleThrough(session, [sent], db.through(client));
       if (answer !== 'settled') {
         await client.query('ROLLBACK');
         return null;
       }
       done = { result, sent };
       await client.query('COMMIT');
+      session.release(sent.id, sent.run);
       return done;
     } catch (error) {
       // A connection that is gone, or cannot even do this, is dropped, and the server rolls back.

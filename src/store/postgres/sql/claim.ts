@@ -33,12 +33,12 @@ export const claimSql: string = `
   CREATE TYPE claimed AS (
     id uuid[], run int[], line int[], kind int[], due_at bigint[], seq bigint[], attempts int[], crashes int[],
     available_at bigint[], first_started_at bigint[], previous_delay_ms bigint[], enqueued_at bigint[],
-    last_error bigint[], error text, payload text
+    last_error bigint[], error text, payload text, lease bigint
   );
 
   /*
-   * Fills the places of a claim as store/fill.ts says it. Lines come sorted by queue, lane and priority; p_queue_of is
-   * the position of a line's queue in p_queue. When there are lines newer than p_newest, nothing is taken: the caller
+   * Fills the places of a claim as store/fill.ts says it, from stretches of lines: after p_from, up to p_until. They come
+   * sorted by queue, lane and priority; p_queue_of is the position of a line's queue in p_queue. When there are lines newer than p_newest, nothing is taken: the caller
    * does not know all it should ask for. The last row has no ids and tells, in the columns named here:
    * line: the newest there is, due_at: the store's time, available_at: when the next job falls due,
    * run: 1 when a suspect waits, payload: the paused queues as JSON.
@@ -47,7 +47,7 @@ export const claimSql: string = `
     p_worker int, p_lease bigint, p_limit int,
     p_queue text[], p_share int[], p_retry int[], p_redrive int[], p_suspect int[], p_cap int[],
     p_line int[], p_queue_of int[], p_lane smallint[], p_priority smallint[], p_from_due bigint[], p_from_seq bigint[],
-    p_newest int
+    p_until_due bigint[], p_until_seq bigint[], p_newest int
   ) RETURNS SETOF claimed LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   DECLARE
     store_now bigint;
@@ -118,15 +118,17 @@ export const claimSql: string = `
               got := wanted - (taken_before - places);
               IF step_lane IN (${LANE.retry}, ${LANE.suspect}) THEN got := least(got, coalesce(retry_room[q], got)); END IF;
               EXIT WHEN got <= 0;
-              -- Lines that share a priority, in due order, from the places where each line was left.
+              -- Lines that share a priority, in due order.
               WITH picked AS MATERIALIZED (
                 SELECT next.id
-                FROM unnest(p_line[first_line:last_line], p_from_due[first_line:last_line],
-                  p_from_seq[first_line:last_line]) AS l (line, due, seq)
+                FROM unnest(p_line[first_line:last_line],
+                  p_from_due[first_line:last_line], p_from_seq[first_line:last_line],
+                  p_until_due[first_line:last_line], p_until_seq[first_line:last_line]
+                ) AS l (line, from_due, from_seq, until_due, until_seq)
                 CROSS JOIN LATERAL (
                   SELECT w.id, w.due_at, w.seq FROM live w
-                  WHERE w.line = l.line AND w.worker IS NULL AND (w.due_at, w.seq) > (l.due, l.seq)
-                    AND w.due_at <= store_now
+                  WHERE w.line = l.line AND w.worker IS NULL AND (w.due_at, w.seq) > (l.from_due, l.from_seq)
+                    AND (w.due_at, w.seq) <= (l.until_due, l.until_seq) AND w.due_at <= store_now
                   ORDER BY w.due_at, w.seq LIMIT got FOR UPDATE SKIP LOCKED
                 ) next
                 ORDER BY next.due_at, next.seq LIMIT got
@@ -141,11 +143,12 @@ export const claimSql: string = `
               ), leased AS (
                 INSERT INTO leases (line, look_at, jobs)
                 SELECT p_line[first_line], store_now + p_lease, array_agg(t.id) FROM taken t HAVING count(*) > 0
+                RETURNING leases.id
               )
               SELECT array_agg(id), array_agg(runs), array_agg(line), array_agg(kind), array_agg(due_at), array_agg(seq),
                 array_agg(attempts), array_agg(crashes), array_agg(available_at), array_agg(first_started_at),
                 array_agg(previous_delay_ms), array_agg(enqueued_at), array_agg(last_error), NULL,
-                string_agg(payload, E'\\n')
+                string_agg(payload, E'\\n'), (SELECT leased.id FROM leased)
               INTO batch
               FROM (SELECT * FROM taken t ORDER BY t.due_at, t.seq) in_order;
               got := coalesce(cardinality(batch.id), 0);
@@ -185,5 +188,52 @@ export const claimSql: string = `
     END LOOP;
     last_row.available_at := ARRAY[next_due];
     RETURN NEXT last_row;
+  END $$;
+`;
+
+/** Looking for what claims have passed by. */
+export const overlookedSql: string = `
+  /*
+   * The first waiting job of each line that fell due before p_below (null: up to now). Goes back in steps, which are
+   * long where there is little to walk over, dead rows included; after p_ms it stops where it is. Answers how far it
+   * looked, and the end of the latest step in which something was found.
+   */
+  CREATE FUNCTION overlooked(p_line int[], p_below bigint[], p_ms int)
+  RETURNS TABLE (line int, looked_to bigint, store_now bigint, due_at bigint, seq bigint, until bigint)
+  LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  DECLARE
+    began double precision := extract(epoch FROM clock_timestamp());
+    step_began double precision := began;
+    step_ended double precision;
+    step bigint := 4000;
+    first record;
+  BEGIN
+    store_now := now_ms();
+    FOR i IN 1 .. cardinality(p_line) LOOP
+      line := p_line[i];
+      looked_to := coalesce(p_below[i], store_now + 1);
+      due_at := NULL;
+      seq := NULL;
+      until := NULL;
+      WHILE looked_to > 0 AND (step_began - began) * 1000 < p_ms LOOP
+        SELECT w.due_at, w.seq INTO first FROM live w
+        WHERE w.line = p_line[i] AND w.worker IS NULL AND w.due_at >= looked_to - step AND w.due_at < looked_to
+        ORDER BY w.due_at, w.seq LIMIT 1;
+        IF FOUND THEN
+          due_at := first.due_at;
+          seq := first.seq;
+          until := coalesce(until, looked_to);
+        END IF;
+        looked_to := greatest(0, looked_to - step);
+        step_ended := extract(epoch FROM clock_timestamp());
+        step := CASE
+          WHEN step_ended - step_began < 0.005 THEN step * 16
+          WHEN step_ended - step_began < 0.05 THEN step * 2
+          ELSE greatest(step / 2, 1) END;
+        step_began := step_ended;
+      END LOOP;
+      step := least(step, 4000);
+      RETURN NEXT;
+    END LOOP;
   END $$;
 `;

@@ -89,8 +89,9 @@ const END_COMPLETED = end({
 });
 
 export const settleSql: string = `
-  -- Answers whether all of them landed.
-  CREATE FUNCTION complete(p_id uuid[], p_run int[], p_worker int, p_decision text, p_started bigint[], p_ended bigint[])
+  -- Answers whether all of them landed. p_over are leases of which nothing is held any more.
+  CREATE FUNCTION complete(p_id uuid[], p_run int[], p_worker int, p_decision text, p_started bigint[], p_ended bigint[],
+    p_over bigint[])
   RETURNS boolean LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   #variable_conflict use_column
   DECLARE
@@ -98,6 +99,7 @@ export const settleSql: string = `
     landed bigint;
   BEGIN
     ${END_COMPLETED}
+    DELETE FROM leases WHERE id = ANY (p_over);
     RETURN landed = cardinality(p_id);
   END $$;
 
@@ -105,7 +107,8 @@ export const settleSql: string = `
   CREATE FUNCTION settle(
     p_id uuid[], p_run int[], p_worker int[], p_outcome smallint[], p_state smallint[], p_counted boolean[],
     p_delay bigint[], p_line int[], p_backoff bigint[], p_reason smallint[], p_error int[], p_decision int[],
-    p_started bigint[], p_ended bigint[], p_errors text[], p_decisions text[]
+    p_started bigint[], p_ended bigint[], p_errors text[], p_decisions text[],
+    p_over bigint[]
   ) RETURNS TABLE (at bigint, answer int) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   #variable_conflict use_column
   DECLARE
@@ -117,6 +120,7 @@ export const settleSql: string = `
     cancelled bigint[] := '{}';
     late record;
   BEGIN
+    DELETE FROM leases WHERE id = ANY (p_over);
     IF array_position(p_delay, NULL) IS NOT NULL THEN
       IF cardinality(array_remove(p_delay, NULL)) > 0 THEN
         -- What ends and what waits is written one after the other; locked it is in the order of ids, as by everybody else.

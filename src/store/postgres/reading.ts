@@ -1,0 +1,179 @@
+import { plain } from './arrays.ts';
+import type { Database } from './database.ts';
+import type { Line } from './names.ts';
+
+const LOOK = 'SELECT * FROM @.overlooked($1::int[], $2::bigint[], $3)';
+
+/** What was written this long ago is taken to be committed; whatever takes longer is found by a look. */
+const LAG_MS = 200;
+/** How often to look for what was overlooked; less often when that takes long. */
+const LOOK_EVERY_MS = 1_000;
+/** Looks take no more than this part of the time. */
+export const LARGEST_PART = 0.05;
+/** Beyond this a look goes on in the next one. */
+const LONGEST_LOOK_MS = 1_000;
+/** Claims wait for a look, unless the last one took longer than this. */
+const PATIENCE_MS = 50;
+
+/** A place in a line, which is in the order of due times and then of acceptance. */
+export interface Place {
+  readonly dueAt: number;
+  readonly seq: number;
+}
+
+const FAR_AWAY: Place = { dueAt: Number.MAX_SAFE_INTEGER, seq: 0 };
+
+/** A part of a line: what comes after one place, up to another. */
+export interface Stretch {
+  readonly line: Line;
+  readonly from: Place;
+  readonly until: Place;
+}
+
+interface Progress {
+  /** Everything up to here is gone, as far as is known. */
+  mark: Place;
+  /** Where something before the mark was found; to be read first. */
+  overlooked: Omit<Stretch, 'line'> | null;
+  /** A look goes back from the mark. It has got to this due time; null when none is under way. */
+  lookedTo: number | null;
+}
+
+type Found = [line: number, lookedTo: number, now: number, dueAt: number | null, seq: number | null, until: number];
+
+/**
+ * How far each line has been read. A row that was claimed stays in the index until it is vacuumed, and while anybody
+ * anywhere in the database holds an old snapshot it cannot be: a claim that began at the start of its line would walk
+ * over every job that went before. So it begins where the last one ended. That is only a hint: a row may be committed
+ * late, or handed back to its old place. So now and then somebody looks for such rows. Where dead rows have piled up a
+ * look walks over them and is slow, so it goes on beside the claims, a part at a time, and no claim waits for it.
+ */
+export class Reading {
+  readonly #db: Database;
+  readonly #lines: Map<number, Progress> = new Map();
+  #lookAt = 0;
+  #looking: Promise<void> | null = null;
+  #isSlow = false;
+  /** Lines that the look under way has not been through. */
+  #left: Set<number> = new Set();
+  /** How often something was put back behind our marks: what a look says that began before is of no use. */
+  #putBack = 0;
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  /** What a claim should read of these lines, in their order. */
+  async stretches(lines: readonly Line[]): Promise<Stretch[]> {
+    const unknown = lines.filter(({ id }) => !this.#lines.has(id)).map(({ id }) => id);
+    if (unknown.length > 0) await this.#look(unknown);
+    await this.#lookNowAndThen();
+    return lines.flatMap((line) => {
+      const progress = this.#lines.get(line.id) as Progress;
+      const { mark, overlooked } = progress;
+      // Another claim, which began earlier, may have taken the mark back: no row may lie in two stretches.
+      if (overlooked !== null && isBefore(mark, overlooked.until)) {
+        if (isBefore(overlooked.from, mark)) progress.mark = overlooked.from;
+        progress.overlooked = null;
+        return [{ line, from: progress.mark, until: FAR_AWAY }];
+      }
+      const rest = { line, from: mark, until: FAR_AWAY };
+      return overlooked === null ? [rest] : [{ line, ...overlooked }, rest];
+    });
+  }
+
+  /** After a claim at store time `now` that took everything of a line up to this place. */
+  reached(read: readonly Stretch[], line: number, place: Place, now: number): void {
+    const progress = this.#lines.get(line) as Progress;
+    const given = read.find((stretch) => stretch.line.id === line && stretch.until !== FAR_AWAY);
+    const isStillThere = given !== undefined && progress.overlooked?.until === given.until;
+    if (given !== undefined && !isBefore(given.until, place)) {
+      if (isStillThere) progress.overlooked = { from: place, until: given.until };
+      return;
+    }
+    if (isStillThere) progress.overlooked = null;
+    progress.mark = behind(place, now);
+  }
+
+  /** After a claim at store time `now` that found nothing more in these stretches. */
+  emptied(read: readonly Stretch[], now: number): void {
+    for (const { line, until } of read) {
+      const progress = this.#lines.get(line.id) as Progress;
+      if (until === FAR_AWAY) progress.mark = behind(FAR_AWAY, now);
+      else if (progress.overlooked?.until === until) progress.overlooked = null;
+    }
+  }
+
+  /** Something was put back to where it stood: the next claim should find it. */
+  lookAgain(): void {
+    this.#putBack++;
+    this.#lookAt = 0;
+    this.#left.clear();
+    for (const progress of this.#lines.values()) progress.lookedTo = null;
+  }
+
+  async #lookNowAndThen(): Promise<void> {
+    for (;;) {
+      if (this.#db.clock.monotonic() >= this.#lookAt) this.#looking ??= this.#lookOnce();
+      if (this.#looking === null || this.#isSlow) return;
+      await this.#looking;
+    }
+  }
+
+  async #lookOnce(): Promise<void> {
+    const { clock } = this.#db;
+    const since = clock.monotonic();
+    const putBack = this.#putBack;
+    // What was found in a line is read before more is looked for.
+    const isRead = (line: number): boolean => this.#lines.get(line)?.overlooked === null;
+    let lines = [...this.#left].filter(isRead);
+    if (lines.length === 0) {
+      lines = [...this.#lines.keys()].filter(isRead);
+      this.#left = new Set(lines);
+    }
+    // Whatever keeps a look from working meets the claim as well, and is told there.
+    await this.#look(lines).catch(() => {});
+    const now = clock.monotonic();
+    this.#isSlow = now - since > PATIENCE_MS;
+    if (putBack === this.#putBack) this.#lookAt = now + Math.max(LOOK_EVERY_MS, (now - since) / LARGEST_PART);
+    this.#looking = null;
+  }
+
+  async #look(lines: readonly number[]): Promise<void> {
+    if (lines.length === 0) return;
+    const putBack = this.#putBack;
+    const marks = new Map(lines.map((line) => [line, this.#lines.get(line)?.mark]));
+    const below = lines.map((line) => {
+      const progress = this.#lines.get(line);
+      return progress === undefined ? null : (progress.lookedTo ?? progress.mark.dueAt + 1);
+    });
+    const found = await this.#db.query<Found>(LOOK, [plain(lines), plain(below), LONGEST_LOOK_MS]);
+    for (const [line, lookedTo, now, dueAt, seq, until] of found) {
+      const first = dueAt === null ? null : { dueAt, seq: (seq as number) - 1 };
+      const progress = this.#lines.get(line) ?? {
+        mark: first ?? behind(FAR_AWAY, now),
+        overlooked: null,
+        lookedTo: null,
+      };
+      this.#lines.set(line, progress);
+      if (putBack === this.#putBack) {
+        progress.lookedTo = lookedTo === 0 ? null : lookedTo;
+        if (lookedTo === 0) this.#left.delete(line);
+        else this.#left.add(line);
+      }
+      const mark = marks.get(line);
+      if (mark === undefined || first === null || !isBefore(first, mark)) continue;
+      const end = { dueAt: until, seq: 0 };
+      progress.overlooked = { from: first, until: isBefore(end, mark) ? end : mark };
+    }
+  }
+}
+
+/** This place, or a moment ago: what was written since may not be committed yet. */
+function behind(place: Place, now: number): Place {
+  return place.dueAt > now - LAG_MS ? { dueAt: now - LAG_MS, seq: 0 } : place;
+}
+
+function isBefore(a: Place, b: Place): boolean {
+  return a.dueAt < b.dueAt || (a.dueAt === b.dueAt && a.seq < b.seq);
+}
