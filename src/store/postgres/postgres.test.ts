@@ -1,14 +1,21 @@
+import pg from 'pg';
 import { describe, expect, inject, it } from 'vitest';
 import { expectSoundTables } from '../../../test/support/postgres-database.ts';
 import { movableTime, newSchema, runSql } from '../../../test/support/postgres-schema.ts';
+import { systemClock } from '../../clock.ts';
+import { STATE } from '../codes.ts';
 import { claimRequest, complete, newJobs, quota, retryIn, settlement } from '../conformance/builders.ts';
 import { type StoreHarness, storeConformance } from '../conformance/index.ts';
+import type { ClaimedJob, NewJob } from '../store.ts';
 import { PostgresStore } from './store.ts';
 
 const url = inject('postgresUrl');
 
-async function open(schema = newSchema()): Promise<StoreHarness> {
-  const store = await PostgresStore.open({ url, schema });
+async function open(
+  schema = newSchema(),
+  clock = systemClock,
+): Promise<StoreHarness & { readonly store: PostgresStore }> {
+  const store = await PostgresStore.open({ url, schema, clock });
   await movableTime(url, schema);
   return {
     store,
@@ -94,6 +101,113 @@ describe('what PostgreSQL keeps beside the jobs', () => {
     await expectSoundTables(url, schema);
     await advance(2_000);
     expect((await store.expired(10)).map(({ id }) => id)).toEqual([third.id]);
+    await close();
+  });
+
+  it('is no lease of a claim whose jobs have all ended', async () => {
+    const schema = newSchema();
+    const { store, advance, close } = await open(schema);
+    const watched = async (): Promise<unknown> => (await runSql(url, `SELECT jobs FROM ${schema}.leases`)).length;
+    const claim = async (): Promise<ClaimedJob[]> => {
+      const request = claimRequest({ limit: 3, leaseMs: 10_000, queues: [quota({ share: 3, retry: 3 })] });
+      return [...(await store.claim(request)).jobs];
+    };
+    const settle = (jobs: readonly ClaimedJob[], decision = complete): Promise<unknown> =>
+      store.settle(jobs.map((job) => settlement(job, decision)));
+    await store.enqueue(newJobs(9));
+    const first = await claim();
+    await settle(first.slice(0, 2));
+    await settle(first.slice(2));
+    const second = await claim();
+    expect(await watched()).toBe(2);
+    // The next settlement takes along what has ended before.
+    await settle(second.slice(0, 1), retryIn(0));
+    expect(await watched()).toBe(1);
+    const third = await claim();
+    const again = third.filter(({ id }) => id === second[0]?.id);
+    expect(again).toHaveLength(1);
+    await settle(second.slice(1));
+    // Late, and about a run that is over: the job runs again, and its new lease stays.
+    await settle(second.slice(0, 1));
+    await settle(second.slice(0, 1), retryIn(0));
+    const others = third.filter((job) => !again.includes(job));
+    await settle(others);
+    await settle(others);
+    await expectSoundTables(url, schema);
+    expect(await watched()).toBe(1);
+    await advance(11_000);
+    expect((await store.expired(10)).map(({ id }) => id)).toEqual(again.map(({ id }) => id));
+    await close();
+  });
+
+  it('is the lease of a run whose transaction was rolled back', async () => {
+    const schema = newSchema();
+    const { store, close } = await open(schema);
+    await store.enqueue(newJobs(2));
+    const { jobs } = await store.claim(claimRequest({ limit: 2, queues: [quota({ share: 2 })] }));
+    const [inTransaction, other] = jobs as [ClaimedJob, ClaimedJob];
+    const work = store.transactions.settleWith(
+      async (client) => {
+        await client.query('CREATE TEMPORARY TABLE effects (at int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED)', []);
+        await client.query('INSERT INTO effects VALUES (1), (1)', []);
+      },
+      () => settlement(inTransaction, complete),
+    );
+    await expect(work).rejects.toThrow('duplicate key');
+    await store.settle([settlement(other, complete)]);
+    await store.settle([settlement(other, complete)]);
+    await expectSoundTables(url, schema);
+    await close();
+  });
+
+  it('is a job that was committed after claims had passed its place, which is found within a second', async () => {
+    const schema = newSchema();
+    let time = 0;
+    const { store, advance, close } = await open(schema, { ...systemClock, monotonic: () => time });
+    const claim = async (): Promise<string[]> => {
+      const { jobs } = await store.claim(claimRequest({ limit: 9, queues: [quota({ share: 9 })] }));
+      return jobs.map(({ id }) => id);
+    };
+    const [late, early] = newJobs(2) as [NewJob, NewJob];
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    await client.query('BEGIN');
+    await store.transactions.enqueue(client, [late]);
+    await advance(5_000);
+    await store.enqueue([early]);
+    expect(await claim()).toEqual([early.id]);
+    await client.query('COMMIT');
+    await client.end();
+    expect(await claim()).toEqual([]);
+    time += 1_000;
+    expect(await claim()).toEqual([late.id]);
+    await close();
+  });
+
+  it('is not read by pruning while it is too young', async () => {
+    const schema = newSchema();
+    const { store, close } = await open(schema);
+    await store.enqueue(newJobs(100));
+    const { jobs } = await store.claim(claimRequest({ limit: 100, queues: [quota({ share: 100 })] }));
+    await store.settle(jobs.map((job) => settlement(job, complete)));
+    const read = async (): Promise<unknown> => {
+      const [counted] = await runSql(
+        url,
+        `SELECT idx_tup_read::int AS read FROM pg_stat_user_indexes
+         WHERE schemaname = '${schema}' AND indexrelname = 'finished_by_age'`,
+      );
+      return counted;
+    };
+    const prune = (keepMs: number): Promise<unknown> =>
+      runSql(
+        url,
+        `SELECT pg_stat_force_next_flush(), p.*
+         FROM ${schema}.prune(${STATE.completed}::smallint, 0, ${keepMs}, 10) p`,
+      );
+    await prune(60_000);
+    expect(await read()).toEqual({ read: 0 });
+    await prune(-1);
+    expect(await read()).toEqual({ read: 10 });
     await close();
   });
 });

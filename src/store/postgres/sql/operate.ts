@@ -142,11 +142,13 @@ export const operateSql: string = `
   -- Up to p_limit jobs of a state that ended at or before this time, from the place where the last look ended.
   CREATE FUNCTION prune(p_state smallint, p_from bigint, p_keep bigint, p_limit int, OUT pruned int, OUT until bigint)
   LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
-  DECLARE chosen uuid[];
+  DECLARE
+    oldest_kept bigint := now_ms() - p_keep;  -- known before the index is asked
+    chosen uuid[];
   BEGIN
     SELECT array_agg(old.id), max(old.finished_at) INTO chosen, until FROM (
       SELECT f.id, f.finished_at FROM finished f
-      WHERE f.state = p_state AND f.finished_at >= p_from AND f.finished_at <= now_ms() - p_keep
+      WHERE f.state = p_state AND f.finished_at >= p_from AND f.finished_at <= oldest_kept
       ORDER BY f.finished_at LIMIT p_limit FOR UPDATE SKIP LOCKED) old;
     pruned := coalesce(cardinality(chosen), 0);
     IF pruned > 0 THEN PERFORM forget(chosen); END IF;

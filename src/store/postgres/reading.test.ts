@@ -1,0 +1,242 @@
+import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../clock.ts';
+import type { Database } from './database.ts';
+import type { Line } from './names.ts';
+import { type Place, Reading, type Stretch } from './reading.ts';
+
+const line: Line = { id: 7, queue: 'default', resource: '', lane: 'fresh', priority: 0 };
+const other: Line = { ...line, id: 8, priority: 1 };
+const NOW = 1_000_000;
+
+type Answer = [line: number, lookedTo: number, now: number, dueAt: number | null, seq: number | null, until: number];
+
+/** A server whose looks are answered by hand, and a clock to go with it. */
+class Looks {
+  time = 0;
+  readonly asked: { readonly lines: string; readonly below: string; answer(rows: Answer[]): void }[] = [];
+  readonly reading: Reading = new Reading({
+    clock: { ...systemClock, monotonic: () => this.time },
+    query: (_sql: string, [lines, below]: [string, string]) =>
+      new Promise((answer) => {
+        this.asked.push({ lines, below, answer });
+      }),
+  } as unknown as Database);
+
+  /** Lets everything run that is not waiting for an answer. */
+  settle(): Promise<void> {
+    return new Promise((resolve) => setImmediate(resolve));
+  }
+
+  async answer(...rows: Answer[]): Promise<void> {
+    await this.settle();
+    const look = this.asked.shift();
+    if (look === undefined) throw new Error('nobody looked');
+    look.answer(rows);
+    await this.settle();
+  }
+
+  /** The stretches of the line, without a look. */
+  async stretches(lines = [line]): Promise<Stretch[]> {
+    const stretches = await this.reading.stretches(lines);
+    expect(this.asked).toEqual([]);
+    return stretches;
+  }
+
+  /** Known to be empty up to now, and just looked at. */
+  static async emptied(): Promise<Looks> {
+    const looks = new Looks();
+    const first = looks.reading.stretches([line]);
+    await looks.answer(nothing());
+    await looks.answer(nothing());
+    await first;
+    return looks;
+  }
+
+  /** The same, after a look that was slow, so that nobody waits for the next. */
+  static async slow(): Promise<Looks> {
+    const looks = await Looks.emptied();
+    looks.time += 1_000;
+    const waits = looks.reading.stretches([line]);
+    await looks.settle();
+    looks.time += 500;
+    await looks.answer(nothing());
+    await waits;
+    return looks;
+  }
+}
+
+const nothing = (id = line.id): Answer => [id, 0, NOW, null, null, 0];
+const from = (stretches: readonly Stretch[]): Place[] => stretches.map((stretch) => stretch.from);
+
+describe('how far a line has been read', () => {
+  it('begins before the first job that waits in it', async () => {
+    const looks = new Looks();
+    const first = looks.reading.stretches([line]);
+    await looks.answer([line.id, 0, NOW, 500, 12, NOW + 1]);
+    expect(looks.asked).toMatchObject([{ lines: '{7}', below: '{501}' }]);
+    await looks.answer(nothing());
+    expect(from(await first)).toEqual([{ dueAt: 500, seq: 11 }]);
+  });
+
+  it('begins a moment ago where nothing waits', async () => {
+    const looks = await Looks.emptied();
+    expect(from(await looks.stretches())).toEqual([{ dueAt: NOW - 200, seq: 0 }]);
+  });
+
+  it('goes on where a claim ended, but never closer than a moment', async () => {
+    const looks = await Looks.emptied();
+    const { reading } = looks;
+    reading.reached(await looks.stretches(), line.id, { dueAt: NOW + 100, seq: 3 }, NOW + 1_000);
+    expect(from(await looks.stretches())).toEqual([{ dueAt: NOW + 100, seq: 3 }]);
+    reading.reached(await looks.stretches(), line.id, { dueAt: NOW + 900, seq: 4 }, NOW + 1_000);
+    expect(from(await looks.stretches())).toEqual([{ dueAt: NOW + 800, seq: 0 }]);
+    reading.emptied(await looks.stretches(), NOW + 2_000);
+    expect(from(await looks.stretches())).toEqual([{ dueAt: NOW + 1_800, seq: 0 }]);
+  });
+
+  it('is looked at once a second, before the claim reads', async () => {
+    const looks = await Looks.emptied();
+    looks.time = 999;
+    await looks.stretches();
+    looks.time = 1_000;
+    const waits = looks.reading.stretches([line]);
+    await looks.answer([line.id, 0, NOW, 500, 12, 600]);
+    const [overlooked, rest] = await waits;
+    expect(overlooked).toEqual({ line, from: { dueAt: 500, seq: 11 }, until: { dueAt: 600, seq: 0 } });
+    expect(rest?.from).toEqual({ dueAt: NOW - 200, seq: 0 });
+  });
+
+  it('is looked at when something was put back, even while somebody looks', async () => {
+    const looks = await Looks.emptied();
+    looks.reading.lookAgain();
+    const waits = looks.reading.stretches([line]);
+    await looks.settle();
+    looks.reading.lookAgain();
+    // What this one answers may be from before.
+    await looks.answer([line.id, 400, NOW, null, null, 0]);
+    expect(looks.asked).toMatchObject([{ below: `{${NOW - 199}}` }]);
+    await looks.answer([line.id, 0, NOW, 500, 12, 600]);
+    expect(from(await waits)[0]).toEqual({ dueAt: 500, seq: 11 });
+    await looks.stretches();
+  });
+
+  it('does not wait for a look while looks are slow, and looks less often', async () => {
+    const looks = await Looks.slow();
+    // 500 ms are a twentieth of ten seconds.
+    looks.time += 9_999;
+    expect(await looks.stretches()).toHaveLength(1);
+    looks.time += 1;
+    expect(await looks.reading.stretches([line])).toHaveLength(1);
+    expect(await looks.reading.stretches([line])).toHaveLength(1);
+    await looks.answer([line.id, 0, NOW, 500, 12, 600]);
+    expect(await looks.stretches()).toHaveLength(2);
+    looks.time += 1_000;
+    const waits = looks.reading.stretches([line, other]);
+    await looks.answer(nothing(other.id));
+    await looks.answer(nothing(other.id));
+    expect(await waits).toHaveLength(3);
+  });
+
+  it('is looked at in parts where that takes long, each line in its turn', async () => {
+    const looks = await Looks.slow();
+    const both = looks.reading.stretches([line, other]);
+    await looks.answer(nothing(other.id));
+    await both;
+    const look = async (...answers: Answer[]): Promise<object> => {
+      looks.time += 1_000_000;
+      await looks.reading.stretches([line, other]);
+      const { lines, below } = looks.asked[0] as (typeof looks.asked)[number];
+      looks.time += 1_000;
+      await looks.answer(...answers);
+      return { lines, below };
+    };
+    const mark = NOW - 199;
+    expect(await look([line.id, 400, NOW, null, null, 0], [other.id, mark, NOW, null, null, 0])).toEqual({
+      lines: '{7,8}',
+      below: `{${mark},${mark}}`,
+    });
+    expect(await look(nothing(), [other.id, mark, NOW, null, null, 0])).toEqual({
+      lines: '{7,8}',
+      below: `{400,${mark}}`,
+    });
+    expect(await look([other.id, 300, NOW, 350, 1, 360])).toEqual({ lines: '{8}', below: `{${mark}}` });
+    // What was found is read first, and the others are looked at meanwhile.
+    expect(await look(nothing())).toEqual({ lines: '{7}', below: `{${mark}}` });
+    looks.reading.emptied(await looks.stretches([line, other]), NOW);
+    expect(await look(nothing(), nothing(other.id))).toEqual({ lines: '{7,8}', below: `{${mark},300}` });
+  });
+});
+
+describe('what was overlooked', () => {
+  async function found(): Promise<Looks> {
+    const looks = await Looks.emptied();
+    looks.time = 1_000;
+    const waits = looks.reading.stretches([line]);
+    await looks.answer([line.id, 0, NOW, 500, 12, 600]);
+    await waits;
+    return looks;
+  }
+
+  it('is read on, and the mark stays where it is', async () => {
+    const looks = await found();
+    looks.reading.reached(await looks.stretches(), line.id, { dueAt: 550, seq: 20 }, NOW);
+    expect(from(await looks.stretches())).toEqual([
+      { dueAt: 550, seq: 20 },
+      { dueAt: NOW - 200, seq: 0 },
+    ]);
+  });
+
+  it('is done with once a claim has got beyond it', async () => {
+    const looks = await found();
+    looks.reading.reached(await looks.stretches(), line.id, { dueAt: NOW - 100, seq: 90 }, NOW + 500);
+    expect(from(await looks.stretches())).toEqual([{ dueAt: NOW - 100, seq: 90 }]);
+  });
+
+  it('is done with once a claim has found nothing more', async () => {
+    const looks = await found();
+    looks.reading.emptied(await looks.stretches(), NOW);
+    expect(await looks.stretches()).toHaveLength(1);
+  });
+
+  it('stays when the claim that found nothing more began before', async () => {
+    const looks = await Looks.emptied();
+    const before = await looks.stretches();
+    looks.time = 1_000;
+    const waits = looks.reading.stretches([line]);
+    await looks.answer([line.id, 0, NOW, 500, 12, 600]);
+    await waits;
+    looks.reading.emptied(before, NOW);
+    looks.reading.reached(before, line.id, { dueAt: NOW, seq: 1 }, NOW + 1_000);
+    expect(from(await looks.stretches())).toEqual([
+      { dueAt: 500, seq: 11 },
+      { dueAt: NOW, seq: 1 },
+    ]);
+  });
+
+  it('ends where the mark was, should it lie right before that', async () => {
+    const looks = await Looks.emptied();
+    looks.time = 1_000;
+    const waits = looks.reading.stretches([line]);
+    await looks.answer([line.id, 0, NOW, 500, 12, NOW - 199]);
+    expect((await waits)[0]?.until).toEqual({ dueAt: NOW - 200, seq: 0 });
+  });
+
+  it('is not what lies after the mark', async () => {
+    const looks = await Looks.emptied();
+    looks.time = 1_000;
+    const waits = looks.reading.stretches([line]);
+    await looks.answer([line.id, 0, NOW, NOW - 200, 5, NOW - 199]);
+    expect(await waits).toHaveLength(1);
+  });
+
+  it('becomes one with the rest when the mark goes back over it', async () => {
+    const looks = await found();
+    looks.reading.reached(
+      [{ line, from: { dueAt: 0, seq: 0 }, until: { dueAt: 9, seq: 9 } }],
+      line.id,
+      { dueAt: 560, seq: 1 },
+      NOW,
+    );
+    expect(from(await looks.stretches())).toEqual([{ dueAt: 500, seq: 11 }]);
+  });
+});
