@@ -91,9 +91,10 @@ async function claimFromKnown(session: Session, request: ClaimRequest, worker: n
     plain(stretches.map(({ until }) => until.seq)),
     newest,
   ]);
-  const [, suspectsWait, newestLine, , now, , , , nextDueAt, , , , , , paused] = rows.pop() as ClaimedRow;
+  const [, suspectsWait, newestLine, , now, , , , nextDueAt, , , , , snapshot, paused] = rows.pop() as ClaimedRow;
   if (Number(elements(newestLine)[0]) > newest) return null;
   const storeNow = Number(elements(now)[0]);
+  session.reading.saw(storeNow, snapshot as string);
   const leaseEndsAt = storeNow + leaseMs;
   const holding = { worker: request.worker, claimedAt: storeNow, leaseEndsAt, cancelRequested: false };
   const jobs: ClaimedJob[] = [];

@@ -1,11 +1,10 @@
 import { plain } from './arrays.ts';
 import type { Database } from './database.ts';
+import { InFlight } from './in-flight.ts';
 import type { Line } from './names.ts';
 
 const LOOK = 'SELECT * FROM @.overlooked($1::int[], $2::bigint[], $3)';
 
-/** What was written this long ago is taken to be committed; whatever takes longer is found by a look. */
-const LAG_MS = 200;
 /** How often to look for what was overlooked; less often when that takes long. */
 const LOOK_EVERY_MS = 1_000;
 /** Looks take no more than this part of the time. */
@@ -51,6 +50,7 @@ type Found = [line: number, lookedTo: number, now: number, dueAt: number | null,
 export class Reading {
   readonly #db: Database;
   readonly #lines: Map<number, Progress> = new Map();
+  readonly #inFlight: InFlight = new InFlight();
   #lookAt = 0;
   #looking: Promise<void> | null = null;
   #isSlow = false;
@@ -82,6 +82,11 @@ export class Reading {
     });
   }
 
+  /** After each claim: the store's time then, and the snapshot under which it read. */
+  saw(now: number, snapshot: string): void {
+    this.#inFlight.see(now, snapshot);
+  }
+
   /** After a claim at store time `now` that took everything of a line up to this place. */
   reached(read: readonly Stretch[], line: number, place: Place, now: number): void {
     const progress = this.#lines.get(line) as Progress;
@@ -92,14 +97,14 @@ export class Reading {
       return;
     }
     if (isStillThere) progress.overlooked = null;
-    progress.mark = behind(place, now);
+    progress.mark = this.#behind(place, now);
   }
 
   /** After a claim at store time `now` that found nothing more in these stretches. */
   emptied(read: readonly Stretch[], now: number): void {
     for (const { line, until } of read) {
       const progress = this.#lines.get(line.id) as Progress;
-      if (until === FAR_AWAY) progress.mark = behind(FAR_AWAY, now);
+      if (until === FAR_AWAY) progress.mark = this.#behind(FAR_AWAY, now);
       else if (progress.overlooked?.until === until) progress.overlooked = null;
     }
   }
@@ -151,7 +156,7 @@ export class Reading {
     for (const [line, lookedTo, now, dueAt, seq, until] of found) {
       const first = dueAt === null ? null : { dueAt, seq: (seq as number) - 1 };
       const progress = this.#lines.get(line) ?? {
-        mark: first ?? behind(FAR_AWAY, now),
+        mark: first ?? this.#behind(FAR_AWAY, now),
         overlooked: null,
         lookedTo: null,
       };
@@ -167,11 +172,12 @@ export class Reading {
       progress.overlooked = { from: first, until: isBefore(end, mark) ? end : mark };
     }
   }
-}
 
-/** This place, or a moment ago: what was written since may not be committed yet. */
-function behind(place: Place, now: number): Place {
-  return place.dueAt > now - LAG_MS ? { dueAt: now - LAG_MS, seq: 0 } : place;
+  /** This place, or an earlier one: what was written since may not be committed yet. */
+  #behind(place: Place, now: number): Place {
+    const dueAt = this.#inFlight.horizon(now);
+    return place.dueAt > dueAt ? { dueAt, seq: 0 } : place;
+  }
 }
 
 function isBefore(a: Place, b: Place): boolean {

@@ -38,10 +38,10 @@ export const claimSql: string = `
 
   /*
    * Fills the places of a claim as store/fill.ts says it, from stretches of lines: after p_from, up to p_until. They come
-   * sorted by queue, lane and priority; p_queue_of is the position of a line's queue in p_queue. When there are lines newer than p_newest, nothing is taken: the caller
-   * does not know all it should ask for. The last row has no ids and tells, in the columns named here:
+   * sorted by queue, lane and priority; p_queue_of is the position of a line's queue in p_queue. When there are lines
+   * newer than p_newest, nothing is taken: the caller does not know all it should ask for. The last row has no ids and tells, in the columns named here:
    * line: the newest there is, due_at: the store's time, available_at: when the next job falls due,
-   * run: 1 when a suspect waits, payload: the paused queues as JSON.
+   * run: 1 when a suspect waits, error: the snapshot, payload: the paused queues as JSON.
    */
   CREATE FUNCTION claim(
     p_worker int, p_lease bigint, p_limit int,
@@ -87,6 +87,8 @@ export const claimSql: string = `
       END IF;
     END LOOP;
     store_now := now_ms();
+    -- After the time: whoever is not in it began later.
+    last_row.error := pg_current_snapshot();
 
     <<turns>>
     FOR turn IN 1 .. 2 LOOP
