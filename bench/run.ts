@@ -4,7 +4,8 @@ import { compileOnce, installOnce } from './install.ts';
 const help = `npm run bench [-- OPTIONS]
 
   --workload W   W1 enqueue, W2 drain, W3 retry churn, W4 pickup, W5 starvation, W6 growth, W6b churn, W7 crash,
-                 W8 curves (W8a claim time, W8b memory, W8c processes), W9 cost; several with commas. Default: all
+                 W8 curves (W8a claim time, W8b memory, W8c processes, W8d locks), W9 cost; several with commas.
+                 Default: all
   --peer P       a queue, or the beginning of its name: mulligan, raw, pg-boss, graphile, bullmq; several with commas.
                  Nothing is written then. Default: all
   --without P    leaves these queues out, and names them in the results

@@ -17,6 +17,8 @@ export interface DrainOptions {
   readonly othersWait?: boolean;
   /** In a process of its own also where the queue lives in one; that process then enqueues the jobs as well. */
   readonly apart?: boolean;
+  /** Called when all is enqueued, before the workers begin. */
+  readonly prepared?: () => Promise<void>;
 }
 
 export interface Drained {
@@ -37,6 +39,7 @@ export async function drain(stage: Stage, queue: OpenPeer, options: DrainOptions
   await queue.settleDown();
   const assignment = { jobs: count, ...(concurrency && { concurrency }), ...(brings && { brings: count }) };
   const crew = await stage.crew(processes, queue, assignment, part);
+  await options.prepared?.();
   const startedAt = wall();
   await crew.go();
   const all = await crew.until(({ completed }) => completed >= count, startedAt + capMs);

@@ -107,6 +107,8 @@ export interface OpenPeer {
   timeClaim?(count: number): Promise<number>;
   /** What its server has used so far. */
   usage?(): Promise<Usage>;
+  /** From now until the answer is called: of a hundred sessions at work, how many waited for a lock. */
+  watchLocks?(): Promise<() => Promise<number>>;
   close(): Promise<void>;
   /** Frees what it took on disk or in memory; after `close`. */
   erase(): Promise<void>;

@@ -48,6 +48,7 @@ interface Place {
   settleDown(filled?: boolean): Promise<void>;
   holdSnapshot(): Promise<(() => Promise<void>) | null>;
   usage?(): Promise<Usage>;
+  watchLocks?(): Promise<() => Promise<number>>;
   close(): Promise<void>;
 }
 
@@ -204,6 +205,11 @@ class OpenMulligan implements OpenPeer {
     return await this.#place.usage();
   }
 
+  async watchLocks(): Promise<() => Promise<number>> {
+    if (this.#place.watchLocks === undefined) throw new Error(`${this.#place.url} has no server`);
+    return await this.#place.watchLocks();
+  }
+
   async close(): Promise<void> {
     await this.#mulligan?.close();
     await this.#place.close();
@@ -282,6 +288,7 @@ async function postgresPlace(servers: Servers, space: string): Promise<Place> {
     settleDown: (filled) => database.settleDown(filled),
     holdSnapshot: () => database.holdSnapshot(),
     usage: () => database.usage(),
+    watchLocks: () => database.watchLocks(),
     close: () => database.close(),
   };
 }

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import pg from 'pg';
+import { sleep } from '../harness/measure.ts';
 import type { Servers, Usage } from '../harness/peer.ts';
 
 /** Why PostgreSQL is not there; null when it is. */
@@ -66,6 +67,33 @@ export class Database {
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
     await client.query('SELECT count(*) FROM pg_class');
     return () => client.end();
+  }
+
+  /** Looks again and again who works and who waits for a lock. Answers, in the end, how many of a hundred waited. */
+  async watchLocks(): Promise<() => Promise<number>> {
+    const client = new pg.Client({ connectionString: this.url });
+    await client.connect();
+    let active = 0;
+    let waiting = 0;
+    let ended = false;
+    const watch = async (): Promise<void> => {
+      while (!ended) {
+        const { rows } = await client.query<{ active: number; waiting: number }>(
+          `SELECT count(*)::int AS active, count(*) FILTER (WHERE wait_event_type = 'Lock')::int AS waiting
+           FROM pg_stat_activity WHERE datname = current_database() AND state = 'active' AND pid <> pg_backend_pid()`,
+        );
+        active += rows[0]?.active ?? 0;
+        waiting += rows[0]?.waiting ?? 0;
+        await sleep(10);
+      }
+    };
+    const watching = watch();
+    return async () => {
+      ended = true;
+      await watching;
+      await client.end();
+      return active === 0 ? 0 : (waiting * 100) / active;
+    };
   }
 
   /** What the server, which is this machine's, has used so far. */

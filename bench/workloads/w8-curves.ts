@@ -65,13 +65,15 @@ export const w8b: Workload = {
 };
 
 const PROCESSES = [1, 2, 4, 8];
+/** Long enough that the start of a process, which compiles its code, does not count. */
+const LONG_DRAIN = 150_000;
 
 export const w8c: Workload = {
   ...common,
   id: 'W8c',
   title: 'Throughput against worker processes',
   what:
-    `W2's drain, of 30,000 jobs, with ever more worker processes of concurrency ${CONCURRENCY}, all on the machine of the store: beyond its ` +
+    `W2's drain, of 150,000 jobs, with ever more worker processes of concurrency ${CONCURRENCY}, all on the machine of the store: beyond its ` +
     'cores there is nothing to gain, and the curve shows what is lost. Memory has one process only. ' +
     'Checked: each job ran exactly once.',
   peers: ['mulligan-sqlite', 'mulligan-postgres', 'raw-sqlite', 'raw-postgres-update'],
@@ -82,8 +84,35 @@ export const w8c: Workload = {
     for (const processes of PROCESSES) {
       stage.say(`${processes} worker processes`);
       await queue.reset();
-      const sizes = { count: stage.size(30_000, 3_000), capMs: stage.size(60_000, 5_000) };
+      const sizes = { count: stage.size(LONG_DRAIN, 3_000), capMs: stage.size(60_000, 5_000) };
       stage.set(String(processes), (await drain(stage, queue, { ...sizes, processes })).perSecond);
+    }
+  },
+};
+
+export const w8d: Workload = {
+  ...common,
+  id: 'W8d',
+  title: 'Waiting for locks against worker processes',
+  what:
+    "W8c's drain again, while another connection looks every 10 ms at what the server's sessions do: of a hundred that " +
+    'were at work, so many waited for a lock that another held (rows, transactions, tables). ' +
+    'Checked: each job ran exactly once.',
+  peers: ['mulligan-postgres'],
+  curve: { x: 'worker processes', y: 'of 100 sessions at work, waiting for a lock' },
+  metrics: points(PROCESSES, 'processes', { unit: '', better: 'lower' }),
+  async run(stage) {
+    const queue = await stage.open();
+    for (const processes of PROCESSES) {
+      stage.say(`${processes} worker processes`);
+      await queue.reset();
+      let waiting: (() => Promise<number>) | undefined;
+      const prepared = async (): Promise<void> => {
+        waiting = await queue.watchLocks?.();
+      };
+      const sizes = { count: stage.size(LONG_DRAIN, 3_000), capMs: stage.size(60_000, 5_000) };
+      await drain(stage, queue, { ...sizes, processes, prepared });
+      stage.set(String(processes), (await waiting?.()) ?? Number.NaN);
     }
   },
 };
