@@ -80,7 +80,7 @@ class RawSqlite implements OpenPeer {
       UPDATE jobs SET state = 3, runs = runs + 1, attempts = attempts + 1, worker = 3, claimed_at = ?1,
         lease_ends_at = ?2, first_started_at = coalesce(first_started_at, ?1)
       WHERE seq IN (SELECT seq FROM jobs WHERE state < 3 AND stream = 1 AND lane = 0 AND priority = ?4 AND due_at <= ?1
-        ORDER BY due_at, seq LIMIT ?3)
+        ORDER BY due_at, seq LIMIT +?3)
       RETURNING seq, id, runs, attempts, payload`);
     const complete = db.prepare(`
       UPDATE jobs SET state = 4, finished_at = ?, worker = NULL, lease_ends_at = NULL

@@ -247,8 +247,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'SQLite: the newest job is served first',
     file: 'store/sqlite/claim.ts',
-    find: 'ORDER BY due_at, seq LIMIT ?`',
-    replace: 'ORDER BY due_at DESC, seq DESC LIMIT ?`',
+    find: 'ORDER BY due_at, seq LIMIT +?`',
+    replace: 'ORDER BY due_at DESC, seq DESC LIMIT +?`',
     engine: 'sqlite',
   },
 ];

@@ -1,4 +1,4 @@
-import type { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Clock } from '../../clock.ts';
 import type { MulliganError } from '../../errors.ts';
 import type { ClaimRequest, Store } from '../store.ts';
@@ -9,7 +9,6 @@ import { heartbeat, remember } from './heartbeat.ts';
 import { InPlace } from './in-place.ts';
 import { cancel, discard, pause, prune, redrive, resume } from './operate.ts';
 import { expired, get, list, queues, recall, runs, stats } from './read.ts';
-import { pragma } from './schema.ts';
 import { Session } from './session.ts';
 import { settle } from './settle.ts';
 
@@ -66,7 +65,8 @@ export class Engine {
   readonly #clock: Clock;
   readonly #path: string;
   readonly #inPlace: InPlace;
-  #version = 0;
+  readonly #dataVersion: StatementSync;
+  #version: number;
 
   constructor(db: DatabaseSync, path: string, clock: Clock) {
     this.#db = db;
@@ -74,6 +74,7 @@ export class Engine {
     this.#clock = clock;
     this.#session = new Session(db);
     this.#inPlace = new InPlace(path);
+    this.#dataVersion = db.prepare('PRAGMA data_version');
     this.#version = this.dataVersion();
   }
 
@@ -84,8 +85,9 @@ export class Engine {
     this.#session.now = Math.floor(this.#clock.now());
     this.#session.madeWork = false;
     const writing: { call: Call; index: number }[] = [];
+    const writesAnyway = calls.some(({ verb }) => !isRead(verb) && verb !== 'claim');
     for (const [index, call] of calls.entries()) {
-      const answer = this.#answerByReading(call);
+      const answer = this.#answerByReading(call, writesAnyway);
       if (answer) results[index] = answer;
       else writing.push({ call, index });
     }
@@ -99,18 +101,21 @@ export class Engine {
 
   /** Changes whenever another connection has committed. */
   dataVersion(): number {
-    return pragma(this.#db, 'data_version');
+    return (this.#dataVersion.get() as { data_version: number }).data_version;
   }
 
   close(): void {
     this.#db.close();
   }
 
-  /** Reads, and the claims of an idle worker: those must not fight for the write lock. Null when it takes a write. */
-  #answerByReading({ verb, args }: Call): Result | null {
+  /**
+   * Reads, and the claims of an idle worker: those must not fight for the write lock. Null when it takes a write, or
+   * when there is one anyway, which may bring what the claim is waiting for.
+   */
+  #answerByReading({ verb, args }: Call, writesAnyway: boolean): Result | null {
     try {
       if (isRead(verb)) return { value: reads[verb](this.#session, ...(args as never[])) };
-      if (verb !== 'claim') return null;
+      if (verb !== 'claim' || writesAnyway) return null;
       const nothing = claimNothing(this.#session, args[0] as ClaimRequest);
       return nothing && { value: nothing };
     } catch (error) {

@@ -57,7 +57,8 @@ export class GroupCommit {
         const { results, madeWork, shared } = this.#engine.execute(batch.map(({ call }) => call));
         this.#retryMs = FIRST_RETRY_MS;
         for (const [index, waiting] of batch.entries()) waiting.answer(results[index] as Result);
-        if (madeWork) this.#onWork();
+        // Another's commit may have brought work as well.
+        if (madeWork || shared) this.#onWork();
         this.#leaveGap(shared);
       } catch (error) {
         this.#later(batch, error);

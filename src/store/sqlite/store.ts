@@ -93,7 +93,10 @@ export class SqliteStore implements Store {
   }
 
   async enqueue(jobs: readonly NewJob[]): Promise<Enqueued[]> {
-    return unpackEnqueued((await this.#call('enqueue', ...packNewJobs(jobs))) as PackedEnqueued, jobs);
+    const answer = this.#call('enqueue', ...packNewJobs(jobs));
+    // Before it is committed: the claim of a worker that has nothing to do shares the transaction.
+    this.#tell();
+    return unpackEnqueued((await answer) as PackedEnqueued, jobs);
   }
   async claim(request: ClaimRequest): Promise<Claim> {
     return unpack((await this.#call('claim', request)) as PackedClaim);
@@ -164,6 +167,10 @@ export class SqliteStore implements Store {
     // In this order: a reader that is about to start wants a writer that is there.
     await this.#reader.close();
     await this.#writer.close();
+  }
+
+  #tell(): void {
+    for (const listener of this.#listeners) listener();
   }
 
   #write<V extends WriteName>(verb: V, ...args: Args<V>): Answer<V> {
