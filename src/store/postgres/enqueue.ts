@@ -6,7 +6,8 @@ import type { Session } from './session.ts';
 import { LARGEST_CALL } from './sql/shared.ts';
 
 export const ENQUEUE = `
-  SELECT * FROM @.enqueue($1::uuid[], $2::int[], $3::bigint[], $4::bigint[], $5::smallint[], $6::text[], $7, $8)`;
+  SELECT * FROM @.enqueue($1::uuid[], $2::int[], $3::int[], $4::bigint[], $5::bigint[], $6::smallint[], $7::text[], $8,
+    $9::int[], $10::int[], $11::text[], $12)`;
 
 /** The columns of a batch, and what to tell other processes with it. */
 export async function enqueueValues(
@@ -14,14 +15,20 @@ export async function enqueueValues(
   jobs: readonly NewJob[],
   notice: string | null,
 ): Promise<unknown[]> {
+  const kinds = await session.kinds.intern(jobs);
+  const known = [...new Set(kinds)];
   return [
     plain(jobs.map((job) => job.id)),
-    plain(await session.kinds.intern(jobs)),
+    plain(kinds.map((kind) => kind.id)),
+    plain(kinds.map((kind) => kind.line)),
     plain(jobs.map((job) => job.delayMs)),
     plain(jobs.map((job) => job.dueAt)),
     plain(jobs.map((job) => keyLifeCodes.indexOf(job.keyLife))),
     texts(jobs.map((job) => job.key)),
     joinJson(jobs.map((job) => job.payload)),
+    plain(known.map((kind) => kind.id)),
+    plain(known.map((kind) => kind.line)),
+    texts(known.map((kind) => kind.name)),
     notice,
   ];
 }

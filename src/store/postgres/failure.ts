@@ -6,6 +6,7 @@ import {
   StoreUnavailableError,
 } from '../../errors.ts';
 import { scrub } from '../../retry/scrub.ts';
+import { REPLACED } from './sql/shared.ts';
 
 const WHERE_PASSWORDS_ARE = 'in the URL (write @ as %40, / as %2F, % as %25) or in PGUSER, PGPASSWORD and ~/.pgpass';
 
@@ -18,7 +19,7 @@ const advice: Readonly<Record<string, string>> = {
   '53300': 'the server has no connection left; raise max_connections, or put a pooler before it',
   '25006': 'the server only reads (a standby, or a full disk); name the primary in the URL, or all hosts',
 };
-const BUSY = new Set(['55P03', '57014', '40001', '40P01']);
+const BUSY = new Set(['55P03', '57014', '40001', '40P01', REPLACED]);
 /** The tables or functions this version expects are not there. */
 const MISSING = new Set(['3F000', '42P01', '42883', '42703', '42704']);
 /** A value that PostgreSQL cannot hold: a caller's mistake, which no second try mends. */
@@ -38,6 +39,11 @@ export function sqlState(error: unknown): string {
 export function isConflict(error: unknown): boolean {
   const state = sqlState(error);
   return state === '40001' || state === '40P01';
+}
+
+/** The tables are not those whose numbers were remembered. */
+export function isReplaced(error: unknown): boolean {
+  return sqlState(error instanceof MulliganError ? error.cause : error) === REPLACED;
 }
 
 /** The server is gone, is going, or is no longer the one to write to: another host may be. */

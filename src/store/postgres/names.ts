@@ -161,6 +161,13 @@ export interface Kind {
   readonly policy: RetryPolicy;
 }
 
+/** What an enqueue says of a kind. There is one such object per kind. */
+export interface KnownKind {
+  readonly id: number;
+  readonly line: number;
+  readonly name: string;
+}
+
 /** More than there are definitions; jobs with policies of their own may be any number. */
 const MOST_KINDS = 10_000;
 
@@ -169,26 +176,26 @@ export class Kinds {
   readonly #lines: Lines;
   readonly #byId: Map<number, Kind> = new Map();
   /** By policy, since jobs of one definition share theirs as an object; then by all else. */
-  readonly #ids: WeakMap<RetryPolicy, Map<string, number>> = new WeakMap();
+  readonly #known: WeakMap<RetryPolicy, Map<string, KnownKind>> = new WeakMap();
   /** By policy as text, for those that do not. */
-  readonly #byText: Map<string, number> = new Map();
+  readonly #byText: Map<string, KnownKind> = new Map();
 
   constructor(db: Database, lines: Lines) {
     this.#db = db;
     this.#lines = lines;
   }
 
-  /** The numbers of these jobs' kinds, adding those that are new. */
-  async intern(jobs: readonly NewJob[]): Promise<number[]> {
-    const ids: number[] = [];
+  /** The kinds of these jobs, adding those that are new. */
+  async intern(jobs: readonly NewJob[]): Promise<KnownKind[]> {
+    const kinds: KnownKind[] = [];
     // Usually each is of the same kind as the one before.
     let last: NewJob | null = null;
     for (const job of jobs) {
-      const known = last !== null && isAlike(job, last) ? ids.at(-1) : this.#ids.get(job.policy)?.get(kindKey(job));
-      ids.push(known ?? (await this.#add(job)));
+      const known = last !== null && isAlike(job, last) ? kinds.at(-1) : this.#known.get(job.policy)?.get(kindKey(job));
+      kinds.push(known ?? (await this.#add(job)));
       last = job;
     }
-    return ids;
+    return kinds;
   }
 
   /** Makes sure that `get` knows these numbers. */
@@ -209,24 +216,24 @@ export class Kinds {
     return this.#byId.get(id) as Kind;
   }
 
-  async #add(job: NewJob): Promise<number> {
+  async #add(job: NewJob): Promise<KnownKind> {
     const { policy } = job;
     const key = kindKey(job);
     const text = JSON.stringify(policy);
-    const id = this.#byText.get(key + text) ?? (await this.#store(job, text));
+    const kind = this.#byText.get(key + text) ?? (await this.#store(job, text));
     if (this.#byText.size >= MOST_KINDS) this.#byText.clear();
-    this.#byText.set(key + text, id);
-    const alike = this.#ids.get(policy) ?? new Map<string, number>();
-    this.#ids.set(policy, alike.set(key, id));
-    return id;
+    this.#byText.set(key + text, kind);
+    const alike = this.#known.get(policy) ?? new Map<string, KnownKind>();
+    this.#known.set(policy, alike.set(key, kind));
+    return kind;
   }
 
-  async #store({ queue, resource, priority, name, retryQueue }: NewJob, policy: string): Promise<number> {
-    const line: LineName = { queue, resource, lane: 'fresh', priority };
-    const lineOf = await this.#lines.intern([line]);
-    const values = [lineOf(line), name, retryQueue, policy];
+  async #store({ queue, resource, priority, name, retryQueue }: NewJob, policy: string): Promise<KnownKind> {
+    const waitsIn: LineName = { queue, resource, lane: 'fresh', priority };
+    const line = (await this.#lines.intern([waitsIn]))(waitsIn);
+    const values = [line, name, retryQueue, policy];
     const [row] = await this.#db.query<[id: number]>('SELECT @.kind_of($1, $2, $3, $4)', values);
-    return (row as [number])[0];
+    return { id: (row as [number])[0], line, name };
   }
 }
 

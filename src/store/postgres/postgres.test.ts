@@ -4,7 +4,7 @@ import { expectSoundTables } from '../../../test/support/postgres-database.ts';
 import { movableTime, newSchema, runSql } from '../../../test/support/postgres-schema.ts';
 import { systemClock } from '../../clock.ts';
 import { STATE } from '../codes.ts';
-import { claimRequest, complete, newJobs, quota, retryIn, settlement } from '../conformance/builders.ts';
+import { claimRequest, complete, newJob, newJobs, quota, retryIn, settlement } from '../conformance/builders.ts';
 import { type StoreHarness, storeConformance } from '../conformance/index.ts';
 import type { ClaimedJob, NewJob } from '../store.ts';
 import { PostgresStore } from './store.ts';
@@ -196,6 +196,45 @@ describe('what PostgreSQL keeps beside the jobs', () => {
     it('which is found within a second when it was long', async () => {
       expect(await commitLate(10_000)).toEqual({ foundAtOnce: false });
     });
+  });
+
+  it('is numbers for names, which are learnt anew when the tables were made anew', async () => {
+    const schema = newSchema();
+    const before = await PostgresStore.open({ url, schema });
+    const [alpha, beta] = ['alpha', 'beta'].map((name) => newJob({ name, queue: name })) as [NewJob, NewJob];
+    await before.enqueue([alpha, beta]);
+    const request = claimRequest({ limit: 9, queues: [quota({ queue: 'alpha' }), quota({ queue: 'beta' })] });
+    await before.claim(request);
+    await runSql(url, `DROP SCHEMA ${schema} CASCADE`);
+    const after = await PostgresStore.open({ url, schema });
+    await after.enqueue([{ ...beta, id: systemClock.newId() }]);
+    expect((await before.claim(request)).jobs.map(({ name }) => name)).toEqual(['beta']);
+    const [again, third] = [alpha, beta].map((job) => ({ ...job, id: systemClock.newId() })) as [NewJob, NewJob];
+    await before.enqueue([again, third]);
+    expect((await after.get([again.id, third.id])).map(({ name, queue }) => [name, queue])).toEqual([
+      ['alpha', 'alpha'],
+      ['beta', 'beta'],
+    ]);
+    await before.close();
+    await after.close();
+    await runSql(url, `DROP SCHEMA ${schema} CASCADE`);
+  });
+
+  it('is what a transaction of the caller cannot see yet', async () => {
+    const { store, close } = await open();
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    for (const isolation of ['REPEATABLE READ', 'SERIALIZABLE']) {
+      await client.query(`BEGIN ISOLATION LEVEL ${isolation}`);
+      await client.query('SELECT count(*) FROM pg_class');
+      const job = newJob({ name: isolation, queue: isolation, key: 'once', priority: 3 });
+      expect(await store.transactions.enqueue(client, [job])).toEqual([{ id: job.id, existed: false }]);
+      await client.query('COMMIT');
+      const [stored] = await store.get([job.id]);
+      expect(stored).toMatchObject({ name: isolation, queue: isolation, priority: 3 });
+    }
+    await client.end();
+    await close();
   });
 
   it('is not read by pruning while it is too young', async () => {

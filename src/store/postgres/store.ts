@@ -28,6 +28,7 @@ import { claim, expired } from './claim.ts';
 import { Database } from './database.ts';
 import type { PoolLike } from './driver.ts';
 import { enqueue } from './enqueue.ts';
+import { isReplaced } from './failure.ts';
 import { heartbeat, remember } from './heartbeat.ts';
 import { connect } from './hosts.ts';
 import { migrate, refuseOutdated } from './migrate.ts';
@@ -181,12 +182,27 @@ export class PostgresStore implements Store {
     ...args: Args
   ): Promise<Answer> {
     if (this.#closing) throw new ClosedError('expected an open store, but it was closed; open it again to go on');
-    const answer = verb(this.#session, ...args);
+    const answer = this.#withFreshNames(verb, args);
     this.#underWay.add(answer);
     try {
       return await answer;
     } finally {
       this.#underWay.delete(answer);
+    }
+  }
+
+  /** Tables that were restored or made anew have other numbers for the same names: then what is remembered is of no use. */
+  async #withFreshNames<Args extends unknown[], Answer>(
+    verb: (session: Session, ...args: Args) => Promise<Answer>,
+    args: Args,
+  ): Promise<Answer> {
+    const session = this.#session;
+    try {
+      return await verb(session, ...args);
+    } catch (error) {
+      if (!isReplaced(error)) throw error;
+      if (session === this.#session) this.#session = new Session(this.#db);
+      return verb(this.#session, ...args);
     }
   }
 }

@@ -1,5 +1,5 @@
 import { laneCodes } from '../../codes.ts';
-import { BY_INDEX, HERE, LANE } from './shared.ts';
+import { BY_INDEX, HERE, LANE, REPLACED } from './shared.ts';
 
 export const claimSql: string = `
   /*
@@ -75,6 +75,9 @@ export const claimSql: string = `
     SELECT max(id) INTO newest FROM lines;
     last_row.line := ARRAY[newest];
     IF newest > p_newest THEN RETURN NEXT last_row; RETURN; END IF;
+    IF coalesce(newest, 0) < p_newest THEN
+      RAISE EXCEPTION 'these are not the tables that the caller knows' USING ERRCODE = '${REPLACED}';
+    END IF;
 
     -- By name, so that two claims never wait for each other's queues.
     FOR q IN SELECT position::int FROM unnest(p_queue) WITH ORDINALITY AS g (queue, position) ORDER BY g.queue LOOP

@@ -1,5 +1,5 @@
 import { STATE } from '../../codes.ts';
-import { BY_INDEX, HERE, LARGEST_CALL, STARTED } from './shared.ts';
+import { BY_INDEX, HERE, LARGEST_CALL, REPLACED, STARTED } from './shared.ts';
 
 export const enqueueSql: string = `
   -- Who gets its key; null for whoever does, else the job that holds it.
@@ -27,10 +27,14 @@ export const enqueueSql: string = `
     END LOOP;
   END $$;
 
-  -- Payloads are JSON, which has no line breaks, so they come joined by them. Answers only the jobs whose key was taken. p_notice is told to all who listen, once this is committed.
+  /*
+   * Payloads are JSON, which has no line breaks, so they come joined by them. p_known are the kinds of these jobs as the
+   * caller knows them. Answers only the jobs whose key was taken. p_notice is told to all who listen, once this is
+   * committed.
+   */
   CREATE FUNCTION enqueue(
-    p_id uuid[], p_kind int[], p_delay bigint[], p_due bigint[], p_key_life smallint[], p_key text[], p_payload text,
-    p_notice text
+    p_id uuid[], p_kind int[], p_line int[], p_delay bigint[], p_due bigint[], p_key_life smallint[], p_key text[],
+    p_payload text, p_known int[], p_known_line int[], p_known_name text[], p_notice text
   ) RETURNS TABLE (ord bigint, holder uuid) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   DECLARE
     store_now bigint := now_ms();
@@ -41,9 +45,17 @@ export const enqueueSql: string = `
     by_whom uuid;
     again record;
   BEGIN
+    -- A kind that is newer than the snapshot of the caller's transaction is not seen, and is believed.
+    IF EXISTS (
+      SELECT 1 FROM unnest(p_known, p_known_line, p_known_name) AS g (id, line, name) LEFT JOIN kinds k ON k.id = g.id
+      WHERE k.line <> g.line OR k.name <> g.name
+        OR (k.id IS NULL AND current_setting('transaction_isolation') = 'read committed'))
+    THEN RAISE EXCEPTION 'these are not the tables that the caller knows' USING ERRCODE = '${REPLACED}'; END IF;
+
     FOR keyed IN
-      SELECT g.id, k.name, g.key, g.ord FROM unnest(p_id, p_kind, p_key) WITH ORDINALITY AS g (id, kind, key, ord)
-      JOIN kinds k ON k.id = g.kind WHERE g.key IS NOT NULL ORDER BY k.name, g.key, g.ord
+      SELECT g.id, p_known_name[array_position(p_known, g.kind)] AS name, g.key, g.ord
+      FROM unnest(p_id, p_kind, p_key) WITH ORDINALITY AS g (id, kind, key, ord)
+      WHERE g.key IS NOT NULL ORDER BY 2, g.key, g.ord
     LOOP
       by_whom := take_key(keyed.id, keyed.name, keyed.key);
       CONTINUE WHEN by_whom IS NULL;
@@ -56,15 +68,14 @@ export const enqueueSql: string = `
     WITH added AS (
       INSERT INTO live (id, seq, enqueued_at, due_at, available_at, line, kind, runs, attempts, crashes, state, key_life,
         key, payload)
-      SELECT g.id, first_seq + g.ord, store_now, g.due_at, greatest(g.due_at, store_now), k.line, g.kind, 0, 0, 0,
+      SELECT g.id, first_seq + g.ord, store_now, g.due_at, greatest(g.due_at, store_now), g.line, g.kind, 0, 0, 0,
         CASE WHEN g.due_at > store_now THEN ${STATE.scheduled} ELSE ${STATE.ready} END, g.key_life, g.key, g.payload
       FROM (
         SELECT g.*, coalesce(g.due, store_now + g.delay) AS due_at
-        FROM unnest(p_id, p_kind, p_delay, p_due, p_key_life, p_key, string_to_array(p_payload, E'\\n'))
-          WITH ORDINALITY AS g (id, kind, delay, due, key_life, key, payload, ord)
+        FROM unnest(p_id, p_kind, p_line, p_delay, p_due, p_key_life, p_key, string_to_array(p_payload, E'\\n'))
+          WITH ORDINALITY AS g (id, kind, line, delay, due, key_life, key, payload, ord)
         WHERE refused = '{}' OR NOT g.ord = ANY (refused)
-      -- LEFT: a kind that is not there must fail here, not leave its jobs out.
-      ) g LEFT JOIN kinds k ON k.id = g.kind
+      ) g
       ON CONFLICT DO NOTHING
       RETURNING kind
     )

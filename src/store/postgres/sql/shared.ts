@@ -16,6 +16,9 @@ export const BY_INDEX: string = `
   SET plan_cache_mode = force_generic_plan SET jit = off`;
 export const HERE: string = 'SET search_path FROM CURRENT';
 
+/** What we say when the tables are not those whose numbers the caller remembers: they were restored, or made anew. */
+export const REPLACED = 'MU001';
+
 /** So many jobs can be numbered in one call. */
 export const LARGEST_CALL = 65_536;
 
