@@ -85,6 +85,8 @@ describe('opening', () => {
       'expected a file after sqlite:, came "sqlite://". Write sqlite:jobs.db.',
     ],
     ['no file', 'sqlite:', 'expected a file after sqlite:, came "sqlite:". Write sqlite:jobs.db.'],
+    ['settings with a file', 'sqlite:jobs.db?mode=ro', 'expected a file name without "?"'],
+    ['a name for memory', 'memory:jobs', 'expected memory: alone, came "memory:jobs".'],
     ['a database that each connection would have for itself', 'sqlite::memory:', 'Write sqlite:jobs.db, or memory:.'],
     [
       'a store that is not there yet',

@@ -14,16 +14,12 @@ export async function openStore(target: unknown, clock: Clock): Promise<Store> {
   const [scheme] = splitOnce(target);
   switch (scheme) {
     case 'memory':
-      return new MemoryStore({ clock });
+      if (target === 'memory:' || target === 'memory') return new MemoryStore({ clock });
+      throw new ConfigError(
+        `expected memory: alone, came ${describe(target)}. It has no name: each open is a new one.`,
+      );
     case 'sqlite': {
       const path = sqlitePath(target);
-      if (path === '')
-        throw new ConfigError(`expected a file after sqlite:, came ${describe(target)}. Write sqlite:jobs.db.`);
-      refuseTransient(path, target);
-      // SQLite opens such a name once, and then cannot find its write-ahead log again.
-      if (/\p{Cc}/u.test(path)) {
-        throw new ConfigError(`expected a file name without control characters, came ${describe(target)}.`);
-      }
       const { SqliteStore } = await import('./sqlite/store.ts');
       return SqliteStore.open({ path });
     }
@@ -43,18 +39,24 @@ export async function openStore(target: unknown, clock: Clock): Promise<Store> {
  */
 export function sqlitePath(address: string): string {
   const [, rest] = splitOnce(address);
-  return rest.startsWith('//') ? rest.slice(2) : rest;
+  const path = rest.startsWith('//') ? rest.slice(2) : rest;
+  const came = `came ${describe(address)}`;
+  if (path === '') throw new ConfigError(`expected a file after sqlite:, ${came}. Write sqlite:jobs.db.`);
+  // To SQLite these are no files, and each connection would get a database of its own: what one writes, none can read.
+  if (path === ':memory:' || path.startsWith('file:')) {
+    throw new ConfigError(`expected a path after sqlite:, ${came}. Write sqlite:jobs.db, or memory:.`);
+  }
+  // SQLite opens such a name once, and then cannot find its write-ahead log again.
+  if (/\p{Cc}/u.test(path)) throw new ConfigError(`expected a file name without control characters, ${came}.`);
+  if (path.includes('?')) {
+    throw new ConfigError(`expected a file name without "?", ${came}. There are no settings to give with a file.`);
+  }
+  return path;
 }
 
 function splitOnce(text: string): [string, string] {
   const colon = text.indexOf(':');
   return colon === -1 ? [text, ''] : [text.slice(0, colon), text.slice(colon + 1)];
-}
-
-/** To SQLite these are no files, and each connection would get a database of its own: what one writes, none can read. */
-function refuseTransient(path: string, target: string): void {
-  if (path !== ':memory:' && !path.startsWith('file:')) return;
-  throw new ConfigError(`expected a path after sqlite:, came ${describe(target)}. Write sqlite:jobs.db, or memory:.`);
 }
 
 /** A record, so that no verb can be left out. */

@@ -74,7 +74,8 @@ describe('a SQLite file', () => {
     writeFileSync(path, 'these are not the pages of a database, however many of them there are'.repeat(100));
     const found = await checks();
     expect(found.get('schema')).toMatchObject({ health: 'bad', found: expect.stringContaining('not a database') });
-    expect(found.get('integrity')).toMatchObject({ health: 'bad' });
+    // One complaint is enough.
+    expect([...found.values()].filter(({ health }) => health === 'bad')).toHaveLength(1);
   });
 
   it('whose lock is held is warned of', async () => {
