@@ -1,8 +1,17 @@
+import { ConfigError } from '../errors.ts';
+import type { NewJob } from './store.ts';
+
 /*
  * JSON as stores keep and send it. `JSON.stringify` writes no line breaks, so many texts travel as one, joined by them:
  * that is quicker than quoting or copying each.
  */
 const LINE_BREAK = '\n';
+
+/** Every store begins an enqueue with this: further on, a line break would mix up the payloads of several jobs. */
+export function checkPayloads(jobs: readonly Pick<NewJob, 'payload'>[]): void {
+  if (!jobs.some(({ payload }) => payload.includes(LINE_BREAK))) return;
+  throw new ConfigError('payload: expected JSON as JSON.stringify writes it, came one with line breaks.');
+}
 
 export function joinJson(texts: readonly string[]): string {
   return texts.join(LINE_BREAK);

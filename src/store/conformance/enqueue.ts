@@ -22,6 +22,12 @@ import {
 import { cases, type StoreCase } from './suite.ts';
 
 const putting: StoreCase[] = cases('enqueue', {
+  'a payload with line breaks is refused, with all that came with it': async ({ store }) => {
+    const jobs = [newJob(), newJob({ payload: '{\n"to": "b@example.com"\n}' })];
+    await assert.rejects(store.enqueue(jobs), { code: 'CONFIG', message: /payload: expected JSON as JSON.stringify/ });
+    assert.deepEqual(await store.get(idsOf(jobs)), []);
+  },
+
   'a job that nothing delays is ready at once': async ({ store }) => {
     const job = newJob();
     assert.deepEqual(await store.enqueue([job]), [{ id: job.id, existed: false }]);

@@ -2,6 +2,7 @@ import { type Clock, checkClock, systemClock } from '../../clock.ts';
 import { readOptions } from '../../config.ts';
 import { ClosedError } from '../../errors.ts';
 import type { Job, RunRecord } from '../../job.ts';
+import { checkPayloads } from '../json.ts';
 import type {
   CancelAnswer,
   Claim,
@@ -60,6 +61,7 @@ export class MemoryStore implements Store {
   }
 
   async enqueue(jobs: readonly NewJob[]): Promise<Enqueued[]> {
+    checkPayloads(jobs);
     return enqueue(this.#open(), jobs, this.#clock.now());
   }
 

@@ -1,5 +1,5 @@
 import { keyLifeCodes } from '../codes.ts';
-import { joinJson } from '../json.ts';
+import { checkPayloads, joinJson } from '../json.ts';
 import type { Enqueued, NewJob } from '../store.ts';
 import { plain, texts } from './arrays.ts';
 import type { Session } from './session.ts';
@@ -15,6 +15,7 @@ export async function enqueueValues(
   jobs: readonly NewJob[],
   notice: string | null,
 ): Promise<unknown[]> {
+  checkPayloads(jobs);
   const kinds = await session.kinds.intern(jobs);
   const known = [...new Set(kinds)];
   return [

@@ -19,7 +19,7 @@ async function withStore(test: (store: SqliteStore) => Promise<void>): Promise<v
 }
 
 /** SQLite cannot store it, and says so only when the row is written: after its name and queue were. */
-const unstorable = (changes: Partial<NewJob>): NewJob => newJob({ ...changes, payload: undefined as never });
+const unstorable = (changes: Partial<NewJob>): NewJob => newJob({ ...changes, key: [] as never });
 
 describe('of calls that share a transaction', () => {
   it('one that fails takes back its own writes, and no others', () =>

@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import type { Clock } from '../../clock.ts';
 import { ClosedError } from '../../errors.ts';
 import type { Job, RunRecord } from '../../job.ts';
+import { checkPayloads } from '../json.ts';
 import type {
   CancelAnswer,
   Claim,
@@ -93,6 +94,7 @@ export class SqliteStore implements Store {
   }
 
   async enqueue(jobs: readonly NewJob[]): Promise<Enqueued[]> {
+    checkPayloads(jobs);
     const answer = this.#call('enqueue', ...packNewJobs(jobs));
     // Before it is committed: the claim of a worker that has nothing to do shares the transaction.
     this.#tell();
