@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
-import { idsOf, newJob, quota } from '../conformance/builders.ts';
-import type { NewJob } from '../store.ts';
+import { claim, idsOf, newJob, quota } from '../conformance/builders.ts';
+import type { Claim, NewJob } from '../store.ts';
 import { SqliteStore } from './store.ts';
 
 async function withStore(test: (store: SqliteStore) => Promise<void>): Promise<void> {
@@ -37,6 +37,18 @@ describe('of calls that share a transaction', () => {
       expect(answers[2]).toMatchObject({ reason: { code: 'CONFIG' } });
       expect(idsOf(await store.list({ limit: 10 })).toSorted()).toEqual([before.id, after.id].toSorted());
       expect((await store.stats()).rows).toMatchObject([{ totals: { enqueued: 2 } }]);
+    }));
+
+  it('a claim gets what an enqueue beside it brings', () =>
+    withStore(async (store) => {
+      const heard: Promise<Claim>[] = [];
+      const job = newJob();
+      // Told before it is committed, so that the claim can share the transaction.
+      store.onWork(() => heard.push(claim(store)));
+      const enqueued = store.enqueue([job]);
+      expect(heard).toHaveLength(1);
+      await enqueued;
+      expect(idsOf((await heard[0])?.jobs ?? [])).toEqual([job.id]);
     }));
 
   it('a read that fails is an error to its caller only', () =>
