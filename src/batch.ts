@@ -72,27 +72,34 @@ export class Flights<Item, Answer> {
   }
 }
 
-interface Asked<Item, Answer> {
+/** What one caller adds at once stays together, in its order. */
+export interface Asked<Item, Answer> {
   readonly items: readonly Item[];
   readonly resolve: (answers: readonly Answer[]) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** Flights for callers that wait for their answers. What a caller adds at once stays together, in its order. */
+/** What several callers ask for goes as one call, and each gets the answers to its own items. */
+export function sendTogether<Item, Answer>(
+  send: (items: readonly Item[]) => Promise<readonly Answer[]>,
+): (asked: readonly Asked<Item, Answer>[]) => Promise<(readonly Answer[])[]> {
+  return async (asked) => {
+    const answers = await send(asked.flatMap(({ items }) => items));
+    let from = 0;
+    return asked.map(({ items }) => {
+      from += items.length;
+      return answers.slice(from - items.length, from);
+    });
+  };
+}
+
+/** Flights for callers that wait for their answers. */
 export class Batch<Item, Answer> {
   readonly #flights: Flights<Asked<Item, Answer>, readonly Answer[]>;
 
   constructor(send: (items: readonly Item[]) => Promise<readonly Answer[]>, limit: number) {
-    const sendAll = async (asked: readonly Asked<Item, Answer>[]): Promise<(readonly Answer[])[]> => {
-      const answers = await send(asked.flatMap(({ items }) => items));
-      let from = 0;
-      return asked.map(({ items }) => {
-        from += items.length;
-        return answers.slice(from - items.length, from);
-      });
-    };
     this.#flights = new Flights(
-      sendAll,
+      sendTogether(send),
       { answered: ({ resolve }, answers) => resolve(answers), failed: ({ reject }, error) => reject(error) },
       { limit, sizeOf: ({ items }) => items.length },
     );

@@ -18,13 +18,14 @@ async function producer(options: MulliganOptions = {}) {
   const clock = new VirtualClock();
   const memory = new MemoryStore({ clock });
   const sent: (readonly NewJob[])[] = [];
-  const outage: { error: Error | null } = { error: null };
+  const outage: { error: Error | null; ofKeys: Promise<void> | null } = { error: null, ofKeys: null };
   const store = new Proxy<Store>(memory, {
     get(target, verb: keyof Store) {
       if (verb !== 'enqueue') return typeof target[verb] === 'function' ? target[verb].bind(target) : target[verb];
       return async (jobs: readonly NewJob[]) => {
         sent.push(jobs);
         if (outage.error) throw outage.error;
+        if (jobs.some(({ key }) => key !== null)) await outage.ofKeys;
         return target.enqueue(jobs);
       };
     },
@@ -468,6 +469,33 @@ describe('group commit', () => {
     const answers = await Promise.all(Array.from({ length: 50 }, (_, n) => queue.mulligan.enqueue(job, n)));
     expect(new Set(answers.map(({ id }) => id)).size).toBe(50);
     expect(queue.sent.map((jobs) => jobs.length)).toEqual([50]);
+  });
+
+  it('lets nobody wait for the keys of others', async () => {
+    await using queue = await producer();
+    const free = Promise.withResolvers<void>();
+    queue.outage.ofKeys = free.promise;
+    const keyed = Promise.all([1, 2, 3].map((n) => queue.mulligan.enqueue(job, n, { key: 'k' })));
+    await queue.mulligan.enqueue(job, 4);
+    await queue.mulligan.enqueueMany(job, [5, 6]);
+    expect(queue.sent.map((jobs) => jobs.map(({ payload }) => payload)).toSorted()).toEqual([
+      ['1', '2', '3'],
+      ['4'],
+      ['5', '6'],
+    ]);
+    free.resolve();
+    expect((await keyed).map(({ existed }) => existed)).toEqual([false, true, true]);
+  });
+
+  it('sends jobs with a key in parts as well, and when the store was away for a moment', async () => {
+    await using queue = await producer();
+    queue.outage.error = new StoreUnavailableError('the store is away');
+    const answers = queue.mulligan.enqueueMany(job, Array(1_500).fill(null), { key: 'k' });
+    await queue.clock.advance(0);
+    queue.outage.error = null;
+    await queue.clock.advance(1_000);
+    expect(new Set((await answers).map(({ id }) => id)).size).toBe(1);
+    expect(queue.sent.map((jobs) => jobs.length)).toEqual([1_000, 1_000, 500]);
   });
 
   it('sends at most 1,000 jobs per call', async () => {

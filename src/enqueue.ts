@@ -6,6 +6,7 @@ import { type AnyJobDefinition, checkName, checkPriority, checkRetry } from './d
 import { type Duration, formatDuration, parseDuration } from './duration.ts';
 import { ConfigError, StoreBusyError, StoreUnavailableError } from './errors.ts';
 import { DEFAULT_PRIORITY, DEFAULT_QUEUE, type KeyLife, keyLives } from './job.ts';
+import { KeyedBatch } from './keyed-batch.ts';
 import type { Events } from './observe/events.ts';
 import { encodeJson } from './payload.ts';
 import { LONGEST_DELAY_MS } from './retry/backoff.ts';
@@ -64,13 +65,16 @@ export type Target = AnyJobDefinition | { readonly name: string };
 /** validate -> encode -> group commit -> wake (by the store) */
 export class Enqueuer {
   readonly #settings: EnqueueSettings;
-  readonly #batch: Batch<NewJob, Enqueued>;
+  readonly #keyless: Batch<NewJob, Enqueued>;
+  readonly #keyed: KeyedBatch;
   /** Jobs of one definition share one policy object, which stores recognise. */
   readonly #policies: WeakMap<object, Map<string, ReturnType<typeof resolvePolicy>>> = new WeakMap();
 
   constructor(settings: EnqueueSettings) {
     this.#settings = settings;
-    this.#batch = new Batch((jobs) => this.#send(jobs), LARGEST_BATCH);
+    this.#keyless = new Batch((jobs) => this.#send(jobs, isPassing), LARGEST_BATCH);
+    // A busy store may mean that one of the keys is contested: that is for the batch to sort out.
+    this.#keyed = new KeyedBatch((jobs) => this.#send(jobs, isAway), LARGEST_BATCH, settings.clock);
   }
 
   async enqueue(target: Target, input: unknown, options: EnqueueOptions = {}): Promise<EnqueueResult> {
@@ -100,17 +104,22 @@ export class Enqueuer {
 
   #store(jobs: readonly NewJob[], tx: TransactionClient | null): Promise<readonly Enqueued[]> {
     if (jobs.length === 0) return Promise.resolve([]);
-    if (tx === null) return jobs.length <= LARGEST_BATCH ? this.#batch.add(jobs) : this.#storeParts(jobs);
+    if (tx === null) return jobs.length <= LARGEST_BATCH ? this.#add(jobs) : this.#storeParts(jobs);
     const { transactions } = this.#settings.store;
     if (transactions !== undefined) return transactions.enqueue(tx, jobs);
     throw new ConfigError('enqueue: tx needs a store that shares its database with you: open a postgres:// one.');
+  }
+
+  /** Jobs that are enqueued by one call all have the same key, or none. */
+  #add(jobs: readonly NewJob[]): Promise<readonly Enqueued[]> {
+    return jobs[0]?.key === null ? this.#keyless.add(jobs) : this.#keyed.add(jobs);
   }
 
   /** One after the other, so that they are accepted in their order. */
   async #storeParts(jobs: readonly NewJob[]): Promise<Enqueued[]> {
     const answers: Enqueued[] = [];
     for (let at = 0; at < jobs.length; at += LARGEST_BATCH) {
-      answers.push(...(await this.#batch.add(jobs.slice(at, at + LARGEST_BATCH))));
+      answers.push(...(await this.#add(jobs.slice(at, at + LARGEST_BATCH))));
     }
     return answers;
   }
@@ -119,13 +128,13 @@ export class Enqueuer {
    * A call that failed may have been carried out all the same. Under their own ids the jobs can be sent again without
    * being doubled, so a short outage does not reach the caller.
    */
-  async #send(jobs: readonly NewJob[]): Promise<Enqueued[]> {
+  async #send(jobs: readonly NewJob[], passes: (error: unknown) => boolean): Promise<Enqueued[]> {
     const { store, clock } = this.#settings;
     for (const pauseMs of RESEND_AFTER_MS) {
       try {
         return await store.enqueue(jobs);
       } catch (error) {
-        if (!(error instanceof StoreUnavailableError || error instanceof StoreBusyError)) throw error;
+        if (!passes(error)) throw error;
         await new Promise<void>((resolve) => clock.after(pauseMs * (0.5 + clock.random()), resolve));
       }
     }
@@ -190,6 +199,14 @@ export class Enqueuer {
     this.#settings.events.emit('enqueued', () => ({ id, name: job.name, queue: job.queue, existed }));
     return lowered === null ? { id, existed } : { id, existed, lowered };
   }
+}
+
+function isAway(error: unknown): boolean {
+  return error instanceof StoreUnavailableError;
+}
+
+function isPassing(error: unknown): boolean {
+  return isAway(error) || error instanceof StoreBusyError;
 }
 
 interface Prepared {

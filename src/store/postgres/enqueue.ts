@@ -9,6 +9,14 @@ export const ENQUEUE = `
   SELECT * FROM @.enqueue($1::uuid[], $2::int[], $3::int[], $4::bigint[], $5::bigint[], $6::smallint[], $7::text[], $8,
     $9::int[], $10::int[], $11::text[], $12)`;
 
+/**
+ * A key that an open transaction has taken is not waited for until that one ends: meanwhile this one would hold the keys
+ * it has already, and a connection. Outside of transactions this lasts for the statement.
+ */
+const ENQUEUE_KEYED = `
+  SELECT e.* FROM set_config('lock_timeout', '250ms', true) AS patience,
+    LATERAL (${ENQUEUE} WHERE patience <> '' OFFSET 0) AS e`;
+
 /** The columns of a batch, and what to tell other processes with it. */
 export async function enqueueValues(
   session: Session,
@@ -38,7 +46,8 @@ export async function enqueue(session: Session, jobs: readonly NewJob[], notice:
   const answers: Enqueued[] = [];
   for (let at = 0; at < jobs.length; at += LARGEST_CALL - 1) {
     const some = jobs.slice(at, at + LARGEST_CALL - 1);
-    const taken = await session.db.query<Taken>(ENQUEUE, await enqueueValues(session, some, notice));
+    const sql = some.some(({ key }) => key !== null) ? ENQUEUE_KEYED : ENQUEUE;
+    const taken = await session.db.query<Taken>(sql, await enqueueValues(session, some, notice));
     answers.push(...enqueued(some, taken));
   }
   return answers;

@@ -75,6 +75,31 @@ describe('a job enqueued in a transaction', () => {
     expect(second).toEqual({ id: first.id, existed: true });
   });
 
+  it('makes only those wait for its key who want it too', async () => {
+    await using mulligan = await open();
+    const { holder, waiting } = await inTransaction(async (tx) => {
+      const held = await mulligan.enqueue('contested', 1, { tx, key: 'user-42' });
+      let answered = false;
+      const again = Promise.all([2, 3].map((n) => mulligan.enqueue('contested', n, { key: 'user-42' }))).finally(() => {
+        answered = true;
+      });
+      const others = await Promise.all([
+        mulligan.enqueue('contested', 4, { key: 'user-41' }),
+        mulligan.enqueue('contested', 5, { key: 'user-43' }),
+        mulligan.enqueue('of another name', 6, { key: 'user-42' }),
+        mulligan.enqueue('contested', 7),
+        mulligan.enqueueMany('contested', [8, 9]).then(([first]) => first),
+      ]);
+      // By now it is known that the key is contested.
+      others.push(await mulligan.enqueue('contested', 10, { key: 'user-44' }));
+      expect(others.map((other) => other?.existed)).toEqual(Array(6).fill(false));
+      expect(answered).toBe(false);
+      // In an object, or the transaction would wait for those who wait for it.
+      return { holder: held.id, waiting: [again] };
+    });
+    expect(await waiting[0]).toEqual(Array(2).fill({ id: holder, existed: true }));
+  });
+
   it.each([
     ['Drizzle', 'commit'],
     ['Drizzle', 'rollback'],
