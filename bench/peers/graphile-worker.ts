@@ -10,7 +10,7 @@ import type {
   Servers,
   WorkerOptions,
 } from '../harness/peer.ts';
-import { Database, noPostgres } from './postgres.ts';
+import { Database, noPostgres, OnPostgres } from './postgres.ts';
 import { versionOf } from './versions.ts';
 
 const TASK = 'bench';
@@ -58,19 +58,18 @@ export const graphileWorkerTuned: Peer = {
   open: async (servers, space) => new OpenGraphile(new Database(servers, space), true),
 };
 
-class OpenGraphile implements OpenPeer {
-  readonly #database: Database;
+class OpenGraphile extends OnPostgres implements OpenPeer {
   readonly #tuned: boolean;
   #utils: WorkerUtils | undefined;
 
   constructor(database: Database, tuned: boolean) {
-    this.#database = database;
+    super(database);
     this.#tuned = tuned;
   }
 
   async reset(): Promise<void> {
-    await this.#release();
-    await this.#database.recreate();
+    await this.disconnect();
+    await this.database.recreate();
     await (await this.#start()).migrate();
   }
 
@@ -94,7 +93,7 @@ class OpenGraphile implements OpenPeer {
     const runner = await run({
       preset: {
         worker: {
-          connectionString: this.#database.url,
+          connectionString: this.database.url,
           concurrentJobs: concurrency,
           logger: silent,
           ...(this.#tuned
@@ -114,7 +113,7 @@ class OpenGraphile implements OpenPeer {
   }
 
   async counts(): Promise<Counts> {
-    const [row] = await this.#database.query<{ waiting: number; running: number; dead: number }>(
+    const [row] = await this.database.query<{ waiting: number; running: number; dead: number }>(
       `SELECT count(*) FILTER (WHERE locked_at IS NULL AND attempts < max_attempts)::int AS waiting,
               count(*) FILTER (WHERE locked_at IS NOT NULL)::int AS running,
               count(*) FILTER (WHERE locked_at IS NULL AND attempts >= max_attempts)::int AS dead
@@ -124,11 +123,11 @@ class OpenGraphile implements OpenPeer {
   }
 
   async fillWaiting(count: number): Promise<void> {
-    await this.#database.query(
+    await this.database.query(
       `INSERT INTO graphile_worker._private_tasks (identifier) VALUES ($1) ON CONFLICT DO NOTHING`,
       [TASK],
     );
-    await this.#database.query(
+    await this.database.query(
       `INSERT INTO graphile_worker._private_jobs (task_id, payload, priority)
        SELECT id, '{"n":-1,"kind":"noop","sentAt":0}', 9
        FROM graphile_worker._private_tasks, generate_series(1, $2) WHERE identifier = $1`,
@@ -140,29 +139,12 @@ class OpenGraphile implements OpenPeer {
     return 'it keeps no finished jobs';
   }
 
-  settleDown(filled?: boolean): Promise<void> {
-    return this.#database.settleDown(filled);
-  }
-
-  holdSnapshot(): Promise<() => Promise<void>> {
-    return this.#database.holdSnapshot();
-  }
-
-  async close(): Promise<void> {
-    await this.#release();
-    await this.#database.close();
-  }
-
-  erase(): Promise<void> {
-    return this.#database.drop();
-  }
-
   async #start(): Promise<WorkerUtils> {
-    this.#utils ??= await makeWorkerUtils({ connectionString: this.#database.url, logger: silent });
+    this.#utils ??= await makeWorkerUtils({ connectionString: this.database.url, logger: silent });
     return this.#utils;
   }
 
-  async #release(): Promise<void> {
+  protected async disconnect(): Promise<void> {
     const utils = this.#utils;
     this.#utils = undefined;
     await utils?.release();

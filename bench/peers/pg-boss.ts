@@ -11,7 +11,7 @@ import type {
   Servers,
   WorkerOptions,
 } from '../harness/peer.ts';
-import { Database, noPostgres } from './postgres.ts';
+import { Database, noPostgres, OnPostgres } from './postgres.ts';
 import { versionOf } from './versions.ts';
 
 const QUEUE = 'bench';
@@ -60,19 +60,18 @@ export const pgBossTuned: Peer = {
   open: async (servers, space) => new OpenPgBoss(new Database(servers, space), true),
 };
 
-class OpenPgBoss implements OpenPeer {
-  readonly #database: Database;
+class OpenPgBoss extends OnPostgres implements OpenPeer {
   readonly #tuned: boolean;
   #boss: PgBoss | undefined;
 
   constructor(database: Database, tuned: boolean) {
-    this.#database = database;
+    super(database);
     this.#tuned = tuned;
   }
 
   async reset(crashSoon = false): Promise<void> {
-    await this.#stop();
-    await this.#database.recreate();
+    await this.disconnect();
+    await this.database.recreate();
     await this.#start(crashSoon);
   }
 
@@ -94,7 +93,7 @@ class OpenPgBoss implements OpenPeer {
   }
 
   async startWorker(handler: Handler, { concurrency, crashSoon }: WorkerOptions): Promise<Running> {
-    if (crashSoon && this.#tuned) await this.#stop();
+    if (crashSoon && this.#tuned) await this.disconnect();
     const boss = await this.#start(crashSoon);
     if (this.#tuned) await this.#workInBatches(boss, handler, concurrency);
     else {
@@ -102,11 +101,11 @@ class OpenPgBoss implements OpenPeer {
         if (job) await handler(job.data);
       });
     }
-    return { stop: () => this.#stop() };
+    return { stop: () => this.disconnect() };
   }
 
   async counts(): Promise<Counts> {
-    const [row] = await this.#database.query<{ waiting: number; running: number; dead: number }>(
+    const [row] = await this.database.query<{ waiting: number; running: number; dead: number }>(
       `SELECT count(*) FILTER (WHERE state IN ('created', 'retry'))::int AS waiting,
               count(*) FILTER (WHERE state = 'active')::int AS running,
               count(*) FILTER (WHERE state = 'failed')::int AS dead
@@ -117,7 +116,7 @@ class OpenPgBoss implements OpenPeer {
   }
 
   async fillWaiting(count: number): Promise<void> {
-    await this.#database.query(
+    await this.database.query(
       `INSERT INTO pgboss.job (name, priority, data)
        SELECT $1, -1, '{"n":-1,"kind":"noop","sentAt":0}' FROM generate_series(1, $2)`,
       [QUEUE, count],
@@ -125,29 +124,12 @@ class OpenPgBoss implements OpenPeer {
   }
 
   async fillFinished(count: number): Promise<string | null> {
-    await this.#database.query(
+    await this.database.query(
       `INSERT INTO pgboss.job (name, data, state, started_on, completed_on)
        SELECT $1, '{"n":-1,"kind":"noop","sentAt":0}', 'completed', now(), now() FROM generate_series(1, $2)`,
       [QUEUE, count],
     );
     return null;
-  }
-
-  settleDown(filled?: boolean): Promise<void> {
-    return this.#database.settleDown(filled);
-  }
-
-  holdSnapshot(): Promise<() => Promise<void>> {
-    return this.#database.holdSnapshot();
-  }
-
-  async close(): Promise<void> {
-    await this.#stop();
-    await this.#database.close();
-  }
-
-  erase(): Promise<void> {
-    return this.#database.drop();
   }
 
   async #workInBatches(boss: PgBoss, handler: Handler, concurrency: number): Promise<void> {
@@ -180,7 +162,7 @@ class OpenPgBoss implements OpenPeer {
     if (this.#boss) return this.#boss;
     const soon = { superviseIntervalSeconds: 1, monitorIntervalSeconds: 1 };
     const boss = new PgBoss({
-      connectionString: this.#database.url,
+      connectionString: this.database.url,
       ...(this.#tuned ? { useListenNotify: true } : {}),
       ...(crashSoon && this.#tuned ? soon : {}),
     });
@@ -193,7 +175,7 @@ class OpenPgBoss implements OpenPeer {
     return boss;
   }
 
-  async #stop(): Promise<void> {
+  protected async disconnect(): Promise<void> {
     const boss = this.#boss;
     this.#boss = undefined;
     await boss?.stop({ graceful: true, close: true, timeout: 20_000 });

@@ -113,6 +113,39 @@ export class Database {
   }
 }
 
+/** What peers on PostgreSQL have in common. */
+export abstract class OnPostgres {
+  protected readonly database: Database;
+
+  constructor(database: Database) {
+    this.database = database;
+  }
+
+  /** Ends the peer's own connections. */
+  protected abstract disconnect(): Promise<void>;
+
+  settleDown(filled?: boolean): Promise<void> {
+    return this.database.settleDown(filled);
+  }
+
+  holdSnapshot(): Promise<() => Promise<void>> {
+    return this.database.holdSnapshot();
+  }
+
+  usage(): Promise<Usage> {
+    return this.database.usage();
+  }
+
+  async close(): Promise<void> {
+    await this.disconnect();
+    await this.database.close();
+  }
+
+  erase(): Promise<void> {
+    return this.database.drop();
+  }
+}
+
 const TICK_MS = 10;
 
 /** All that a server's processes have used, those that ended included; `backend` is one of them. Null but on Linux. */

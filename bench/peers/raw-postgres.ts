@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { systemClock } from '../../dist/clock.js';
 import { sleep } from '../harness/measure.ts';
-import type { Counts, Handler, OpenPeer, Payload, Peer, Running, Usage, WorkerOptions } from '../harness/peer.ts';
-import { Database, noPostgres } from './postgres.ts';
+import type { Counts, Handler, OpenPeer, Payload, Peer, Running, WorkerOptions } from '../harness/peer.ts';
+import { Database, noPostgres, OnPostgres } from './postgres.ts';
 import { versionOf } from './versions.ts';
 
 /*
@@ -58,21 +58,20 @@ interface Claimed {
   readonly payload: Payload;
 }
 
-class RawPostgres implements OpenPeer {
+class RawPostgres extends OnPostgres implements OpenPeer {
   readonly #style: Style;
-  readonly #database: Database;
   readonly #worker = randomUUID();
   #pool: pg.Pool | undefined;
 
   constructor(style: Style, database: Database) {
+    super(database);
     this.#style = style;
-    this.#database = database;
   }
 
   async reset(): Promise<void> {
-    await this.#end();
-    await this.#database.recreate();
-    await this.#database.query(`
+    await this.disconnect();
+    await this.database.recreate();
+    await this.database.query(`
       CREATE TABLE jobs (
         seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
         id uuid NOT NULL,
@@ -160,7 +159,7 @@ class RawPostgres implements OpenPeer {
   }
 
   async counts(): Promise<Counts> {
-    const [row] = await this.#database.query<{ waiting: number; running: number }>(
+    const [row] = await this.database.query<{ waiting: number; running: number }>(
       `SELECT (SELECT count(*) FROM jobs WHERE state = 1)::int AS waiting,
               (SELECT count(*) FROM jobs WHERE state = 3)::int AS running`,
     );
@@ -168,7 +167,7 @@ class RawPostgres implements OpenPeer {
   }
 
   async fillWaiting(count: number): Promise<void> {
-    await this.#database.query(
+    await this.database.query(
       `INSERT INTO jobs (id, priority, payload)
        SELECT uuidv7(), 9, '{"n":-1,"kind":"noop","sentAt":0}' FROM generate_series(1, $1)`,
       [count],
@@ -177,7 +176,7 @@ class RawPostgres implements OpenPeer {
 
   async fillFinished(count: number): Promise<string | null> {
     if (this.#style === 'delete') return 'it keeps no finished jobs';
-    await this.#database.query(
+    await this.database.query(
       `WITH filled AS (
          INSERT INTO jobs (id, state, runs, attempts, claimed_at, finished_at, payload)
          SELECT uuidv7(), 4, 1, 1, now(), now(), '{"n":-1,"kind":"noop","sentAt":0}' FROM generate_series(1, $1)
@@ -187,27 +186,6 @@ class RawPostgres implements OpenPeer {
       [count, this.#worker],
     );
     return null;
-  }
-
-  settleDown(filled?: boolean): Promise<void> {
-    return this.#database.settleDown(filled);
-  }
-
-  holdSnapshot(): Promise<() => Promise<void>> {
-    return this.#database.holdSnapshot();
-  }
-
-  usage(): Promise<Usage> {
-    return this.#database.usage();
-  }
-
-  async close(): Promise<void> {
-    await this.#end();
-    await this.#database.close();
-  }
-
-  erase(): Promise<void> {
-    return this.#database.drop();
   }
 
   async #claim(): Promise<Claimed[]> {
@@ -260,14 +238,14 @@ class RawPostgres implements OpenPeer {
   }
 
   #client(): pg.Pool {
-    this.#pool ??= new pg.Pool({ connectionString: this.#database.url, options: BY_INDEX, max: 10 }).on(
+    this.#pool ??= new pg.Pool({ connectionString: this.database.url, options: BY_INDEX, max: 10 }).on(
       'error',
       () => {},
     );
     return this.#pool;
   }
 
-  async #end(): Promise<void> {
+  protected async disconnect(): Promise<void> {
     const pool = this.#pool;
     this.#pool = undefined;
     await pool?.end();
