@@ -5,7 +5,7 @@ import { Kysely, sql as kyselySql, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { newSchema, runSql } from '../../../test/support/postgres-schema.ts';
-import { type AnyJobDefinition, ConfigError, defineJob, Mulligan } from '../../index.ts';
+import { type AnyJobDefinition, ConfigError, defineJob, type JobContext, Mulligan } from '../../index.ts';
 import type { TransactionClient } from '../store.ts';
 import { drizzleTx, knexTx, kyselyTx, PostgresStore, prismaTx } from './index.ts';
 
@@ -270,6 +270,107 @@ describe('a handler that completes its job in a transaction', () => {
     await expect.poll(async () => (await mulligan.jobs.get(id))?.state, { timeout: 20_000 }).toBe('completed');
     await worker.stop();
     expect((await effects()).filter((text) => text.startsWith('too slow'))).toEqual(['too slow 2']);
+  });
+
+  /** Runs a job once, which writes what it is called into `effects`, and tells how it ended. */
+  async function runOnce(
+    name: string,
+    run: (context: JobContext, write: (tx: TransactionClient) => Promise<unknown>) => Promise<unknown>,
+  ): Promise<{ readonly state: string; readonly error: string; readonly written: number }> {
+    const write = (tx: TransactionClient): Promise<unknown> =>
+      tx.query(`INSERT INTO ${schema}.effects VALUES ($1)`, [name]);
+    const job = defineJob({ name, retry: { maxAttempts: 1 }, run: (_: null, context) => run(context, write) });
+    await using mulligan = await open([job]);
+    const { id } = await mulligan.enqueue(job, null);
+    await mulligan.work({ poll: 50 }).whenIdle();
+    const ended = await mulligan.jobs.get(id);
+    const written = (await effects()).filter((text) => text === name).length;
+    return { state: ended?.state ?? 'gone', error: ended?.lastError?.message ?? '', written };
+  }
+
+  it.each([
+    [['ROLLBACK'], 0],
+    [['COMMIT'], 1],
+    [['ROLLBACK', 'BEGIN'], 0],
+    [['COMMIT; BEGIN'], 1],
+    [['ROLLBACK AND CHAIN'], 0],
+  ])('is not completed when it ends the transaction itself: %j', async (statements, written) => {
+    const ended = await runOnce(`ends by ${statements}`, (context, write) =>
+      context.transaction(async (tx) => {
+        await write(tx);
+        for (const statement of statements) await tx.query(statement, []);
+      }),
+    );
+    expect(ended).toMatchObject({ state: 'dead', written });
+    expect(ended.error).toMatch('the work has ended it (COMMIT, ROLLBACK); the job is not completed');
+  });
+
+  it('may choose the isolation of its transaction, and roll back a part of it', async () => {
+    const ended = await runOnce('savepoints', (context, write) =>
+      context.transaction(async (tx) => {
+        await tx.query('SET TRANSACTION ISOLATION LEVEL SERIALIZABLE', []);
+        await tx.query('SAVEPOINT a', []);
+        await write(tx);
+        await tx.query('ROLLBACK TO SAVEPOINT a', []);
+        await write(tx);
+      }),
+    );
+    expect(ended).toEqual({ state: 'completed', error: '', written: 1 });
+  });
+
+  it('cannot use the transaction after its end, however that came', async () => {
+    const refusals: unknown[] = [];
+    const late = (tx: TransactionClient | null): Promise<unknown> =>
+      (tx as TransactionClient).query('SELECT 1', []).catch((error: unknown) => void refusals.push(error));
+    const ended = await runOnce('after the end', async (context, write) => {
+      let kept: TransactionClient | null = null;
+      const failed = context.transaction(async (tx) => {
+        kept = tx;
+        throw new Error('changed my mind');
+      });
+      await expect(failed).rejects.toThrow('changed my mind');
+      await late(kept);
+      await context.transaction(async (tx) => {
+        kept = tx;
+        await write(tx);
+      });
+      await late(kept);
+    });
+    expect(ended).toEqual({ state: 'completed', error: '', written: 1 });
+    expect(refusals).toEqual(Array(2).fill(expect.any(ConfigError)));
+    expect(String(refusals[0])).toMatch('this transaction has ended, and nothing was sent');
+  });
+
+  it('has a query that it did not wait for carried out before the end', async () => {
+    const ended = await runOnce('not awaited', (context, write) =>
+      context.transaction(async (tx) => {
+        void tx.query('SELECT pg_sleep(0.2)', []);
+        void write(tx);
+      }),
+    );
+    expect(ended).toEqual({ state: 'completed', error: '', written: 1 });
+  });
+
+  it('fails when a query fails that it did not wait for', async () => {
+    const ended = await runOnce('fails unawaited', (context, write) =>
+      context.transaction(async (tx) => {
+        await write(tx);
+        void tx.query('SELECT 1 / 0', []);
+      }),
+    );
+    expect(ended).toEqual({ state: 'dead', error: 'division by zero', written: 0 });
+  });
+
+  it('has one transaction, also when it asks for several at once', async () => {
+    let answers: PromiseSettledResult<unknown>[] = [];
+    const ended = await runOnce('at once', async (context, write) => {
+      answers = await Promise.allSettled([1, 2, 3].map(() => context.transaction(write)));
+    });
+    expect(ended).toEqual({ state: 'completed', error: '', written: 1 });
+    expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected']);
+    expect(answers[1]).toMatchObject({
+      reason: new ConfigError('transaction: expected one per run, came a second while the first is under way.'),
+    });
   });
 
   it('is told when the store cannot do it', async () => {

@@ -1,8 +1,10 @@
 import { isList, unexpected } from '../../config.ts';
 import { causeChain, read } from '../../retry/thrown.ts';
 import type { Enqueued, NewJob, Settlement, TransactionClient, Transactions } from '../store.ts';
+import { BEGIN_MARKED } from './database.ts';
 import { ENQUEUE, enqueued, enqueueValues, type Taken } from './enqueue.ts';
 import { isAway, sqlState, toStoreError } from './failure.ts';
+import { lend } from './lend.ts';
 import type { Session } from './session.ts';
 import { settleThrough } from './settle.ts';
 
@@ -48,8 +50,8 @@ export class PostgresTransactions implements Transactions {
     let done: { readonly result: Result; readonly sent: Settlement } | null = null;
     let broken = false;
     try {
-      await client.query('BEGIN');
-      const result = await work(client);
+      await client.query(BEGIN_MARKED);
+      const result = await lend(client, work);
       // Last of all, so that the row is locked for a moment only, and heartbeats go on while the work is done.
       const sent = settlement();
       const [answer] = await settleThrough(session, [sent], db.through(client));
