@@ -27,6 +27,12 @@ async function effects(): Promise<string[]> {
   return (await pool.query(`SELECT text FROM ${schema}.effects ORDER BY text`)).rows.map(({ text }) => text);
 }
 
+async function connected(): Promise<pg.Client & AsyncDisposable> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() });
+}
+
 async function inTransaction<Result>(work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
   const client = await pool.connect();
   try {
@@ -125,11 +131,65 @@ describe('a job enqueued in a transaction', () => {
       'enqueue: tx: expected a client inside a transaction, came an object of class BoundPool. That is a pool.',
     );
     expect(await mulligan.jobs.list({ name: 'pooled' })).toEqual([]);
-    const client = new pg.Client({ connectionString: url });
-    await client.connect();
-    const { id } = await mulligan.enqueue('alone', 1, { tx: client });
-    await client.end();
+  });
+
+  it.each([
+    ['has not begun one', []],
+    ['has ended its own', ['BEGIN', 'COMMIT']],
+  ])('does not take a client that %s', async (_, statements) => {
+    await using mulligan = await open();
+    await using client = await connected();
+    for (const statement of statements) await client.query(statement);
+    const refusal = await mulligan.enqueue('alone', 1, { tx: client }).catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(ConfigError);
+    expect(String(refusal)).toMatch(
+      'enqueue: tx: expected a client inside a transaction, came an object of class Client.',
+    );
+    expect(await mulligan.jobs.list({ name: 'alone' })).toEqual([]);
+  });
+
+  it('takes a client whose BEGIN is still under way', async () => {
+    await using mulligan = await open();
+    await using client = await connected();
+    const begun = client.query('BEGIN');
+    const { id } = await mulligan.enqueue('at once', 1, { tx: client });
+    await begun;
+    expect(await mulligan.jobs.get(id)).toBeNull();
+    await client.query('COMMIT');
     expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'ready' });
+  });
+
+  it('does not take the database of a library for its transaction', async () => {
+    const knexDb = knex({ client: 'pg', connection: url });
+    const db = drizzle({ client: pool });
+    const prisma = { $queryRawUnsafe: async () => [], $connect: async () => {}, $transaction: async () => {} };
+    const kysely = new Kysely<Record<string, never>>({ dialect: new PostgresDialect({ pool }) });
+    expect(() => kyselyTx(kysely)).toThrow(
+      'kyselyTx: expected a transaction of Kysely, came an object of class Kysely.',
+    );
+    expect(() => drizzleTx(db, sql)).toThrow('drizzleTx: expected a transaction of Drizzle, came an object of class');
+    expect(() => knexTx(knexDb)).toThrow('knexTx: expected a transaction of Knex, came a function.');
+    expect(() => prismaTx(prisma)).toThrow('prismaTx: expected a transaction of Prisma, came an object with the keys');
+    await knexDb.destroy();
+  });
+
+  it.each([null, undefined, {}, 'tx'])('does not take %j for the transaction of any library', (tx) => {
+    const adapters = [kyselyTx, knexTx, prismaTx, (it: unknown) => drizzleTx(it as never, sql)];
+    for (const adapter of adapters) expect(() => adapter(tx as never)).toThrow(ConfigError);
+  });
+
+  it("needs Drizzle's sql beside its transaction", () =>
+    drizzle({ client: pool }).transaction(async (tx) => {
+      expect(() => drizzleTx(tx, undefined as never)).toThrow("drizzleTx: expected Drizzle's own `sql`");
+    }));
+
+  it('is told that its transaction only reads', async () => {
+    await using mulligan = await open();
+    await using client = await connected();
+    await client.query('BEGIN READ ONLY');
+    const refusal = await mulligan.enqueue('only read', 1, { tx: client }).catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(ConfigError);
+    expect(String(refusal)).toMatch('enqueue: tx: expected a transaction that may write, but this one is read-only');
   });
 
   it.each([[undefined], [[]], [{ rows: 'none' }]])('needs a client that answers rows, not %j', async (answer) => {
