@@ -60,6 +60,7 @@ export class Run implements JobContext {
   #timeout: Timer | null = null;
   #grace: Timer | null = null;
   #memos: Memos | null = null;
+  #isInTransaction = false;
   #log: Logger | null = null;
   /** Null before the start and after the end. */
   #onEnd: ((outcome: Outcome) => void) | null = null;
@@ -252,13 +253,21 @@ export class Run implements JobContext {
     }
     if (typeof work !== 'function') throw unexpected('transaction', 'a function that takes a database client', work);
     if (this.recorded) throw new ConfigError('transaction: expected one per run, came a second; the job is completed.');
+    if (this.#isInTransaction) {
+      throw new ConfigError('transaction: expected one per run, came a second while the first is under way.');
+    }
     let settlement: Settlement | null = null;
-    const ended = await store.transactions.settleWith(work, () => {
-      const { job, storeNow } = this.lease;
-      const decision = decide(job, completed, storeNow, () => clock.random());
-      settlement = settlementOf(job, { startedAt: this.#startedAt, endedAt: storeNow }, completed, decision);
-      return settlement;
-    });
+    this.#isInTransaction = true;
+    const ended = await store.transactions
+      .settleWith(work, () => {
+        const { job, storeNow } = this.lease;
+        const decision = decide(job, completed, storeNow, () => clock.random());
+        settlement = settlementOf(job, { startedAt: this.#startedAt, endedAt: storeNow }, completed, decision);
+        return settlement;
+      })
+      .finally(() => {
+        this.#isInTransaction = false;
+      });
     if (ended === null) throw this.#stopError('lease-lost');
     this.recorded = settlement;
     return ended.result;

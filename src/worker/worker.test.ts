@@ -191,6 +191,19 @@ describe('a run', () => {
     expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'dead', lastError: { name: 'TimeoutError' } });
   });
 
+  it('that returns after its timeout, and within the grace, has completed', async () => {
+    const job = defineJob({
+      name: 'job',
+      timeout: '5s',
+      retry: { maxAttempts: 1 },
+      run: (_, { signal }) => new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve())),
+    });
+    await using queue = await testQueue({ jobs: [job] });
+    const { id } = await queue.mulligan.enqueue(job, null);
+    await queue.drain();
+    expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'completed', runs: 1 });
+  });
+
   it('that ignores its signal loses its place after a grace', async () => {
     const job = defineJob({ name: 'job', timeout: '1s', retry: { maxAttempts: 1 }, run: () => new Promise(() => {}) });
     await using queue = await testQueue({ jobs: [job], work: { concurrency: 1 } });

@@ -200,7 +200,7 @@ describe('options of a wrong type are refused:', () => {
     [{ clock: Date }, 'PostgresStore.open: clock: expected a clock'],
     [{ url: new URL(url) }, 'PostgreSQL: url: expected a text'],
     [{ poolOptions: 20 }, 'PostgreSQL: poolOptions: expected an object, came 20.'],
-    [{ poolOptions: { max: '20' } }, 'PostgreSQL: poolOptions.max: expected a whole number of at least 1, came "20".'],
+    [{ poolOptions: { max: '20' } }, 'PostgreSQL: poolOptions.max: expected a whole number of at least 2, came "20".'],
   ])('%j', async (options, message) => {
     const refusal = await PostgresStore.open({ url, schema: newSchema(), ...options }).catch((error: unknown) => error);
     expect(refusal).toBeInstanceOf(ConfigError);

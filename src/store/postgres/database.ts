@@ -12,6 +12,14 @@ const LONGEST_PAUSE_MS = 1_000;
 /** A shorter absence cannot have cost anybody a lease. */
 const SHORTEST_ABSENCE_MS = 1_000;
 
+/**
+ * Begins a transaction with a mark that ends with it, so that one which somebody else has ended is noticed, also when
+ * another was begun. A setting: a query would come before the caller's SET TRANSACTION, and a number of the transaction
+ * would keep claims and vacuum waiting.
+ */
+export const BEGIN_MARKED = 'BEGIN; SET LOCAL mulligan.transaction = open';
+const ONLY_WITHIN = " WHERE current_setting('mulligan.transaction', true) = 'open'";
+
 const READS_ONLY = "SELECT current_setting('transaction_read_only')::bool";
 
 const asText = (value: string): string => value;
@@ -36,11 +44,14 @@ export interface Statement {
 
 /** Whatever carries out statements: the pool, or one connection inside a transaction. */
 export interface Runner {
+  /** The end of a statement that must be part of this runner's transaction: without it, it does nothing. */
+  readonly onlyWithin: string;
   query<Row extends readonly unknown[]>(sql: string, values?: unknown[]): Promise<Row[]>;
 }
 
 /** Statements on the schema of one queue. In them `@.` stands for the schema. */
 export class Database implements Runner {
+  readonly onlyWithin = '';
   readonly schema: string;
   readonly clock: Clock;
   readonly #hosts: Hosts;
@@ -92,9 +103,10 @@ export class Database implements Runner {
     }
   }
 
-  /** On one connection, as part of its transaction: nothing is tried again. */
+  /** On one connection, as part of its marked transaction: nothing is tried again. */
   through(client: PoolClientLike): Runner {
     return {
+      onlyWithin: ONLY_WITHIN,
       query: async <Row extends readonly unknown[]>(sql: string, values: unknown[] = []): Promise<Row[]> =>
         (await client.query(this.statement(sql, values))).rows as Row[],
     };

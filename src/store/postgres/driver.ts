@@ -18,6 +18,8 @@ export interface PoolClientLike {
   release(error?: Error | boolean): void;
   on?(event: 'error', listener: (error: Error) => void): unknown;
   removeListener?(event: 'error', listener: (error: Error) => void): unknown;
+  /** As the server last said: idle, in a transaction, or in one that has failed. Not every version of `pg` has it. */
+  getTransactionStatus?(): 'I' | 'T' | 'E' | null;
   /** Of the server's process. */
   readonly processID?: number | null;
 }

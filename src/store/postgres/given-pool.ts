@@ -4,15 +4,20 @@ import type { Statement } from './database.ts';
 import { type ClientLike, guarded, ignore, type PoolClientLike, type PoolLike } from './driver.ts';
 import { withRole } from './failure.ts';
 import type { Hosts } from './hosts.ts';
+import { Turns } from './turns.ts';
 
-/** One that listens, one that holds a caller's transaction, and one for what has to be asked beside it. */
+/** One that listens, one that holds a transaction, and one for what has to be asked beside it. */
 const FEWEST_CONNECTIONS = 3;
+
+/** By pool, because several stores may share one. Statements need no turn: they are short, and the pool has them wait. */
+const turnsOf: WeakMap<PoolLike, Turns> = new WeakMap();
 
 /** A pool that belongs to somebody else. */
 export class GivenPool implements Hosts {
   readonly name = 'PostgreSQL';
   readonly ownSessions = true;
   readonly #pool: PoolLike;
+  readonly #turns: Turns;
   #onBroken: () => void = ignore;
 
   constructor(pool: PoolLike) {
@@ -24,6 +29,10 @@ export class GivenPool implements Hosts {
       throw unexpected('PostgreSQL: pool', `a max of at least ${FEWEST_CONNECTIONS} connections`, most, hint);
     }
     this.#pool = pool;
+    // One listens. A pool that does not tell its size is taken to be the smallest: more would be asking for a deadlock.
+    const connections = (typeof most === 'number' ? most : FEWEST_CONNECTIONS) - 1;
+    this.#turns = turnsOf.get(pool) ?? new Turns(connections);
+    turnsOf.set(pool, this.#turns);
   }
 
   query(statement: Statement): Promise<{ rows: unknown[] }> {
@@ -33,11 +42,11 @@ export class GivenPool implements Hosts {
   }
 
   async connect(): Promise<PoolClientLike> {
-    return guarded(await this.#pool.connect());
+    return this.#turns.hold(() => this.#pool.connect());
   }
 
   async client(): Promise<ClientLike> {
-    const client = (await this.connect()) as PoolClientLike & Pick<ClientLike, 'on'>;
+    const client = guarded(await this.#pool.connect()) as PoolClientLike & Pick<ClientLike, 'on'>;
     return {
       query: (text, values) => client.query(text, values),
       on: (event: never, listener: never) => client.on(event, listener),

@@ -13,6 +13,7 @@ export interface Hosts {
   /** True when every connection has a session of its own on the server: LISTEN needs one. */
   readonly ownSessions: boolean;
   query(statement: Statement): Promise<{ rows: unknown[] }>;
+  /** A connection for a transaction; who asks may have to wait for another transaction to end. */
   connect(): Promise<PoolClientLike>;
   /** A connection beside the pool. */
   client(): Promise<ClientLike>;
@@ -30,6 +31,12 @@ export interface ConnectOptions {
   readonly schema?: string;
 }
 
+/** One that holds a transaction, and one for what has to be asked beside it: heartbeats, and what is enqueued in there. */
+const LEAST = {
+  min: 2,
+  hint: 'With one, a transaction would wait for itself; those that are not needed are not made.',
+};
+
 /** The servers, and the schema to use there. */
 export async function connect(options: ConnectOptions): Promise<{ hosts: Hosts; schema: string }> {
   const { url, pool, poolOptions = {}, schema } = options;
@@ -39,7 +46,7 @@ export async function connect(options: ConnectOptions): Promise<{ hosts: Hosts; 
   if (pool !== undefined) return { hosts: new GivenPool(pool), schema: checkSchema(schema ?? DEFAULT_SCHEMA) };
   if (typeof url !== 'string') throw unexpected('PostgreSQL: url', 'a text, postgres://host:5432/database', url);
   if (!isPlainObject(poolOptions)) throw unexpected('PostgreSQL: poolOptions', 'an object', poolOptions);
-  if (poolOptions.max !== undefined) checkInteger(poolOptions.max, 'PostgreSQL: poolOptions.max', { min: 1 });
+  if (poolOptions.max !== undefined) checkInteger(poolOptions.max, 'PostgreSQL: poolOptions.max', LEAST);
   const address = parseAddress(url);
   const checked = checkSchema(schema ?? address.schema ?? DEFAULT_SCHEMA);
   return { hosts: await KnownHosts.open(address, poolOptions), schema: checked };

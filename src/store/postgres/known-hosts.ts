@@ -141,13 +141,7 @@ export class KnownHosts implements Hosts {
   }
 
   async connect(): Promise<PoolClientLike> {
-    const done = await this.#turns.take('transaction');
-    try {
-      return guarded(await (await this.#current()).pool.connect(), done);
-    } catch (error) {
-      done();
-      throw error;
-    }
+    return this.#turns.hold(async () => (await this.#current()).pool.connect());
   }
 
   async client(): Promise<ClientLike> {

@@ -1,3 +1,4 @@
+import { ConfigError } from '../../errors.ts';
 import { type Settled, settledBy } from '../../job.ts';
 import type { Decision } from '../../retry/decide.ts';
 import type { StoredError } from '../../retry/outcome.ts';
@@ -90,7 +91,7 @@ async function complete(
   const first = endings[0]?.sent;
   if (first === undefined) return;
   const workerOf = await session.workers.find([first.worker]);
-  const [row] = await runner.query<[all: boolean]>(COMPLETE, [
+  const [row] = await runner.query<[all: boolean]>(COMPLETE + runner.onlyWithin, [
     plain(endings.map(({ sent }) => sent.id)),
     plain(endings.map(({ sent }) => sent.run)),
     workerOf(first.worker),
@@ -99,7 +100,12 @@ async function complete(
     plain(endings.map(({ sent }) => sent.endedAt)),
     plain(session.endedLeases()),
   ]);
-  if ((row as [boolean])[0]) for (const { index } of endings) result[index] = 'settled';
+  if (row === undefined) {
+    throw new ConfigError(
+      'transaction: expected it to be open still when the work was done, but the work has ended it (COMMIT, ROLLBACK); the job is not completed. Leave its end to Mulligan, and throw to roll back.',
+    );
+  }
+  if (row[0]) for (const { index } of endings) result[index] = 'settled';
   // The long way answers for each, and does nothing twice.
   else await settleEach(session, endings, result, runner);
 }

@@ -5,7 +5,7 @@ import { Kysely, sql as kyselySql, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { newSchema, runSql } from '../../../test/support/postgres-schema.ts';
-import { type AnyJobDefinition, ConfigError, defineJob, Mulligan } from '../../index.ts';
+import { type AnyJobDefinition, ConfigError, defineJob, type JobContext, Mulligan } from '../../index.ts';
 import type { TransactionClient } from '../store.ts';
 import { drizzleTx, knexTx, kyselyTx, PostgresStore, prismaTx } from './index.ts';
 
@@ -25,6 +25,12 @@ async function open(jobs: AnyJobDefinition[] = []): Promise<Mulligan> {
 
 async function effects(): Promise<string[]> {
   return (await pool.query(`SELECT text FROM ${schema}.effects ORDER BY text`)).rows.map(({ text }) => text);
+}
+
+async function connected(): Promise<pg.Client & AsyncDisposable> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() });
 }
 
 async function inTransaction<Result>(work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
@@ -150,11 +156,65 @@ describe('a job enqueued in a transaction', () => {
       'enqueue: tx: expected a client inside a transaction, came an object of class BoundPool. That is a pool.',
     );
     expect(await mulligan.jobs.list({ name: 'pooled' })).toEqual([]);
-    const client = new pg.Client({ connectionString: url });
-    await client.connect();
-    const { id } = await mulligan.enqueue('alone', 1, { tx: client });
-    await client.end();
+  });
+
+  it.each([
+    ['has not begun one', []],
+    ['has ended its own', ['BEGIN', 'COMMIT']],
+  ])('does not take a client that %s', async (_, statements) => {
+    await using mulligan = await open();
+    await using client = await connected();
+    for (const statement of statements) await client.query(statement);
+    const refusal = await mulligan.enqueue('alone', 1, { tx: client }).catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(ConfigError);
+    expect(String(refusal)).toMatch(
+      'enqueue: tx: expected a client inside a transaction, came an object of class Client.',
+    );
+    expect(await mulligan.jobs.list({ name: 'alone' })).toEqual([]);
+  });
+
+  it('takes a client whose BEGIN is still under way', async () => {
+    await using mulligan = await open();
+    await using client = await connected();
+    const begun = client.query('BEGIN');
+    const { id } = await mulligan.enqueue('at once', 1, { tx: client });
+    await begun;
+    expect(await mulligan.jobs.get(id)).toBeNull();
+    await client.query('COMMIT');
     expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'ready' });
+  });
+
+  it('does not take the database of a library for its transaction', async () => {
+    const knexDb = knex({ client: 'pg', connection: url });
+    const db = drizzle({ client: pool });
+    const prisma = { $queryRawUnsafe: async () => [], $connect: async () => {}, $transaction: async () => {} };
+    const kysely = new Kysely<Record<string, never>>({ dialect: new PostgresDialect({ pool }) });
+    expect(() => kyselyTx(kysely)).toThrow(
+      'kyselyTx: expected a transaction of Kysely, came an object of class Kysely.',
+    );
+    expect(() => drizzleTx(db, sql)).toThrow('drizzleTx: expected a transaction of Drizzle, came an object of class');
+    expect(() => knexTx(knexDb)).toThrow('knexTx: expected a transaction of Knex, came a function.');
+    expect(() => prismaTx(prisma)).toThrow('prismaTx: expected a transaction of Prisma, came an object with the keys');
+    await knexDb.destroy();
+  });
+
+  it.each([null, undefined, {}, 'tx'])('does not take %j for the transaction of any library', (tx) => {
+    const adapters = [kyselyTx, knexTx, prismaTx, (it: unknown) => drizzleTx(it as never, sql)];
+    for (const adapter of adapters) expect(() => adapter(tx as never)).toThrow(ConfigError);
+  });
+
+  it("needs Drizzle's sql beside its transaction", () =>
+    drizzle({ client: pool }).transaction(async (tx) => {
+      expect(() => drizzleTx(tx, undefined as never)).toThrow("drizzleTx: expected Drizzle's own `sql`");
+    }));
+
+  it('is told that its transaction only reads', async () => {
+    await using mulligan = await open();
+    await using client = await connected();
+    await client.query('BEGIN READ ONLY');
+    const refusal = await mulligan.enqueue('only read', 1, { tx: client }).catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(ConfigError);
+    expect(String(refusal)).toMatch('enqueue: tx: expected a transaction that may write, but this one is read-only');
   });
 
   it.each([[undefined], [[]], [{ rows: 'none' }]])('needs a client that answers rows, not %j', async (answer) => {
@@ -295,6 +355,107 @@ describe('a handler that completes its job in a transaction', () => {
     await expect.poll(async () => (await mulligan.jobs.get(id))?.state, { timeout: 20_000 }).toBe('completed');
     await worker.stop();
     expect((await effects()).filter((text) => text.startsWith('too slow'))).toEqual(['too slow 2']);
+  });
+
+  /** Runs a job once, which writes what it is called into `effects`, and tells how it ended. */
+  async function runOnce(
+    name: string,
+    run: (context: JobContext, write: (tx: TransactionClient) => Promise<unknown>) => Promise<unknown>,
+  ): Promise<{ readonly state: string; readonly error: string; readonly written: number }> {
+    const write = (tx: TransactionClient): Promise<unknown> =>
+      tx.query(`INSERT INTO ${schema}.effects VALUES ($1)`, [name]);
+    const job = defineJob({ name, retry: { maxAttempts: 1 }, run: (_: null, context) => run(context, write) });
+    await using mulligan = await open([job]);
+    const { id } = await mulligan.enqueue(job, null);
+    await mulligan.work({ poll: 50 }).whenIdle();
+    const ended = await mulligan.jobs.get(id);
+    const written = (await effects()).filter((text) => text === name).length;
+    return { state: ended?.state ?? 'gone', error: ended?.lastError?.message ?? '', written };
+  }
+
+  it.each([
+    [['ROLLBACK'], 0],
+    [['COMMIT'], 1],
+    [['ROLLBACK', 'BEGIN'], 0],
+    [['COMMIT; BEGIN'], 1],
+    [['ROLLBACK AND CHAIN'], 0],
+  ])('is not completed when it ends the transaction itself: %j', async (statements, written) => {
+    const ended = await runOnce(`ends by ${statements}`, (context, write) =>
+      context.transaction(async (tx) => {
+        await write(tx);
+        for (const statement of statements) await tx.query(statement, []);
+      }),
+    );
+    expect(ended).toMatchObject({ state: 'dead', written });
+    expect(ended.error).toMatch('the work has ended it (COMMIT, ROLLBACK); the job is not completed');
+  });
+
+  it('may choose the isolation of its transaction, and roll back a part of it', async () => {
+    const ended = await runOnce('savepoints', (context, write) =>
+      context.transaction(async (tx) => {
+        await tx.query('SET TRANSACTION ISOLATION LEVEL SERIALIZABLE', []);
+        await tx.query('SAVEPOINT a', []);
+        await write(tx);
+        await tx.query('ROLLBACK TO SAVEPOINT a', []);
+        await write(tx);
+      }),
+    );
+    expect(ended).toEqual({ state: 'completed', error: '', written: 1 });
+  });
+
+  it('cannot use the transaction after its end, however that came', async () => {
+    const refusals: unknown[] = [];
+    const late = (tx: TransactionClient | null): Promise<unknown> =>
+      (tx as TransactionClient).query('SELECT 1', []).catch((error: unknown) => void refusals.push(error));
+    const ended = await runOnce('after the end', async (context, write) => {
+      let kept: TransactionClient | null = null;
+      const failed = context.transaction(async (tx) => {
+        kept = tx;
+        throw new Error('changed my mind');
+      });
+      await expect(failed).rejects.toThrow('changed my mind');
+      await late(kept);
+      await context.transaction(async (tx) => {
+        kept = tx;
+        await write(tx);
+      });
+      await late(kept);
+    });
+    expect(ended).toEqual({ state: 'completed', error: '', written: 1 });
+    expect(refusals).toEqual(Array(2).fill(expect.any(ConfigError)));
+    expect(String(refusals[0])).toMatch('this transaction has ended, and nothing was sent');
+  });
+
+  it('has a query that it did not wait for carried out before the end', async () => {
+    const ended = await runOnce('not awaited', (context, write) =>
+      context.transaction(async (tx) => {
+        void tx.query('SELECT pg_sleep(0.2)', []);
+        void write(tx);
+      }),
+    );
+    expect(ended).toEqual({ state: 'completed', error: '', written: 1 });
+  });
+
+  it('fails when a query fails that it did not wait for', async () => {
+    const ended = await runOnce('fails unawaited', (context, write) =>
+      context.transaction(async (tx) => {
+        await write(tx);
+        void tx.query('SELECT 1 / 0', []);
+      }),
+    );
+    expect(ended).toEqual({ state: 'dead', error: 'division by zero', written: 0 });
+  });
+
+  it('has one transaction, also when it asks for several at once', async () => {
+    let answers: PromiseSettledResult<unknown>[] = [];
+    const ended = await runOnce('at once', async (context, write) => {
+      answers = await Promise.allSettled([1, 2, 3].map(() => context.transaction(write)));
+    });
+    expect(ended).toEqual({ state: 'completed', error: '', written: 1 });
+    expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected']);
+    expect(answers[1]).toMatchObject({
+      reason: new ConfigError('transaction: expected one per run, came a second while the first is under way.'),
+    });
   });
 
   it('is told when the store cannot do it', async () => {

@@ -1,8 +1,11 @@
 import { isList, unexpected } from '../../config.ts';
+import { ConfigError, type MulliganError } from '../../errors.ts';
 import { causeChain, read } from '../../retry/thrown.ts';
 import type { Enqueued, NewJob, Settlement, TransactionClient, Transactions } from '../store.ts';
+import { BEGIN_MARKED } from './database.ts';
 import { ENQUEUE, enqueued, enqueueValues, type Taken } from './enqueue.ts';
-import { isAway, sqlState, toStoreError } from './failure.ts';
+import { isAway, isReadOnly, sqlState, toStoreError } from './failure.ts';
+import { lend } from './lend.ts';
 import type { Session } from './session.ts';
 import { settleThrough } from './settle.ts';
 
@@ -29,9 +32,10 @@ export class PostgresTransactions implements Transactions {
     const values = await enqueueValues(session, jobs, null);
     let answer: unknown;
     try {
+      if (await isOutside(client)) throw outside(client);
       answer = await client.query(db.text(ENQUEUE), values);
     } catch (error) {
-      throw toStoreError(fromServer(error), db.hosts.name);
+      throw toCallersError(fromServer(error), db.hosts.name);
     }
     return enqueued(jobs, takenOf(answer));
   }
@@ -48,8 +52,8 @@ export class PostgresTransactions implements Transactions {
     let done: { readonly result: Result; readonly sent: Settlement } | null = null;
     let broken = false;
     try {
-      await client.query('BEGIN');
-      const result = await work(client);
+      await client.query(BEGIN_MARKED);
+      const result = await lend(client, work);
       // Last of all, so that the row is locked for a moment only, and heartbeats go on while the work is done.
       const sent = settlement();
       const [answer] = await settleThrough(session, [sent], db.through(client));
@@ -90,6 +94,30 @@ export class PostgresTransactions implements Transactions {
       }
     }
   }
+}
+
+/** As far as the client knows: not every one tells. */
+async function isOutside(client: TransactionClient): Promise<boolean> {
+  const status = read(client, 'getTransactionStatus');
+  const isIdle = (): boolean => typeof status === 'function' && status.call(client) === 'I';
+  if (!isIdle()) return false;
+  // Perhaps a BEGIN is under way that nobody has waited for: this is answered after it.
+  await client.query('SELECT 1', []);
+  return isIdle();
+}
+
+function outside(client: TransactionClient): ConfigError {
+  const hint = 'That one is in none, so the job would be stored at once, whatever you do next. Send BEGIN first.';
+  return unexpected('enqueue: tx', 'a client inside a transaction', client, hint);
+}
+
+/** In a caller's transaction, some of what the server says is about the caller. */
+function toCallersError(error: unknown, where: string): MulliganError {
+  if (!isReadOnly(error)) return toStoreError(error, where);
+  return new ConfigError(
+    'enqueue: tx: expected a transaction that may write, but this one is read-only (BEGIN READ ONLY, default_transaction_read_only, or a connection to a standby); nothing was enqueued.',
+    { cause: error },
+  );
 }
 
 /** What the server said. Libraries wrap it in errors of their own. */

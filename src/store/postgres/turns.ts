@@ -1,3 +1,5 @@
+import { guarded, type PoolClientLike } from './driver.ts';
+
 /** Connections that are left to statements when handlers' transactions take theirs for as long as they like. */
 const KEPT_FOR_STATEMENTS = 3;
 
@@ -26,6 +28,17 @@ export class Turns {
       this.#next('statement');
       this.#next('transaction');
     };
+  }
+
+  /** A connection for a transaction, which has its turn until it is released. */
+  async hold(connect: () => Promise<PoolClientLike>): Promise<PoolClientLike> {
+    const done = await this.take('transaction');
+    try {
+      return guarded(await connect(), done);
+    } catch (error) {
+      done();
+      throw error;
+    }
   }
 
   #isFree(kind: Kind): boolean {
