@@ -227,6 +227,22 @@ describe('what PostgreSQL keeps beside the jobs', () => {
         ]);
       }));
 
+    it('by an enqueue in a transaction, for the next one', () =>
+      replaced(async (before, after) => {
+        const client = new pg.Client({ connectionString: url });
+        await client.connect();
+        await client.query('BEGIN');
+        await expect(before.transactions.enqueue(client, [named('alpha')])).rejects.toMatchObject({
+          code: 'STORE_BUSY',
+        });
+        await client.query('ROLLBACK; BEGIN');
+        const job = named('alpha');
+        await before.transactions.enqueue(client, [job]);
+        await client.query('COMMIT');
+        await client.end();
+        expect((await after.get([job.id])).map(({ name }) => name)).toEqual(['alpha']);
+      }));
+
     it('by a claim', () =>
       replaced(async (before) => {
         expect((await before.claim(request)).jobs.map(({ name }) => name)).toEqual(['beta']);

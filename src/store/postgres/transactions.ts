@@ -4,7 +4,7 @@ import { causeChain, read } from '../../retry/thrown.ts';
 import type { Enqueued, NewJob, Settlement, TransactionClient, Transactions } from '../store.ts';
 import { BEGIN_MARKED } from './database.ts';
 import { ENQUEUE, enqueued, enqueueValues, type Taken } from './enqueue.ts';
-import { isAway, isReadOnly, sqlState, toStoreError } from './failure.ts';
+import { isAway, isReadOnly, isReplaced, sqlState, toStoreError } from './failure.ts';
 import { lend } from './lend.ts';
 import type { Session } from './session.ts';
 import { settleThrough } from './settle.ts';
@@ -35,7 +35,10 @@ export class PostgresTransactions implements Transactions {
       if (await isOutside(client)) throw outside(client);
       answer = await client.query(db.text(ENQUEUE), values);
     } catch (error) {
-      throw toCallersError(fromServer(error), db.hosts.name);
+      const said = fromServer(error);
+      // Too late for this transaction, but the next one finds its names.
+      if (isReplaced(said)) db.onReturn();
+      throw toCallersError(said, db.hosts.name);
     }
     return enqueued(jobs, takenOf(answer));
   }
