@@ -130,6 +130,23 @@ describe('a group commit', () => {
     expect(clock.pending).toBe(0);
   });
 
+  it('runs large calls as transactions of their own while others write too, and small ones together', async () => {
+    const { clock, commits, add, batches, world } = makeCommits();
+    world.execute = () => ({ shared: true });
+    add('a');
+    commits.flush();
+    for (const [name, rows] of [
+      ['b', 1],
+      ['c', 49],
+      ['d', 1],
+      ['e', 60],
+      ['f', 1],
+    ] as const)
+      add(name, Array(rows));
+    await clock.advance(9);
+    expect(batches.slice(1).map(({ calls }) => calls)).toEqual([['b', 'c'], ['d', 'e'], ['f']]);
+  });
+
   it('gives up on a call after ten seconds, and not on those that came later', async () => {
     const { clock, commits, add, answers, world } = makeCommits();
     world.execute = busy;

@@ -15,6 +15,8 @@ const GAP_MS = 3;
 const COMPANY_MS = 1_000;
 /** More rows than this go to the next transaction, so that other processes get their turn at the lock. */
 const ROWS_PER_TRANSACTION = 4_000;
+/** The same while others write too: then each call is a transaction of its own, unless it is small. */
+const ROWS_IN_COMPANY = 50;
 
 export interface Waiting {
   readonly call: Call;
@@ -72,9 +74,10 @@ export class GroupCommit {
   }
 
   #nextBatch(): (Waiting & { since: number })[] {
+    const most = this.#clock.monotonic() < this.#companyUntil ? ROWS_IN_COMPANY : ROWS_PER_TRANSACTION;
     let rows = 0;
     let count = 0;
-    while (count < this.#waiting.length && rows < ROWS_PER_TRANSACTION) {
+    while (count < this.#waiting.length && rows < most) {
       const first = (this.#waiting[count] as Waiting).call.args[0];
       rows += Array.isArray(first) ? first.length : 1;
       count++;
