@@ -266,6 +266,40 @@ describe('what PostgreSQL keeps beside the jobs', () => {
     await close();
   });
 
+  it('is looked up job by job, even when the statistics say that hardly one is left', async () => {
+    const schema = newSchema();
+    const { store, close } = await open(schema);
+    await store.enqueue(newJobs(500));
+    const [job] = (await store.claim(claimRequest({ limit: 1 }))).jobs as [ClaimedJob];
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    await client.query(`SET search_path = ${schema}`);
+    // As after a vacuum of a large table whose jobs have nearly all ended.
+    await client.query(`UPDATE pg_class SET reltuples = 1, relpages = 60000 WHERE oid = 'live'::regclass`);
+    const fetched = async (call: string): Promise<number> => {
+      await client.query('BEGIN');
+      await client.query(call);
+      const { rows } = await client.query<{ fetched: number }>(
+        `SELECT idx_tup_fetch::int AS fetched FROM pg_stat_xact_user_tables WHERE relid = 'live'::regclass`,
+      );
+      await client.query('ROLLBACK');
+      return rows[0]?.fetched ?? 0;
+    };
+    const id = `ARRAY['${job.id}']::uuid[]`;
+    const none = `'{}'::bigint[]`;
+    const calls = [
+      `SELECT complete(${id}, '{1}', 1, '{}', '{1}', '{1}', ${none})`,
+      `SELECT heartbeat(${id}, '{1}', '{1}', '{1000}', '{NULL}')`,
+      `SELECT settle(${id}, '{1}', '{1}', '{1}', '{2}', '{t}', '{9}', '{1}', '{9}', '{NULL}', '{NULL}', '{1}', '{1}',
+         '{1}', '{}', '{"{}"}', ${none})`,
+      `SELECT claim(1, 1000, 1, '{default}', '{1}', '{0}', '{0}', '{0}', '{NULL}', '{1}', '{1}', '{0}', '{5}', '{0}',
+         '{0}', '{9999999999999}', '{0}', 1)`,
+    ];
+    for (const call of calls) expect(await fetched(call)).toBeLessThan(10);
+    await client.end();
+    await close();
+  });
+
   it('is not read by pruning while it is too young', async () => {
     const schema = newSchema();
     const { store, close } = await open(schema);

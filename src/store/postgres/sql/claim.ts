@@ -1,5 +1,5 @@
 import { laneCodes } from '../../codes.ts';
-import { BY_INDEX, HERE, LANE, REPLACED } from './shared.ts';
+import { BY_INDEX, HERE, LANE, lookUp, REPLACED } from './shared.ts';
 
 export const claimSql: string = `
   /*
@@ -15,7 +15,7 @@ export const claimSql: string = `
     WITH taken AS (
       DELETE FROM leases WHERE line = ANY (retry_lines) RETURNING jobs
     ), held AS (
-      SELECT l.id, l.lease_ends_at FROM (SELECT DISTINCT unnest(jobs) AS id FROM taken OFFSET 0) t JOIN live l ON l.id = t.id
+      SELECT l.id, l.lease_ends_at FROM (SELECT DISTINCT unnest(jobs) AS id FROM taken OFFSET 0) t JOIN live l ON ${lookUp('l.id', 't.id')}
       WHERE l.worker IS NOT NULL AND l.line = ANY (retry_lines)
     ), kept AS (
       INSERT INTO leases (line, look_at, jobs)
@@ -141,7 +141,7 @@ export const claimSql: string = `
                 UPDATE live SET runs = live.runs + 1, attempts = live.attempts + 1, worker = p_worker,
                   claimed_at = store_now, lease_ends_at = store_now + p_lease,
                   first_started_at = coalesce(live.first_started_at, store_now)
-                FROM picked WHERE live.id = picked.id
+                FROM picked WHERE ${lookUp('live.id', 'picked.id')}
                 RETURNING live.id, live.runs, live.line, live.kind, live.due_at, live.seq, live.attempts, live.crashes,
                   live.available_at, live.first_started_at, live.previous_delay_ms, live.enqueued_at, live.last_error,
                   live.payload
@@ -159,7 +159,7 @@ export const claimSql: string = `
               got := coalesce(cardinality(batch.id), 0);
               IF cardinality(array_remove(batch.last_error, NULL)) > 0 THEN
                 SELECT string_agg(e.error, E'\\n' ORDER BY e.id) INTO batch.error
-                FROM (SELECT DISTINCT unnest(batch.last_error) AS id OFFSET 0) used JOIN errors e ON e.id = used.id;
+                FROM (SELECT DISTINCT unnest(batch.last_error) AS id OFFSET 0) used JOIN errors e ON ${lookUp('e.id', 'used.id')};
               END IF;
               IF got > 0 THEN RETURN NEXT batch; END IF;
               places := places - got;

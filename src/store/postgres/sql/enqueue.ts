@@ -1,5 +1,5 @@
 import { STATE } from '../../codes.ts';
-import { BY_INDEX, HERE, LARGEST_CALL, REPLACED, STARTED } from './shared.ts';
+import { BY_INDEX, HERE, LARGEST_CALL, lookUp, REPLACED, STARTED } from './shared.ts';
 
 export const enqueueSql: string = `
   -- Who gets its key; null for whoever does, else the job that holds it.
@@ -47,7 +47,7 @@ export const enqueueSql: string = `
   BEGIN
     -- A kind that is newer than the snapshot of the caller's transaction is not seen, and is believed.
     IF EXISTS (
-      SELECT 1 FROM unnest(p_known, p_known_line, p_known_name) AS g (id, line, name) LEFT JOIN kinds k ON k.id = g.id
+      SELECT 1 FROM unnest(p_known, p_known_line, p_known_name) AS g (id, line, name) LEFT JOIN kinds k ON ${lookUp('k.id', 'g.id')}
       WHERE k.line <> g.line OR k.name <> g.name
         OR (k.id IS NULL AND current_setting('transaction_isolation') = 'read committed'))
     THEN RAISE EXCEPTION 'these are not the tables that the caller knows' USING ERRCODE = '${REPLACED}'; END IF;
@@ -85,7 +85,7 @@ export const enqueueSql: string = `
     -- shows it, and this statement sees what the one before could not.
     FOR again IN
       DELETE FROM live USING unnest(p_id) AS g (id), finished f
-      WHERE f.id = g.id AND live.id = g.id RETURNING live.kind
+      WHERE ${lookUp('f.id', 'g.id')} AND ${lookUp('live.id', 'f.id')} RETURNING live.kind
     LOOP
       INSERT INTO counts (kind, enqueued) VALUES (again.kind, -1);
     END LOOP;

@@ -1,4 +1,4 @@
-import { BY_INDEX, FENCE, HERE } from './shared.ts';
+import { BY_INDEX, FENCE, HERE, lookUp } from './shared.ts';
 
 export const heartbeatSql: string = `
   CREATE FUNCTION heartbeat(p_id uuid[], p_run int[], p_worker int[], p_lease bigint[], p_progress text[])
@@ -12,7 +12,7 @@ export const heartbeatSql: string = `
       FROM (
         SELECT g.*, before.lease_ends_at AS before
         FROM unnest(p_id, p_run, p_worker, p_lease, p_progress) WITH ORDINALITY
-          AS g (id, run, worker, lease, progress, ord) JOIN live before ON before.id = g.id OFFSET 0
+          AS g (id, run, worker, lease, progress, ord) JOIN live before ON ${lookUp('before.id', 'g.id')} OFFSET 0
       ) g
       WHERE ${FENCE}
       RETURNING g.ord, l.id, l.line, g.before, l.lease_ends_at, l.cancel_requested

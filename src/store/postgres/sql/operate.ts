@@ -1,6 +1,6 @@
 import { STATE } from '../../codes.ts';
 import { countColumns } from '../counts.ts';
-import { BY_INDEX, HERE, LANE, PRUNED, STARTED } from './shared.ts';
+import { BY_INDEX, HERE, LANE, lookUp, PRUNED, STARTED } from './shared.ts';
 
 export const operateSql: string = `
   -- One job. Answers what became of it: cancelled, cancelling, already-ended or not-found.
@@ -107,17 +107,17 @@ export const operateSql: string = `
   DECLARE unused bigint[];
   BEGIN
     WITH gone AS (
-      DELETE FROM finished f USING unnest(p_ids) AS g (id) WHERE f.id = g.id
+      DELETE FROM finished f USING unnest(p_ids) AS g (id) WHERE ${lookUp('f.id', 'g.id')}
       RETURNING f.kind, f.state, CASE WHEN f.failed THEN f.last_error END AS error
     ), erased AS (
-      DELETE FROM runs r USING unnest(p_ids) AS g (id) WHERE r.job = g.id RETURNING r.error
+      DELETE FROM runs r USING unnest(p_ids) AS g (id) WHERE ${lookUp('r.job', 'g.id')} RETURNING r.error
     ), released AS (
       UPDATE errors SET uses = errors.uses - u.uses
       FROM (
         SELECT error, count(*) AS uses FROM (SELECT error FROM gone UNION ALL SELECT error FROM erased) e
         WHERE error IS NOT NULL GROUP BY error ORDER BY error OFFSET 0
       ) u
-      WHERE errors.id = u.error
+      WHERE ${lookUp('errors.id', 'u.error')}
       RETURNING errors.id, errors.uses
     ), counted AS (
       INSERT INTO counts (kind, now_completed, now_dead, now_cancelled)
@@ -127,7 +127,7 @@ export const operateSql: string = `
     )
     SELECT array_agg(id) INTO unused FROM released WHERE uses <= 0;
     DELETE FROM errors WHERE id = ANY (unused);
-    DELETE FROM memos m USING unnest(p_ids) AS g (id) WHERE m.job = g.id;
+    DELETE FROM memos m USING unnest(p_ids) AS g (id) WHERE ${lookUp('m.job', 'g.id')};
     DELETE FROM keys k USING unnest(p_ids) AS g (id) WHERE k.job = g.id;
   END $$;
 

@@ -1,4 +1,4 @@
-import { BY_INDEX, HERE } from './shared.ts';
+import { BY_INDEX, HERE, lookUp } from './shared.ts';
 
 /** Looking for expired leases, and not looking for a while after an outage. */
 export const rescueSql: string = `
@@ -12,7 +12,7 @@ export const rescueSql: string = `
     )
     INSERT INTO leases (line, look_at, jobs)
     SELECT t.line, min(l.lease_ends_at), array_agg(l.id)
-    FROM (SELECT DISTINCT line, unnest(jobs) AS id FROM taken OFFSET 0) t JOIN live l ON l.id = t.id
+    FROM (SELECT DISTINCT line, unnest(jobs) AS id FROM taken OFFSET 0) t JOIN live l ON ${lookUp('l.id', 't.id')}
     WHERE l.worker IS NOT NULL GROUP BY t.line;
   END $$;
 
@@ -29,7 +29,7 @@ export const rescueSql: string = `
       PERFORM look_later(store_now);
       RETURN QUERY
       SELECT l, (SELECT e.error FROM errors e WHERE e.id = l.last_error)
-      FROM (SELECT DISTINCT unnest(jobs) AS id FROM leases WHERE look_at <= store_now OFFSET 0) t JOIN live l ON l.id = t.id
+      FROM (SELECT DISTINCT unnest(jobs) AS id FROM leases WHERE look_at <= store_now OFFSET 0) t JOIN live l ON ${lookUp('l.id', 't.id')}
       WHERE l.worker IS NOT NULL AND l.lease_ends_at <= store_now
       ORDER BY l.lease_ends_at, l.seq LIMIT p_limit;
     END IF;

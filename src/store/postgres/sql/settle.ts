@@ -1,6 +1,6 @@
 import { STATE } from '../../codes.ts';
 import { addCounts, asStored, type EndedRun } from '../counts.ts';
-import { BY_INDEX, FENCE, HERE, LARGEST_CALL, OUTCOME, PRUNED } from './shared.ts';
+import { BY_INDEX, FENCE, HERE, LARGEST_CALL, lookUp, OUTCOME, PRUNED } from './shared.ts';
 
 /** In a storm all errors are alike, so texts are sent once and stored once, and pointed at by position. */
 const GIVEN = `
@@ -51,7 +51,7 @@ const end = ({ given, condition, carried, run, also, answer }: Ends): string => 
         coalesce(${run.error}, last_error), progress, payload
       FROM gone
     ), freed AS (
-      DELETE FROM keys USING gone WHERE gone.key IS NOT NULL AND gone.key_life <> ${PRUNED} AND keys.job = gone.id
+      DELETE FROM keys USING gone WHERE gone.key IS NOT NULL AND gone.key_life <> ${PRUNED} AND ${lookUp('keys.job', 'gone.id')}
     ), ${also} added AS (
       ${addCounts('gone', run)}
     )
@@ -124,7 +124,7 @@ export const settleSql: string = `
     IF array_position(p_delay, NULL) IS NOT NULL THEN
       IF cardinality(array_remove(p_delay, NULL)) > 0 THEN
         -- What ends and what waits is written one after the other; locked it is in the order of ids, as by everybody else.
-        PERFORM 1 FROM unnest(p_id) AS g (id) JOIN live l ON l.id = g.id FOR UPDATE OF l;
+        PERFORM 1 FROM unnest(p_id) AS g (id) JOIN live l ON ${lookUp('l.id', 'g.id')} FOR UPDATE OF l;
       END IF;
       ${endEach(`${GIVEN} WHERE g.delay IS NULL`, BELIEVED)}
       landed := landed || coalesce(just_landed, '{}');

@@ -26,5 +26,12 @@ function numbers<Word extends string>(codes: readonly Word[]): Record<Word, numb
   return Object.fromEntries(codes.map((word, code) => [word, code])) as Record<Word, number>;
 }
 
+/**
+ * `id = other`, in the one form that the planner can only read as: for each `other`, look up `id`. Given an equation it
+ * may turn the join around and read all of the table instead, dead rows included, when its statistics say that hardly
+ * a row is left in it: which is true whenever a queue has just run empty.
+ */
+export const lookUp = (id: string, other: string): string => `${id} = ANY (ARRAY[${other}])`;
+
 /** The row that a run holds: `l` is the job, `g` is what was given. */
-export const FENCE: string = 'l.id = g.id AND l.runs = g.run AND l.worker = g.worker';
+export const FENCE: string = `${lookUp('l.id', 'g.id')} AND l.runs = g.run AND l.worker = g.worker`;
