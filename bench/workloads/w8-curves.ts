@@ -1,6 +1,7 @@
-import { drain } from '../harness/drain.ts';
+import { type Drained, type DrainOptions, drain } from '../harness/drain.ts';
 import { median } from '../harness/measure.ts';
-import { CONCURRENCY, points, type Workload } from '../harness/workload.ts';
+import type { OpenPeer } from '../harness/peer.ts';
+import { CONCURRENCY, points, type Stage, type Workload } from '../harness/workload.ts';
 
 /* How cost grows: one curve per store. Their shapes are the result, more than their heights. */
 
@@ -65,8 +66,11 @@ export const w8b: Workload = {
 };
 
 const PROCESSES = [1, 2, 4, 8];
+
 /** Long enough that the start of a process, which compiles its code, does not count. */
-const LONG_DRAIN = 150_000;
+function longDrain(stage: Stage, queue: OpenPeer, how: Pick<DrainOptions, 'processes' | 'prepared'>): Promise<Drained> {
+  return drain(stage, queue, { count: stage.size(150_000, 3_000), capMs: stage.size(60_000, 5_000), ...how });
+}
 
 export const w8c: Workload = {
   ...common,
@@ -84,8 +88,7 @@ export const w8c: Workload = {
     for (const processes of PROCESSES) {
       stage.say(`${processes} worker processes`);
       await queue.reset();
-      const sizes = { count: stage.size(LONG_DRAIN, 3_000), capMs: stage.size(60_000, 5_000) };
-      stage.set(String(processes), (await drain(stage, queue, { ...sizes, processes })).perSecond);
+      stage.set(String(processes), (await longDrain(stage, queue, { processes })).perSecond);
     }
   },
 };
@@ -110,8 +113,7 @@ export const w8d: Workload = {
       const prepared = async (): Promise<void> => {
         waiting = await queue.watchLocks?.();
       };
-      const sizes = { count: stage.size(LONG_DRAIN, 3_000), capMs: stage.size(60_000, 5_000) };
-      await drain(stage, queue, { ...sizes, processes, prepared });
+      await longDrain(stage, queue, { processes, prepared });
       stage.set(String(processes), (await waiting?.()) ?? Number.NaN);
     }
   },

@@ -1,8 +1,9 @@
-import { claimSql, overlookedSql } from './sql/claim.ts';
+import { claimSql } from './sql/claim.ts';
 import { enqueueSql } from './sql/enqueue.ts';
 import { heartbeatSql } from './sql/heartbeat.ts';
 import { namesSql } from './sql/names.ts';
 import { operateSql } from './sql/operate.ts';
+import { overlookedSql } from './sql/overlooked.ts';
 import { rescueSql } from './sql/rescue.ts';
 import { settleSql } from './sql/settle.ts';
 

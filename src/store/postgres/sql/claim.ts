@@ -1,5 +1,5 @@
 import { laneCodes } from '../../codes.ts';
-import { BY_INDEX, HERE, LANE, lookUp, REPLACED } from './shared.ts';
+import { BY_INDEX, HERE, LANE, lookUp, SAY_REPLACED } from './shared.ts';
 
 export const claimSql: string = `
   /*
@@ -39,7 +39,8 @@ export const claimSql: string = `
   /*
    * Fills the places of a claim as store/fill.ts says it, from stretches of lines: after p_from, up to p_until. They come
    * sorted by queue, lane and priority; p_queue_of is the position of a line's queue in p_queue. When there are lines
-   * newer than p_newest, nothing is taken: the caller does not know all it should ask for. The last row has no ids and tells, in the columns named here:
+   * newer than p_newest, nothing is taken: the caller does not know all it should ask for. The last row has no ids and
+   * tells, in the columns named here:
    * line: the newest there is, due_at: the store's time, available_at: when the next job falls due,
    * run: 1 when a suspect waits, error: the snapshot, payload: the paused queues as JSON.
    */
@@ -75,9 +76,7 @@ export const claimSql: string = `
     SELECT max(id) INTO newest FROM lines;
     last_row.line := ARRAY[newest];
     IF newest > p_newest THEN RETURN NEXT last_row; RETURN; END IF;
-    IF coalesce(newest, 0) < p_newest THEN
-      RAISE EXCEPTION 'these are not the tables that the caller knows' USING ERRCODE = '${REPLACED}';
-    END IF;
+    IF coalesce(newest, 0) < p_newest THEN ${SAY_REPLACED} END IF;
 
     -- By name, so that two claims never wait for each other's queues.
     FOR q IN SELECT position::int FROM unnest(p_queue) WITH ORDINALITY AS g (queue, position) ORDER BY g.queue LOOP
@@ -193,52 +192,5 @@ export const claimSql: string = `
     END LOOP;
     last_row.available_at := ARRAY[next_due];
     RETURN NEXT last_row;
-  END $$;
-`;
-
-/** Looking for what claims have passed by. */
-export const overlookedSql: string = `
-  /*
-   * The first waiting job of each line that fell due before p_below (null: up to now). Goes back in steps, which are
-   * long where there is little to walk over, dead rows included; after p_ms it stops where it is. Answers how far it
-   * looked, and the end of the latest step in which something was found.
-   */
-  CREATE FUNCTION overlooked(p_line int[], p_below bigint[], p_ms int)
-  RETURNS TABLE (line int, looked_to bigint, store_now bigint, due_at bigint, seq bigint, until bigint)
-  LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
-  DECLARE
-    began double precision := extract(epoch FROM clock_timestamp());
-    step_began double precision := began;
-    step_ended double precision;
-    step bigint := 4000;
-    first record;
-  BEGIN
-    store_now := now_ms();
-    FOR i IN 1 .. cardinality(p_line) LOOP
-      line := p_line[i];
-      looked_to := coalesce(p_below[i], store_now + 1);
-      due_at := NULL;
-      seq := NULL;
-      until := NULL;
-      WHILE looked_to > 0 AND (step_began - began) * 1000 < p_ms LOOP
-        SELECT w.due_at, w.seq INTO first FROM live w
-        WHERE w.line = p_line[i] AND w.worker IS NULL AND w.due_at >= looked_to - step AND w.due_at < looked_to
-        ORDER BY w.due_at, w.seq LIMIT 1;
-        IF FOUND THEN
-          due_at := first.due_at;
-          seq := first.seq;
-          until := coalesce(until, looked_to);
-        END IF;
-        looked_to := greatest(0, looked_to - step);
-        step_ended := extract(epoch FROM clock_timestamp());
-        step := CASE
-          WHEN step_ended - step_began < 0.005 THEN step * 16
-          WHEN step_ended - step_began < 0.05 THEN step * 2
-          ELSE greatest(step / 2, 1) END;
-        step_began := step_ended;
-      END LOOP;
-      step := least(step, 4000);
-      RETURN NEXT;
-    END LOOP;
   END $$;
 `;

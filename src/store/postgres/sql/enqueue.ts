@@ -1,5 +1,5 @@
 import { STATE } from '../../codes.ts';
-import { BY_INDEX, HERE, LARGEST_CALL, lookUp, REPLACED, STARTED } from './shared.ts';
+import { BY_INDEX, HERE, LARGEST_CALL, lookUp, SAY_REPLACED, STARTED } from './shared.ts';
 
 export const enqueueSql: string = `
   -- Who gets its key; null for whoever does, else the job that holds it.
@@ -50,7 +50,7 @@ export const enqueueSql: string = `
       SELECT 1 FROM unnest(p_known, p_known_line, p_known_name) AS g (id, line, name) LEFT JOIN kinds k ON ${lookUp('k.id', 'g.id')}
       WHERE k.line <> g.line OR k.name <> g.name
         OR (k.id IS NULL AND current_setting('transaction_isolation') = 'read committed'))
-    THEN RAISE EXCEPTION 'these are not the tables that the caller knows' USING ERRCODE = '${REPLACED}'; END IF;
+    THEN ${SAY_REPLACED} END IF;
 
     FOR keyed IN
       SELECT g.id, p_known_name[array_position(p_known, g.kind)] AS name, g.key, g.ord

@@ -18,6 +18,7 @@ export const HERE: string = 'SET search_path FROM CURRENT';
 
 /** What we say when the tables are not those whose numbers the caller remembers: they were restored, or made anew. */
 export const REPLACED = 'MU001';
+export const SAY_REPLACED: string = `RAISE EXCEPTION 'these are not the tables that the caller knows' USING ERRCODE = '${REPLACED}';`;
 
 /** So many jobs can be numbered in one call. */
 export const LARGEST_CALL = 65_536;
