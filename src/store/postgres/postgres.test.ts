@@ -4,7 +4,16 @@ import { expectSoundTables } from '../../../test/support/postgres-database.ts';
 import { movableTime, newSchema, runSql } from '../../../test/support/postgres-schema.ts';
 import { systemClock } from '../../clock.ts';
 import { STATE } from '../codes.ts';
-import { claimRequest, complete, newJob, newJobs, quota, retryIn, settlement } from '../conformance/builders.ts';
+import {
+  claimRequest,
+  complete,
+  giveBack,
+  newJob,
+  newJobs,
+  quota,
+  retryIn,
+  settlement,
+} from '../conformance/builders.ts';
 import { type StoreHarness, storeConformance } from '../conformance/index.ts';
 import type { ClaimedJob, NewJob } from '../store.ts';
 import { PostgresStore } from './store.ts';
@@ -196,6 +205,21 @@ describe('what PostgreSQL keeps beside the jobs', () => {
     it('which is found within a second when it was long', async () => {
       expect(await commitLate(10_000)).toEqual({ foundAtOnce: false });
     });
+  });
+
+  it('is a place for each job, where one that was given back is found at once', async () => {
+    const { store, advance, close } = await open(newSchema(), { ...systemClock, monotonic: () => 0 });
+    const claim = async (): Promise<ClaimedJob[]> => {
+      const { jobs } = await store.claim(claimRequest({ limit: 9, queues: [quota({ share: 9 })] }));
+      return [...jobs];
+    };
+    await store.enqueue(newJobs(3));
+    const [first, second] = (await claim()) as [ClaimedJob, ClaimedJob];
+    await advance(10_000);
+    expect(await claim()).toEqual([]);
+    await store.settle([settlement(first, giveBack('release')), settlement(second, complete)]);
+    expect((await claim()).map(({ id, run }) => [id, run])).toEqual([[first.id, 2]]);
+    await close();
   });
 
   describe('is numbers for names, which are learnt anew when the tables were made anew', () => {

@@ -106,20 +106,6 @@ describe('how far a line has been read', () => {
     expect(rest?.from).toEqual({ dueAt: NOW - 200, seq: 0 });
   });
 
-  it('is looked at when something was put back, even while somebody looks', async () => {
-    const looks = await Looks.emptied();
-    looks.reading.lookAgain();
-    const waits = looks.reading.stretches([line]);
-    await looks.settle();
-    looks.reading.lookAgain();
-    // What this one answers may be from before.
-    await looks.answer([line.id, 400, NOW, null, null, 0]);
-    expect(looks.asked).toMatchObject([{ below: `{${NOW - 199}}` }]);
-    await looks.answer([line.id, 0, NOW, 500, 12, 600]);
-    expect(from(await waits)[0]).toEqual({ dueAt: 500, seq: 11 });
-    await looks.stretches();
-  });
-
   it('does not wait for a look while looks are slow, and looks less often', async () => {
     const looks = await Looks.slow();
     // 500 ms are a twentieth of ten seconds.
@@ -238,5 +224,71 @@ describe('what was overlooked', () => {
       NOW,
     );
     expect(from(await looks.stretches())).toEqual([{ dueAt: 500, seq: 11 }]);
+  });
+});
+
+describe('what was put back to where it stood', () => {
+  const place = { dueAt: 500, seq: 12 };
+  const itself = { line, from: { dueAt: 500, seq: 11 }, until: place };
+
+  it('is read by the next claim, whether looks are slow or not', async () => {
+    for (const looks of [await Looks.emptied(), await Looks.slow()]) {
+      looks.reading.putBack(line.id, place);
+      expect((await looks.stretches())[0]).toEqual(itself);
+      looks.reading.emptied(await looks.stretches(), NOW);
+      expect(await looks.stretches()).toHaveLength(1);
+    }
+  });
+
+  it('is read together with what else was overlooked', async () => {
+    const looks = await Looks.emptied();
+    for (const dueAt of [500, 700, 600]) looks.reading.putBack(line.id, { dueAt, seq: 12 });
+    expect((await looks.stretches())[0]).toEqual({ ...itself, until: { dueAt: 700, seq: 12 } });
+    looks.time = 1_000;
+    const waits = looks.reading.stretches([line, other]);
+    await looks.answer(nothing(other.id));
+    await looks.answer(nothing(other.id));
+    expect((await waits)[0]).toEqual({ ...itself, until: { dueAt: 700, seq: 12 } });
+  });
+
+  it('is not lost to a look that was under way', async () => {
+    const looks = await Looks.emptied();
+    looks.time = 1_000;
+    const waits = looks.reading.stretches([line]);
+    await looks.settle();
+    looks.reading.putBack(line.id, place);
+    await looks.answer([line.id, 0, NOW, 600, 1, 650]);
+    expect((await waits)[0]).toEqual({ ...itself, until: { dueAt: 650, seq: 0 } });
+  });
+
+  it('stays when a claim that was under way found nothing more there', async () => {
+    const looks = await Looks.emptied();
+    looks.reading.putBack(line.id, place);
+    const before = await looks.stretches();
+    looks.reading.putBack(line.id, place);
+    looks.reading.emptied(before, NOW);
+    expect((await looks.stretches())[0]).toEqual(itself);
+  });
+
+  it('is found when a claim that was under way takes the mark beyond it', async () => {
+    const looks = await Looks.emptied();
+    const before = await looks.stretches();
+    const later = { dueAt: NOW - 100, seq: 4 };
+    looks.reading.putBack(line.id, later);
+    expect(from(await looks.stretches())).toEqual([{ dueAt: NOW - 200, seq: 0 }]);
+    looks.reading.reached(before, line.id, { dueAt: NOW, seq: 9 }, NOW + 1_000);
+    expect(from(await looks.stretches())).toEqual([
+      { dueAt: NOW - 100, seq: 3 },
+      { dueAt: NOW, seq: 9 },
+    ]);
+  });
+
+  it('needs nothing in a line that was never read', async () => {
+    const looks = new Looks();
+    looks.reading.putBack(line.id, place);
+    const first = looks.reading.stretches([line]);
+    await looks.answer([line.id, 0, NOW, 500, 12, NOW + 1]);
+    await looks.answer(nothing());
+    expect(from(await first)).toEqual([{ dueAt: 500, seq: 11 }]);
   });
 });

@@ -56,8 +56,6 @@ export class Reading {
   #isSlow = false;
   /** Lines that the look under way has not been through. */
   #left: Set<number> = new Set();
-  /** How often something was put back behind our marks: what a look says that began before is of no use. */
-  #putBack = 0;
 
   constructor(db: Database) {
     this.#db = db;
@@ -71,14 +69,14 @@ export class Reading {
     return lines.flatMap((line) => {
       const progress = this.#lines.get(line.id) as Progress;
       const { mark, overlooked } = progress;
-      // Another claim, which began earlier, may have taken the mark back: no row may lie in two stretches.
-      if (overlooked !== null && isBefore(mark, overlooked.until)) {
-        if (isBefore(overlooked.from, mark)) progress.mark = overlooked.from;
-        progress.overlooked = null;
-        return [{ line, from: progress.mark, until: FAR_AWAY }];
-      }
       const rest = { line, from: mark, until: FAR_AWAY };
-      return overlooked === null ? [rest] : [{ line, ...overlooked }, rest];
+      // A claim under way may yet take the mark beyond what comes after it now.
+      if (overlooked === null || !isBefore(overlooked.from, mark)) return [rest];
+      if (!isBefore(mark, overlooked.until)) return [{ line, ...overlooked }, rest];
+      // Another claim, which began earlier, has taken the mark back: no row may lie in two stretches.
+      progress.mark = overlooked.from;
+      progress.overlooked = null;
+      return [{ ...rest, from: progress.mark }];
     });
   }
 
@@ -109,26 +107,21 @@ export class Reading {
     }
   }
 
-  /** Something was put back to where it stood: the next claim should find it. */
-  lookAgain(): void {
-    this.#putBack++;
-    this.#lookAt = 0;
-    this.#left.clear();
-    for (const progress of this.#lines.values()) progress.lookedTo = null;
+  /** A job was put back to where it stood, which claims may have passed by: the next one should find it. */
+  putBack(line: number, { dueAt, seq }: Place): void {
+    const progress = this.#lines.get(line);
+    // Whoever reads a line for the first time begins with a look.
+    if (progress !== undefined) addOverlooked(progress, { dueAt, seq: seq - 1 }, { dueAt, seq });
   }
 
   async #lookNowAndThen(): Promise<void> {
-    for (;;) {
-      if (this.#db.clock.monotonic() >= this.#lookAt) this.#looking ??= this.#lookOnce();
-      if (this.#looking === null || this.#isSlow) return;
-      await this.#looking;
-    }
+    if (this.#db.clock.monotonic() >= this.#lookAt) this.#looking ??= this.#lookOnce();
+    if (!this.#isSlow) await this.#looking;
   }
 
   async #lookOnce(): Promise<void> {
     const { clock } = this.#db;
     const since = clock.monotonic();
-    const putBack = this.#putBack;
     // What was found in a line is read before more is looked for.
     const isRead = (line: number): boolean => this.#lines.get(line)?.overlooked === null;
     let lines = [...this.#left].filter(isRead);
@@ -140,13 +133,12 @@ export class Reading {
     await this.#look(lines).catch(() => {});
     const now = clock.monotonic();
     this.#isSlow = now - since > PATIENCE_MS;
-    if (putBack === this.#putBack) this.#lookAt = now + Math.max(LOOK_EVERY_MS, (now - since) / LARGEST_PART);
+    this.#lookAt = now + Math.max(LOOK_EVERY_MS, (now - since) / LARGEST_PART);
     this.#looking = null;
   }
 
   async #look(lines: readonly number[]): Promise<void> {
     if (lines.length === 0) return;
-    const putBack = this.#putBack;
     const marks = new Map(lines.map((line) => [line, this.#lines.get(line)?.mark]));
     const below = lines.map((line) => {
       const progress = this.#lines.get(line);
@@ -161,15 +153,13 @@ export class Reading {
         lookedTo: null,
       };
       this.#lines.set(line, progress);
-      if (putBack === this.#putBack) {
-        progress.lookedTo = lookedTo === 0 ? null : lookedTo;
-        if (lookedTo === 0) this.#left.delete(line);
-        else this.#left.add(line);
-      }
+      progress.lookedTo = lookedTo === 0 ? null : lookedTo;
+      if (lookedTo === 0) this.#left.delete(line);
+      else this.#left.add(line);
       const mark = marks.get(line);
       if (mark === undefined || first === null || !isBefore(first, mark)) continue;
       const end = { dueAt: until, seq: 0 };
-      progress.overlooked = { from: first, until: isBefore(end, mark) ? end : mark };
+      addOverlooked(progress, first, isBefore(end, mark) ? end : mark);
     }
   }
 
@@ -178,6 +168,15 @@ export class Reading {
     const dueAt = this.#inFlight.horizon(now);
     return place.dueAt > dueAt ? { dueAt, seq: 0 } : place;
   }
+}
+
+function addOverlooked(progress: Progress, from: Place, until: Place): void {
+  const { overlooked } = progress;
+  progress.overlooked = {
+    from: overlooked !== null && isBefore(overlooked.from, from) ? overlooked.from : from,
+    // Always a place of its own: claims under way have not seen what was found now, so they may not say it is done with.
+    until: { ...(overlooked !== null && isBefore(until, overlooked.until) ? overlooked.until : until) },
+  };
 }
 
 function isBefore(a: Place, b: Place): boolean {

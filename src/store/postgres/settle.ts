@@ -15,6 +15,7 @@ const SETTLE = `
     $8::int[], $9::bigint[], $10::smallint[], $11::int[], $12::int[], $13::bigint[], $14::bigint[], $15::text[],
     $16::text[], $17::bigint[])`;
 const COMPLETE = 'SELECT @.complete($1::uuid[], $2::int[], $3, $4, $5::bigint[], $6::bigint[], $7::bigint[])';
+const PLACES = 'SELECT line, due_at, seq FROM @.live WHERE id = ANY ($1::uuid[]) AND worker IS NULL';
 const FIND = 'SELECT id, line, kind FROM @.live WHERE id = ANY ($1::uuid[])';
 
 /** A settlement, and its place among those that were given. */
@@ -120,11 +121,16 @@ async function settleEach(
   const effects = endings.map((ending): Effect => ({ ...ending, settled: settledBy(ending.sent.decision, false, 0) }));
   // By position from 1, for those that did not simply land.
   const answerAt = new Map(await send(session, effects, runner));
-  for (const [position, { index, settled }] of effects.entries()) {
+  for (const [position, { index }] of effects.entries()) {
     result[index] = answers[answerAt.get(position + 1) ?? 0] as SettleAnswer;
-    // Back to its old place, which claims may have passed by now.
-    if (settled.state === 'ready') session.reading.lookAgain();
   }
+  // These are where they stood before, and claims may have passed that place by now.
+  const putBack = effects.filter(({ settled }) => settled.state === 'ready');
+  if (putBack.length === 0) return;
+  const places = await runner.query<[line: number, dueAt: number, seq: number]>(PLACES, [
+    plain(putBack.map(({ sent }) => sent.id)),
+  ]);
+  for (const [line, dueAt, seq] of places) session.reading.putBack(line, { dueAt, seq });
 }
 
 async function send(
