@@ -4,6 +4,7 @@ import { defineJob, Mulligan } from '../../src/index.ts';
 import { failsTwice, jobs, quick, snoozes } from '../processes/jobs.ts';
 import { findPgBouncer, PgBouncer } from '../support/pgbouncer.ts';
 import { expectSoundTables, TestDatabase } from '../support/postgres-database.ts';
+import { runSql } from '../support/postgres-schema.ts';
 import { Effects } from './effects.ts';
 import { checkLedgers } from './ledger-check.ts';
 
@@ -57,6 +58,27 @@ describe.skipIf(missing).each([
       await expectNothingKept(bouncer.url);
     }
     await expectSoundTables(database.url);
+  });
+});
+
+describe.skipIf(missing)('behind a pooler in transaction mode whose sessions look like ours', () => {
+  it('statements that were prepared in another session are sent as they are', async () => {
+    await using database = await TestDatabase.create(server);
+    const { pathname } = new URL(database.url);
+    const name = `"${pathname.slice(1)}"`;
+    await runSql(database.url, `ALTER DATABASE ${name} SET idle_in_transaction_session_timeout = 60000`);
+    await using bouncer = await PgBouncer.start(database.url, { ignore_startup_parameters: ignored });
+    const options = { jobs: [...jobs], log: () => {} };
+    await using sender = await Mulligan.open(bouncer.url, options);
+    await using receiver = await Mulligan.open(bouncer.url, options);
+    receiver.work({ concurrency: 10, poll: '50ms', lease: '3s' });
+    const one = (): Promise<{ readonly id: string }> => sender.enqueue(quick, { n: 1 });
+    const acknowledged: string[] = [];
+    for (let round = 0; round < 20; round++) {
+      acknowledged.push(...(await Promise.all([one(), one(), sender.enqueue(failsTwice, null)])).map(({ id }) => id));
+    }
+    await expect.poll(async () => (await sender.stats()).states.completed, { timeout: 60_000 }).toBe(60);
+    await checkLedgers(sender, { acknowledged });
   });
 });
 

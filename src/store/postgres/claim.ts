@@ -1,5 +1,6 @@
 import type { StoredError } from '../../retry/outcome.ts';
 import { laneCodes } from '../codes.ts';
+import { fillQuotas } from '../fill.ts';
 import { parseFrozen, splitJson } from '../json.ts';
 import type { Claim, ClaimedJob, ClaimRequest, QueueQuota } from '../store.ts';
 import { elements, numbers, numbersOrNull, plain, texts } from './arrays.ts';
@@ -10,6 +11,9 @@ const CLAIM = `
   SELECT * FROM @.claim($1, $2, $3, $4::text[], $5::int[], $6::int[], $7::int[], $8::int[], $9::int[],
     $10::int[], $11::int[], $12::smallint[], $13::smallint[], $14::bigint[], $15::bigint[], $16::bigint[],
     $17::bigint[], $18)`;
+const CLAIM_ALL = `
+  SELECT * FROM @.claim_all($1, $2, $3, $4::text[], $5::int[], $6::int[], $7::bigint[], $8::bigint[], $9::bigint[],
+    $10::bigint[], $11)`;
 const EXPIRED = `
   SELECT (job).id, (job).runs, (job).line, (job).kind, (job).due_at, (job).attempts, (job).crashes, (job).available_at,
     (job).first_started_at, (job).previous_delay_ms, (job).enqueued_at, (job).payload, error,
@@ -59,9 +63,12 @@ export async function claim(session: Session, request: ClaimRequest): Promise<Cl
   session.db.longestLeaseMs = Math.max(session.db.longestLeaseMs, request.leaseMs);
   const worker = await session.workers.intern(request.worker);
   for (;;) {
+    const look = session.reading.look();
     const answer = await claimFromKnown(session, request, worker);
-    if (answer !== null) return answer;
-    await session.lines.refresh();
+    // Nobody is kept waiting by a look that found nothing for them: it went on beside the claim.
+    const hasFound = await look;
+    if (answer === null) await session.lines.refresh();
+    else if (answer.jobs.length > 0 || !hasFound) return answer;
   }
 }
 
@@ -71,6 +78,55 @@ async function claimFromKnown(session: Session, request: ClaimRequest, worker: n
   const { newest } = session.lines;
   const names = queues.map(({ queue }) => queue);
   const stretches = await session.reading.stretches(session.lines.ofQueues(names));
+  const { rows, isShared } = await send(session, request, worker, names, stretches);
+  const [, suspectsWait, newestLine, , now, , , , nextDueAt, , , , , snapshot, paused] = rows.pop() as ClaimedRow;
+  if (Number(elements(newestLine)[0]) > newest) return null;
+  const storeNow = Number(elements(now)[0]);
+  session.reading.saw(storeNow, snapshot as string);
+  const leaseEndsAt = storeNow + leaseMs;
+  const holding = { worker: request.worker, claimedAt: storeNow, leaseEndsAt, cancelRequested: false };
+  const jobs: ClaimedJob[] = [];
+  for (const row of rows) jobs.push(...(await readClaimed(session, row, holding, stretches)));
+  const filled = jobs.length === limit;
+  session.lastClaimWasFilled = filled;
+  if (!filled) markEmptied(session, stretches, queues, JSON.parse(paused) as string[], storeNow);
+  return {
+    jobs: isShared || rows.length < 2 ? jobs : inOrder(request, jobs, rows),
+    now: storeNow,
+    nextDueAt: filled ? null : (numbersOrNull(nextDueAt, 1)[0] ?? null),
+    suspectsWait: suspectsWait !== null,
+  };
+}
+
+async function send(
+  session: Session,
+  { leaseMs, limit, queues }: ClaimRequest,
+  worker: number,
+  names: readonly string[],
+  stretches: readonly Stretch[],
+): Promise<{ readonly rows: ClaimedRow[]; readonly isShared: boolean }> {
+  const lines = plain(stretches.map(({ line }) => line.id));
+  const queueOf = plain(stretches.map(({ line }) => names.indexOf(line.queue) + 1));
+  const places = [
+    plain(stretches.map(({ from }) => from.dueAt)),
+    plain(stretches.map(({ from }) => from.seq)),
+    plain(stretches.map(({ until }) => until.dueAt)),
+    plain(stretches.map(({ until }) => until.seq)),
+    session.lines.newest,
+  ];
+  if (mayTakeAll(session, queues, stretches)) {
+    const rows = await session.db.query<ClaimedRow>(CLAIM_ALL, [
+      worker,
+      leaseMs,
+      limit,
+      texts(names),
+      lines,
+      queueOf,
+      ...places,
+    ]);
+    const hasToShare = rows.at(-1)?.[1] !== null;
+    if (!hasToShare) return { rows, isShared: false };
+  }
   const rows = await session.db.query<ClaimedRow>(CLAIM, [
     worker,
     leaseMs,
@@ -81,32 +137,38 @@ async function claimFromKnown(session: Session, request: ClaimRequest, worker: n
     plain(queues.map((quota) => quota.redrive)),
     plain(queues.map((quota) => quota.suspect)),
     plain(queues.map((quota) => quota.maxRetriesInFlight)),
-    plain(stretches.map(({ line }) => line.id)),
-    plain(stretches.map(({ line }) => names.indexOf(line.queue) + 1)),
+    lines,
+    queueOf,
     plain(stretches.map(({ line }) => laneCodes.indexOf(line.lane))),
     plain(stretches.map(({ line }) => line.priority)),
-    plain(stretches.map(({ from }) => from.dueAt)),
-    plain(stretches.map(({ from }) => from.seq)),
-    plain(stretches.map(({ until }) => until.dueAt)),
-    plain(stretches.map(({ until }) => until.seq)),
-    newest,
+    ...places,
   ]);
-  const [, suspectsWait, newestLine, , now, , , , nextDueAt, , , , , snapshot, paused] = rows.pop() as ClaimedRow;
-  if (Number(elements(newestLine)[0]) > newest) return null;
-  const storeNow = Number(elements(now)[0]);
-  session.reading.saw(storeNow, snapshot as string);
-  const leaseEndsAt = storeNow + leaseMs;
-  const holding = { worker: request.worker, claimedAt: storeNow, leaseEndsAt, cancelRequested: false };
-  const jobs: ClaimedJob[] = [];
-  for (const row of rows) jobs.push(...(await readClaimed(session, row, holding, stretches)));
-  const filled = jobs.length === limit;
-  if (!filled) markEmptied(session, stretches, queues, JSON.parse(paused) as string[], storeNow);
-  return {
-    jobs,
-    now: storeNow,
-    nextDueAt: filled ? null : (numbersOrNull(nextDueAt, 1)[0] ?? null),
-    suspectsWait: suspectsWait !== null,
-  };
+  return { rows, isShared: true };
+}
+
+/** Whether what is due will probably fit, and everything may be taken that does. */
+function mayTakeAll(session: Session, queues: readonly QueueQuota[], stretches: readonly Stretch[]): boolean {
+  if (queues.some(({ maxRetriesInFlight }) => maxRetriesInFlight !== null)) return false;
+  if (stretches.some(({ line }) => line.lane === 'suspect')) return false;
+  return !session.lastClaimWasFilled || stretches.every(({ line }) => line.id === stretches[0]?.line.id);
+}
+
+/** As they would have been taken lane by lane: these come line by line. There is a place for each, so all are taken. */
+function inOrder(request: ClaimRequest, jobs: readonly ClaimedJob[], rows: readonly ClaimedRow[]): ClaimedJob[] {
+  const seqs = rows.flatMap((row) => elements(row[5]).map(Number));
+  const waiting = jobs
+    .map((job, index) => ({ job, seq: seqs[index] as number }))
+    .sort((a, b) => a.job.priority - b.job.priority || a.job.dueAt - b.job.dueAt || a.seq - b.seq)
+    .map(({ job }) => job);
+  const sorted: ClaimedJob[] = [];
+  fillQuotas(request, (queue, lane, count) => {
+    const taken = waiting
+      .filter((job) => job.queue === queue && job.lane === lane && !sorted.includes(job))
+      .slice(0, count);
+    sorted.push(...taken);
+    return taken.length;
+  });
+  return sorted;
 }
 
 /** The jobs of one row. They come in the order of their line, so the last one of each tells how far it was read. */

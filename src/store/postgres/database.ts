@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Clock } from '../../clock.ts';
 import { quoted } from './address.ts';
 import type { PoolClientLike } from './driver.ts';
@@ -34,12 +35,20 @@ const parsers: ReadonlyMap<number, (value: string) => unknown> = new Map<number,
 ]);
 const types = { getTypeParser: (oid: number): ((value: string) => unknown) => parsers.get(oid) ?? asText };
 
+/** A call of one of our functions. Nothing about its plan depends on the values. */
+const CALL = /^\s*SELECT (\* FROM )?@\.\w+\(/;
+
 /** One statement as the driver takes it: rows as arrays, which are quicker to make than objects. */
-export interface Statement {
-  readonly text: string;
+export interface Statement extends Text {
   readonly values: unknown[];
   readonly rowMode: 'array';
   readonly types: typeof types;
+}
+
+interface Text {
+  readonly text: string;
+  /** By which a session may keep it prepared. Its text and nothing else is behind it, whoever shares the session. */
+  readonly name?: string;
 }
 
 /** Whatever carries out statements: the pool, or one connection inside a transaction. */
@@ -49,13 +58,22 @@ export interface Runner {
   query<Row extends readonly unknown[]>(sql: string, values?: unknown[]): Promise<Row[]>;
 }
 
+/** For a session that is not known to be ours alone. */
+export function unnamed({ text, values, rowMode, types }: Statement): Statement {
+  return { text, values, rowMode, types };
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 32);
+}
+
 /** Statements on the schema of one queue. In them `@.` stands for the schema. */
 export class Database implements Runner {
   readonly onlyWithin = '';
   readonly schema: string;
   readonly clock: Clock;
   readonly #hosts: Hosts;
-  readonly #texts: Map<string, string> = new Map();
+  readonly #texts: Map<string, Text> = new Map();
   /** Called when the server has been away: what answers now may not know all that the one before knew. */
   onReturn: () => void = () => {};
   /** The longest lease that was asked for here. */
@@ -75,16 +93,21 @@ export class Database implements Runner {
   }
 
   statement(sql: string, values: unknown[]): Statement {
-    return { text: this.text(sql), values, rowMode: 'array', types };
+    return { ...this.#textOf(sql), values, rowMode: 'array', types };
   }
 
   text(sql: string): string {
-    let text = this.#texts.get(sql);
-    if (text === undefined) {
-      text = sql.replaceAll('@.', `${quoted(this.schema)}.`);
-      this.#texts.set(sql, text);
+    return this.#textOf(sql).text;
+  }
+
+  #textOf(sql: string): Text {
+    let known = this.#texts.get(sql);
+    if (known === undefined) {
+      const text = sql.replaceAll('@.', `${quoted(this.schema)}.`);
+      known = CALL.test(sql) ? { text, name: `mulligan_${digest(text)}` } : { text };
+      this.#texts.set(sql, known);
     }
-    return text;
+    return known;
   }
 
   /** One statement in a transaction of its own. It may be carried out twice, so it must be safe to repeat. */
@@ -108,7 +131,7 @@ export class Database implements Runner {
     return {
       onlyWithin: ONLY_WITHIN,
       query: async <Row extends readonly unknown[]>(sql: string, values: unknown[] = []): Promise<Row[]> =>
-        (await client.query(this.statement(sql, values))).rows as Row[],
+        (await client.query(unnamed(this.statement(sql, values)))).rows as Row[],
     };
   }
 
@@ -158,7 +181,7 @@ export class Database implements Runner {
     let broken = true;
     try {
       await client.query('BEGIN READ ONLY');
-      const answer = await client.query(statement);
+      const answer = await client.query(unnamed(statement));
       await client.query('COMMIT');
       broken = false;
       return answer;

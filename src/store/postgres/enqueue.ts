@@ -33,7 +33,7 @@ export async function enqueueValues(
     plain(jobs.map((job) => job.delayMs)),
     plain(jobs.map((job) => job.dueAt)),
     plain(jobs.map((job) => keyLifeCodes.indexOf(job.keyLife))),
-    texts(jobs.map((job) => job.key)),
+    jobs.some(isKeyed) ? texts(jobs.map((job) => job.key)) : null,
     joinJson(jobs.map((job) => job.payload)),
     plain(known.map((kind) => kind.id)),
     plain(known.map((kind) => kind.line)),
@@ -42,12 +42,16 @@ export async function enqueueValues(
   ];
 }
 
+function isKeyed({ key }: NewJob): boolean {
+  return key !== null;
+}
+
 export async function enqueue(session: Session, jobs: readonly NewJob[], notice: string | null): Promise<Enqueued[]> {
   const answers: Enqueued[] = [];
   for (let at = 0; at < jobs.length; at += LARGEST_CALL - 1) {
     const some = jobs.slice(at, at + LARGEST_CALL - 1);
-    const sql = some.some(({ key }) => key !== null) ? ENQUEUE_KEYED : ENQUEUE;
-    const taken = await session.db.query<Taken>(sql, await enqueueValues(session, some, notice));
+    const values = await enqueueValues(session, some, notice);
+    const taken = await session.db.query<Taken>(some.some(isKeyed) ? ENQUEUE_KEYED : ENQUEUE, values);
     answers.push(...enqueued(some, taken));
   }
   return answers;

@@ -71,6 +71,12 @@ export function isUnknownSetting(error: unknown): boolean {
   return sqlState(error) === '08P01' && /startup parameter/.test((error as Error).message);
 }
 
+/** The session is not the one that prepared it, or another client has: a pooler hands it from one to the next. */
+export function isOthersStatement(error: unknown): boolean {
+  const state = sqlState(error);
+  return state === '26000' || state === '42P05';
+}
+
 function messageOf(error: unknown): string {
   // A name with several addresses: each was tried, and each has its own complaint.
   if (error instanceof AggregateError) return error.errors.map(messageOf).join(', ');

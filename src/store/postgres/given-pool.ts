@@ -1,6 +1,6 @@
 import { unexpected } from '../../config.ts';
 import { read } from '../../retry/thrown.ts';
-import type { Statement } from './database.ts';
+import { type Statement, unnamed } from './database.ts';
 import { type ClientLike, guarded, ignore, type PoolClientLike, type PoolLike } from './driver.ts';
 import { withRole } from './failure.ts';
 import type { Hosts } from './hosts.ts';
@@ -36,8 +36,9 @@ export class GivenPool implements Hosts {
   }
 
   query(statement: Statement): Promise<{ rows: unknown[] }> {
-    return this.#pool.query(statement).catch(async (error: unknown) => {
-      throw await withRole(error, this.name, (text) => this.#pool.query({ ...statement, text, values: [] }));
+    const sent = unnamed(statement);
+    return this.#pool.query(sent).catch(async (error: unknown) => {
+      throw await withRole(error, this.name, (text) => this.#pool.query({ ...sent, text, values: [] }));
     });
   }
 

@@ -1,7 +1,7 @@
 import { systemClock } from '../../clock.ts';
 import { StoreUnavailableError } from '../../errors.ts';
 import type { Address } from './address.ts';
-import type { Statement } from './database.ts';
+import { type Statement, unnamed } from './database.ts';
 import {
   type ClientLike,
   type Driver,
@@ -12,7 +12,7 @@ import {
   loadDriver,
   type PoolClientLike,
 } from './driver.ts';
-import { isAway, isUnknownSetting, noHost, withRole } from './failure.ts';
+import { isAway, isOthersStatement, isUnknownSetting, noHost, withRole } from './failure.ts';
 import type { Hosts } from './hosts.ts';
 import { Turns } from './turns.ts';
 
@@ -59,6 +59,8 @@ export class KnownHosts implements Hosts {
   readonly #config: Readonly<Record<string, unknown>>;
   /** False behind a pooler that refuses or ignores settings at the start of a connection. */
   #ownSessions = true;
+  /** Whether sessions keep what was prepared in them. */
+  #prepares = true;
   #host: Host | null = null;
   #finding: Promise<Host> | null = null;
   #onBroken: () => void = ignore;
@@ -99,7 +101,7 @@ export class KnownHosts implements Hosts {
     const client = guarded(await host.pool.connect());
     const watch = this.#watch(host, client);
     try {
-      const answer = await client.query(statement);
+      const answer = await this.#send(client, statement);
       client.release();
       return answer;
     } catch (error) {
@@ -108,6 +110,18 @@ export class KnownHosts implements Hosts {
       throw told;
     } finally {
       watch.cancel();
+    }
+  }
+
+  async #send(client: PoolClientLike, statement: Statement): Promise<{ rows: unknown[] }> {
+    if (!this.#prepares || !this.#ownSessions) return client.query(unnamed(statement));
+    try {
+      return await client.query(statement);
+    } catch (error) {
+      if (!isOthersStatement(error)) throw error;
+      // It was refused before anything of it was done.
+      this.#prepares = false;
+      return client.query(unnamed(statement));
     }
   }
 

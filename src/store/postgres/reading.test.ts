@@ -35,9 +35,16 @@ class Looks {
     await this.settle();
   }
 
-  /** The stretches of the line, without a look. */
-  async stretches(lines = [line]): Promise<Stretch[]> {
+  /** What a claim reads in the end: after a look, if that is worth waiting for. */
+  async read(lines = [line]): Promise<Stretch[]> {
+    const look = this.reading.look();
     const stretches = await this.reading.stretches(lines);
+    return (await look) ? this.reading.stretches(lines) : stretches;
+  }
+
+  /** The same, without a look. */
+  async stretches(lines = [line]): Promise<Stretch[]> {
+    const stretches = await this.read(lines);
     expect(this.asked).toEqual([]);
     return stretches;
   }
@@ -45,8 +52,7 @@ class Looks {
   /** Known to be empty up to now, and just looked at. */
   static async emptied(): Promise<Looks> {
     const looks = new Looks();
-    const first = looks.reading.stretches([line]);
-    await looks.answer(nothing());
+    const first = looks.read();
     await looks.answer(nothing());
     await first;
     return looks;
@@ -56,7 +62,7 @@ class Looks {
   static async slow(): Promise<Looks> {
     const looks = await Looks.emptied();
     looks.time += 1_000;
-    const waits = looks.reading.stretches([line]);
+    const waits = looks.read();
     await looks.settle();
     looks.time += 500;
     await looks.answer(nothing());
@@ -71,10 +77,8 @@ const from = (stretches: readonly Stretch[]): Place[] => stretches.map((stretch)
 describe('how far a line has been read', () => {
   it('begins before the first job that waits in it', async () => {
     const looks = new Looks();
-    const first = looks.reading.stretches([line]);
+    const first = looks.read();
     await looks.answer([line.id, 0, NOW, 500, 12, NOW + 1]);
-    expect(looks.asked).toMatchObject([{ lines: '{7}', below: '{501}' }]);
-    await looks.answer(nothing());
     expect(from(await first)).toEqual([{ dueAt: 500, seq: 11 }]);
   });
 
@@ -94,12 +98,12 @@ describe('how far a line has been read', () => {
     expect(from(await looks.stretches())).toEqual([{ dueAt: NOW + 1_800, seq: 0 }]);
   });
 
-  it('is looked at once a second, before the claim reads', async () => {
+  it('is looked at once a second, beside a claim', async () => {
     const looks = await Looks.emptied();
     looks.time = 999;
     await looks.stretches();
     looks.time = 1_000;
-    const waits = looks.reading.stretches([line]);
+    const waits = looks.read();
     await looks.answer([line.id, 0, NOW, 500, 12, 600]);
     const [overlooked, rest] = await waits;
     expect(overlooked).toEqual({ line, from: { dueAt: 500, seq: 11 }, until: { dueAt: 600, seq: 0 } });
@@ -112,25 +116,24 @@ describe('how far a line has been read', () => {
     looks.time += 9_999;
     expect(await looks.stretches()).toHaveLength(1);
     looks.time += 1;
-    expect(await looks.reading.stretches([line])).toHaveLength(1);
-    expect(await looks.reading.stretches([line])).toHaveLength(1);
+    expect(await looks.read()).toHaveLength(1);
+    expect(await looks.read()).toHaveLength(1);
     await looks.answer([line.id, 0, NOW, 500, 12, 600]);
     expect(await looks.stretches()).toHaveLength(2);
     looks.time += 1_000;
-    const waits = looks.reading.stretches([line, other]);
-    await looks.answer(nothing(other.id));
+    const waits = looks.read([line, other]);
     await looks.answer(nothing(other.id));
     expect(await waits).toHaveLength(3);
   });
 
   it('is looked at in parts where that takes long, each line in its turn', async () => {
     const looks = await Looks.slow();
-    const both = looks.reading.stretches([line, other]);
+    const both = looks.read([line, other]);
     await looks.answer(nothing(other.id));
     await both;
     const look = async (...answers: Answer[]): Promise<object> => {
       looks.time += 1_000_000;
-      await looks.reading.stretches([line, other]);
+      await looks.read([line, other]);
       const { lines, below } = looks.asked[0] as (typeof looks.asked)[number];
       looks.time += 1_000;
       await looks.answer(...answers);
@@ -157,7 +160,7 @@ describe('what was overlooked', () => {
   async function found(): Promise<Looks> {
     const looks = await Looks.emptied();
     looks.time = 1_000;
-    const waits = looks.reading.stretches([line]);
+    const waits = looks.read();
     await looks.answer([line.id, 0, NOW, 500, 12, 600]);
     await waits;
     return looks;
@@ -188,7 +191,7 @@ describe('what was overlooked', () => {
     const looks = await Looks.emptied();
     const before = await looks.stretches();
     looks.time = 1_000;
-    const waits = looks.reading.stretches([line]);
+    const waits = looks.read();
     await looks.answer([line.id, 0, NOW, 500, 12, 600]);
     await waits;
     looks.reading.emptied(before, NOW);
@@ -202,7 +205,7 @@ describe('what was overlooked', () => {
   it('ends where the mark was, should it lie right before that', async () => {
     const looks = await Looks.emptied();
     looks.time = 1_000;
-    const waits = looks.reading.stretches([line]);
+    const waits = looks.read();
     await looks.answer([line.id, 0, NOW, 500, 12, NOW - 199]);
     expect((await waits)[0]?.until).toEqual({ dueAt: NOW - 200, seq: 0 });
   });
@@ -210,7 +213,7 @@ describe('what was overlooked', () => {
   it('is not what lies after the mark', async () => {
     const looks = await Looks.emptied();
     looks.time = 1_000;
-    const waits = looks.reading.stretches([line]);
+    const waits = looks.read();
     await looks.answer([line.id, 0, NOW, NOW - 200, 5, NOW - 199]);
     expect(await waits).toHaveLength(1);
   });
@@ -245,8 +248,7 @@ describe('what was put back to where it stood', () => {
     for (const dueAt of [500, 700, 600]) looks.reading.putBack(line.id, { dueAt, seq: 12 });
     expect((await looks.stretches())[0]).toEqual({ ...itself, until: { dueAt: 700, seq: 12 } });
     looks.time = 1_000;
-    const waits = looks.reading.stretches([line, other]);
-    await looks.answer(nothing(other.id));
+    const waits = looks.read([line, other]);
     await looks.answer(nothing(other.id));
     expect((await waits)[0]).toEqual({ ...itself, until: { dueAt: 700, seq: 12 } });
   });
@@ -254,7 +256,7 @@ describe('what was put back to where it stood', () => {
   it('is not lost to a look that was under way', async () => {
     const looks = await Looks.emptied();
     looks.time = 1_000;
-    const waits = looks.reading.stretches([line]);
+    const waits = looks.read();
     await looks.settle();
     looks.reading.putBack(line.id, place);
     await looks.answer([line.id, 0, NOW, 600, 1, 650]);
@@ -286,9 +288,8 @@ describe('what was put back to where it stood', () => {
   it('needs nothing in a line that was never read', async () => {
     const looks = new Looks();
     looks.reading.putBack(line.id, place);
-    const first = looks.reading.stretches([line]);
+    const first = looks.read();
     await looks.answer([line.id, 0, NOW, 500, 12, NOW + 1]);
-    await looks.answer(nothing());
     expect(from(await first)).toEqual([{ dueAt: 500, seq: 11 }]);
   });
 });

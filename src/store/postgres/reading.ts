@@ -52,7 +52,7 @@ export class Reading {
   readonly #lines: Map<number, Progress> = new Map();
   readonly #inFlight: InFlight = new InFlight();
   #lookAt = 0;
-  #looking: Promise<void> | null = null;
+  #looking: Promise<boolean> | null = null;
   #isSlow = false;
   /** Lines that the look under way has not been through. */
   #left: Set<number> = new Set();
@@ -61,11 +61,19 @@ export class Reading {
     this.#db = db;
   }
 
+  /**
+   * Before each claim: looks for what was overlooked, when it is time, and answers whether something was. Null when
+   * nobody looks, or it would take too long to wait for.
+   */
+  look(): Promise<boolean> | null {
+    if (this.#db.clock.monotonic() >= this.#lookAt) this.#looking ??= this.#lookOnce();
+    return this.#isSlow ? null : this.#looking;
+  }
+
   /** What a claim should read of these lines, in their order. */
   async stretches(lines: readonly Line[]): Promise<Stretch[]> {
     const unknown = lines.filter(({ id }) => !this.#lines.has(id)).map(({ id }) => id);
     if (unknown.length > 0) await this.#look(unknown);
-    await this.#lookNowAndThen();
     return lines.flatMap((line) => {
       const progress = this.#lines.get(line.id) as Progress;
       const { mark, overlooked } = progress;
@@ -114,12 +122,7 @@ export class Reading {
     if (progress !== undefined) addOverlooked(progress, { dueAt, seq: seq - 1 }, { dueAt, seq });
   }
 
-  async #lookNowAndThen(): Promise<void> {
-    if (this.#db.clock.monotonic() >= this.#lookAt) this.#looking ??= this.#lookOnce();
-    if (!this.#isSlow) await this.#looking;
-  }
-
-  async #lookOnce(): Promise<void> {
+  async #lookOnce(): Promise<boolean> {
     const { clock } = this.#db;
     const since = clock.monotonic();
     // What was found in a line is read before more is looked for.
@@ -130,15 +133,17 @@ export class Reading {
       this.#left = new Set(lines);
     }
     // Whatever keeps a look from working meets the claim as well, and is told there.
-    await this.#look(lines).catch(() => {});
+    const hasFound = await this.#look(lines).catch(() => false);
     const now = clock.monotonic();
     this.#isSlow = now - since > PATIENCE_MS;
     this.#lookAt = now + Math.max(LOOK_EVERY_MS, (now - since) / LARGEST_PART);
     this.#looking = null;
+    return hasFound;
   }
 
-  async #look(lines: readonly number[]): Promise<void> {
-    if (lines.length === 0) return;
+  async #look(lines: readonly number[]): Promise<boolean> {
+    if (lines.length === 0) return false;
+    let hasFound = false;
     const marks = new Map(lines.map((line) => [line, this.#lines.get(line)?.mark]));
     const below = lines.map((line) => {
       const progress = this.#lines.get(line);
@@ -160,7 +165,9 @@ export class Reading {
       if (mark === undefined || first === null || !isBefore(first, mark)) continue;
       const end = { dueAt: until, seq: 0 };
       addOverlooked(progress, first, isBefore(end, mark) ? end : mark);
+      hasFound = true;
     }
+    return hasFound;
   }
 
   /** This place, or an earlier one: what was written since may not be committed yet. */

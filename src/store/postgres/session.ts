@@ -33,6 +33,8 @@ export class Session {
   readonly kinds: Kinds;
   readonly reading: Reading;
   readonly pruned: Pruned;
+  /** Then there may be more waiting than a claim can take. */
+  lastClaimWasFilled = false;
   /** What was claimed here and is not settled. Only a hint: the fence is in the write. */
   readonly #inHand: Map<string, InHand> = new Map();
   /** Jobs of a claim are mostly of one line and kind and as far, and so is what is known of them. */

@@ -28,9 +28,9 @@ export const enqueueSql: string = `
   END $$;
 
   /*
-   * Payloads are JSON, which has no line breaks, so they come joined by them. p_known are the kinds of these jobs as the
-   * caller knows them. Answers only the jobs whose key was taken. p_notice is told to all who listen, once this is
-   * committed.
+   * Payloads are JSON, which has no line breaks, so they come joined by them. p_key is null when no job has a key.
+   * p_known are the kinds of these jobs as the caller knows them. Answers only the jobs whose key was taken. p_notice is
+   * told to all who listen, once this is committed.
    */
   CREATE FUNCTION enqueue(
     p_id uuid[], p_kind int[], p_line int[], p_delay bigint[], p_due bigint[], p_key_life smallint[], p_key text[],
@@ -52,18 +52,20 @@ export const enqueueSql: string = `
         OR (k.id IS NULL AND current_setting('transaction_isolation') = 'read committed'))
     THEN ${SAY_REPLACED} END IF;
 
-    FOR keyed IN
-      SELECT g.id, p_known_name[array_position(p_known, g.kind)] AS name, g.key, g.ord
-      FROM unnest(p_id, p_kind, p_key) WITH ORDINALITY AS g (id, kind, key, ord)
-      WHERE g.key IS NOT NULL ORDER BY 2, g.key, g.ord
-    LOOP
-      by_whom := take_key(keyed.id, keyed.name, keyed.key);
-      CONTINUE WHEN by_whom IS NULL;
-      refused := refused || keyed.ord;
-      ord := keyed.ord;
-      holder := by_whom;
-      RETURN NEXT;
-    END LOOP;
+    IF p_key IS NOT NULL THEN
+      FOR keyed IN
+        SELECT g.id, p_known_name[array_position(p_known, g.kind)] AS name, g.key, g.ord
+        FROM unnest(p_id, p_kind, p_key) WITH ORDINALITY AS g (id, kind, key, ord)
+        WHERE g.key IS NOT NULL ORDER BY 2, g.key, g.ord
+      LOOP
+        by_whom := take_key(keyed.id, keyed.name, keyed.key);
+        CONTINUE WHEN by_whom IS NULL;
+        refused := refused || keyed.ord;
+        ord := keyed.ord;
+        holder := by_whom;
+        RETURN NEXT;
+      END LOOP;
+    END IF;
 
     WITH added AS (
       INSERT INTO live (id, seq, enqueued_at, due_at, available_at, line, kind, runs, attempts, crashes, state, key_life,
