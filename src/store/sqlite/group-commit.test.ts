@@ -71,7 +71,7 @@ describe('a group commit', () => {
     expect(batches.map(({ calls }) => calls)).toEqual([['a', 'b', 'c'], ['d', 'e'], ['f'], ['g']]);
   });
 
-  it('tries again while the file is busy, a little later each time, and takes along what has come meanwhile', async () => {
+  it('tries again while the file is busy, and takes along what has come meanwhile', async () => {
     const { clock, commits, add, batches, answers, world, times } = makeCommits();
     world.execute = busy;
     add('a');
@@ -83,10 +83,9 @@ describe('a group commit', () => {
     const pauses = times()
       .slice(1)
       .map((at, index) => at - (times()[index] as number));
-    for (const [index, usual] of [1, 2, 2, 2].entries()) {
-      expect(pauses[index]).toBeGreaterThanOrEqual(0.5 * usual);
-      expect(pauses[index]).toBeLessThanOrEqual(1.5 * usual);
-    }
+    expect(pauses.length).toBeGreaterThan(600);
+    expect(Math.min(...pauses)).toBeGreaterThanOrEqual(0.5);
+    expect(Math.max(...pauses)).toBeLessThanOrEqual(1.5);
     expect(answers.size).toBe(0);
     world.execute = () => ({});
     await clock.advance(3);
@@ -117,34 +116,38 @@ describe('a group commit', () => {
     send('d');
     send('e');
     expect(answers.has('d')).toBe(false);
-    await clock.advance(3);
-    expect(batches.at(-1)).toEqual({ at: 3, calls: ['d', 'e'] });
-    await clock.advance(996);
+    await clock.advance(2);
+    expect(batches.at(-1)).toEqual({ at: 2, calls: ['d', 'e'] });
+    await clock.advance(997);
     send('f');
     send('g');
-    await clock.advance(3);
-    expect(times().slice(-2)).toEqual([999, 1_002]);
+    await clock.advance(2);
+    expect(times().slice(-2)).toEqual([999, 1_001]);
     send('h');
     send('i');
-    expect(times().slice(-2)).toEqual([1_002, 1_002]);
+    expect(times().slice(-2)).toEqual([1_001, 1_001]);
     expect(clock.pending).toBe(0);
   });
 
-  it('runs large calls as transactions of their own while others write too, and small ones together', async () => {
+  it('runs large calls as transactions of their own while others write too, and small ones together and before', async () => {
     const { clock, commits, add, batches, world } = makeCommits();
     world.execute = () => ({ shared: true });
-    add('a');
+    const send = (name: string, rows: number): void => add(name, Array(rows));
+    send('a', 1);
     commits.flush();
-    for (const [name, rows] of [
-      ['b', 1],
-      ['c', 49],
-      ['d', 1],
-      ['e', 60],
-      ['f', 1],
-    ] as const)
-      add(name, Array(rows));
-    await clock.advance(9);
-    expect(batches.slice(1).map(({ calls }) => calls)).toEqual([['b', 'c'], ['d', 'e'], ['f']]);
+    send('b', 60);
+    send('c', 1);
+    send('d', 51);
+    send('e', 49);
+    send('f', 50);
+    await clock.advance(2);
+    // Whoever keeps sending small ones does not keep the large ones waiting.
+    for (const late of ['g', 'h', 'i']) {
+      send(late, 1);
+      await clock.advance(2);
+    }
+    await clock.advance(20);
+    expect(batches.slice(1).map(({ calls }) => calls)).toEqual([['c', 'e'], ['b'], ['f'], ['d'], ['g', 'h', 'i']]);
   });
 
   it('gives up on a call after ten seconds, and not on those that came later', async () => {

@@ -4,23 +4,26 @@ import { isBusy, toStoreError } from './failure.ts';
 
 /** How long a call waits for the write lock before it is answered with an error. */
 const LOCK_PATIENCE_MS = 10_000;
-const FIRST_RETRY_MS = 1;
-const LONGEST_RETRY_MS = 2;
+const RETRY_MS = 1;
 /**
  * SQLite keeps no queue for its lock: whoever writes without a pause shuts the others out. So while others write too,
  * each leaves them a gap after its transaction, a little longer than they wait between two tries.
  */
-const GAP_MS = 3;
+const GAP_MS = 2;
 /** How long another's commit counts as company. */
 const COMPANY_MS = 1_000;
 /** More rows than this go to the next transaction, so that other processes get their turn at the lock. */
 const ROWS_PER_TRANSACTION = 4_000;
-/** The same while others write too: then each call is a transaction of its own, unless it is small. */
+/** The same while others write too: then a call with more rows is a transaction of its own. */
 const ROWS_IN_COMPANY = 50;
 
 export interface Waiting {
   readonly call: Call;
   answer(result: Result): void;
+}
+
+interface Kept extends Waiting {
+  readonly since: number;
 }
 
 /**
@@ -35,11 +38,11 @@ export class GroupCommit {
   readonly #clock: Clock;
   readonly #path: string;
   readonly #onWork: () => void;
-  #waiting: (Waiting & { since: number })[] = [];
+  #waiting: Kept[] = [];
   /** Until then nothing is tried. */
   #pause: Timer | null = null;
-  #retryMs = FIRST_RETRY_MS;
   #companyUntil = 0;
+  #hasOvertaken = false;
 
   constructor(engine: Engine, path: string, clock: Clock, onWork: () => void) {
     this.#engine = engine;
@@ -57,7 +60,6 @@ export class GroupCommit {
       const batch = this.#nextBatch();
       try {
         const { results, madeWork, shared } = this.#engine.execute(batch.map(({ call }) => call));
-        this.#retryMs = FIRST_RETRY_MS;
         for (const [index, waiting] of batch.entries()) waiting.answer(results[index] as Result);
         // Another's commit may have brought work as well.
         if (madeWork || shared) this.#onWork();
@@ -73,26 +75,35 @@ export class GroupCommit {
     this.#engine.close();
   }
 
-  #nextBatch(): (Waiting & { since: number })[] {
-    const most = this.#clock.monotonic() < this.#companyUntil ? ROWS_IN_COMPANY : ROWS_PER_TRANSACTION;
-    let rows = 0;
-    let count = 0;
-    while (count < this.#waiting.length && rows < most) {
-      const first = (this.#waiting[count] as Waiting).call.args[0];
-      rows += Array.isArray(first) ? first.length : 1;
-      count++;
-    }
-    return this.#waiting.splice(0, count);
+  #nextBatch(): Kept[] {
+    if (this.#clock.monotonic() >= this.#companyUntil) return this.#take(() => true, ROWS_PER_TRANSACTION);
+    const large = this.#waiting.findIndex(isLarge);
+    if (large < 0) return this.#take(isSmall, ROWS_IN_COMPANY);
+    // What is small goes first, but once only: then it is the other's turn.
+    this.#hasOvertaken = !this.#hasOvertaken && this.#waiting.some(isSmall);
+    return this.#hasOvertaken ? this.#take(isSmall, ROWS_IN_COMPANY) : this.#waiting.splice(large, 1);
   }
 
-  #later(batch: (Waiting & { since: number })[], error: unknown): void {
+  /** The first ones that may go, until they have so many rows together. */
+  #take(mayGo: (waiting: Kept) => boolean, most: number): Kept[] {
+    let rows = 0;
+    const taken: Kept[] = [];
+    this.#waiting = this.#waiting.filter((waiting) => {
+      if (rows >= most || !mayGo(waiting)) return true;
+      rows += rowsOf(waiting);
+      taken.push(waiting);
+      return false;
+    });
+    return taken;
+  }
+
+  #later(batch: Kept[], error: unknown): void {
     const now = this.#clock.monotonic();
     const patient = (waiting: { since: number }): boolean => isBusy(error) && now - waiting.since < LOCK_PATIENCE_MS;
     for (const waiting of batch) if (!patient(waiting)) waiting.answer({ error: toStoreError(error, this.#path) });
     this.#waiting.unshift(...batch.filter(patient));
     if (this.#waiting.length === 0) return;
-    this.#pauseFor(this.#retryMs * (0.5 + this.#clock.random()));
-    this.#retryMs = Math.min(LONGEST_RETRY_MS, this.#retryMs * 2);
+    this.#pauseFor(RETRY_MS * (0.5 + this.#clock.random()));
   }
 
   #leaveGap(shared: boolean): void {
@@ -107,4 +118,16 @@ export class GroupCommit {
       this.flush();
     });
   }
+}
+
+function isLarge(waiting: Kept): boolean {
+  return rowsOf(waiting) > ROWS_IN_COMPANY;
+}
+
+function isSmall(waiting: Kept): boolean {
+  return !isLarge(waiting);
+}
+
+function rowsOf({ call: { args } }: Kept): number {
+  return Array.isArray(args[0]) ? args[0].length : 1;
 }

@@ -45,7 +45,7 @@ function prepare(db: DatabaseSync, path: string): void {
     PRAGMA mmap_size = 0;
     PRAGMA cache_size = -32000;
     PRAGMA temp_store = MEMORY;
-    PRAGMA wal_autocheckpoint = 4000;
+    PRAGMA wal_autocheckpoint = 1000;
     PRAGMA journal_size_limit = 67108864;
   `);
   if (schemaVersion(db) === migrations.length) return;
