@@ -69,7 +69,7 @@ const PROCESSES = [1, 2, 4, 8];
 
 /** Long enough that the start of a process, which compiles its code, does not count. */
 function longDrain(stage: Stage, queue: OpenPeer, how: Pick<DrainOptions, 'processes' | 'prepared'>): Promise<Drained> {
-  return drain(stage, queue, { count: stage.size(150_000, 3_000), capMs: stage.size(60_000, 5_000), ...how });
+  return drain(stage, queue, { count: stage.size(300_000, 3_000), capMs: stage.size(60_000, 5_000), ...how });
 }
 
 export const w8c: Workload = {
@@ -77,7 +77,7 @@ export const w8c: Workload = {
   id: 'W8c',
   title: 'Throughput against worker processes',
   what:
-    `W2's drain, of 150,000 jobs, with ever more worker processes of concurrency ${CONCURRENCY}, all on the machine of the store: beyond its ` +
+    `W2's drain, of 300,000 jobs, with ever more worker processes of concurrency ${CONCURRENCY}, all on the machine of the store: beyond its ` +
     'cores there is nothing to gain, and the curve shows what is lost. Memory has one process only. ' +
     'Checked: each job ran exactly once.',
   peers: ['mulligan-sqlite', 'mulligan-postgres', 'raw-sqlite', 'raw-postgres-update'],
