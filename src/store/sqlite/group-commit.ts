@@ -42,7 +42,8 @@ export class GroupCommit {
   /** Until then nothing is tried. */
   #pause: Timer | null = null;
   #companyUntil = 0;
-  #hasOvertaken = false;
+  /** The last transaction was of small calls, while a large one waited. */
+  #hasPassed = false;
 
   constructor(engine: Engine, path: string, clock: Clock, onWork: () => void) {
     this.#engine = engine;
@@ -60,6 +61,7 @@ export class GroupCommit {
       const batch = this.#nextBatch();
       try {
         const { results, madeWork, shared } = this.#engine.execute(batch.map(({ call }) => call));
+        this.#hasPassed = batch.every(isSmall) && this.#waiting.some(isLarge);
         for (const [index, waiting] of batch.entries()) waiting.answer(results[index] as Result);
         // Another's commit may have brought work as well.
         if (madeWork || shared) this.#onWork();
@@ -77,11 +79,10 @@ export class GroupCommit {
 
   #nextBatch(): Kept[] {
     if (this.#clock.monotonic() >= this.#companyUntil) return this.#take(() => true, ROWS_PER_TRANSACTION);
-    const large = this.#waiting.findIndex(isLarge);
-    if (large < 0) return this.#take(isSmall, ROWS_IN_COMPANY);
     // What is small goes first, but once only: then it is the other's turn.
-    this.#hasOvertaken = !this.#hasOvertaken && this.#waiting.some(isSmall);
-    return this.#hasOvertaken ? this.#take(isSmall, ROWS_IN_COMPANY) : this.#waiting.splice(large, 1);
+    const mayPass = !this.#hasPassed && this.#waiting.some(isSmall);
+    const large = mayPass ? -1 : this.#waiting.findIndex(isLarge);
+    return large < 0 ? this.#take(isSmall, ROWS_IN_COMPANY) : this.#waiting.splice(large, 1);
   }
 
   /** The first ones that may go, until they have so many rows together. */
