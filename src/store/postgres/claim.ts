@@ -1,3 +1,4 @@
+import type { Lane } from '../../job.ts';
 import type { StoredError } from '../../retry/outcome.ts';
 import { laneCodes } from '../codes.ts';
 import { fillQuotas } from '../fill.ts';
@@ -65,7 +66,7 @@ export async function claim(session: Session, request: ClaimRequest): Promise<Cl
   for (;;) {
     const look = session.reading.look();
     const answer = await claimFromKnown(session, request, worker);
-    // Nobody is kept waiting by a look that found nothing for them: it went on beside the claim.
+    // It went on beside the claim, so that hardly anybody waits for it.
     const hasFound = await look;
     if (answer === null) await session.lines.refresh();
     else if (answer.jobs.length > 0 || !hasFound) return answer;
@@ -78,7 +79,7 @@ async function claimFromKnown(session: Session, request: ClaimRequest, worker: n
   const { newest } = session.lines;
   const names = queues.map(({ queue }) => queue);
   const stretches = await session.reading.stretches(session.lines.ofQueues(names));
-  const { rows, isShared } = await send(session, request, worker, names, stretches);
+  const { rows, isShared } = await send(session, request, worker, { names, newest, stretches });
   const [, suspectsWait, newestLine, , now, , , , nextDueAt, , , , , snapshot, paused] = rows.pop() as ClaimedRow;
   if (Number(elements(newestLine)[0]) > newest) return null;
   const storeNow = Number(elements(now)[0]);
@@ -98,12 +99,18 @@ async function claimFromKnown(session: Session, request: ClaimRequest, worker: n
   };
 }
 
+/** What a claim goes by. Lines may be opened while it is under way: then it must not seem to have known them. */
+interface Known {
+  readonly names: readonly string[];
+  readonly newest: number;
+  readonly stretches: readonly Stretch[];
+}
+
 async function send(
   session: Session,
   { leaseMs, limit, queues }: ClaimRequest,
   worker: number,
-  names: readonly string[],
-  stretches: readonly Stretch[],
+  { names, newest, stretches }: Known,
 ): Promise<{ readonly rows: ClaimedRow[]; readonly isShared: boolean }> {
   const lines = plain(stretches.map(({ line }) => line.id));
   const queueOf = plain(stretches.map(({ line }) => names.indexOf(line.queue) + 1));
@@ -112,7 +119,7 @@ async function send(
     plain(stretches.map(({ from }) => from.seq)),
     plain(stretches.map(({ until }) => until.dueAt)),
     plain(stretches.map(({ until }) => until.seq)),
-    session.lines.newest,
+    newest,
   ];
   if (mayTakeAll(session, queues, stretches)) {
     const rows = await session.db.query<ClaimedRow>(CLAIM_ALL, [
@@ -158,13 +165,13 @@ function inOrder(request: ClaimRequest, jobs: readonly ClaimedJob[], rows: reado
   const seqs = rows.flatMap((row) => elements(row[5]).map(Number));
   const waiting = jobs
     .map((job, index) => ({ job, seq: seqs[index] as number }))
-    .sort((a, b) => a.job.priority - b.job.priority || a.job.dueAt - b.job.dueAt || a.seq - b.seq)
-    .map(({ job }) => job);
+    .sort((a, b) => a.job.priority - b.job.priority || a.job.dueAt - b.job.dueAt || a.seq - b.seq);
+  const laneOf = (queue: string, lane: Lane): string => `${lane} ${queue}`;
+  const lanes = new Map<string, ClaimedJob[]>(jobs.map(({ queue, lane }) => [laneOf(queue, lane), []]));
+  for (const { job } of waiting) lanes.get(laneOf(job.queue, job.lane))?.push(job);
   const sorted: ClaimedJob[] = [];
   fillQuotas(request, (queue, lane, count) => {
-    const taken = waiting
-      .filter((job) => job.queue === queue && job.lane === lane && !sorted.includes(job))
-      .slice(0, count);
+    const taken = lanes.get(laneOf(queue, lane))?.splice(0, count) ?? [];
     sorted.push(...taken);
     return taken.length;
   });

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { describe, expect, inject, it } from 'vitest';
 import { expectSoundTables } from '../../../test/support/postgres-database.ts';
@@ -219,6 +220,20 @@ describe('what PostgreSQL keeps beside the jobs', () => {
     expect(await claim()).toEqual([]);
     await store.settle([settlement(first, giveBack('release')), settlement(second, complete)]);
     expect((await claim()).map(({ id, run }) => [id, run])).toEqual([[first.id, 2]]);
+    await close();
+  });
+
+  it('is lines that may be opened while a claim is under way, which loses nothing by it', async () => {
+    const { store, close } = await open();
+    for (let round = 0; round < 30; round++) {
+      const [here, there] = [`here-${round}`, `there-${round}`];
+      const [job] = await store.enqueue([newJob({ queue: here })]);
+      const opened = store.enqueue([newJob({ queue: there })]);
+      await sleep(round % 3);
+      const { jobs } = await store.claim(claimRequest({ queues: [quota({ queue: here, share: 9 })] }));
+      expect(jobs.map(({ id, run }) => [id, run])).toEqual([[job?.id, 1]]);
+      await opened;
+    }
     await close();
   });
 
