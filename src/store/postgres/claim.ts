@@ -1,10 +1,9 @@
 import type { Lane } from '../../job.ts';
-import type { StoredError } from '../../retry/outcome.ts';
 import { laneCodes } from '../codes.ts';
 import { fillQuotas } from '../fill.ts';
-import { parseFrozen, splitJson } from '../json.ts';
 import type { Claim, ClaimedJob, ClaimRequest, QueueQuota } from '../store.ts';
-import { elements, numbers, numbersOrNull, plain, texts } from './arrays.ts';
+import { elements, numbersOrNull, plain, texts } from './arrays.ts';
+import { type ClaimedRow, readClaimed } from './claimed.ts';
 import type { Stretch } from './reading.ts';
 import type { Session } from './session.ts';
 
@@ -15,50 +14,6 @@ const CLAIM = `
 const CLAIM_ALL = `
   SELECT * FROM @.claim_all($1, $2, $3, $4::text[], $5::int[], $6::int[], $7::bigint[], $8::bigint[], $9::bigint[],
     $10::bigint[], $11)`;
-const EXPIRED = `
-  SELECT (job).id, (job).runs, (job).line, (job).kind, (job).due_at, (job).attempts, (job).crashes, (job).available_at,
-    (job).first_started_at, (job).previous_delay_ms, (job).enqueued_at, (job).payload, error,
-    (job).worker, (job).claimed_at, (job).lease_ends_at, (job).cancel_requested
-  FROM @.expired($1)`;
-
-/** As the type `claimed` has it: the columns of many jobs. */
-type ClaimedRow = [
-  ids: string,
-  runs: string,
-  lines: string,
-  kinds: string,
-  dueAts: string,
-  seqs: string,
-  attempts: string,
-  crashes: string,
-  availableAts: string,
-  firstStartedAts: string,
-  previousDelays: string,
-  enqueuedAts: string,
-  lastErrors: string,
-  errors: string | null,
-  payloads: string,
-  lease: number,
-];
-type ExpiredRow = [
-  id: string,
-  run: number,
-  line: number,
-  kind: number,
-  dueAt: number,
-  attempts: number,
-  crashes: number,
-  availableAt: number,
-  firstStartedAt: number,
-  previousDelayMs: number | null,
-  enqueuedAt: number,
-  payload: string,
-  error: string | null,
-  worker: number,
-  claimedAt: number,
-  leaseEndsAt: number,
-  cancelRequested: boolean,
-];
 
 export async function claim(session: Session, request: ClaimRequest): Promise<Claim> {
   session.db.longestLeaseMs = Math.max(session.db.longestLeaseMs, request.leaseMs);
@@ -66,7 +21,7 @@ export async function claim(session: Session, request: ClaimRequest): Promise<Cl
   for (;;) {
     const look = session.reading.look();
     const answer = await claimFromKnown(session, request, worker);
-    // It went on beside the claim, so that hardly anybody waits for it.
+    // It went on beside the claim. One that found nothing goes again when the look did.
     const hasFound = await look;
     if (answer === null) await session.lines.refresh();
     else if (answer.jobs.length > 0 || !hasFound) return answer;
@@ -178,68 +133,6 @@ function inOrder(request: ClaimRequest, jobs: readonly ClaimedJob[], rows: reado
   return sorted;
 }
 
-/** The jobs of one row. They come in the order of their line, so the last one of each tells how far it was read. */
-async function readClaimed(
-  session: Session,
-  row: ClaimedRow,
-  holding: Holding,
-  stretches: readonly Stretch[],
-): Promise<ClaimedJob[]> {
-  const ids = elements(row[0]);
-  const count = ids.length;
-  const runs = numbers(row[1], count);
-  const lines = numbers(row[2], count);
-  const kinds = numbers(row[3], count);
-  const dueAts = numbers(row[4], count);
-  const seqs = numbers(row[5], count);
-  const attempts = numbers(row[6], count);
-  const crashes = numbers(row[7], count);
-  const availableAts = numbers(row[8], count);
-  const firstStartedAts = numbers(row[9], count);
-  const previousDelays = numbersOrNull(row[10], count);
-  const enqueuedAts = numbers(row[11], count);
-  const lastErrors = numbersOrNull(row[12], count);
-  const errors = errorsOf(lastErrors, row[13]);
-  const payloads = splitJson(row[14]);
-  const lease = { id: Number(row[15]), held: count };
-  await session.kinds.know(new Set(kinds));
-  const lastOf = new Map<number, number>();
-  const jobs: ClaimedJob[] = [];
-  for (let at = 0; at < count; at++) {
-    lastOf.set(lines[at] as number, at);
-    const job: StoredJob = {
-      id: ids[at] as string,
-      run: runs[at] as number,
-      line: lines[at] as number,
-      kind: kinds[at] as number,
-      dueAt: dueAts[at] as number,
-      attempts: attempts[at] as number,
-      crashes: crashes[at] as number,
-      availableAt: availableAts[at] as number,
-      firstStartedAt: firstStartedAts[at] as number,
-      previousDelayMs: previousDelays[at] as number | null,
-      enqueuedAt: enqueuedAts[at] as number,
-      payload: payloads[at] as string,
-      lastError: errors.get(lastErrors[at] as number) ?? null,
-    };
-    session.hold(job.id, job.line, job.kind, job.run, lease);
-    jobs.push(claimedJob(session, job, holding));
-  }
-  for (const [line, at] of lastOf) {
-    const place = { dueAt: dueAts[at] as number, seq: seqs[at] as number };
-    session.reading.reached(stretches, line, place, holding.claimedAt);
-  }
-  return jobs;
-}
-
-/** In a storm they are the same one again and again, so its text comes once. */
-function errorsOf(pointers: readonly (number | null)[], texts: string | null): ReadonlyMap<number, StoredError> {
-  if (texts === null) return new Map();
-  const used = [...new Set(pointers)].filter((pointer) => pointer !== null).sort((a, b) => a - b);
-  const errors = splitJson(texts).map((text) => parseFrozen<StoredError>(text));
-  return new Map(used.map((pointer, index) => [pointer, errors[index] as StoredError]));
-}
-
 /** A claim that is not filled has seen the end of every line it was allowed to read. */
 function markEmptied(
   session: Session,
@@ -254,67 +147,4 @@ function markEmptied(
     return lane !== 'retry' || !capped.has(queue);
   });
   session.reading.emptied(read, now);
-}
-
-export async function expired(session: Session, limit: number): Promise<ClaimedJob[]> {
-  const rows = await session.db.query<ExpiredRow>(EXPIRED, [limit]);
-  await session.kinds.know(rows.map((row) => row[3]));
-  await session.lines.know(rows.map((row) => row[2]));
-  await session.workers.know(rows.map((row) => row[13]));
-  return rows.map((row) => {
-    const [id, run, line, kind, dueAt, attempts, crashes, availableAt, firstStartedAt, previousDelayMs] = row;
-    const [, , , , , , , , , , enqueuedAt, payload, error, worker, claimedAt, leaseEndsAt, cancelRequested] = row;
-    const lastError = error === null ? null : parseFrozen<StoredError>(error);
-    const times = { dueAt, availableAt, firstStartedAt, previousDelayMs, enqueuedAt };
-    const holding = { worker: session.workers.name(worker), claimedAt, leaseEndsAt, cancelRequested };
-    session.hold(id, line, kind, run, null);
-    return claimedJob(session, { id, run, line, kind, attempts, crashes, ...times, payload, lastError }, holding);
-  });
-}
-
-type Holding = Pick<ClaimedJob, 'worker' | 'claimedAt' | 'leaseEndsAt' | 'cancelRequested'>;
-
-/** What the row of a job says of it. */
-type StoredJob = Pick<
-  ClaimedJob,
-  | 'id'
-  | 'run'
-  | 'dueAt'
-  | 'attempts'
-  | 'crashes'
-  | 'availableAt'
-  | 'firstStartedAt'
-  | 'previousDelayMs'
-  | 'enqueuedAt'
-  | 'payload'
-  | 'lastError'
-> & { readonly line: number; readonly kind: number };
-
-function claimedJob(session: Session, job: StoredJob, holding: Holding): ClaimedJob {
-  const line = session.lines.get(job.line);
-  const kind = session.kinds.get(job.kind);
-  return {
-    id: job.id,
-    run: job.run,
-    worker: holding.worker,
-    name: kind.name,
-    queue: line.queue,
-    homeQueue: kind.line.queue,
-    resource: line.resource,
-    lane: line.lane,
-    priority: line.priority,
-    payload: job.payload,
-    policy: kind.policy,
-    attempts: job.attempts,
-    crashes: job.crashes,
-    enqueuedAt: job.enqueuedAt,
-    dueAt: job.dueAt,
-    availableAt: job.availableAt,
-    firstStartedAt: job.firstStartedAt,
-    claimedAt: holding.claimedAt,
-    leaseEndsAt: holding.leaseEndsAt,
-    previousDelayMs: job.previousDelayMs,
-    lastError: job.lastError,
-    cancelRequested: holding.cancelRequested,
-  };
 }

@@ -3,6 +3,7 @@ import pg from 'pg';
 import { afterEach, describe, expect, inject, it } from 'vitest';
 import { newSchema, runSql } from '../../../test/support/postgres-schema.ts';
 import { defineJob, type JobContext, Mulligan } from '../../index.ts';
+import { claimRequest, complete, newJob, settlement } from '../conformance/builders.ts';
 import type { TransactionClient } from '../store.ts';
 import { PostgresStore } from './store.ts';
 
@@ -15,6 +16,23 @@ describe('a pool of the caller', () => {
       `PostgreSQL: pool: expected a max of at least 3 connections, came ${max}. `,
     );
     await pool.end();
+  });
+
+  it('gets no prepared statements: nobody knows what stands before it', async () => {
+    const schema = newSchema();
+    const pool = new pg.Pool({ connectionString: url, max: 3 });
+    const store = await PostgresStore.open({ pool, schema });
+    await store.enqueue([newJob()]);
+    const { jobs } = await store.claim(claimRequest());
+    await store.settle(jobs.map((job) => settlement(job, complete)));
+    await store.close();
+    const sessions = await Promise.all([1, 2, 3].map(() => pool.connect()));
+    for (const session of sessions) {
+      expect((await session.query('SELECT name FROM pg_prepared_statements')).rows).toEqual([]);
+      session.release();
+    }
+    await pool.end();
+    await runSql(url, `DROP SCHEMA ${schema} CASCADE`);
   });
 
   it('is left as it was when the store is closed', async () => {

@@ -24,10 +24,11 @@ import type {
   StoreStats,
   Unsubscribe,
 } from '../store.ts';
-import { claim, expired } from './claim.ts';
+import { claim } from './claim.ts';
 import { Database } from './database.ts';
 import type { PoolLike } from './driver.ts';
 import { enqueue } from './enqueue.ts';
+import { expired } from './expired.ts';
 import { isReplaced } from './failure.ts';
 import { heartbeat, remember } from './heartbeat.ts';
 import { connect } from './hosts.ts';

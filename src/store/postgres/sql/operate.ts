@@ -128,7 +128,7 @@ export const operateSql: string = `
     SELECT array_agg(id) INTO unused FROM released WHERE uses <= 0;
     DELETE FROM errors WHERE id = ANY (unused);
     DELETE FROM memos m USING unnest(p_ids) AS g (id) WHERE ${lookUp('m.job', 'g.id')};
-    DELETE FROM keys k USING unnest(p_ids) AS g (id) WHERE k.job = g.id;
+    DELETE FROM keys k USING unnest(p_ids) AS g (id) WHERE ${lookUp('k.job', 'g.id')};
   END $$;
 
   CREATE FUNCTION discard(p_ids uuid[], p_name text, p_queue text, p_reason smallint, p_limit bigint)
