@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { Fleet, type WorkerProcess } from '../processes/fleet.ts';
+import { expectSoundFile } from '../support/sound-file.ts';
 import { chance } from './chance.ts';
 import { checkLedgers } from './ledger-check.ts';
 import { Load } from './load.ts';
-import { expectSoundFile } from './sound-file.ts';
 
 const HOUR_MS = 3_600_000;
 const work = { concurrency: 20, lease: '1s', poll: '50ms' } as const;

@@ -5,8 +5,8 @@ import { describe, expect, it } from 'vitest';
 import { Mulligan, StoreUnavailableError } from '../../src/index.ts';
 import { Fleet, type WorkerProcess } from '../processes/fleet.ts';
 import { quick, short } from '../processes/jobs.ts';
+import { expectSoundFile } from '../support/sound-file.ts';
 import { checkLedgers } from './ledger-check.ts';
-import { expectSoundFile } from './sound-file.ts';
 
 /*
  * SQLite does not mind when its file is deleted or replaced: whoever has it open goes on with the old one. Without a

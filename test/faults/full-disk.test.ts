@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { Mulligan, StoreUnavailableError } from '../../src/index.ts';
 import { Fleet } from '../processes/fleet.ts';
 import { quick, short } from '../processes/jobs.ts';
+import { expectSoundFile } from '../support/sound-file.ts';
 import { checkLedgers } from './ledger-check.ts';
 import { noSmallDisk, SmallDisk } from './small-disk.ts';
-import { expectSoundFile } from './sound-file.ts';
 
 const skipped = noSmallDisk();
 if (skipped !== null) console.warn(`skipped, tests of a full disk: ${skipped}`);

@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { Fleet } from '../processes/fleet.ts';
 import { quick, short } from '../processes/jobs.ts';
+import { expectSoundFile } from '../support/sound-file.ts';
 import { checkLedgers } from './ledger-check.ts';
-import { expectSoundFile } from './sound-file.ts';
 
 describe('a program that holds the lock of the file for longer than a lease', () => {
   it('takes no job from a worker that lives: its heartbeats are heard before anything else', async () => {

@@ -8,9 +8,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { Fleet } from '../processes/fleet.ts';
+import { expectSoundFile } from '../support/sound-file.ts';
 import { chance } from './chance.ts';
 import { checkLedgers } from './ledger-check.ts';
-import { expectSoundFile } from './sound-file.ts';
 
 const script = fileURLToPath(new URL('./producer-process.ts', import.meta.url));
 

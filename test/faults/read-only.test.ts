@@ -6,9 +6,9 @@ import { describe, expect, it } from 'vitest';
 import { Mulligan, StoreUnavailableError } from '../../src/index.ts';
 import { Fleet } from '../processes/fleet.ts';
 import { quick, short } from '../processes/jobs.ts';
+import { expectSoundFile } from '../support/sound-file.ts';
 import { checkLedgers } from './ledger-check.ts';
 import { noSmallDisk, SmallDisk } from './small-disk.ts';
-import { expectSoundFile } from './sound-file.ts';
 
 /** Files that nobody may change, root and those who have them open included: `chattr +i`. */
 class Frozen implements Disposable {

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { Fleet, type WorkerProcess } from '../processes/fleet.ts';
+import { expectSoundFile } from '../support/sound-file.ts';
 import { chance } from './chance.ts';
 import { expectGoodBooks } from './good-books.ts';
 import { drain, keepKilling, work } from './killing.ts';
 import { Load } from './load.ts';
-import { expectSoundFile } from './sound-file.ts';
 
 /** Longer for a soak. */
 const STORM_MS = Number(process.env.MULLIGAN_SOAK_SECONDS ?? 10) * 1_000;

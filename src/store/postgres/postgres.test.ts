@@ -3,6 +3,7 @@ import pg from 'pg';
 import { describe, expect, inject, it } from 'vitest';
 import { expectSoundTables } from '../../../test/support/postgres-database.ts';
 import { movableTime, newSchema, runSql } from '../../../test/support/postgres-schema.ts';
+import { expectErrorsStoredOnce } from '../../../test/support/stored-errors.ts';
 import { systemClock } from '../../clock.ts';
 import { STATE } from '../codes.ts';
 import {
@@ -46,41 +47,18 @@ describe('the PostgreSQL store keeps the contract', () => {
 });
 
 describe('what PostgreSQL keeps beside the jobs', () => {
-  const error = { name: 'Error', message: 'away', code: null, status: null, stack: 'at x' };
-
   it('is one error for all runs of a settlement, which goes with the last of them', async () => {
     const schema = newSchema();
-    const { store, advance, close } = await open(schema);
-    const errors = (): Promise<unknown[]> => runSql(url, `SELECT uses, error FROM ${schema}.errors ORDER BY id`);
-    await store.enqueue(newJobs(3));
-    const request = claimRequest({ limit: 3, queues: [quota({ share: 3, retry: 3 })] });
-    const first = await store.claim(request);
-    const other = { ...error, message: 'gone' };
-    await store.settle(
-      first.jobs.map((job, index) => ({
-        ...settlement(job, retryIn(0)),
-        outcome: 'failed',
-        error: index === 2 ? other : error,
-      })),
-    );
-    expect(await errors()).toEqual([
-      { uses: 2, error: JSON.stringify(error) },
-      { uses: 1, error: JSON.stringify(other) },
-    ]);
-    const second = await store.claim(request);
-    expect(second.jobs.map(({ lastError }) => lastError?.message).sort()).toEqual(['away', 'away', 'gone']);
-    await expectSoundTables(url, schema);
-    const [one, ...rest] = second.jobs;
-    await store.settle([settlement(one as (typeof rest)[number], complete)]);
-    await advance(1_000);
-    expect(await store.prune({ completedMs: 1, deadMs: null, cancelledMs: null }, 10)).toBe(1);
-    expect((await errors()).length).toBeGreaterThan(0);
-    await expectSoundTables(url, schema);
-    await store.settle(rest.map((job) => settlement(job, complete)));
-    await advance(1_000);
-    expect(await store.prune({ completedMs: 1, deadMs: null, cancelledMs: null }, 10)).toBe(2);
-    expect(await errors()).toEqual([]);
-    await close();
+    const harness = await open(schema);
+    await expectErrorsStoredOnce(harness, {
+      read: async () =>
+        (await runSql(url, `SELECT uses, error FROM ${schema}.errors ORDER BY id`)) as {
+          uses: number;
+          error: string;
+        }[],
+      expectSound: () => expectSoundTables(url, schema),
+    });
+    await harness.close();
   });
 
   it('is one row of leases per claim, which is gone once somebody has looked and nothing of it is held', async () => {

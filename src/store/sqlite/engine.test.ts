@@ -2,16 +2,18 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { expectSoundFile } from '../../../test/support/sound-file.ts';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
-import { claim, idsOf, newJob, quota } from '../conformance/builders.ts';
-import type { Claim, NewJob } from '../store.ts';
+import { claim, idsOf, newJob, quota, retryIn, settlement } from '../conformance/builders.ts';
+import type { Claim, ClaimedJob, NewJob } from '../store.ts';
 import { SqliteStore } from './store.ts';
 
-async function withStore(test: (store: SqliteStore) => Promise<void>): Promise<void> {
+async function withStore(test: (store: SqliteStore, path: string) => Promise<void>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'mulligan-'));
-  const store = await SqliteStore.open({ path: join(folder, 'jobs.db'), inline: new VirtualClock() });
+  const path = join(folder, 'jobs.db');
+  const store = await SqliteStore.open({ path, inline: new VirtualClock() });
   try {
-    await test(store);
+    await test(store, path);
   } finally {
     await store.close();
     rmSync(folder, { recursive: true });
@@ -81,5 +83,17 @@ describe('what a failed call had written is forgotten', () => {
       ]);
       const request = { worker: 'w', leaseMs: 1_000, limit: 9, queues: [quota({ queue: 'lost' })] };
       expect((await store.claim(request)).jobs).toMatchObject([{ name: 'lost', queue: 'lost', resource: 'r' }]);
+    }));
+
+  it('so that its errors are counted once, by the call that is sent again', () =>
+    withStore(async (store, path) => {
+      await store.enqueue([newJob()]);
+      const [job] = (await claim(store)).jobs as [ClaimedJob];
+      const error = { name: 'Error', message: 'away', code: null, status: null, stack: '' };
+      const failed = { ...settlement(job, retryIn(5)), outcome: 'failed' as const, error };
+      await expect(store.settle([{ ...failed, startedAt: [] as never }])).rejects.toThrow();
+      expect(await store.settle([failed])).toEqual(['settled']);
+      expect(await store.runs(job.id)).toMatchObject([{ error }]);
+      expectSoundFile(path);
     }));
 });

@@ -58,6 +58,12 @@ export interface Executed {
   readonly shared: boolean;
 }
 
+interface Writing {
+  readonly call: Call;
+  /** Where its result goes. */
+  readonly index: number;
+}
+
 /** Runs the calls of one moment: all writes in one transaction, so that they share one lock and one sync. */
 export class Engine {
   readonly #session: Session;
@@ -84,7 +90,7 @@ export class Engine {
     const results: Result[] = new Array(calls.length);
     this.#session.now = Math.floor(this.#clock.now());
     this.#session.madeWork = false;
-    const writing: { call: Call; index: number }[] = [];
+    const writing: Writing[] = [];
     const writesAnyway = calls.some(({ verb }) => !isRead(verb) && verb !== 'claim');
     for (const [index, call] of calls.entries()) {
       const answer = this.#answerByReading(call, writesAnyway);
@@ -124,25 +130,39 @@ export class Engine {
     }
   }
 
-  #transact(writing: readonly { call: Call; index: number }[], results: Result[]): void {
+  /** Savepoints cost a copy of every page that is written, and calls hardly ever fail: there are none until one did. */
+  #transact(writing: readonly Writing[], results: Result[]): void {
+    if (this.#attempt(writing, results, (call) => ({ value: this.#perform(call) })) || writing.length === 1) return;
+    this.#attempt(writing, results, (call) => this.#savepoint(call));
+  }
+
+  /** False when it failed: then nothing happened, and each call has the error. */
+  #attempt(writing: readonly Writing[], results: Result[], perform: (call: Call) => Result): boolean {
     this.#db.exec('BEGIN IMMEDIATE');
     // The lock may have taken a while: leases and due times count from when it was got.
     this.#session.now = Math.floor(this.#clock.now());
     try {
-      for (const { call, index } of writing) results[index] = this.#savepoint(call);
+      for (const { call, index } of writing) results[index] = perform(call);
       this.#db.exec('COMMIT');
+      return true;
     } catch (error) {
       this.#rollback();
       for (const { index } of writing) results[index] = { error: toStoreError(error, this.#path) };
+      return false;
     }
+  }
+
+  #perform({ verb, args }: Call): unknown {
+    const value = writes[verb as WriteName](this.#session, ...(args as never[]));
+    this.#session.writeCounts();
+    return value;
   }
 
   /** One call that fails takes back only its own writes, unless SQLite itself gave up the whole transaction. */
   #savepoint(call: Call): Result {
     this.#db.exec('SAVEPOINT call');
     try {
-      const value = writes[call.verb as WriteName](this.#session, ...(call.args as never[]));
-      this.#session.writeCounts();
+      const value = this.#perform(call);
       this.#db.exec('RELEASE call');
       return { value };
     } catch (error) {

@@ -19,11 +19,9 @@ const REDRIVE = `
     first_started_at = CASE WHEN ?3 THEN NULL ELSE first_started_at END,
     previous_delay_ms = CASE WHEN ?3 THEN NULL ELSE previous_delay_ms END
   WHERE seq = ?1`;
-const DELETES = [
-  'DELETE FROM runs WHERE job = ?',
-  'DELETE FROM memos WHERE job = ?',
-  'DELETE FROM jobs WHERE seq = ?',
-] as const;
+const DELETE_RUNS = 'DELETE FROM runs WHERE job = ? RETURNING error';
+const DELETE_MEMOS = 'DELETE FROM memos WHERE job = ?';
+const DELETE_JOB = 'DELETE FROM jobs WHERE seq = ?';
 const FINISHED_BEFORE = `
   SELECT seq, home_stream, name FROM jobs WHERE state > 3 AND state = ? AND finished_at <= ?
   ORDER BY finished_at LIMIT ?`;
@@ -135,7 +133,10 @@ export function discard(session: Session, selection: DeadSelection): string[] {
 
 /** With its ledger and memos: a number may be given out again after it. */
 function remove(session: Session, row: { seq: number; home_stream: number; name: number }, state: JobState): void {
-  for (const sql of DELETES) session.sql(sql).run(row.seq);
+  const runs = session.sql(DELETE_RUNS).all(row.seq) as { error: number | null }[];
+  for (const { error } of runs) if (error !== null) session.errors.release(error);
+  session.sql(DELETE_MEMOS).run(row.seq);
+  session.sql(DELETE_JOB).run(row.seq);
   session.count(row.home_stream, row.name, `state:${state}`, -1);
 }
 

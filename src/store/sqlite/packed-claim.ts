@@ -15,7 +15,7 @@ import type { Stream } from './words.ts';
 /** The columns of a claimed row: first those that hold numbers, then texts. */
 export const CLAIMED_COLUMNS = `
   seq, stream, name, policy, lane, priority, runs, attempts, crashes, enqueued_at, due_at, available_at,
-  first_started_at, previous_delay_ms, cancel_requested, home_stream, id, payload, last_error`;
+  first_started_at, previous_delay_ms, cancel_requested, home_stream, last_error, id, payload`;
 
 export type ClaimedRow = readonly [
   seq: number,
@@ -34,9 +34,9 @@ export type ClaimedRow = readonly [
   previousDelayMs: number | null,
   cancelRequested: number,
   homeStream: number,
+  lastError: number | null,
   id: string,
   payload: string,
-  lastError: string | null,
 ];
 
 /** Where each column stands in a row. */
@@ -57,12 +57,12 @@ export const AT = {
   previousDelayMs: 13,
   cancelRequested: 14,
   homeStream: 15,
-  id: 16,
-  payload: 17,
-  lastError: 18,
+  lastError: 16,
+  id: 17,
+  payload: 18,
 } as const;
 /** How many of the columns hold numbers. */
-const NUMBERS = 16;
+const NUMBERS = 17;
 
 export interface PackedClaim extends Omit<Claim, 'jobs'> {
   readonly jobs: PackedRows;
@@ -71,6 +71,8 @@ export interface PackedClaim extends Omit<Claim, 'jobs'> {
   readonly streams: ReadonlyMap<number, Stream>;
   readonly names: ReadonlyMap<number, string>;
   readonly policies: ReadonlyMap<number, RetryPolicy>;
+  /** JSON. */
+  readonly errors: ReadonlyMap<number, string>;
 }
 
 interface PackedRows {
@@ -79,8 +81,6 @@ interface PackedRows {
   readonly payloads: string;
   /** Row after row; NaN for null. */
   readonly numbers: Float64Array;
-  /** In a storm they are all the same, so each stands here once for jobs that follow one another. */
-  readonly lastErrors: readonly { readonly text: string | null; readonly count: number }[];
 }
 
 export function packRows(rows: readonly ClaimedRow[]): PackedRows {
@@ -93,25 +93,7 @@ export function packRows(rows: readonly ClaimedRow[]): PackedRows {
     ids: rows.map((row) => row[AT.id]),
     payloads: joinJson(rows.map((row) => row[AT.payload])),
     numbers,
-    lastErrors: packErrors(rows),
   };
-}
-
-function packErrors(rows: readonly ClaimedRow[]): PackedRows['lastErrors'] {
-  const errors: { text: string | null; count: number }[] = [];
-  for (const row of rows) {
-    const text = row[AT.lastError];
-    const last = errors.at(-1);
-    if (last?.text === text) last.count++;
-    else errors.push({ text, count: 1 });
-  }
-  return errors;
-}
-
-function unpackErrors(packed: PackedRows['lastErrors']): (StoredError | null)[] {
-  return packed.flatMap(({ text, count }) =>
-    new Array<StoredError | null>(count).fill(text === null ? null : parseFrozen<StoredError>(text)),
-  );
 }
 
 /** The order of service inside a lane. */
@@ -132,10 +114,11 @@ export function taken(row: ClaimedRow, now: number): ClaimedRow {
 export function legend(
   session: Session,
   rows: readonly ClaimedRow[],
-): Pick<PackedClaim, 'streams' | 'names' | 'policies'> {
+): Pick<PackedClaim, 'streams' | 'names' | 'policies' | 'errors'> {
   const streams = new Map<number, Stream>();
   const names = new Map<number, string>();
   const policies = new Map<number, RetryPolicy>();
+  const errors = new Map<number, string>();
   const addStream = (stream: number): void => {
     if (!streams.has(stream)) streams.set(stream, session.streams.get(stream));
   };
@@ -145,20 +128,23 @@ export function legend(
     addStream(row[AT.homeStream]);
     if (!names.has(name)) names.set(name, session.words.text(name));
     if (!policies.has(policy)) policies.set(policy, session.policy(policy));
+    const error = row[AT.lastError];
+    if (error !== null && !errors.has(error)) errors.set(error, session.errors.text(error));
   }
-  return { streams, names, policies };
+  return { streams, names, policies, errors };
 }
 
 export function unpack(packed: PackedClaim): Claim {
   const { now, nextDueAt, suspectsWait } = packed;
   const { ids } = packed.jobs;
   const payloads = splitJson(packed.jobs.payloads);
-  const errors = unpackErrors(packed.jobs.lastErrors);
+  const errors = new Map([...packed.errors].map(([id, text]) => [id, parseFrozen<StoredError>(text)]));
   const jobs = ids.map((id, index) =>
     unpackJob(packed, index, {
       id,
       payload: payloads[index] as string,
-      lastError: errors[index] as StoredError | null,
+      // Not a number for none.
+      lastError: errors.get(packed.jobs.numbers[index * NUMBERS + AT.lastError] as number) ?? null,
     }),
   );
   return { now, nextDueAt, suspectsWait, jobs };

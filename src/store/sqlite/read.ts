@@ -10,8 +10,9 @@ const JOB_COLUMNS = `${CLAIMED_COLUMNS}, state, finished_at, dead_reason, key, p
 const GET = `SELECT ${JOB_COLUMNS} FROM jobs WHERE id = ?`;
 const SEQ = 'SELECT seq FROM jobs WHERE id = ?';
 const RUNS = `
-  SELECT run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision, error
-  FROM runs WHERE job = (SELECT seq FROM jobs WHERE id = ?) ORDER BY run`;
+  SELECT run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision,
+    (SELECT e.error FROM errors e WHERE e.id = r.error) AS error
+  FROM runs r WHERE job = (SELECT seq FROM jobs WHERE id = ?) ORDER BY run`;
 const MEMOS = 'SELECT key, value FROM memos WHERE job = (SELECT seq FROM jobs WHERE id = ?)';
 const EXPIRED = `
   SELECT ${CLAIMED_COLUMNS} FROM jobs WHERE state = ${STATE.running} AND lease_ends_at <= ?

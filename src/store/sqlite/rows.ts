@@ -9,7 +9,8 @@ import type { Session } from './session.ts';
 /** From rows to the objects of the contract; together with packed-claim.ts the only place that knows both. */
 export const CLAIMED_COLUMNS = `
   seq, id, stream, home_stream, lane, priority, due_at, runs, attempts, crashes, worker, claimed_at, lease_ends_at,
-  cancel_requested, first_started_at, previous_delay_ms, available_at, enqueued_at, name, policy, last_error, payload`;
+  cancel_requested, first_started_at, previous_delay_ms, available_at, enqueued_at, name, policy, payload,
+  (SELECT error FROM errors WHERE errors.id = last_error) AS last_error`;
 
 export interface ClaimedRow {
   readonly seq: number;

@@ -6,6 +6,7 @@ import type { DatabaseSync } from 'node:sqlite';
  *   jobs     one row per job, waiting, running and finished alike. Partial indexes keep the three apart, so
  *            that a claim only ever sees waiting rows and its cost does not grow with what has finished.
  *   runs     the ledger: one row per finished run.
+ *   errors   what failed runs threw, stored once per call and pointed at.
  *   memos    results of once-only effects.
  *   streams  a queue and the resource its jobs stand behind, as one number. Claims go stream by stream, so a
  *            gate can hold back a resource without the claim walking over the jobs it holds.
@@ -65,7 +66,7 @@ export const migrations: readonly string[] = [
     key TEXT,
     key_life INTEGER NOT NULL,
     held_key TEXT,                         -- the key, for as long as this job holds it
-    last_error TEXT,
+    last_error INTEGER,                    -- in errors
     progress TEXT,
     payload TEXT NOT NULL
   ) STRICT;
@@ -87,9 +88,15 @@ export const migrations: readonly string[] = [
     ended_at INTEGER NOT NULL,
     next_due_at INTEGER,
     decision TEXT NOT NULL,
-    error TEXT,
+    error INTEGER,                         -- in errors
     PRIMARY KEY (job, run)
   ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE errors (
+    id INTEGER PRIMARY KEY,
+    uses INTEGER NOT NULL,                 -- by runs; a job's last error is also one of its runs'
+    error TEXT NOT NULL
+  ) STRICT;
 
   CREATE TABLE memos (
     job INTEGER NOT NULL,

@@ -1,5 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { RetryPolicy } from '../../retry/policy.ts';
+import { Errors } from './errors.ts';
+import { LastText } from './last-text.ts';
 import { AT, type ClaimedRow } from './packed-claim.ts';
 import { ADD_TALLY, Tally } from './tally.ts';
 import { Streams, Words } from './words.ts';
@@ -9,6 +11,7 @@ export class Session {
   readonly db: DatabaseSync;
   readonly words: Words;
   readonly streams: Streams;
+  readonly errors: Errors;
   /** Store time of the transaction under way. */
   now = 0;
   /** Set by a verb that made work claimable at once. */
@@ -16,7 +19,6 @@ export class Session {
   /** What this connection claimed and has not settled. */
   readonly inHand: InHand = new InHand();
   readonly policyText: LastText = new LastText();
-  readonly errorText: LastText = new LastText();
   readonly decisionText: LastText = new LastText();
   readonly #tally: Tally = new Tally();
   readonly #statements: Map<string, StatementSync> = new Map();
@@ -26,6 +28,7 @@ export class Session {
     this.db = db;
     this.words = new Words(db);
     this.streams = new Streams(db);
+    this.errors = new Errors(db);
   }
 
   /** A statement, prepared once per connection. */
@@ -62,31 +65,20 @@ export class Session {
     this.#tally.add(stream, name, what, amount);
   }
 
+  /** What the call under way has added up. */
   writeCounts(): void {
     this.#tally.write(this.sql(ADD_TALLY));
+    this.errors.write();
   }
 
   /** A rollback may take back numbers that are remembered here. */
   rolledBack(): void {
     this.#tally.clear();
+    this.errors.forget();
     this.inHand.clear();
     this.words.forget();
     this.streams.forget();
     this.#policies.clear();
-  }
-}
-
-/** The JSON of an object that tends to come many times in a row: a policy, the error of a storm. */
-export class LastText {
-  #object: object | null = null;
-  #text = '';
-
-  of(object: object): string {
-    if (object !== this.#object) {
-      this.#text = JSON.stringify(object);
-      this.#object = object;
-    }
-    return this.#text;
   }
 }
 

@@ -41,7 +41,12 @@ function settleOne(session: Session, settlement: Settlement): SettleAnswer {
   const worker = session.words.find(settlement.worker);
   const row = session.inHand.take(id, run) ?? (session.sql(FIND).get(id) as HeldRow | undefined);
   if (worker === null || row === undefined) return 'stale';
-  const ending: Ending = { settlement, row, worker, error: settlement.error && session.errorText.of(settlement.error) };
+  const ending: Ending = {
+    settlement,
+    row,
+    worker,
+    error: settlement.error && session.errors.number(settlement.error),
+  };
   let settled = settledBy(decision, false, session.now);
   let landed = writeJob(session, ending, settled);
   if (!landed && settled.dueAt !== null) {
@@ -61,7 +66,8 @@ interface Ending {
   readonly settlement: Settlement;
   readonly row: HeldRow;
   readonly worker: number;
-  readonly error: string | null;
+  /** Its number. */
+  readonly error: number | null;
 }
 
 /** False when the fence did not hold. */
@@ -91,6 +97,7 @@ function writeLedger(session: Session, { settlement, row, worker, error }: Endin
   const { run, outcome, startedAt, endedAt, decision } = settlement;
   const counted = settled.counted ? 1 : 0;
   const text = session.decisionText.of(decision);
+  if (settlement.error !== null) session.errors.use(settlement.error);
   session
     .sql(LEDGER)
     .run(row.seq, run, row.attempt, outcome, counted, worker, startedAt, endedAt, settled.dueAt, text, error);

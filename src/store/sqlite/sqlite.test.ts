@@ -1,17 +1,22 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { describe, it } from 'vitest';
+import { expectSoundFile } from '../../../test/support/sound-file.ts';
+import { expectErrorsStoredOnce } from '../../../test/support/stored-errors.ts';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { type StoreHarness, storeConformance } from '../conformance/index.ts';
 import { SqliteStore } from './store.ts';
 
-async function openInline(): Promise<StoreHarness> {
+async function openInline(): Promise<StoreHarness & { readonly path: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'mulligan-'));
+  const path = join(folder, 'jobs.db');
   const clock = new VirtualClock();
-  const store = await SqliteStore.open({ path: join(folder, 'jobs.db'), inline: clock });
+  const store = await SqliteStore.open({ path, inline: clock });
   return {
     store,
+    path,
     advance: (ms) => clock.advance(ms),
     async close() {
       await store.close();
@@ -48,4 +53,19 @@ describe.concurrent('the SQLite store keeps the contract, on a thread of its own
   for (const { verb, name, run } of storeConformance(openThreaded)) {
     it(`${verb}: ${name}`, run);
   }
+});
+
+describe('what SQLite keeps beside the jobs', () => {
+  it('is one error for all runs of a settlement, which goes with the last of them', async () => {
+    const harness = await openInline();
+    await expectErrorsStoredOnce(harness, {
+      async read() {
+        using db = new DatabaseSync(harness.path, { readOnly: true });
+        const rows = db.prepare('SELECT uses, error FROM errors ORDER BY id').all();
+        return rows.map((row) => ({ ...row })) as { uses: number; error: string }[];
+      },
+      expectSound: async () => expectSoundFile(harness.path),
+    });
+    await harness.close();
+  });
 });
