@@ -2,12 +2,13 @@ import { keyLifeCodes } from '../codes.ts';
 import { checkPayloads, joinJson } from '../json.ts';
 import type { Enqueued, NewJob } from '../store.ts';
 import { plain, texts } from './arrays.ts';
+import { isDuplicate } from './failure.ts';
 import type { Session } from './session.ts';
 import { LARGEST_CALL } from './sql/shared.ts';
 
 export const ENQUEUE = `
   SELECT * FROM @.enqueue($1::uuid[], $2::int[], $3::int[], $4::bigint[], $5::bigint[], $6::smallint[], $7::text[], $8,
-    $9::int[], $10::int[], $11::text[], $12)`;
+    $9::int[], $10::int[], $11::text[], $12, $13)`;
 
 /**
  * A key that an open transaction has taken is not waited for until that one ends: meanwhile this one would hold the keys
@@ -18,11 +19,7 @@ const ENQUEUE_KEYED = `
     LATERAL (${ENQUEUE} WHERE patience <> '' OFFSET 0) AS e`;
 
 /** The columns of a batch, and what to tell other processes with it. */
-export async function enqueueValues(
-  session: Session,
-  jobs: readonly NewJob[],
-  notice: string | null,
-): Promise<unknown[]> {
+async function enqueueValues(session: Session, jobs: readonly NewJob[], notice: string | null): Promise<unknown[]> {
   checkPayloads(jobs);
   const kinds = await session.kinds.intern(jobs);
   const known = [...new Set(kinds)];
@@ -50,11 +47,26 @@ export async function enqueue(session: Session, jobs: readonly NewJob[], notice:
   const answers: Enqueued[] = [];
   for (let at = 0; at < jobs.length; at += LARGEST_CALL - 1) {
     const some = jobs.slice(at, at + LARGEST_CALL - 1);
-    const values = await enqueueValues(session, some, notice);
-    const taken = await session.db.query<Taken>(some.some(isKeyed) ? ENQUEUE_KEYED : ENQUEUE, values);
-    answers.push(...enqueued(some, taken));
+    answers.push(...enqueued(some, await send(session, some, notice)));
   }
   return answers;
+}
+
+async function send(session: Session, jobs: readonly NewJob[], notice: string | null): Promise<Taken[]> {
+  const values = await enqueueValues(session, jobs, notice);
+  const sql = jobs.some(isKeyed) ? ENQUEUE_KEYED : ENQUEUE;
+  try {
+    return await session.db.query<Taken>(sql, [...values, false]);
+  } catch (error) {
+    // Sent before, and the answer was lost.
+    if (!isDuplicate(error)) throw error;
+    return session.db.query<Taken>(sql, [...values, true]);
+  }
+}
+
+/** A call that is part of somebody's transaction: there, a violation would be the end of it. */
+export async function enqueueValuesInside(session: Session, jobs: readonly NewJob[]): Promise<unknown[]> {
+  return [...(await enqueueValues(session, jobs, null)), true];
 }
 
 export type Taken = [ord: number, holder: string];

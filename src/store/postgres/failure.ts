@@ -43,7 +43,16 @@ export function isConflict(error: unknown): boolean {
 
 /** The tables are not those whose numbers were remembered. */
 export function isReplaced(error: unknown): boolean {
-  return sqlState(error instanceof MulliganError ? error.cause : error) === REPLACED;
+  return serverSaid(error) === REPLACED;
+}
+
+/** One of the jobs is there already. */
+export function isDuplicate(error: unknown): boolean {
+  return serverSaid(error) === '23505';
+}
+
+function serverSaid(error: unknown): string {
+  return sqlState(error instanceof MulliganError ? error.cause : error);
 }
 
 /** The server is gone, is going, or is no longer the one to write to: another host may be. */

@@ -6,6 +6,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { newSchema, runSql } from '../../../test/support/postgres-schema.ts';
 import { type AnyJobDefinition, ConfigError, defineJob, type JobContext, Mulligan } from '../../index.ts';
+import { newJob } from '../conformance/builders.ts';
 import type { TransactionClient } from '../store.ts';
 import { drizzleTx, knexTx, kyselyTx, PostgresStore, prismaTx } from './index.ts';
 
@@ -72,6 +73,17 @@ describe('a job enqueued in a transaction', () => {
     for (const id of ids) expect(await mulligan.jobs.get(id)).toBeNull();
     expect(await mulligan.enqueue('rolled back', 4, { key: 'k' })).toMatchObject({ existed: false });
     expect(await mulligan.jobs.list({ name: 'rolled back' })).toHaveLength(1);
+  });
+
+  it('may be sent again under its id, which changes nothing and leaves the transaction as it was', async () => {
+    const store = await PostgresStore.open({ pool, schema });
+    const job = newJob({ name: 'sent twice' });
+    await inTransaction(async (tx) => {
+      await store.transactions.enqueue(tx, [job]);
+      expect(await store.transactions.enqueue(tx, [job])).toEqual([{ id: job.id, existed: false }]);
+    });
+    expect(await store.get([job.id])).toMatchObject([{ id: job.id, state: 'ready' }]);
+    await store.close();
   });
 
   it('answers with the job that holds its key', async () => {

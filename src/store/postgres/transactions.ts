@@ -3,7 +3,7 @@ import { ConfigError, type MulliganError } from '../../errors.ts';
 import { causeChain, read } from '../../retry/thrown.ts';
 import type { Enqueued, NewJob, Settlement, TransactionClient, Transactions } from '../store.ts';
 import { BEGIN_MARKED } from './database.ts';
-import { ENQUEUE, enqueued, enqueueValues, type Taken } from './enqueue.ts';
+import { ENQUEUE, enqueued, enqueueValuesInside, type Taken } from './enqueue.ts';
 import { isAway, isReadOnly, isReplaced, sqlState, toStoreError } from './failure.ts';
 import { lend } from './lend.ts';
 import type { Session } from './session.ts';
@@ -29,7 +29,7 @@ export class PostgresTransactions implements Transactions {
   async enqueue(client: TransactionClient, jobs: readonly NewJob[]): Promise<Enqueued[]> {
     const session = this.#current();
     const { db } = session;
-    const values = await enqueueValues(session, jobs, null);
+    const values = await enqueueValuesInside(session, jobs);
     let answer: unknown;
     try {
       if (await isOutside(client)) throw outside(client);
