@@ -81,29 +81,35 @@ function randomBytes(count: number): Uint8Array {
 /** Makes the ids of one clock: UUIDv7 with a 12-bit counter, so that one millisecond's ids stay in order. */
 export function idMaker(now: () => number, bytes: (count: number) => Uint8Array): () => string {
   let lastMs = 0;
+  let time = formatTime(lastMs);
   let counter = 0;
+  const startAt = (ms: number): void => {
+    lastMs = ms;
+    time = formatTime(ms);
+    counter = 0;
+  };
   return () => {
     const ms = Math.floor(now());
-    if (ms > lastMs) {
-      lastMs = ms;
-      counter = 0;
-    } else if (++counter > 0xfff) {
-      // More than 4,096 ids in a millisecond (or a clock that stepped back): borrow from the next one.
-      lastMs++;
-      counter = 0;
-    }
-    return formatUuid(lastMs, counter, bytes(8));
+    if (ms > lastMs) startAt(ms);
+    // More than 4,096 ids in a millisecond (or a clock that stepped back): borrow from the next one.
+    else if (++counter > 0xfff) startAt(lastMs + 1);
+    return `${time}-${formatRest(counter, bytes(8))}`;
   };
 }
 
 const hex: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
+/** The version of the UUID, and the first four bits of the counter. */
+const versions: readonly string[] = Array.from({ length: 16 }, (_, digit) => `7${digit.toString(16)}`);
 
-function formatUuid(ms: number, counter: number, tail: Uint8Array): string {
+function formatTime(ms: number): string {
   const time = ms.toString(16).padStart(12, '0');
-  const version = `7${counter.toString(16).padStart(3, '0')}`;
+  return `${time.slice(0, 8)}-${time.slice(8)}`;
+}
+
+function formatRest(counter: number, tail: Uint8Array): string {
   const byte = (index: number): string => hex[tail[index] as number] as string;
   const variant = hex[((tail[0] as number) & 0x3f) | 0x80] as string;
-  return `${time.slice(0, 8)}-${time.slice(8)}-${version}-${variant}${byte(1)}-${byte(2)}${byte(3)}${byte(4)}${byte(5)}${byte(6)}${byte(7)}`;
+  return `${versions[counter >> 8]}${hex[counter & 0xff]}-${variant}${byte(1)}-${byte(2)}${byte(3)}${byte(4)}${byte(5)}${byte(6)}${byte(7)}`;
 }
 
 const systemNow = (): number => Date.now();

@@ -79,7 +79,8 @@ export class Enqueuer {
 
   async enqueue(target: Target, input: unknown, options: EnqueueOptions = {}): Promise<EnqueueResult> {
     const checked = checkOptions(options);
-    const { job, lowered } = await this.#prepare(target, input, checked);
+    const prepared = this.#prepare(target, input, checked);
+    const { job, lowered } = prepared instanceof Promise ? await prepared : prepared;
     const [answer] = await this.#store([job], checked.tx);
     return this.#answer(job, answer as Enqueued, lowered);
   }

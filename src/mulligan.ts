@@ -181,9 +181,13 @@ export class Mulligan {
   }
 
   /** Every call answers with a promise, for bad input too. */
-  async #open<T>(action: () => Promise<T>): Promise<T> {
-    if (this.#closed) throw closed();
-    return await action();
+  #open<T>(action: () => Promise<T>): Promise<T> {
+    if (this.#closed) return Promise.reject(closed());
+    try {
+      return action();
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 }
 

@@ -5,6 +5,7 @@ import { toStoredError } from './retry/stored-error.ts';
 
 /** Deeper than any sane payload, and shallow enough for every JSON parser. */
 const DEEPEST = 500;
+const LONGEST_PATH = 400;
 
 export interface SizeLimit {
   readonly maxBytes: number;
@@ -23,7 +24,7 @@ export function encodeJson(value: unknown, limit: SizeLimit, what: string): stri
 function write(value: unknown, limit: SizeLimit, what: string): string {
   const check = new Check(limit, what);
   try {
-    check.see(value, what, []);
+    check.see(value);
     // Undefined, at the top or from a toJSON there, travels as null.
     return JSON.stringify(value) ?? 'null';
   } catch (error) {
@@ -31,7 +32,7 @@ function write(value: unknown, limit: SizeLimit, what: string): string {
     if (types.isNativeError(error) && error instanceof PayloadError) throw error;
     // Getters, toJSON and proxies are the caller's code.
     const { name, message } = toStoredError(error);
-    throw new PayloadError(`${shown(check.at)}: reading it threw ${name}: ${message}`, { cause: error });
+    throw new PayloadError(`${check.where()}: reading it threw ${name}: ${message}`, { cause: error });
   }
 }
 
@@ -40,22 +41,22 @@ function write(value: unknown, limit: SizeLimit, what: string): string {
  * from how it was sent is worse than an error now. (Properties that are undefined are left out, as everywhere.)
  */
 class Check {
-  /** The path of what is being read. */
-  at: string;
   readonly #limit: SizeLimit;
   readonly #what: string;
+  /** From the top to what is being read; it stays as it was when something throws. */
+  readonly #path: (string | number)[] = [];
+  readonly #above: object[] = [];
   /** Every value takes a byte at least, so this ends the walk through a small tree whose branches are shared. */
   #values = 0;
 
   constructor(limit: SizeLimit, what: string) {
-    this.at = what;
     this.#limit = limit;
     this.#what = what;
   }
 
   /** Answers what JSON makes of a value before it writes it. */
-  see(given: unknown, path: string, above: readonly object[]): unknown {
-    const value = isObject(given) ? afterToJson(given, path) : given;
+  see(given: unknown): unknown {
+    const value = isObject(given) ? this.#afterToJson(given) : given;
     if (value === undefined) return value;
     if (++this.#values > this.#limit.maxBytes) throw tooLarge(this.#what, this.#limit, 'more');
     switch (typeof value) {
@@ -64,57 +65,74 @@ class Check {
         return value;
       case 'number':
         if (Number.isFinite(value)) return value;
-        throw lost(path, value, 'Send null, or a string.');
+        throw this.#lost(value, 'Send null, or a string.');
       case 'bigint':
-        throw lost(path, value, 'Send it as a string.');
+        throw this.#lost(value, 'Send it as a string.');
       case 'object':
-        if (value !== null) this.#seeObject(value, path, above);
+        if (value !== null) this.#seeObject(value);
         return value;
       default:
-        throw lost(path, value, 'Only data can be stored.');
+        throw this.#lost(value, 'Only data can be stored.');
     }
   }
 
-  #seeObject(value: object, path: string, above: readonly object[]): void {
-    if (above.includes(value))
-      throw new PayloadError(`${shown(path)}: expected a tree, came a cycle. JSON cannot carry cycles.`);
-    if (above.length >= DEEPEST)
-      throw new PayloadError(`${shown(path)}: expected at most ${DEEPEST} levels, came more.`);
-    const below = [...above, value];
+  /** The path of what is being read. One of 500 levels is a page of text; its two ends say enough. */
+  where(): string {
+    const steps = this.#path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${shorten(step)}`));
+    const path = `${this.#what}${steps.join('')}`;
+    if (path.length <= LONGEST_PATH) return path;
+    return `${path.slice(0, LONGEST_PATH / 2)} ... ${path.slice(-LONGEST_PATH / 2)}`.toWellFormed();
+  }
+
+  #seeObject(value: object): void {
+    if (this.#above.includes(value))
+      throw new PayloadError(`${this.where()}: expected a tree, came a cycle. JSON cannot carry cycles.`);
+    if (this.#above.length >= DEEPEST)
+      throw new PayloadError(`${this.where()}: expected at most ${DEEPEST} levels, came more.`);
+    this.#above.push(value);
+    this.#seeBelow(value);
+    this.#above.pop();
+  }
+
+  #seeBelow(value: object): void {
     if (Array.isArray(value)) {
       for (let index = 0; index < value.length; index++) {
-        const at = `${path}[${index}]`;
-        this.at = at;
-        const seen = this.see(value[index], at, below);
-        if (seen === undefined) throw lost(at, seen, 'JSON would turn it into null; send null.');
+        this.#path.push(index);
+        if (this.see(value[index]) === undefined)
+          throw this.#lost(undefined, 'JSON would turn it into null; send null.');
+        this.#path.pop();
       }
       return;
     }
     if (types.isBoxedPrimitive(value)) {
-      this.see(value.valueOf(), path, below);
+      this.see(value.valueOf());
       return;
     }
     const keys = Object.keys(value);
-    if (isEmptiedByJson(value, keys)) throw lost(path, value, 'Send a plain object or an array.');
+    if (isEmptiedByJson(value, keys)) throw this.#lost(value, 'Send a plain object or an array.');
     for (const key of keys) {
-      const at = `${path}.${shorten(key)}`;
-      this.at = at;
-      this.see((value as Record<string, unknown>)[key], at, below);
+      this.#path.push(key);
+      this.see((value as Record<string, unknown>)[key]);
+      this.#path.pop();
     }
+  }
+
+  #afterToJson(value: object): unknown {
+    const { toJSON } = value as { toJSON?: unknown };
+    if (typeof toJSON !== 'function') return value;
+    if (types.isDate(value) && Number.isNaN(value.getTime())) {
+      throw this.#lost(value, 'It is an invalid Date, which JSON would turn into null; send null.');
+    }
+    return toJSON.call(value);
+  }
+
+  #lost(value: unknown, hint: string): PayloadError {
+    return new PayloadError(`${this.where()}: expected what JSON can carry, came ${describe(value)}. ${hint}`);
   }
 }
 
 function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
-}
-
-function afterToJson(value: object, path: string): unknown {
-  const { toJSON } = value as { toJSON?: unknown };
-  if (typeof toJSON !== 'function') return value;
-  if (types.isDate(value) && Number.isNaN(value.getTime())) {
-    throw lost(path, value, 'It is an invalid Date, which JSON would turn into null; send null.');
-  }
-  return toJSON.call(value);
 }
 
 /** A Map, a Promise, a class with private fields: JSON sees nothing in it. Of an error or bytes it sees the wrong part. */
@@ -125,16 +143,4 @@ function isEmptiedByJson(value: object, keys: readonly string[]): boolean {
 
 function tooLarge(what: string, { maxBytes, advice }: SizeLimit, came: string): PayloadError {
   return new PayloadError(`${what}: expected at most ${maxBytes} bytes of JSON, came ${came}. ${advice}`);
-}
-
-const LONGEST_PATH = 400;
-
-/** A path of 500 levels is a page of text; its two ends say enough. */
-function shown(path: string): string {
-  if (path.length <= LONGEST_PATH) return path;
-  return `${path.slice(0, LONGEST_PATH / 2)} ... ${path.slice(-LONGEST_PATH / 2)}`.toWellFormed();
-}
-
-function lost(path: string, value: unknown, hint: string): PayloadError {
-  return new PayloadError(`${shown(path)}: expected what JSON can carry, came ${describe(value)}. ${hint}`);
 }

@@ -19,8 +19,12 @@ export type ToThread =
 export type FromThread =
   | { readonly kind: 'open' }
   | { readonly kind: 'refused'; readonly error: SentError }
-  | { readonly kind: 'answers'; readonly answers: readonly { readonly id: number; readonly result: SentResult }[] }
-  | { readonly kind: 'work' };
+  | { readonly kind: 'news'; readonly answers: readonly SentAnswer[]; readonly work: boolean };
+
+export interface SentAnswer {
+  readonly id: number;
+  readonly result: SentResult;
+}
 
 /** Structured clone strips classes from errors; the code says which one to make again. */
 export interface SentError {
@@ -135,15 +139,13 @@ export class DatabaseThread {
       case 'refused':
         this.#opened.reject(revive(message.error));
         return;
-      case 'work':
-        this.#onWork();
-        return;
-      case 'answers':
-        this.#answer(message.answers);
+      case 'news':
+        if (message.work) this.#onWork();
+        if (message.answers.length > 0) this.#answer(message.answers);
     }
   }
 
-  #answer(answers: Extract<FromThread, { kind: 'answers' }>['answers']): void {
+  #answer(answers: readonly SentAnswer[]): void {
     for (const { id, result } of answers) {
       const pending = this.#pending.get(id);
       this.#pending.delete(id);

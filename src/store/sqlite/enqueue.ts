@@ -1,6 +1,6 @@
 import { keyLifeCodes, laneCodes, STATE } from '../codes.ts';
-import type { Enqueued, NewJob } from '../store.ts';
-import { type PackedEnqueued, type PackedNewJobs, packEnqueued, unpackNewJobs } from './packed-jobs.ts';
+import { splitJson } from '../json.ts';
+import type { PackedEnqueued, PackedNewJobs, SharedParts } from './packed-jobs.ts';
 import type { Session } from './session.ts';
 
 const INSERT = `
@@ -13,44 +13,56 @@ const HOLDER = 'SELECT id FROM jobs WHERE name = ? AND held_key = ?';
 
 const FRESH = laneCodes.indexOf('fresh');
 
-export function enqueue(session: Session, ...jobs: PackedNewJobs): PackedEnqueued {
-  return packEnqueued(unpackNewJobs(jobs).map((job) => enqueueOne(session, job)));
-}
-
-function enqueueOne(session: Session, job: NewJob): Enqueued {
-  const { now, words, streams } = session;
-  const stream = streams.intern(job.queue, job.resource);
-  const name = words.intern(job.name);
-  const dueAt = job.dueAt ?? now + job.delayMs;
-  const { changes } = session
-    .sql(INSERT)
-    .run(
-      job.id,
-      dueAt > now ? STATE.scheduled : STATE.ready,
-      stream,
-      FRESH,
-      job.priority,
-      dueAt,
-      now,
-      name,
-      words.intern(session.policyText.of(job.policy)),
-      job.retryQueue === null ? null : streams.intern(job.retryQueue, job.resource),
-      job.key,
-      keyLifeCodes.indexOf(job.keyLife),
-      job.payload,
-    );
-  if (changes === 0) return conflict(session, job, name);
-  session.count(stream, name, 'enqueued');
-  // A job for later matters too: a waiting worker must learn when it falls due.
-  session.madeWork = true;
-  return { id: job.id, existed: false };
-}
-
-/** Either this very job is sent again, which changes nothing, or a live job holds its key. */
-function conflict(session: Session, job: NewJob, name: number): Enqueued {
-  if (job.key !== null && !session.sql(HAS_ID).get(job.id)) {
-    const holder = session.sql(HOLDER).get(name, job.key) as { id: string };
-    return { id: holder.id, existed: true };
+export function enqueue(session: Session, ...[ids, joined, runs]: PackedNewJobs): PackedEnqueued {
+  const payloads = splitJson(joined);
+  const taken: [index: number, holder: string][] = [];
+  let at = 0;
+  for (const { shared, count } of runs) {
+    const insert = inserter(session, shared);
+    let added = 0;
+    for (const end = at + count; at < end; at++) {
+      const id = ids[at] as string;
+      if (insert.add(id, payloads[at] as string)) {
+        added++;
+        continue;
+      }
+      const holder = otherHolder(session, id, insert.name, shared.key);
+      if (holder !== null) taken.push([at, holder]);
+    }
+    if (added === 0) continue;
+    session.count(insert.stream, insert.name, 'enqueued', added);
+    // A job for later matters too: a waiting worker must learn when it falls due.
+    session.madeWork = true;
   }
-  return { id: job.id, existed: false };
+  return taken;
+}
+
+interface Inserter {
+  readonly stream: number;
+  readonly name: number;
+  /** False when it, or another job with its key, is there already. */
+  add(id: string, payload: string): boolean;
+}
+
+function inserter(session: Session, shared: SharedParts): Inserter {
+  const { now, words, streams } = session;
+  const stream = streams.intern(shared.queue, shared.resource);
+  const name = words.intern(shared.name);
+  const policy = words.intern(session.policyText.of(shared.policy));
+  const retryStream = shared.retryQueue === null ? null : streams.intern(shared.retryQueue, shared.resource);
+  const dueAt = shared.dueAt ?? now + shared.delayMs;
+  const state = dueAt > now ? STATE.scheduled : STATE.ready;
+  const keyLife = keyLifeCodes.indexOf(shared.keyLife);
+  const statement = session.sql(INSERT);
+  const { priority, key } = shared;
+  const add = (id: string, payload: string): boolean =>
+    statement.run(id, state, stream, FRESH, priority, dueAt, now, name, policy, retryStream, key, keyLife, payload)
+      .changes === 1;
+  return { stream, name, add };
+}
+
+/** Null when this very job is sent again, which changes nothing; else a live job holds its key. */
+function otherHolder(session: Session, id: string, name: number, key: string | null): string | null {
+  if (key === null || session.sql(HAS_ID).get(id)) return null;
+  return (session.sql(HOLDER).get(name, key) as { id: string }).id;
 }

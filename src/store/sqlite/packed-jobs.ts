@@ -1,59 +1,50 @@
+import { joinJson } from '../json.ts';
 import type { Enqueued, NewJob } from '../store.ts';
 
 /* New jobs on their way to the thread, and the answer: what jobs share travels once. */
 
-/** What many jobs share. */
-type SharedParts = Pick<NewJob, 'name' | 'queue' | 'retryQueue' | 'resource' | 'priority' | 'policy' | 'keyLife'>;
+export type SharedParts = Omit<NewJob, 'id' | 'payload'>;
 
-/** `of` is the place in what is shared. */
-type OwnParts = readonly [
-  of: number,
-  id: string,
-  payload: string,
-  delayMs: number,
-  dueAt: number | null,
-  key: string | null,
-];
+/** In the order of the jobs; payloads are JSON, joined. */
+export type PackedNewJobs = readonly [ids: readonly string[], payloads: string, runs: readonly SharingRun[]];
 
-export type PackedNewJobs = readonly [own: readonly OwnParts[], shared: readonly SharedParts[]];
+/** So many jobs, one after the other, that share all but their id and payload. */
+interface SharingRun {
+  readonly shared: SharedParts;
+  count: number;
+}
 
 export function packNewJobs(jobs: readonly NewJob[]): PackedNewJobs {
-  const shared: SharedParts[] = [];
-  const own = jobs.map((job): OwnParts => {
-    if (!sharesWith(job, shared.at(-1))) {
-      const { name, queue, retryQueue, resource, priority, policy, keyLife } = job;
-      shared.push({ name, queue, retryQueue, resource, priority, policy, keyLife });
+  const runs: SharingRun[] = [];
+  for (const job of jobs) {
+    const last = runs.at(-1);
+    if (last && shares(job, last.shared)) {
+      last.count++;
+      continue;
     }
-    return [shared.length - 1, job.id, job.payload, job.delayMs, job.dueAt, job.key];
-  });
-  return [own, shared];
+    const { id: _id, payload: _payload, ...shared } = job;
+    runs.push({ shared, count: 1 });
+  }
+  return [jobs.map(({ id }) => id), joinJson(jobs.map(({ payload }) => payload)), runs];
 }
 
-function sharesWith(job: NewJob, last: SharedParts | undefined): boolean {
+function shares(a: NewJob, b: SharedParts): boolean {
   return (
-    job.policy === last?.policy &&
-    job.name === last.name &&
-    job.queue === last.queue &&
-    job.retryQueue === last.retryQueue &&
-    job.resource === last.resource &&
-    job.priority === last.priority &&
-    job.keyLife === last.keyLife
+    a.policy === b.policy &&
+    a.name === b.name &&
+    a.queue === b.queue &&
+    a.retryQueue === b.retryQueue &&
+    a.resource === b.resource &&
+    a.priority === b.priority &&
+    a.delayMs === b.delayMs &&
+    a.dueAt === b.dueAt &&
+    a.key === b.key &&
+    a.keyLife === b.keyLife
   );
-}
-
-export function unpackNewJobs([own, shared]: PackedNewJobs): NewJob[] {
-  return own.map(([of, id, payload, delayMs, dueAt, key]) => {
-    const { name, queue, retryQueue, resource, priority, policy, keyLife } = shared[of] as SharedParts;
-    return { id, name, queue, retryQueue, resource, priority, payload, policy, delayMs, dueAt, key, keyLife };
-  });
 }
 
 /** Only those whose key another job holds, by their place. */
 export type PackedEnqueued = readonly (readonly [index: number, holder: string])[];
-
-export function packEnqueued(answers: readonly Enqueued[]): PackedEnqueued {
-  return answers.flatMap(({ id, existed }, index) => (existed ? [[index, id] as const] : []));
-}
 
 export function unpackEnqueued(packed: PackedEnqueued, jobs: readonly NewJob[]): Enqueued[] {
   const answers = jobs.map(({ id }): Enqueued => ({ id, existed: false }));

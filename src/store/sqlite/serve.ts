@@ -1,6 +1,6 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import type { Clock, Timer } from '../../clock.ts';
-import type { FromThread, SentError, SentResult, ThreadData, ToThread } from './database-thread.ts';
+import type { FromThread, SentAnswer, SentError, ThreadData, ToThread } from './database-thread.ts';
 import { Engine, type Result } from './engine.ts';
 import { toStoreError } from './failure.ts';
 import { GroupCommit } from './group-commit.ts';
@@ -21,17 +21,31 @@ function send(message: FromThread): void {
   port.postMessage(message);
 }
 
-class Answers {
-  #batch: { id: number; result: SentResult }[] = [];
+/** What there is to tell at one moment goes as one message. */
+class News {
+  #answers: SentAnswer[] = [];
+  #work = false;
+  #isDue = false;
 
-  add(id: number, result: Result): void {
-    if (this.#batch.length === 0) queueMicrotask(() => this.#send());
-    this.#batch.push({ id, result: 'error' in result ? { error: sentError(result.error) } : result });
+  answer(id: number, result: Result): void {
+    this.#answers.push({ id, result: 'error' in result ? { error: sentError(result.error) } : result });
+    this.#sendSoon();
   }
 
-  #send(): void {
-    send({ kind: 'answers', answers: this.#batch });
-    this.#batch = [];
+  work(): void {
+    this.#work = true;
+    this.#sendSoon();
+  }
+
+  #sendSoon(): void {
+    if (this.#isDue) return;
+    this.#isDue = true;
+    queueMicrotask(() => {
+      send({ kind: 'news', answers: this.#answers, work: this.#work });
+      this.#answers = [];
+      this.#work = false;
+      this.#isDue = false;
+    });
   }
 }
 
@@ -40,14 +54,14 @@ function sentError(error: unknown): SentError {
   return { code, message };
 }
 
-function watch(engine: Engine, clock: Clock): Timer {
+function watch(engine: Engine, clock: Clock, news: News): Timer {
   let seen: number | null = null;
   let timer: Timer;
   const look = (): void => {
     timer = clock.after(WATCH_EVERY_MS, look);
     try {
       const version = engine.dataVersion();
-      if (seen !== null && version !== seen) send({ kind: 'work' });
+      if (seen !== null && version !== seen) news.work();
       seen = version;
     } catch {
       // Only a hint: whoever calls next is told what is wrong.
@@ -59,19 +73,19 @@ function watch(engine: Engine, clock: Clock): Timer {
 
 async function open(clock: Clock): Promise<void> {
   const engine = new Engine(await openDatabase(path, clock, missing), path, clock);
-  const commits = new GroupCommit(engine, path, clock, () => send({ kind: 'work' }));
-  const answers = new Answers();
+  const news = new News();
+  const commits = new GroupCommit(engine, path, clock, () => news.work());
   let watching: Timer | null = null;
 
   const take = (message: ToThread): void => {
     switch (message.kind) {
       case 'calls':
         for (const { id, call } of message.calls) {
-          commits.add({ call, answer: (result) => answers.add(id, result) });
+          commits.add({ call, answer: (result) => news.answer(id, result) });
         }
         return;
       case 'watch':
-        watching ??= watch(engine, clock);
+        watching ??= watch(engine, clock, news);
         return;
       case 'close':
         watching?.cancel();
