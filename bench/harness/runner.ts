@@ -1,4 +1,5 @@
 import { fork } from 'node:child_process';
+import type { Readable } from 'node:stream';
 import { notQuick } from '../peers/index.ts';
 import type { CellTask, FromCell } from './cell.ts';
 import { type Machine, machine } from './machine.ts';
@@ -135,7 +136,8 @@ function patience(workload: Workload, { quick }: RunOptions): number {
 }
 
 async function runCell(task: CellTask, progress: (text: string) => void, patienceMs: number): Promise<Round> {
-  const child = fork(CELL, { serialization: 'advanced', stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  const child = fork(CELL, { serialization: 'advanced', stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+  const complaint = new Complaint(child.stderr as Readable);
   const timer = setTimeout(() => child.kill('SIGKILL'), patienceMs);
   try {
     return await new Promise<Round>((resolve) => {
@@ -143,9 +145,12 @@ async function runCell(task: CellTask, progress: (text: string) => void, patienc
         if (message.type === 'progress') progress(message.text);
         else resolve(message);
       });
-      child.on('exit', (code, signal) => {
+      // Not the exit: by now all that it said has come.
+      child.on('close', (code, signal) => {
         const why =
-          signal === 'SIGKILL' ? `took longer than ${patienceMs / 1_000} s` : `ended early (${signal ?? code})`;
+          signal === 'SIGKILL'
+            ? `took longer than ${patienceMs / 1_000} s`
+            : `ended early (${signal ?? code})${complaint}`;
         resolve({ type: 'failed', reason: why });
       });
       child.send(task);
@@ -158,6 +163,25 @@ async function runCell(task: CellTask, progress: (text: string) => void, patienc
     await exit;
   }
 }
+
+/** Passes on what a process says on standard error, and keeps the line with which it died. */
+class Complaint {
+  #said = '';
+
+  constructor(stream: Readable) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      process.stderr.write(text);
+      if (this.#said.length < MOST_KEPT) this.#said += text;
+    });
+  }
+
+  toString(): string {
+    const line = /^(?:\w*error: .*)$/im.exec(this.#said)?.[0];
+    return line === undefined ? '' : `: ${line}`;
+  }
+}
+
+const MOST_KEPT = 100_000;
 
 function merge(workload: Workload, rounds: readonly Round[]): PeerResult {
   const done = rounds.filter((round) => round.type === 'done');

@@ -1,12 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import pg from 'pg';
-import { sleep } from '../harness/measure.ts';
+import { sleep, wall } from '../harness/measure.ts';
 import type { Servers, Usage } from '../harness/peer.ts';
 
 /** Why PostgreSQL is not there; null when it is. */
 export function noPostgres({ postgres }: Servers): string | null {
   return 'reason' in postgres ? postgres.reason : null;
 }
+
+/** How long sessions that are ending are waited for. */
+const LAST_SESSIONS_MS = 3_000;
 
 /** One database per space, and a connection for what is not measured: fill, count, ANALYZE. */
 export class Database {
@@ -22,24 +25,32 @@ export class Database {
     this.url = `${postgres.url}/${space}`;
   }
 
-  /** An empty database; whoever is connected to the old one is thrown out. */
-  async recreate(): Promise<void> {
-    await this.close();
-    const admin = new pg.Client({ connectionString: this.#admin });
-    await admin.connect();
-    try {
-      await admin.query(`DROP DATABASE IF EXISTS "${this.#name}" WITH (FORCE)`);
+  /** An empty database in the place of the old one. */
+  recreate(): Promise<void> {
+    return this.#asAdmin(async (admin) => {
+      await this.#drop(admin);
       await admin.query(`CREATE DATABASE "${this.#name}"`);
-    } finally {
-      await admin.end();
-    }
+    });
   }
 
-  async drop(): Promise<void> {
+  drop(): Promise<void> {
+    return this.#asAdmin((admin) => this.#drop(admin));
+  }
+
+  /** A pool that was told to end may say so before its connections have; one that is cut then ends its process. */
+  async #drop(admin: pg.Client): Promise<void> {
+    const patientUntil = wall() + LAST_SESSIONS_MS;
+    const sessions = async (): Promise<number> =>
+      (await admin.query('SELECT FROM pg_stat_activity WHERE datname = $1', [this.#name])).rowCount ?? 0;
+    while ((await sessions()) > 0 && wall() < patientUntil) await sleep(10);
+    await admin.query(`DROP DATABASE IF EXISTS "${this.#name}" WITH (FORCE)`);
+  }
+
+  async #asAdmin(work: (admin: pg.Client) => Promise<void>): Promise<void> {
     await this.close();
     const admin = new pg.Client({ connectionString: this.#admin });
     await admin.connect();
-    await admin.query(`DROP DATABASE IF EXISTS "${this.#name}" WITH (FORCE)`).finally(() => admin.end());
+    await work(admin).finally(() => admin.end());
   }
 
   async query<Row extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> {
