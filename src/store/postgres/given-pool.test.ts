@@ -46,6 +46,16 @@ describe('a pool of the caller', () => {
   });
 });
 
+describe("a caller's pool beside options for another", () => {
+  it('is refused: they would have no effect', async () => {
+    const pool = new pg.Pool({ connectionString: url });
+    await expect(PostgresStore.open({ pool, poolOptions: { max: 20 } })).rejects.toThrow(
+      'PostgreSQL: expected poolOptions beside a url, came one beside a pool, which has options of its own; leave it out.',
+    );
+    await pool.end();
+  });
+});
+
 describe('a pool that is made for a url', () => {
   it.each([0, 1])('with room for %i is refused: a handler would wait for itself', async (max) => {
     await expect(PostgresStore.open({ url, poolOptions: { max } })).rejects.toThrow(

@@ -39,12 +39,18 @@ const LEAST = {
 
 /** The servers, and the schema to use there. */
 export async function connect(options: ConnectOptions): Promise<{ hosts: Hosts; schema: string }> {
-  const { url, pool, poolOptions = {}, schema } = options;
+  const { url, pool, schema } = options;
   if ((url === undefined) === (pool === undefined)) {
     throw new ConfigError('PostgreSQL: expected either a url or a pool; give one of them.');
   }
+  if (pool !== undefined && options.poolOptions !== undefined) {
+    throw new ConfigError(
+      'PostgreSQL: expected poolOptions beside a url, came one beside a pool, which has options of its own; leave it out.',
+    );
+  }
   if (pool !== undefined) return { hosts: new GivenPool(pool), schema: checkSchema(schema ?? DEFAULT_SCHEMA) };
   if (typeof url !== 'string') throw unexpected('PostgreSQL: url', 'a text, postgres://host:5432/database', url);
+  const { poolOptions = {} } = options;
   if (!isPlainObject(poolOptions)) throw unexpected('PostgreSQL: poolOptions', 'an object', poolOptions);
   if (poolOptions.max !== undefined) checkInteger(poolOptions.max, 'PostgreSQL: poolOptions.max', LEAST);
   const address = parseAddress(url);
