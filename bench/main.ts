@@ -1,5 +1,5 @@
 import { machine } from './harness/machine.ts';
-import { pick, type Results, runAll } from './harness/runner.ts';
+import { isWrong, pick, type Results, runAll } from './harness/runner.ts';
 import { allPeers } from './peers/index.ts';
 import { writeDocument } from './report/document.ts';
 import { compare, ratios, withLimits } from './report/ratios.ts';
@@ -32,16 +32,17 @@ export async function main(given: Arguments): Promise<number> {
     writeDocument(readResults(false), workloads, everyone);
     return 0;
   }
-  const rounds = number(given.rounds ?? (quick ? '1' : '5'), '--rounds', 1);
-  const tolerance = number(given.tolerance ?? String(DEFAULT_TOLERANCE), '--tolerance', 0);
+  const rounds = wholeNumber(given.rounds ?? (quick ? '1' : '5'), '--rounds');
+  const tolerance = share(given.tolerance ?? String(DEFAULT_TOLERANCE), '--tolerance');
   const wantedWorkloads = split(given.workload) ?? (check ? CHECKED : undefined);
   const wantedPeers = split(given.peer) ?? (check ? CHECKED_PEERS : undefined);
-  const chosen = pick(workloads, wantedWorkloads).filter(({ notQuick, id }) => {
+  const chosen = pick(workloads, wantedWorkloads, '--workload').filter(({ notQuick, id }) => {
     if (!quick || wantedWorkloads !== undefined || notQuick === undefined) return true;
     say(`${id} is left out of a quick run: ${notQuick}`);
     return false;
   });
-  const named = pick(everyone, wantedPeers);
+  const named = pick(everyone, wantedPeers, '--peer');
+  const leftOut = given.without === undefined ? [] : pick(everyone, split(given.without), '--without');
   const peers = check ? withLimits(named, everyone) : named;
   const expected = ratios(readResults(quick), chosen, peers);
   if (check && expected.size === 0) {
@@ -53,7 +54,7 @@ export async function main(given: Arguments): Promise<number> {
   const results = await runAll({
     workloads: chosen,
     peers,
-    leftOut: given.without === undefined ? [] : pick(everyone, split(given.without)),
+    leftOut,
     rounds,
     quick,
     named: wantedPeers !== undefined,
@@ -67,8 +68,8 @@ export async function main(given: Arguments): Promise<number> {
     const worse = judge(expected, ratios(results, chosen, peers), tolerance, given.json ? console.error : console.log);
     return worse || failed ? 1 : 0;
   }
-  // Some peers alone were not interleaved with the others, so they are shown and not kept.
-  if (wantedPeers === undefined) {
+  // Without others to compare with, or without what is compared, they are shown and not kept.
+  if (wantedPeers === undefined && !leftOut.some(({ id }) => CHECKED_PEERS.includes(id))) {
     const all = writeResults(results, quick);
     say(`written: bench/results/${quick ? 'quick' : 'full'}.json`);
     if (!quick) {
@@ -79,10 +80,9 @@ export async function main(given: Arguments): Promise<number> {
   return failed ? 1 : 0;
 }
 
-/** A peer that is slow is a result; one that runs a job the wrong number of times is an error. */
 function wrong(results: Results): boolean {
   return Object.values(results).some(({ peers }) =>
-    Object.values(peers).some(({ failures }) => failures.some((failure) => failure.startsWith('wrong:'))),
+    Object.values(peers).some(({ failures }) => failures.some(isWrong)),
   );
 }
 
@@ -105,11 +105,17 @@ function split(list: readonly string[] | undefined): string[] | undefined {
   return list?.flatMap((item) => item.split(','));
 }
 
-function number(text: string, flag: string, min: number): number {
+const MOST_ROUNDS = 100;
+
+function wholeNumber(text: string, flag: string): number {
+  if (/^[0-9]+$/.test(text) && Number(text) >= 1 && Number(text) <= MOST_ROUNDS) return Number(text);
+  throw new Error(`${flag}: expected a whole number from 1 to ${MOST_ROUNDS}, came ${JSON.stringify(text)}`);
+}
+
+function share(text: string, flag: string): number {
   const value = Number(text);
-  if (text.trim() !== '' && Number.isFinite(value) && value >= min && (min === 0 || Number.isInteger(value)))
-    return value;
-  throw new Error(`${flag}: expected a number from ${min}, came ${JSON.stringify(text)}`);
+  if (text.trim() !== '' && value >= 0 && value < 1) return value;
+  throw new Error(`${flag}: expected a number from 0 to below 1, came ${JSON.stringify(text)}`);
 }
 
 function say(text: string): void {

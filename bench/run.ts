@@ -11,7 +11,7 @@ const help = `npm run bench [-- OPTIONS]
   --without P    leaves these queues out, and names them in the results
   --rounds N     default 5; 1 in a quick run
   --quick        small sizes, at most three minutes; says whether it works, not how fast it is
-  --json         the results as JSON on standard output
+  --json         the results as JSON on standard output (with npm run -s: npm itself writes there too)
   --check        only Mulligan and the raw limits; fails when a ratio is worse than the stored one.
                  With --quick it shows that the check works, and no more: ratios of short drains are noise
   --tolerance T  by how much it may be worse: 0.3 by default
@@ -42,6 +42,8 @@ try {
     process.exit(await main(values));
   }
 } catch (error) {
-  console.error(error instanceof Error ? error.message : error);
-  process.exitCode = 2;
+  const said = error instanceof Error ? error.message : String(error);
+  const isUsage = (error as { code?: unknown }).code?.toString().startsWith('ERR_PARSE_ARGS');
+  console.error(isUsage ? `${said.split(/\.?\n/)[0]}. npm run bench -- --help shows what there is.` : said);
+  process.exit(2);
 }

@@ -14,6 +14,8 @@ export interface Peer {
   readonly crashSettings: string;
   /** Lives in one process: its worker runs where its producer runs. */
   readonly inProcess?: boolean;
+  /** Far slower than the rest, so that a few rounds of it would take as long as all others together. */
+  readonly mostRounds?: number;
   /** Workloads it does not take part in, with the reason. */
   readonly skips?: Readonly<Record<string, string>>;
   /** Why it cannot run here; null when it can. */

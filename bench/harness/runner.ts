@@ -90,7 +90,7 @@ export async function runAll(options: RunOptions): Promise<Results> {
       const rounds = Math.min(options.rounds, workload.mostRounds ?? options.rounds);
       const turns = workload.ownRounds ? 1 : rounds;
       for (let round = 0; round < turns; round++) {
-        const order = rotate(present, round);
+        const order = rotate(present, round).filter(({ mostRounds = turns }) => round < mostRounds);
         for (const [index, peer] of order.entries()) {
           const where = `${workload.id} round ${round + 1} of ${turns}, ${index + 1} of ${order.length}: ${peer.id}`;
           const task = {
@@ -184,7 +184,9 @@ class Complaint {
 const MOST_KEPT = 100_000;
 
 function merge(workload: Workload, rounds: readonly Round[]): PeerResult {
-  const done = rounds.filter((round) => round.type === 'done');
+  const failures = rounds.filter((round) => round.type === 'failed').map((round) => round.reason);
+  // A rate at which jobs run the wrong number of times is none.
+  const done = failures.some(isWrong) ? [] : rounds.filter((round) => round.type === 'done');
   const figures: Record<string, Figure> = {};
   for (const { key } of workload.metrics) {
     const values = done.flatMap((round) => round.values[key] ?? []);
@@ -194,8 +196,13 @@ function merge(workload: Workload, rounds: readonly Round[]): PeerResult {
   return {
     figures,
     notes: [...new Set(done.flatMap((round) => round.notes))],
-    failures: rounds.filter((round) => round.type === 'failed').map((round) => round.reason),
+    failures,
   };
+}
+
+/** A peer that is slow is a result; one that runs a job the wrong number of times is an error. */
+export function isWrong(failure: string): boolean {
+  return failure.startsWith('wrong:');
 }
 
 function summary(workload: Workload, round: Round): string {
@@ -214,12 +221,20 @@ export function show(value: number, unit: string): string {
   return `${value.toLocaleString('en', { maximumFractionDigits: digits })}${space}${unit}`;
 }
 
-export function pick<T extends { readonly id: string }>(all: readonly T[], wanted: readonly string[] | undefined): T[] {
+/** By name, or by the beginning of one. */
+export function pick<T extends { readonly id: string }>(
+  all: readonly T[],
+  wanted: readonly string[] | undefined,
+  flag: string,
+): T[] {
   if (wanted === undefined) return [...all];
-  return wanted.flatMap((id) => {
-    const found = all.filter((one) => one.id.toLowerCase() === id.toLowerCase());
-    const near = found.length > 0 ? found : all.filter((one) => one.id.startsWith(id));
-    if (near.length === 0) throw new Error(`expected one of ${all.map((one) => one.id).join(', ')}, came ${id}`);
-    return near;
+  const found = wanted.flatMap((name) => {
+    const known = (matches: (id: string) => boolean): T[] => all.filter(({ id }) => matches(id.toLowerCase()));
+    const given = name.trim().toLowerCase();
+    const exact = known((id) => id === given);
+    const near = exact.length > 0 || given === '' ? exact : known((id) => id.startsWith(given));
+    if (near.length > 0) return near;
+    throw new Error(`${flag}: expected some of ${all.map(({ id }) => id).join(', ')}, came ${JSON.stringify(name)}`);
   });
+  return all.filter((one) => found.includes(one));
 }

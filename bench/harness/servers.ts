@@ -24,12 +24,17 @@ export interface RunningServers extends Servers {
 }
 
 export async function startServers(wanted: { postgres: boolean; redis: boolean }): Promise<RunningServers> {
+  const stops: (() => Promise<unknown>)[] = [];
   const folder = mkdtempSync(join(tmpdir(), 'mulligan-bench-'));
+  const stop = async (): Promise<void> => {
+    await Promise.allSettled(stops.map((end) => end()));
+    rmSync(folder, { recursive: true, force: true });
+  };
+  stopWhenEnded(stop);
   // PostgreSQL may run as another user, who has to get through to its own folder.
   chmodSync(folder, 0o711);
   const files = join(folder, 'files');
   mkdirSync(files);
-  const stops: (() => Promise<unknown>)[] = [];
   const start = async (name: string, use: boolean, action: () => Promise<Started>): Promise<Server> => {
     if (!use) return { reason: 'not asked for' };
     try {
@@ -46,14 +51,14 @@ export async function startServers(wanted: { postgres: boolean; redis: boolean }
     redisAlways: await start('Redis', wanted.redis, () => startRedis(join(folder, 'redis-2'), 'always')),
     folder: files,
   };
-  const stop = async (): Promise<void> => {
-    await Promise.allSettled(stops.map((end) => end()));
-    rmSync(folder, { recursive: true, force: true });
-  };
-  const interrupted = (): void => void stop().finally(() => process.exit(130));
-  process.once('SIGINT', interrupted);
-  process.once('SIGTERM', interrupted);
   return { ...servers, stop };
+}
+
+/** Whoever ends the run, by a key, a terminal that is closed or a pipe that nobody reads, leaves nothing behind. */
+function stopWhenEnded(stop: () => Promise<void>): void {
+  const end = (): void => void stop().finally(() => process.exit(130));
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, end);
+  for (const stream of [process.stdout, process.stderr]) stream.once('error', end);
 }
 
 type Started = { readonly url: string; readonly version: string; stop(): Promise<unknown> };

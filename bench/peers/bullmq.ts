@@ -55,7 +55,7 @@ function redisPeer(id: string, title: string, settings: string, lacks: readonly 
 type ServerName = 'redisEverySecond' | 'redisAlways';
 
 export const bullmqRedis: Peer = redisPeer(
-  'bullmq-redis',
+  'bullmq-redis-everysec',
   'Redis',
   'default; Redis with appendonly=yes, appendfsync=everysec, as its guide to production advises',
   ['full durability: a power cut may lose the last second'],
@@ -63,7 +63,7 @@ export const bullmqRedis: Peer = redisPeer(
 );
 
 export const bullmqRedisFsync: Peer = redisPeer(
-  'bullmq-redis-fsync',
+  'bullmq-redis-always',
   'Redis, fsync always',
   'default; Redis with appendonly=yes, appendfsync=always, the durability that all others here have',
   [],
@@ -73,6 +73,7 @@ export const bullmqRedisFsync: Peer = redisPeer(
 export const bullmqPostgres: Peer = {
   ...common,
   id: 'bullmq-postgres',
+  mostRounds: 1,
   title: `BullMQ ${version}, PostgreSQL`,
   engine: 'postgres',
   settings: 'default, with createPostgresBackend',

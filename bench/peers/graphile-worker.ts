@@ -38,13 +38,15 @@ const common = {
     smallest: 'fixed formula: e^attempt seconds, so 2.7 s and then 7.4 s',
     fifty: 'fixed formula: e^attempt seconds, so the storm calms down by itself',
   },
-  crashSettings: 'a locked job is free again after 4 h; there is no setting',
+  crashSettings:
+    'a locked job is free again after 4 h; there is no setting, but a call for who knows the ids of the dead (forceUnlockWorkers)',
   unavailable: async (servers: Servers) => noPostgres(servers),
 } as const;
 
 export const graphileWorker: Peer = {
   ...common,
-  id: 'graphile-worker',
+  id: 'graphile-worker-default',
+  mostRounds: 1,
   title: `Graphile Worker ${versionOf('graphile-worker')}`,
   settings: 'default but for the concurrency (concurrentJobs)',
   open: async (servers, space) => new OpenGraphile(new Database(servers, space), false),

@@ -8,12 +8,12 @@ const load: Readonly<Record<string, () => Promise<Peer>>> = {
   'raw-sqlite': async () => (await import('./raw-sqlite.ts')).rawSqlite,
   'raw-postgres-update': async () => (await import('./raw-postgres.ts')).rawPostgresUpdate,
   'raw-postgres-delete': async () => (await import('./raw-postgres.ts')).rawPostgresDelete,
-  'pg-boss': async () => (await import('./pg-boss.ts')).pgBoss,
+  'pg-boss-default': async () => (await import('./pg-boss.ts')).pgBoss,
   'pg-boss-tuned': async () => (await import('./pg-boss.ts')).pgBossTuned,
-  'graphile-worker': async () => (await import('./graphile-worker.ts')).graphileWorker,
+  'graphile-worker-default': async () => (await import('./graphile-worker.ts')).graphileWorker,
   'graphile-worker-tuned': async () => (await import('./graphile-worker.ts')).graphileWorkerTuned,
-  'bullmq-redis': async () => (await import('./bullmq.ts')).bullmqRedis,
-  'bullmq-redis-fsync': async () => (await import('./bullmq.ts')).bullmqRedisFsync,
+  'bullmq-redis-everysec': async () => (await import('./bullmq.ts')).bullmqRedis,
+  'bullmq-redis-always': async () => (await import('./bullmq.ts')).bullmqRedisFsync,
   'bullmq-postgres': async () => (await import('./bullmq.ts')).bullmqPostgres,
 };
 
@@ -21,9 +21,9 @@ const load: Readonly<Record<string, () => Promise<Peer>>> = {
 export const notQuick: ReadonlySet<string> = new Set([
   'mulligan-memory',
   'raw-postgres-delete',
-  'pg-boss',
-  'graphile-worker',
-  'bullmq-redis',
+  'pg-boss-default',
+  'graphile-worker-default',
+  'bullmq-redis-everysec',
 ]);
 
 export async function peerById(id: string): Promise<Peer> {

@@ -42,7 +42,8 @@ const common = {
 
 export const pgBoss: Peer = {
   ...common,
-  id: 'pg-boss',
+  id: 'pg-boss-default',
+  mostRounds: 1,
   title: `pg-boss ${versionOf('pg-boss')}`,
   settings: 'default but for the concurrency (localConcurrency): each worker polls every 2 s for one job',
   crashSettings: 'default: a run may take 15 min before it counts as lost',

@@ -67,7 +67,9 @@ function resultParts(results: Results, workloads: readonly Workload[], peers: re
       const reason = result.absent[peer.id];
       return [
         ...notes.map((note) => `- ${peer.title}: ${note}.`),
-        ...[...new Set(failures)].map((failure) => `- ${peer.title} failed: ${failure}.`),
+        ...[...new Set(failures)].map(
+          (failure) => `- ${peer.title} failed${extent(failures, result.rounds)}: ${failure}.`,
+        ),
         ...(reason === undefined || absent.has(peer.id) ? [] : [`- ${peer.title} took no part: ${reason}.`]),
       ];
     });
@@ -75,12 +77,17 @@ function resultParts(results: Results, workloads: readonly Workload[], peers: re
     const around = Object.entries(servers).map(([name, version]) => `${name} ${version}`);
     const limited = peers.some((peer) => metrics.some((metric) => toRaw(result, peer, metric) !== null));
     parts.push(
-      `_${result.at.slice(0, 10)}, medians of ${result.rounds} rounds (min-max)${limited ? ', then the part of the raw limit of the same engine' : ''}. ` +
+      `_${result.at.slice(0, 10)}, ${result.rounds === 1 ? 'one round' : `medians of ${result.rounds} rounds (min-max), those without a range of one`}${limited ? ', then the part of the raw limit of the same engine' : ''}. ` +
         `${machine.cpu}, ${machine.cores} cores, ${machine.memoryGb} GB, ${machine.disk}; ${machine.system}, ` +
         `Node.js ${machine.node}, SQLite ${machine.sqlite}${around.map((one) => `, ${one}`).join('')}._`,
     );
   }
   return parts.length === 0 ? 'No full run is stored yet.' : parts.join('\n\n');
+}
+
+/** Its figures are of the other rounds. */
+function extent(failures: readonly string[], rounds: number): string {
+  return rounds > 1 ? ` in ${failures.length} of ${rounds} rounds` : '';
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
