@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -76,6 +76,15 @@ describe('a SQLite file', () => {
     expect(found.get('schema')).toMatchObject({ health: 'bad', found: expect.stringContaining('not a database') });
     // One complaint is enough.
     expect([...found.values()].filter(({ health }) => health === 'bad')).toHaveLength(1);
+  });
+
+  it('whose pages were overwritten is bad, and says what to do about it', async () => {
+    await newFile();
+    const pages = readFileSync(path);
+    // The first page says what the file is; the rest is anybody's.
+    writeFileSync(path, pages.fill(0x5a, 4_096));
+    const damaged = (await checks()).get('integrity');
+    expect(damaged).toMatchObject({ health: 'bad', advice: expect.stringContaining('restore a backup') });
   });
 
   it('whose lock is held is warned of', async () => {

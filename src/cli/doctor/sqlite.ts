@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { systemClock } from '../../clock.ts';
 import { STATE } from '../../store/codes.ts';
 import { sqlitePath } from '../../store/open.ts';
+import { isDamaged } from '../../store/sqlite/failure.ts';
 import { openDatabase, refuseUnsafeSqlite } from '../../store/sqlite/open.ts';
 import { APPLICATION_ID, migrations, pragma, schemaVersion } from '../../store/sqlite/schema.ts';
 import { type Database, withExisting } from '../database.ts';
@@ -115,10 +116,24 @@ function sizes(db: DatabaseSync, path: string): Check {
 }
 
 function integrity(db: DatabaseSync): Check {
-  const rows = db.prepare('PRAGMA quick_check(5)').all() as { quick_check: string }[];
-  const said = rows.map(({ quick_check }) => quick_check).join('; ');
+  const said = quickCheck(db);
   if (said === 'ok') return ok('integrity', 'quick_check found nothing');
-  return bad('integrity', said, 'the file is damaged: stop all processes and restore a backup');
+  return bad(
+    'integrity',
+    said,
+    'the file is damaged: stop all processes and restore a backup, or save what can be read with .recover of the sqlite3 shell',
+  );
+}
+
+function quickCheck(db: DatabaseSync): string {
+  try {
+    const rows = db.prepare('PRAGMA quick_check(5)').all() as { quick_check: string }[];
+    return rows.map(({ quick_check }) => quick_check).join('; ');
+  } catch (error) {
+    // Too damaged to be looked through.
+    if (isDamaged(error)) return (error as Error).message;
+    throw error;
+  }
 }
 
 /** As a process of the queue opens it: this also sees that the folder can be written, as the log needs it. */

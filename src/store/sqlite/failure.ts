@@ -23,6 +23,11 @@ export function isBusy(error: unknown): boolean {
   return code === BUSY || code === LOCKED;
 }
 
+/** Pages of the file are not what SQLite wrote. */
+export function isDamaged(error: unknown): boolean {
+  return resultCode(error) === CORRUPT;
+}
+
 /** Turns what node:sqlite throws into one of our classes, by result code. */
 export function toStoreError(error: unknown, path: string): MulliganError {
   if (error instanceof MulliganError) return error;
