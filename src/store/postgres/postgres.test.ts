@@ -5,6 +5,7 @@ import { expectSoundTables } from '../../../test/support/postgres-database.ts';
 import { movableTime, newSchema, runSql } from '../../../test/support/postgres-schema.ts';
 import { expectErrorsStoredOnce } from '../../../test/support/stored-errors.ts';
 import { systemClock } from '../../clock.ts';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { STATE } from '../codes.ts';
 import {
   claimRequest,
@@ -341,6 +342,34 @@ describe('what PostgreSQL keeps beside the jobs', () => {
     expect(await read()).toEqual({ read: 0 });
     await prune(-1);
     expect(await read()).toEqual({ read: 10 });
+    await close();
+  });
+});
+
+describe('notices to other processes', () => {
+  it('come one per enqueue as long as there are few, and then together', async () => {
+    const schema = newSchema();
+    const clock = new VirtualClock();
+    const { store, close } = await open(schema, clock);
+    const listener = new pg.Client(url);
+    await listener.connect();
+    let heard = 0;
+    listener.on('notification', () => heard++);
+    await listener.query(`LISTEN mulligan_${schema}`);
+    /** What was sent before a query is heard before its answer. */
+    const hear = async (count: number): Promise<number> => {
+      for (let tries = 0; tries < 100 && heard < count; tries++) await listener.query('SELECT pg_sleep(0.02)');
+      await listener.query('SELECT 1');
+      return heard;
+    };
+    for (let sent = 0; sent < 8; sent++) await store.enqueue([newJob()]);
+    expect(await hear(5)).toBe(5);
+    await clock.advance(10);
+    expect(await hear(6)).toBe(6);
+    await clock.advance(100);
+    await store.enqueue([newJob()]);
+    expect(await hear(7)).toBe(7);
+    await listener.end();
     await close();
   });
 });

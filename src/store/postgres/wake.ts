@@ -3,8 +3,12 @@ import type { Unsubscribe } from '../store.ts';
 import type { Database } from './database.ts';
 import type { ClientLike } from './driver.ts';
 
-/** At most one notice per process and this long: every one of them passes through a lock of the whole database. */
-const NOTICE_EVERY_MS = 20;
+/**
+ * Every notice passes through a lock of the whole database. So a process sends a few of them one after the other, and
+ * then no more than one in this time.
+ */
+const NOTICE_EVERY_MS = 10;
+const NOTICES_AT_ONCE = 5;
 /** How often the listening connection must show that it lives, and how long to wait before it is made anew. */
 const CHECK_EVERY_MS = 15_000;
 const CHECK_TIMEOUT_MS = 5_000;
@@ -21,8 +25,11 @@ export class Wake {
   readonly #tellsOthers: boolean;
   /** Marks our own notices, which are old news when they come back. */
   readonly #self: string;
-  #resting: Timer | null = null;
-  #toldMeanwhile = false;
+  /** Notices that still count against those at once. */
+  #recent = 0;
+  #pace: Timer | null = null;
+  /** Somebody was told that others are told soon. */
+  #owed = false;
   #listening: Listening | null = null;
   #closed = false;
 
@@ -56,28 +63,30 @@ export class Wake {
   /** What a statement that makes work should tell others; null when they are told soon anyway. */
   notice(): string | null {
     if (!this.#tellsOthers || this.#closed) return null;
-    if (this.#resting) {
-      this.#toldMeanwhile = true;
-      return null;
-    }
-    this.#rest();
+    this.#owed = this.#recent >= NOTICES_AT_ONCE;
+    if (this.#owed) return null;
+    this.#spend();
     return this.#self;
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    this.#resting?.cancel();
+    this.#pace?.cancel();
     await this.#listening?.close();
   }
 
-  #rest(): void {
-    this.#toldMeanwhile = false;
-    this.#resting = this.#db.clock.after(NOTICE_EVERY_MS, () => {
-      this.#resting = null;
-      if (!this.#toldMeanwhile || this.#closed) return;
-      this.#rest();
-      this.#send(this.#self);
-    });
+  #spend(): void {
+    this.#recent++;
+    this.#pace ??= this.#db.clock.after(NOTICE_EVERY_MS, () => this.#regain());
+  }
+
+  #regain(): void {
+    this.#recent--;
+    this.#pace = this.#recent > 0 ? this.#db.clock.after(NOTICE_EVERY_MS, () => this.#regain()) : null;
+    if (!this.#owed || this.#closed) return;
+    this.#owed = false;
+    this.#spend();
+    this.#send(this.#self);
   }
 
   #send(notice: string): void {
