@@ -203,6 +203,22 @@ describe('a fetcher in a storm', () => {
     await stopSoon(clock, fetcher);
   });
 
+  it('claims nothing ahead for a while after somebody made work', async () => {
+    const { clock, fetcher, claims, world } = await afterClaim(new Array(10).fill(second), {
+      running: 10,
+      buffered: 20,
+    });
+    fetcher.newWork();
+    await clock.advance(0);
+    // As full as it may be: not even for fresh work is more claimed than will start soon.
+    expect(claims).toHaveLength(1);
+    world.capacity = { ...idle, meanRunMs: 0.01 };
+    fetcher.wake();
+    await clock.advance(0);
+    expect(claims[1]?.request.limit).toBe(10);
+    await stopSoon(clock, fetcher);
+  });
+
   it('waits for room to be worth while when no storm blows, whoever made work', async () => {
     const { clock, fetcher, claims } = await afterClaim([], { meanRunMs: 0.01, running: 10, buffered: 89 });
     fetcher.newWork();

@@ -14,6 +14,8 @@ const AHEAD_MS = 50;
 const MOST_AHEAD = 9;
 /** The same while claims bring mostly second chances: fresh work must not wait long for a large claim or a full buffer. */
 const MOST_AHEAD_IN_STORM = 2;
+/** And none at all for this long after fresh work came in: every job that is claimed ahead makes it wait longer. */
+const FRESH_FOR_MS = 1_000;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 2_000;
 const FOREVER_MS = 2 ** 31 - 1;
@@ -63,6 +65,8 @@ export class Fetcher {
   #storm = false;
   /** There may be fresh work, which must not wait until a large claim is worth while. */
   #newWork = false;
+  /** Until then, fresh work counts as coming in. */
+  #freshUntil = 0;
   #loop: Promise<void> | null = null;
 
   constructor(parts: FetcherParts) {
@@ -90,6 +94,7 @@ export class Fetcher {
   /** Somebody made work. */
   newWork(): void {
     this.#newWork = true;
+    this.#freshUntil = this.#parts.clock.monotonic() + FRESH_FOR_MS;
     this.wake();
   }
 
@@ -135,11 +140,19 @@ export class Fetcher {
     // Outcomes that cannot be recorded hold back new work.
     if (settling > 2 * MOST_AHEAD * concurrency) return 0;
     const soon = meanRunMs === null ? 0 : Math.floor((concurrency * AHEAD_MS) / meanRunMs);
-    const most = this.#storm ? MOST_AHEAD_IN_STORM : MOST_AHEAD;
-    const capacity = concurrency + Math.min(soon, concurrency * most);
-    const places = Math.max(0, capacity - running - buffered);
-    const isWorthWhile = buffered === 0 || places >= capacity / 2 || (this.#storm && this.#newWork);
-    return isWorthWhile ? places : 0;
+    const capacity = (most: number): number => concurrency + Math.min(soon, concurrency * most);
+    const room = (most: number): number => Math.max(0, capacity(most) - running - buffered);
+    const most = this.#storm ? this.#mostInStorm() : MOST_AHEAD;
+    const places = room(most);
+    if (this.#storm && this.#newWork) {
+      // A few places for what somebody made just now, which starts before all second chances that wait here.
+      return Math.max(places, Math.min(room(MOST_AHEAD_IN_STORM), Math.ceil(concurrency / 10)));
+    }
+    return buffered === 0 || places >= capacity(most) / 2 ? places : 0;
+  }
+
+  #mostInStorm(): number {
+    return this.#parts.clock.monotonic() < this.#freshUntil ? 0 : MOST_AHEAD_IN_STORM;
   }
 
   #untilDue({ now, nextDueAt }: Claim): number {
