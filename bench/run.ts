@@ -8,7 +8,7 @@ const help = `npm run bench [-- OPTIONS]
                  Default: all
   --peer P       a queue, or the beginning of its name: mulligan, raw, pg-boss, graphile, bullmq; several with commas.
                  Nothing is written then. Default: all
-  --without P    leaves these queues out, and names them in the results
+  --without P    leaves these queues out, and names them in the results; without Mulligan or a raw limit nothing is written
   --rounds N     default 5; 1 in a quick run
   --quick        small sizes, at most three minutes; says whether it works, not how fast it is
   --json         the results as JSON on standard output (with npm run -s: npm itself writes there too)

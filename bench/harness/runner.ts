@@ -164,6 +164,8 @@ async function runCell(task: CellTask, progress: (text: string) => void, patienc
   }
 }
 
+const MOST_KEPT = 100_000;
+
 /** Passes on what a process says on standard error, and keeps the line with which it died. */
 class Complaint {
   #said = '';
@@ -176,12 +178,10 @@ class Complaint {
   }
 
   toString(): string {
-    const line = /^(?:\w*error: .*)$/im.exec(this.#said)?.[0];
+    const line = /^\w*error: .*$/im.exec(this.#said)?.[0];
     return line === undefined ? '' : `: ${line}`;
   }
 }
-
-const MOST_KEPT = 100_000;
 
 function merge(workload: Workload, rounds: readonly Round[]): PeerResult {
   const failures = rounds.filter((round) => round.type === 'failed').map((round) => round.reason);

@@ -107,6 +107,8 @@ async function startRedis(folder: string, appendfsync: 'everysec' | 'always'): P
     ]),
     { stdio: 'ignore' },
   );
+  // It may not have got as far as being stopped.
+  process.once('exit', () => child.kill('SIGKILL'));
   const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   for (let tries = 0; !(await accepts(port)); tries++) {
     if (tries > 100 || child.exitCode !== null) throw new Error('it does not answer');

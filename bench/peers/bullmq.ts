@@ -54,7 +54,7 @@ function redisPeer(id: string, title: string, settings: string, lacks: readonly 
 
 type ServerName = 'redisEverySecond' | 'redisAlways';
 
-export const bullmqRedis: Peer = redisPeer(
+export const bullmqRedisEverySecond: Peer = redisPeer(
   'bullmq-redis-everysec',
   'Redis',
   'default; Redis with appendonly=yes, appendfsync=everysec, as its guide to production advises',
@@ -62,7 +62,7 @@ export const bullmqRedis: Peer = redisPeer(
   'redisEverySecond',
 );
 
-export const bullmqRedisFsync: Peer = redisPeer(
+export const bullmqRedisAlways: Peer = redisPeer(
   'bullmq-redis-always',
   'Redis, fsync always',
   'default; Redis with appendonly=yes, appendfsync=always, the durability that all others here have',

@@ -12,8 +12,8 @@ const load: Readonly<Record<string, () => Promise<Peer>>> = {
   'pg-boss-tuned': async () => (await import('./pg-boss.ts')).pgBossTuned,
   'graphile-worker-default': async () => (await import('./graphile-worker.ts')).graphileWorker,
   'graphile-worker-tuned': async () => (await import('./graphile-worker.ts')).graphileWorkerTuned,
-  'bullmq-redis-everysec': async () => (await import('./bullmq.ts')).bullmqRedis,
-  'bullmq-redis-always': async () => (await import('./bullmq.ts')).bullmqRedisFsync,
+  'bullmq-redis-everysec': async () => (await import('./bullmq.ts')).bullmqRedisEverySecond,
+  'bullmq-redis-always': async () => (await import('./bullmq.ts')).bullmqRedisAlways,
   'bullmq-postgres': async () => (await import('./bullmq.ts')).bullmqPostgres,
 };
 

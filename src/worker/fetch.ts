@@ -16,6 +16,8 @@ const MOST_AHEAD = 9;
 const MOST_AHEAD_IN_STORM = 2;
 /** And none at all for this long after fresh work came in: every job that is claimed ahead makes it wait longer. */
 const FRESH_FOR_MS = 1_000;
+/** The part of the places that a storm leaves to work that somebody has just made, however many second chances wait here. */
+const FOR_NEW_WORK = 0.1;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 2_000;
 const FOREVER_MS = 2 ** 31 - 1;
@@ -145,8 +147,7 @@ export class Fetcher {
     const most = this.#storm ? this.#mostInStorm() : MOST_AHEAD;
     const places = room(most);
     if (this.#storm && this.#newWork) {
-      // A few places for what somebody made just now, which starts before all second chances that wait here.
-      return Math.max(places, Math.min(room(MOST_AHEAD_IN_STORM), Math.ceil(concurrency / 10)));
+      return Math.max(places, Math.min(room(MOST_AHEAD_IN_STORM), Math.ceil(concurrency * FOR_NEW_WORK)));
     }
     return buffered === 0 || places >= capacity(most) / 2 ? places : 0;
   }

@@ -58,6 +58,37 @@ const putting: StoreCase[] = cases('enqueue', {
     });
   },
 
+  'jobs of a large batch that are alike but for their payloads keep their own, and their order': async ({ store }) => {
+    const jobs = Array.from({ length: 40 }, (_, n) => newJob({ payload: `{"n":${n}}` }));
+    await store.enqueue(jobs);
+    const { jobs: claimed } = await claim(store, { limit: 40, queues: [quota({ share: 40 })] });
+    assert.deepEqual(
+      claimed.map(({ id, payload }) => [id, payload]),
+      jobs.map(({ id, payload }) => [id, payload]),
+    );
+  },
+
+  'of a large batch, some of which were sent before, the others are added': async ({ store }) => {
+    const jobs = newJobs(40);
+    await store.enqueue(jobs.filter((_, n) => n % 3 === 0));
+    assert.deepEqual(
+      await store.enqueue(jobs),
+      jobs.map(({ id }) => ({ id, existed: false })),
+    );
+    assert.equal((await store.get(idsOf(jobs))).length, 40);
+    assert.equal(only((await store.stats()).rows).totals.enqueued, 40);
+  },
+
+  'a large batch of jobs that want one key is one job': async ({ store }) => {
+    const jobs = newJobs(40, { key: 'only-one' });
+    const first = jobs[0]?.id as string;
+    assert.deepEqual(
+      await store.enqueue(jobs),
+      jobs.map(({ id }) => ({ id: first, existed: id !== first })),
+    );
+    assert.deepEqual(idsOf(await store.get(idsOf(jobs))), [first]);
+  },
+
   'a delayed job is scheduled and becomes ready by time alone': async ({ store, advance }) => {
     const id = await enqueueOne(store, { delayMs: 5 * MINUTE });
     const job = await jobOf(store, id);

@@ -25,11 +25,11 @@ const HOLDER = 'SELECT id FROM jobs WHERE name = ? AND held_key = ?';
 
 const FRESH = laneCodes.indexOf('fresh');
 
-export function enqueue(session: Session, ...[ids, joined, runs]: PackedNewJobs): PackedEnqueued {
+export function enqueue(session: Session, ...[ids, joined, groups]: PackedNewJobs): PackedEnqueued {
   const payloads = splitJson(joined);
   const taken: [index: number, holder: string][] = [];
   let at = 0;
-  for (const { shared, count } of runs) {
+  for (const { shared, count } of groups) {
     const stream = session.streams.intern(shared.queue, shared.resource);
     const name = session.words.intern(shared.name);
     const common = commonValues(session, shared, stream, name);

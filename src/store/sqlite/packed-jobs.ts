@@ -6,26 +6,26 @@ import type { Enqueued, NewJob } from '../store.ts';
 export type SharedParts = Omit<NewJob, 'id' | 'payload'>;
 
 /** In the order of the jobs; payloads are JSON, joined. */
-export type PackedNewJobs = readonly [ids: readonly string[], payloads: string, runs: readonly SharingRun[]];
+export type PackedNewJobs = readonly [ids: readonly string[], payloads: string, groups: readonly JobGroup[]];
 
 /** So many jobs, one after the other, that share all but their id and payload. */
-interface SharingRun {
+interface JobGroup {
   readonly shared: SharedParts;
   count: number;
 }
 
 export function packNewJobs(jobs: readonly NewJob[]): PackedNewJobs {
-  const runs: SharingRun[] = [];
+  const groups: JobGroup[] = [];
   for (const job of jobs) {
-    const last = runs.at(-1);
+    const last = groups.at(-1);
     if (last && shares(job, last.shared)) {
       last.count++;
       continue;
     }
     const { id: _id, payload: _payload, ...shared } = job;
-    runs.push({ shared, count: 1 });
+    groups.push({ shared, count: 1 });
   }
-  return [jobs.map(({ id }) => id), joinJson(jobs.map(({ payload }) => payload)), runs];
+  return [jobs.map(({ id }) => id), joinJson(jobs.map(({ payload }) => payload)), groups];
 }
 
 function shares(a: NewJob, b: SharedParts): boolean {
