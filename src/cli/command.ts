@@ -1,4 +1,4 @@
-import { Command, type HelpContext } from 'commander';
+import { Command, type HelpContext, type Option } from 'commander';
 import { closest } from '../config.ts';
 import { chooseDatabase, type Database } from './database.ts';
 import { type ExitCode, wrongUsage } from './failure.ts';
@@ -18,6 +18,9 @@ export function makeShell(output: Output, env: NodeJS.ProcessEnv, flag: () => st
   return { output, env, database: () => chooseDatabase(flag(), env), exitCode: 0 };
 }
 
+/** Every command has these, though not among its options. */
+export const HELP: readonly string[] = ['-h', '--help'];
+
 /** A command whose complaints are one line each, and say where to read on. */
 export class CliCommand extends Command {
   override createCommand(name?: string): CliCommand {
@@ -27,6 +30,16 @@ export class CliCommand extends Command {
   override error(message: string): never {
     const said = message.replace(/^error: /, '').replace(/\n\(Did you mean (.+)\?\)$/, '. Did you mean $1?');
     throw wrongUsage(`${said}${/[.?]$/.test(said) ? '' : '.'}${this.#meant(said)} See ${this.path} --help.`);
+  }
+
+  /** Commander takes whatever comes next for a value: `--queue --lease 5s` would serve two queues of these names. */
+  override addOption(option: Option): this {
+    if (option.required) {
+      this.on(`option:${option.name()}`, (value: string) => {
+        if (isOption(this, value)) this.error(`option '${option.flags}' argument missing, came the option ${value}`);
+      });
+    }
+    return super.addOption(option);
   }
 
   /** Commander knows a slip of the finger; `--attempts` for `--max-attempts` is a slip of the mind. */
@@ -49,4 +62,11 @@ export class CliCommand extends Command {
     const parent = this.parent as CliCommand | null;
     return parent === null ? this.name() : `${parent.path} ${this.name()}`;
   }
+}
+
+/** Whether this is an option here, or one for all commands. */
+function isOption(command: Command | null, value: string): boolean {
+  if (command === null) return HELP.includes(value);
+  const [flag] = value.split('=');
+  return command.options.some(({ long, short }) => flag === long || flag === short) || isOption(command.parent, value);
 }

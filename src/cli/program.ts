@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { CommanderError } from 'commander';
-import { CliCommand, makeShell, type Shell } from './command.ts';
+import { CliCommand, HELP, makeShell, type Shell } from './command.ts';
 import { DEFAULT_DATABASE, KINDS } from './database.ts';
 import { addDead } from './dead.ts';
 import { addDemo } from './demo.ts';
@@ -44,7 +44,7 @@ function build(program: CliCommand, shell: Shell): void {
   program
     .description('A durable job queue in which retrying is the product.')
     .version(packageVersion(), '-V, --version', 'print the version')
-    .helpOption('-h, --help', 'print this help')
+    .helpOption(HELP.join(', '), 'print this help')
     .helpCommand('help [command]', 'Print the help of a command.')
     .option('--db <url>', `the database, ${KINDS} (default: MULLIGAN_DB, or ${DEFAULT_DATABASE})`)
     .option('--json', 'print JSON and nothing else')
