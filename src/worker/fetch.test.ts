@@ -4,7 +4,7 @@ import { VirtualClock } from '../testing/virtual-clock.ts';
 import { type Capacity, Fetcher } from './fetch.ts';
 import { planWork, type WorkOptions } from './options.ts';
 
-const idle: Capacity = { running: 0, buffered: 0, settling: 0, meanRunMs: null };
+const idle: Capacity = { running: 0, buffered: 0, settling: 0, meanRunMs: null, inVain: false };
 const someJob = { queue: 'default', lane: 'fresh' } as ClaimedJob;
 const jobs = (count: number): ClaimedJob[] => new Array(count).fill(someJob);
 
@@ -219,6 +219,59 @@ describe('a fetcher in a storm', () => {
     await stopSoon(clock, fetcher);
   });
 
+  /** Claims that take 4 ms and bring nothing but second chances; somebody made work during the first. */
+  async function stormOf(capacity: Partial<Capacity>) {
+    const parts = makeFetcher({ concurrency: 30 });
+    parts.world.capacity = { ...idle, ...capacity };
+    parts.world.answer = async ({ limit }) => {
+      await new Promise<void>((resolve) => parts.clock.after(4, resolve));
+      return { jobs: new Array(limit).fill(second) };
+    };
+    parts.fetcher.start();
+    await parts.clock.advance(1);
+    parts.fetcher.newWork();
+    await parts.clock.advance(100);
+    return parts;
+  }
+  const limits = (claims: readonly { request: ClaimRequest }[]): number[] => claims.map(({ request }) => request.limit);
+
+  it('only probes second chances made in vain while fresh work comes in: ten at once, three rests for a claim', async () => {
+    const { clock, fetcher, claims, at } = await stormOf({ inVain: true });
+    // The second one is for the news.
+    expect(at().slice(0, 6)).toEqual([0, 4, 20, 36, 52, 68]);
+    expect(limits(claims).slice(0, 6)).toEqual([30, 10, 10, 10, 10, 10]);
+    await stopSoon(clock, fetcher);
+  });
+
+  it('ends the rest when somebody made work, but not for retries of its own', async () => {
+    const { clock, fetcher, at } = await stormOf({ inVain: true });
+    expect(at().at(-1)).toBe(100);
+    await clock.advance(5);
+    fetcher.wake();
+    await clock.advance(1);
+    expect(at().at(-1)).toBe(100);
+    fetcher.newWork();
+    await clock.advance(0);
+    expect(at().at(-1)).toBe(107);
+    await stopSoon(clock, fetcher);
+  });
+
+  it('goes on as before once no fresh work has come in for a while', async () => {
+    const { clock, fetcher, claims, at } = await stormOf({ inVain: true });
+    await clock.advance(1_000);
+    const [before, last] = at().slice(-2) as [number, number];
+    expect(last - before).toBe(4);
+    expect(limits(claims).at(-1)).toBe(30);
+    await stopSoon(clock, fetcher);
+  });
+
+  it('neither rests nor probes when second chances do some good', async () => {
+    const { clock, fetcher, claims, at } = await stormOf({ inVain: false });
+    expect(at().slice(0, 4)).toEqual([0, 4, 8, 12]);
+    expect(new Set(limits(claims))).toEqual(new Set([30]));
+    await stopSoon(clock, fetcher);
+  });
+
   it('waits for room to be worth while when no storm blows, whoever made work', async () => {
     const { clock, fetcher, claims } = await afterClaim([], { meanRunMs: 0.01, running: 10, buffered: 89 });
     fetcher.newWork();
@@ -367,6 +420,7 @@ describe('a fetcher that hears of a suspect', () => {
 
 async function stopSoon(clock: VirtualClock, fetcher: Fetcher): Promise<void> {
   const stopped = fetcher.stop();
-  await clock.advance(0);
+  // A claim may still be under way.
+  await clock.advance(10);
   await stopped;
 }

@@ -18,6 +18,12 @@ const MOST_AHEAD_IN_STORM = 2;
 const FRESH_FOR_MS = 1_000;
 /** The part of the places that a storm leaves to work that somebody has just made, however many second chances wait here. */
 const FOR_NEW_WORK = 0.1;
+/**
+ * While fresh work comes in and nearly all second chances fail again, these are only probed: few at once, because fresh
+ * work waits for every claim and settlement that is under way, and with thrice the time of a claim between claims.
+ */
+const PROBES = 10;
+const REST_PER_PROBE = 3;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 2_000;
 const FOREVER_MS = 2 ** 31 - 1;
@@ -28,6 +34,8 @@ export interface Capacity {
   readonly buffered: number;
   readonly settling: number;
   readonly meanRunMs: number | null;
+  /** Nearly all second chances have failed of late. */
+  readonly inVain: boolean;
 }
 
 export interface FetcherParts {
@@ -69,6 +77,8 @@ export class Fetcher {
   #newWork = false;
   /** Until then, fresh work counts as coming in. */
   #freshUntil = 0;
+  /** Not before then, the next probe. */
+  #restUntil = 0;
   #loop: Promise<void> | null = null;
 
   constructor(parts: FetcherParts) {
@@ -120,6 +130,10 @@ export class Fetcher {
         await nextTurn(this.#parts.clock);
         continue;
       }
+      if (this.#rests()) {
+        await this.#signal.wait(this.#restUntil - this.#parts.clock.monotonic());
+        continue;
+      }
       const claim = await this.#claim(places, this.#quotas.next(places));
       if (claim === null) continue;
       this.#quotas.settle(places, claim.jobs);
@@ -144,16 +158,35 @@ export class Fetcher {
     const soon = meanRunMs === null ? 0 : Math.floor((concurrency * AHEAD_MS) / meanRunMs);
     const capacity = (most: number): number => concurrency + Math.min(soon, concurrency * most);
     const room = (most: number): number => Math.max(0, capacity(most) - running - buffered);
-    const most = this.#storm ? this.#mostInStorm() : MOST_AHEAD;
+    const most = this.#mostAhead();
     const places = room(most);
     if (this.#storm && this.#newWork) {
-      return Math.max(places, Math.min(room(MOST_AHEAD_IN_STORM), Math.ceil(concurrency * FOR_NEW_WORK)));
+      const forNewWork = Math.min(room(MOST_AHEAD_IN_STORM), Math.ceil(concurrency * FOR_NEW_WORK));
+      return Math.min(this.#mostAtOnce(), Math.max(places, forNewWork));
     }
-    return buffered === 0 || places >= capacity(most) / 2 ? places : 0;
+    return buffered === 0 || places >= capacity(most) / 2 ? Math.min(this.#mostAtOnce(), places) : 0;
   }
 
-  #mostInStorm(): number {
-    return this.#parts.clock.monotonic() < this.#freshUntil ? 0 : MOST_AHEAD_IN_STORM;
+  #mostAhead(): number {
+    if (!this.#storm) return MOST_AHEAD;
+    return this.#freshComesIn() ? 0 : MOST_AHEAD_IN_STORM;
+  }
+
+  #mostAtOnce(): number {
+    return this.#probes() ? PROBES : Number.POSITIVE_INFINITY;
+  }
+
+  #freshComesIn(): boolean {
+    return this.#parts.clock.monotonic() < this.#freshUntil;
+  }
+
+  #probes(): boolean {
+    return this.#storm && this.#freshComesIn() && this.#parts.capacity().inVain;
+  }
+
+  /** News of work ends a rest, so that no fresh work waits for it. */
+  #rests(): boolean {
+    return this.#probes() && !this.#newWork && this.#parts.clock.monotonic() < this.#restUntil;
   }
 
   #untilDue({ now, nextDueAt }: Claim): number {
@@ -172,6 +205,8 @@ export class Fetcher {
     try {
       const claim = await answerWithin(clock, callTimeoutMs, answer);
       accept(claim, askedAt);
+      const acceptedAt = clock.monotonic();
+      this.#restUntil = acceptedAt + REST_PER_PROBE * (acceptedAt - askedAt);
       this.#pauseMs = FIRST_PAUSE_MS;
       onAnswer();
       return claim;

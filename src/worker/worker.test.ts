@@ -3,7 +3,7 @@ import { StoreUnavailableError } from '../errors.ts';
 import { defineJob, type EventMap, type Mulligan, RetryAfter, Unrecoverable } from '../index.ts';
 import { Mulligan as Queue } from '../mulligan.ts';
 import { MemoryStore } from '../store/memory/store.ts';
-import type { SettleAnswer, Settlement } from '../store/store.ts';
+import type { Claim, ClaimRequest, SettleAnswer, Settlement } from '../store/store.ts';
 import { testQueue } from '../testing/queue.ts';
 import { VirtualClock } from '../testing/virtual-clock.ts';
 
@@ -451,6 +451,43 @@ describe('fetching', () => {
     await mulligan.enqueueMany(job, Array(7).fill(5_000));
     await clock.advance(60_000);
     expect((await mulligan.stats()).states).toMatchObject({ completed: 34, ready: 0 });
+  });
+});
+
+describe('a worker in a storm, while fresh work comes in', () => {
+  it.each<[string, boolean]>([
+    ['takes at most ten second chances at once when all of them fail again', false],
+    ['takes as many as there is room for when every fifth does some good', true],
+  ])('%s', async (_, someGood) => {
+    const clock = new VirtualClock();
+    const limits: number[] = [];
+    class Watched extends MemoryStore {
+      override claim(request: ClaimRequest): Promise<Claim> {
+        limits.push(request.limit);
+        return super.claim(request);
+      }
+    }
+    let runs = 0;
+    const stormy = defineJob({
+      name: 'stormy',
+      retry: { maxAttempts: 1_000, backoff: { kind: 'fixed', base: '100ms' }, jitter: 'none' },
+      async run() {
+        await new Promise<void>((resolve) => clock.after(20, resolve));
+        if (!someGood || ++runs % 5 > 0) throw new Error('still down');
+      },
+    });
+    const fresh = defineJob({ name: 'fresh', run() {} });
+    const store = new Watched({ clock });
+    const mulligan = await Queue.open(store, { jobs: [stormy, fresh], clock, log: () => {} });
+    mulligan.work({ concurrency: 50 });
+    await mulligan.enqueueMany(stormy, Array(2_000).fill(null));
+    await clock.advance(1_500);
+    limits.length = 0;
+    for (let time = 0; time < 5; time++) {
+      await mulligan.enqueue(fresh, null);
+      await clock.advance(20);
+    }
+    expect(Math.max(...limits) > 10).toBe(someGood);
   });
 });
 

@@ -22,6 +22,8 @@ import { rescue } from './rescue.ts';
 import { Run, type RunServices } from './run.ts';
 import { type Ending, errorOf, Settler, settlementOf } from './settle.ts';
 
+/** When more than this part of the second chances fails, they are made in vain. */
+const NEARLY_ALL = 0.9;
 const PRUNE_EVERY_MS = 30_000;
 const PRUNE_BATCH = 500;
 const RESCUES_PER_LEASE = 3;
@@ -67,6 +69,8 @@ export class Worker {
   #startTimer: Timer | null = null;
   #settling = 0;
   #meanRunMs: number | null = null;
+  /** The part of the latest second chances that failed. */
+  #failing = 0;
   #inTrouble = false;
   #unsubscribe: () => void = () => {};
   #stopping: Promise<void> | null = null;
@@ -100,6 +104,7 @@ export class Worker {
         buffered: this.#buffer.size,
         settling: this.#settling,
         meanRunMs: this.#meanRunMs,
+        inVain: this.#failing > NEARLY_ALL,
       }),
       accept: (claim, askedAt) => this.#accept(claim, askedAt),
       onDrained: () => this.#checkIdle(),
@@ -239,7 +244,7 @@ export class Worker {
   #end(hand: Hand, outcome: Outcome): void {
     this.#running--;
     hand.endedAt = hand.lease.storeNow;
-    this.#observeDuration(hand.endedAt - hand.startedAt);
+    this.#observe(hand, outcome);
     this.#finish(hand, outcome);
     this.#startSoon();
     this.#fetcher.room();
@@ -321,8 +326,10 @@ export class Worker {
     while (!this.#stopping && (await this.#store.prune(retention, PRUNE_BATCH)) === PRUNE_BATCH);
   }
 
-  #observeDuration(ms: number): void {
-    this.#meanRunMs = this.#meanRunMs === null ? ms : this.#meanRunMs * 0.9 + ms * 0.1;
+  #observe({ lease, startedAt, endedAt }: Hand, outcome: Outcome): void {
+    const ms = endedAt - startedAt;
+    this.#meanRunMs = this.#meanRunMs === null ? ms : smooth(this.#meanRunMs, ms);
+    if (lease.job.lane !== 'fresh') this.#failing = smooth(this.#failing, outcome.kind === 'failed' ? 1 : 0);
   }
 
   #checkIdle(): void {
@@ -344,4 +351,9 @@ export class Worker {
     this.#inTrouble = false;
     this.#log.info('the store answers again');
   }
+}
+
+/** Follows the last ten or so. */
+function smooth(before: number, now: number): number {
+  return before * 0.9 + now * 0.1;
 }
