@@ -38,7 +38,10 @@ export const w5: Workload = {
       await crew.dismiss();
       return;
     }
+    const before = { at: wall(), ...crew.progress() };
     const waited = await waits(stage, queue, crew, fresh);
+    const stormRuns = crew.progress().runs - before.runs - fresh;
+    stage.note(`the storm ran ${rough((1_000 * stormRuns) / (wall() - before.at))} times a second meanwhile`);
     stage.set('storm50', percentile(waited, 0.5));
     stage.set('storm99', percentile(waited, 0.99));
     stage.note(`backoff of the storm: ${stage.peer.backoff.fifty}`);
@@ -61,4 +64,9 @@ async function waits(stage: Stage, queue: OpenPeer, crew: Crew, fresh: number): 
   if (left.length > 0)
     stage.note(`${left.length} of ${fresh} fresh jobs had not started at the end; they count with their wait so far`);
   return [...started, ...left.map((sentAt) => endedAt - sentAt)];
+}
+
+/** One digit: it is about the order of magnitude. */
+function rough(rate: number): string {
+  return Number(Math.max(0, rate).toPrecision(1)).toLocaleString('en-US');
 }
