@@ -14,7 +14,10 @@ const AHEAD_MS = 50;
 const MOST_AHEAD = 9;
 /** The same while claims bring mostly second chances: fresh work must not wait long for a large claim or a full buffer. */
 const MOST_AHEAD_IN_STORM = 2;
-/** And none at all for this long after fresh work came in: every job that is claimed ahead makes it wait longer. */
+/**
+ * And none at all for this long after fresh work came in, or when they only fail: every job that is claimed ahead makes
+ * fresh work wait longer.
+ */
 const FRESH_FOR_MS = 1_000;
 /** The part of the places that a storm leaves to work that somebody has just made, however many second chances wait here. */
 const FOR_NEW_WORK = 0.1;
@@ -169,7 +172,7 @@ export class Fetcher {
 
   #mostAhead(): number {
     if (!this.#storm) return MOST_AHEAD;
-    return this.#freshComesIn() ? 0 : MOST_AHEAD_IN_STORM;
+    return this.#freshComesIn() || this.#parts.capacity().inVain ? 0 : MOST_AHEAD_IN_STORM;
   }
 
   #mostAtOnce(): number {
