@@ -250,6 +250,18 @@ describe('a fetcher in a storm', () => {
     await stopSoon(clock, fetcher);
   });
 
+  it('asks for more the more fresh work it finds, without a rest, however vain second chances are', async () => {
+    const { clock, fetcher, claims, world, at } = await stormOf({ inVain: true });
+    world.answer = async ({ limit }) => ({ jobs: claims.length < 13 ? jobs(limit) : [] });
+    await clock.advance(10);
+    const first = claims.length;
+    fetcher.newWork();
+    await clock.advance(1);
+    expect(limits(claims).slice(first, first + 3)).toEqual([10, 30, 30]);
+    expect(new Set(at().slice(first)).size).toBe(1);
+    await stopSoon(clock, fetcher);
+  });
+
   it('ends the rest when somebody made work, but not for retries of its own', async () => {
     const { clock, fetcher, at } = await stormOf({ inVain: true });
     expect(at().at(-1)).toBe(100);

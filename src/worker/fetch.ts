@@ -22,8 +22,9 @@ const FRESH_FOR_MS = 1_000;
 /** The part of the places that a storm leaves to work that somebody has just made, however many second chances wait here. */
 const FOR_NEW_WORK = 0.1;
 /**
- * While fresh work comes in and nearly all second chances fail again, these are only probed: few at once, because fresh
- * work waits for every claim and settlement that is under way, and with thrice the time of a claim between claims.
+ * While fresh work comes in and nearly all second chances fail again, these are only probed, because fresh work waits for
+ * every claim and settlement that is under way: a claim takes this many jobs, and two for each fresh one that the claim
+ * before brought; and when it brings mostly second chances, the next one comes after a rest of thrice its time.
  */
 const PROBES = 10;
 const REST_PER_PROBE = 3;
@@ -76,6 +77,8 @@ export class Fetcher {
   #wantsRoom = false;
   /** The last claim brought mostly second chances. */
   #storm = false;
+  /** How many fresh jobs it brought. */
+  #fresh = 0;
   /** There may be fresh work, which must not wait until a large claim is worth while. */
   #newWork = false;
   /** Until then, fresh work counts as coming in. */
@@ -140,7 +143,8 @@ export class Fetcher {
       const claim = await this.#claim(places, this.#quotas.next(places));
       if (claim === null) continue;
       this.#quotas.settle(places, claim.jobs);
-      this.#storm = 2 * claim.jobs.filter(({ lane }) => lane !== 'fresh').length > claim.jobs.length;
+      this.#fresh = claim.jobs.filter(({ lane }) => lane === 'fresh').length;
+      this.#storm = 2 * this.#fresh < claim.jobs.length;
       this.#drained = claim.jobs.length < places && !this.#wokenMeanwhile;
       if (claim.suspectsWait && this.#parts.clock.monotonic() >= this.#noSuspectUntil) {
         await this.#runSuspect();
@@ -176,7 +180,7 @@ export class Fetcher {
   }
 
   #mostAtOnce(): number {
-    return this.#probes() ? PROBES : Number.POSITIVE_INFINITY;
+    return this.#probes() ? PROBES + 2 * this.#fresh : Number.POSITIVE_INFINITY;
   }
 
   #freshComesIn(): boolean {
@@ -184,12 +188,12 @@ export class Fetcher {
   }
 
   #probes(): boolean {
-    return this.#storm && this.#freshComesIn() && this.#parts.capacity().inVain;
+    return this.#freshComesIn() && this.#parts.capacity().inVain;
   }
 
   /** News of work ends a rest, so that no fresh work waits for it. */
   #rests(): boolean {
-    return this.#probes() && !this.#newWork && this.#parts.clock.monotonic() < this.#restUntil;
+    return this.#probes() && this.#storm && !this.#newWork && this.#parts.clock.monotonic() < this.#restUntil;
   }
 
   #untilDue({ now, nextDueAt }: Claim): number {
