@@ -252,13 +252,27 @@ describe('a fetcher in a storm', () => {
 
   it('asks for more the more fresh work it finds, without a rest, however vain second chances are', async () => {
     const { clock, fetcher, claims, world, at } = await stormOf({ inVain: true });
-    world.answer = async ({ limit }) => ({ jobs: claims.length < 13 ? jobs(limit) : [] });
+    // With a second chance among them: without any, there is nothing to be careful with.
+    world.answer = async ({ limit }) => ({ jobs: claims.length < 14 ? [second, ...jobs(limit - 1)] : [] });
     await clock.advance(10);
     const first = claims.length;
     fetcher.newWork();
     await clock.advance(1);
-    expect(limits(claims).slice(first, first + 3)).toEqual([10, 30, 30]);
+    expect(limits(claims).slice(first, first + 3)).toEqual([10, 28, 30]);
     expect(new Set(at().slice(first)).size).toBe(1);
+    await stopSoon(clock, fetcher);
+  });
+
+  it('asks for all it has room for once no second chances are left, however vain the last ones were', async () => {
+    const { clock, fetcher, claims, world } = await stormOf({ inVain: true });
+    world.answer = async () => ({ jobs: jobs(5) });
+    await clock.advance(10);
+    const first = claims.length;
+    fetcher.newWork();
+    await clock.advance(1);
+    fetcher.newWork();
+    await clock.advance(1);
+    expect(limits(claims).slice(first)).toEqual([10, 30]);
     await stopSoon(clock, fetcher);
   });
 

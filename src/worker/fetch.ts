@@ -75,10 +75,9 @@ export class Fetcher {
   #pauseMs = FIRST_PAUSE_MS;
   #noSuspectUntil = 0;
   #wantsRoom = false;
-  /** The last claim brought mostly second chances. */
-  #storm = false;
-  /** How many fresh jobs it brought. */
+  /** What the last claim brought. */
   #fresh = 0;
+  #secondChances = 0;
   /** There may be fresh work, which must not wait until a large claim is worth while. */
   #newWork = false;
   /** Until then, fresh work counts as coming in. */
@@ -144,7 +143,7 @@ export class Fetcher {
       if (claim === null) continue;
       this.#quotas.settle(places, claim.jobs);
       this.#fresh = claim.jobs.filter(({ lane }) => lane === 'fresh').length;
-      this.#storm = 2 * this.#fresh < claim.jobs.length;
+      this.#secondChances = claim.jobs.length - this.#fresh;
       this.#drained = claim.jobs.length < places && !this.#wokenMeanwhile;
       if (claim.suspectsWait && this.#parts.clock.monotonic() >= this.#noSuspectUntil) {
         await this.#runSuspect();
@@ -174,6 +173,10 @@ export class Fetcher {
     return buffered === 0 || places >= capacity(most) / 2 ? Math.min(this.#mostAtOnce(), places) : 0;
   }
 
+  get #storm(): boolean {
+    return this.#secondChances > this.#fresh;
+  }
+
   #mostAhead(): number {
     if (!this.#storm) return MOST_AHEAD;
     return this.#freshComesIn() || this.#parts.capacity().inVain ? 0 : MOST_AHEAD_IN_STORM;
@@ -188,7 +191,7 @@ export class Fetcher {
   }
 
   #probes(): boolean {
-    return this.#freshComesIn() && this.#parts.capacity().inVain;
+    return this.#secondChances > 0 && this.#freshComesIn() && this.#parts.capacity().inVain;
   }
 
   /** News of work ends a rest, so that no fresh work waits for it. */
