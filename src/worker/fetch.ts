@@ -4,30 +4,14 @@ import { Quotas } from './lanes.ts';
 import type { WorkPlan } from './options.ts';
 import { answerWithin } from './persist.ts';
 import { Signal } from './signal.ts';
+import { MOST_AHEAD_IN_STORM, Storm } from './storm.ts';
 
-/**
- * Jobs are claimed ahead only as far as they will start within this time, because a crash counts against all that is
- * claimed; and at most this many per running one. Claiming ahead makes claims and settlements large, and it is the
- * number of commits that limits how fast short jobs go.
- */
+/** Jobs are claimed ahead only as far as they will start within this time: a crash counts against all that is claimed. */
 const AHEAD_MS = 50;
-const MOST_AHEAD = 9;
-/** The same while claims bring mostly second chances: fresh work must not wait long for a large claim or a full buffer. */
-const MOST_AHEAD_IN_STORM = 2;
-/**
- * And none at all for this long after fresh work came in, or when they only fail: every job that is claimed ahead makes
- * fresh work wait longer.
- */
-const FRESH_FOR_MS = 1_000;
+/** How many outcomes per place may wait to be recorded before new work is held back. */
+const MOST_UNRECORDED = 18;
 /** The part of the places that a storm leaves to work that somebody has just made, however many second chances wait here. */
 const FOR_NEW_WORK = 0.1;
-/**
- * While fresh work comes in and nearly all second chances fail again, these are only probed, because fresh work waits for
- * every claim and settlement that is under way: a claim takes this many jobs, and two for each fresh one that the claim
- * before brought; and when it brings mostly second chances, the next one comes after a rest of thrice its time.
- */
-const PROBES = 10;
-const REST_PER_PROBE = 3;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 2_000;
 const FOREVER_MS = 2 ** 31 - 1;
@@ -68,6 +52,7 @@ export class Fetcher {
   readonly #parts: FetcherParts;
   readonly #quotas: Quotas;
   readonly #signal: Signal;
+  readonly #storm: Storm;
   #stopped = false;
   #drained = false;
   /** A wake-up came while a claim was under way: its answer may already be out of date. */
@@ -75,21 +60,15 @@ export class Fetcher {
   #pauseMs = FIRST_PAUSE_MS;
   #noSuspectUntil = 0;
   #wantsRoom = false;
-  /** What the last claim brought. */
-  #fresh = 0;
-  #secondChances = 0;
   /** There may be fresh work, which must not wait until a large claim is worth while. */
   #newWork = false;
-  /** Until then, fresh work counts as coming in. */
-  #freshUntil = 0;
-  /** Not before then, the next probe. */
-  #restUntil = 0;
   #loop: Promise<void> | null = null;
 
   constructor(parts: FetcherParts) {
     this.#parts = parts;
     this.#quotas = new Quotas(parts.plan.queues);
     this.#signal = new Signal(parts.clock);
+    this.#storm = new Storm(parts.clock, () => parts.capacity().inVain);
   }
 
   /** True when the last claim left places empty. */
@@ -111,7 +90,7 @@ export class Fetcher {
   /** Somebody made work. */
   newWork(): void {
     this.#newWork = true;
-    this.#freshUntil = this.#parts.clock.monotonic() + FRESH_FOR_MS;
+    this.#storm.newWork();
     this.wake();
   }
 
@@ -127,25 +106,27 @@ export class Fetcher {
   }
 
   async #run(): Promise<void> {
+    const { clock } = this.#parts;
     while (!this.#stopped) {
       const places = this.#places();
       if (places === 0) {
         await this.#waitForRoom(FOREVER_MS);
         // Whatever else ends in this turn makes the next claim larger.
-        await nextTurn(this.#parts.clock);
+        await nextTurn(clock);
         continue;
       }
-      if (this.#rests()) {
-        await this.#signal.wait(this.#restUntil - this.#parts.clock.monotonic());
+      const restMs = this.#newWork ? 0 : this.#storm.restMs();
+      if (restMs > 0) {
+        await this.#signal.wait(restMs);
         continue;
       }
+      const askedAt = clock.monotonic();
       const claim = await this.#claim(places, this.#quotas.next(places));
       if (claim === null) continue;
       this.#quotas.settle(places, claim.jobs);
-      this.#fresh = claim.jobs.filter(({ lane }) => lane === 'fresh').length;
-      this.#secondChances = claim.jobs.length - this.#fresh;
+      this.#storm.claimed(claim.jobs, clock.monotonic() - askedAt);
       this.#drained = claim.jobs.length < places && !this.#wokenMeanwhile;
-      if (claim.suspectsWait && this.#parts.clock.monotonic() >= this.#noSuspectUntil) {
+      if (claim.suspectsWait && clock.monotonic() >= this.#noSuspectUntil) {
         await this.#runSuspect();
         continue;
       }
@@ -159,44 +140,17 @@ export class Fetcher {
   #places(): number {
     const { concurrency } = this.#parts.plan;
     const { running, buffered, settling, meanRunMs } = this.#parts.capacity();
-    // Outcomes that cannot be recorded hold back new work.
-    if (settling > 2 * MOST_AHEAD * concurrency) return 0;
+    if (settling > MOST_UNRECORDED * concurrency) return 0;
     const soon = meanRunMs === null ? 0 : Math.floor((concurrency * AHEAD_MS) / meanRunMs);
     const capacity = (most: number): number => concurrency + Math.min(soon, concurrency * most);
     const room = (most: number): number => Math.max(0, capacity(most) - running - buffered);
-    const most = this.#mostAhead();
-    const places = room(most);
-    if (this.#storm && this.#newWork) {
+    const most = this.#storm.mostAhead();
+    const atOnce = this.#storm.mostAtOnce();
+    if (this.#newWork && this.#storm.blows) {
       const forNewWork = Math.min(room(MOST_AHEAD_IN_STORM), Math.ceil(concurrency * FOR_NEW_WORK));
-      return Math.min(this.#mostAtOnce(), Math.max(places, forNewWork));
+      return Math.min(atOnce, Math.max(room(most), forNewWork));
     }
-    return buffered === 0 || places >= capacity(most) / 2 ? Math.min(this.#mostAtOnce(), places) : 0;
-  }
-
-  get #storm(): boolean {
-    return this.#secondChances > this.#fresh;
-  }
-
-  #mostAhead(): number {
-    if (!this.#storm) return MOST_AHEAD;
-    return this.#freshComesIn() || this.#parts.capacity().inVain ? 0 : MOST_AHEAD_IN_STORM;
-  }
-
-  #mostAtOnce(): number {
-    return this.#probes() ? PROBES + 2 * this.#fresh : Number.POSITIVE_INFINITY;
-  }
-
-  #freshComesIn(): boolean {
-    return this.#parts.clock.monotonic() < this.#freshUntil;
-  }
-
-  #probes(): boolean {
-    return this.#secondChances > 0 && this.#freshComesIn() && this.#parts.capacity().inVain;
-  }
-
-  /** News of work ends a rest, so that no fresh work waits for it. */
-  #rests(): boolean {
-    return this.#probes() && this.#storm && !this.#newWork && this.#parts.clock.monotonic() < this.#restUntil;
+    return buffered === 0 || room(most) >= capacity(most) / 2 ? Math.min(atOnce, room(most)) : 0;
   }
 
   #untilDue({ now, nextDueAt }: Claim): number {
@@ -215,8 +169,6 @@ export class Fetcher {
     try {
       const claim = await answerWithin(clock, callTimeoutMs, answer);
       accept(claim, askedAt);
-      const acceptedAt = clock.monotonic();
-      this.#restUntil = acceptedAt + REST_PER_PROBE * (acceptedAt - askedAt);
       this.#pauseMs = FIRST_PAUSE_MS;
       onAnswer();
       return claim;
