@@ -1,4 +1,4 @@
-// A run that takes too long is aborted through its signal and counts as failed; a job that is no longer wanted is
+// A run that takes too long is aborted through its signal, and fails if it does not return; a job that is no longer wanted is
 // cancelled, waiting or running, from any process that has the store open.
 
 import { setTimeout as sleep } from 'node:timers/promises';

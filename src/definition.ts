@@ -21,12 +21,12 @@ export interface JobOptions<Input, Parsed = Input> {
   readonly queue?: string;
   /** Where retries wait, to be worked apart from fresh jobs. */
   readonly retryQueue?: string;
-  /** The resource it depends on, whose gate it stands behind. */
+  /** The resource it depends on. It is stored, and holds nothing back yet. */
   readonly resource?: string;
   /** 0 (first) to 9 (last). */
   readonly priority?: number;
   readonly retry?: RetryOptions;
-  /** How long one run may take before its signal aborts and it counts as failed. */
+  /** How long one run may take before its signal aborts. One that has not returned 5 s later counts as failed. */
   readonly timeout?: Duration;
   /** Says what an error means; whatever it does not answer is left to the rules. */
   readonly classify?: ClassifyFunction;
@@ -175,12 +175,22 @@ function checkTimeout(value: unknown, what: string): number {
   throw unexpected(what, 'a duration above 0', value, 'Leave it out for no timeout.');
 }
 
-/** A definition whose queue nobody serves would wait for ever, and look like a bug. */
-export function queuesOf(definitions: Iterable<AnyJobDefinition>): string[] {
-  const queues = new Set<string>();
+/** The queues that definitions name. */
+export interface NamedQueues {
+  /** A definition whose queue nobody serves would wait for ever, and look like a bug. */
+  readonly all: readonly string[];
+  /** Those that nothing is enqueued to: they hold second chances and nothing else. */
+  readonly onlyRetries: ReadonlySet<string>;
+}
+
+export function queuesOf(definitions: Iterable<AnyJobDefinition>): NamedQueues {
+  const own = new Set<string>();
+  const retry = new Set<string>();
   for (const { queue, retryQueue } of definitions) {
-    queues.add(queue);
-    if (retryQueue !== null) queues.add(retryQueue);
+    own.add(queue);
+    if (retryQueue !== null) retry.add(retryQueue);
   }
-  return queues.size === 0 ? [DEFAULT_QUEUE] : [...queues].sort();
+  const all = [...new Set([...own, ...retry])].sort();
+  const onlyRetries = new Set([...retry].filter((queue) => !own.has(queue)));
+  return { all: all.length === 0 ? [DEFAULT_QUEUE] : all, onlyRetries };
 }

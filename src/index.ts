@@ -36,7 +36,16 @@ export type { Backoff, BackoffOptions, Jitter, RetryOptions, RetryPolicy } from 
 export { policies } from './retry/presets.ts';
 export { Cancel, RetryAfter, Snooze, Unrecoverable } from './retry/said.ts';
 export type { InputSchema } from './schema.ts';
-export type { CancelAnswer, DeadSelection, QueueInfo, Redriven, RedriveRefusal, Store, Totals } from './store/store.ts';
+export type {
+  CancelAnswer,
+  DeadSelection,
+  QueueInfo,
+  Redriven,
+  RedriveRefusal,
+  Store,
+  Totals,
+  TransactionClient,
+} from './store/store.ts';
 export type { JobContext } from './worker/context.ts';
 export type { QueueOptions, WorkOptions } from './worker/options.ts';
 export type { Worker } from './worker/worker.ts';

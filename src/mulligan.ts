@@ -97,7 +97,8 @@ export class Mulligan {
   }
 
   /**
-   * Stores a job; when this resolves, it is durable. A name instead of a definition skips the schema.
+   * Stores a job; when this resolves, it is durable. By a name that is not among `jobs`, it gets the queue `default` and
+   * the `standard` policy, and its input is not checked.
    * @example await mulligan.enqueue(sendEmail, { to: 'a@example.com' }, { delay: '5m', key: 'welcome-42' })
    */
   enqueue<Input>(

@@ -18,14 +18,14 @@ interface Flags {
 export function addEnqueue(program: CliCommand, shell: Shell): void {
   program
     .command('enqueue')
-    .description('Store a job. Creates the database when there is none.')
+    .description('Store a job. Makes the SQLite file, or the PostgreSQL schema, when there is none.')
     .argument('<name>', "the job's name, such as email.send")
     .argument('<json>', 'its input as JSON, or - to read it from standard input')
     .option('--delay <duration>', 'run no sooner than this from now')
-    .option('--priority <0-9>', '0 runs first, 9 last (default: 5)')
+    .option('--priority <0-9>', "0 runs first, 9 last (default: the definition's, or 5)")
     .option('--key <key>', 'at most one live job per name and key; a second enqueue answers with the first')
     .option('--max-attempts <n>', 'attempts in total, the first included: 1 means never retry')
-    .option('--queue <queue>', 'the queue (default: default)')
+    .option('--queue <queue>', "the queue (default: the definition's, or default)")
     .option(
       '--jobs <file>',
       'a module with definitions: the name must be one of theirs, the input is checked and the definition used',

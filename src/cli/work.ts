@@ -10,6 +10,7 @@ import { loadDefinitions } from './definitions.ts';
 import { given, namingFlags, read, readDuration, readInteger, readNumber } from './flags.ts';
 import type { Output } from './output.ts';
 import { printable, printableJson } from './printable.ts';
+import { readRetention } from './retention.ts';
 import { span } from './time.ts';
 import { reportRuns } from './work-report.ts';
 
@@ -21,6 +22,7 @@ interface Flags {
   readonly retryShare?: string;
   readonly maxRetriesInFlight?: string;
   readonly grace?: string;
+  readonly retention?: string;
 }
 
 const DEFAULT_GRACE_MS = 10_000;
@@ -28,17 +30,21 @@ const DEFAULT_GRACE_MS = 10_000;
 export function addWork(program: CliCommand, shell: Shell): void {
   program
     .command('work')
-    .description('Run jobs until it is stopped. Creates the database when there is none.')
+    .description('Run jobs until it is stopped. Makes the SQLite file, or the PostgreSQL schema, when there is none.')
     .requiredOption('--jobs <file>', 'a .ts or .js module that exports definitions, alone or in lists')
-    .option('--queue <queue...>', 'the queues to serve (default: those that the definitions name)')
+    .option('--queue <queue...>', 'the queues to serve (default: those that the definitions name, for retries too)')
     .option('--concurrency <n>', 'how many jobs run at once (default: 10)')
     .option('--lease <duration>', 'how long a silent worker keeps its jobs (default: 30s)')
     .option('--retry-share <0-1>', 'the part of the places that retries may take while fresh work waits (default: 0.2)')
     .option('--max-retries-in-flight <n>', 'per queue, over all workers: how many retries may run at once')
     .option('--grace <duration>', 'how long runs may go on after a signal to stop (default: 10s)')
+    .option(
+      '--retention <kept>',
+      'how long finished jobs are kept, such as completed=30d,dead=forever (default: completed=1d,dead=90d,cancelled=7d)',
+    )
     .addHelpText(
       'after',
-      '\nSIGINT (Ctrl-C) or SIGTERM stops it: no new jobs, and what does not finish within the grace is handed back\nuncounted. A second signal ends it at once; what ran is then noticed as crashed when its lease ends.\nWith --json: one JSON object per event and line.',
+      '\nSIGINT (Ctrl-C) or SIGTERM stops it: no new jobs, and what does not finish within the grace is handed back\nuncounted. A second signal ends it at once; what ran is then noticed as crashed when its lease ends.\nIt deletes finished jobs when their retention is over, whatever other processes keep: say --retention if they keep longer.\nWith --json: one JSON object per event and line.',
     )
     .action((flags: Flags) => work(shell, flags));
 }
@@ -47,15 +53,15 @@ async function work({ output, ...shell }: Shell, flags: Flags): Promise<void> {
   const database = shell.database();
   const graceMs = flags.grace === undefined ? DEFAULT_GRACE_MS : readDuration(flags.grace, '--grace');
   const jobs = await loadDefinitions(flags.jobs);
-  const queues = flags.queue ?? queuesOf(jobs);
-  const options = { ...readOptions(flags), queues };
+  const options = readOptions(flags);
+  const retention = flags.retention === undefined ? {} : readRetention(flags.retention);
   // Before a database is made for a worker that cannot start.
-  namingFlags(/^work: (lease|queue)s?/, () => planWork(options));
-  await withDatabase(database, { jobs, log: logTo(output) }, async (mulligan: Mulligan) => {
+  const { queues } = namingFlags(/^work: (lease|queue)s?/, () => planWork(options, queuesOf(jobs)));
+  await withDatabase(database, { jobs, retention, log: logTo(output) }, async (mulligan: Mulligan) => {
     reportRuns(mulligan, output);
     const worker = mulligan.work(options);
     output.lines([
-      `Working on ${printable(queues.join(', '))} in ${printable(shownName(database))}: ${printable(
+      `Working on ${printable(queues.map(({ queue }) => queue).join(', '))} in ${printable(shownName(database))}: ${printable(
         jobs
           .map(({ name }) => name)
           .sort()
@@ -68,8 +74,9 @@ async function work({ output, ...shell }: Shell, flags: Flags): Promise<void> {
 }
 
 function readOptions(flags: Flags): WorkOptions {
-  const { concurrency, lease, retryShare, maxRetriesInFlight } = flags;
+  const { queue, concurrency, lease, retryShare, maxRetriesInFlight } = flags;
   return {
+    ...given('queues', queue),
     ...read('concurrency', concurrency, (text) => readInteger(text, '--concurrency', { min: 1, max: 10_000 })),
     ...given('lease', lease as Duration | undefined),
     ...read('retryShare', retryShare, (text) => readNumber(text, '--retry-share', { min: 0, max: 1 })),

@@ -4,6 +4,8 @@ import { planWork, readGrace, type WorkOptions } from './options.ts';
 
 const queuePlan = { queue: 'default', weight: 1, retryShare: 0.2, maxRetriesInFlight: null };
 
+const named = (all: string[], onlyRetries: string[] = []) => ({ all, onlyRetries: new Set(onlyRetries) });
+
 describe('a plan of work', () => {
   it('has a default for everything', () => {
     expect(planWork({})).toEqual({
@@ -14,14 +16,29 @@ describe('a plan of work', () => {
       giveUpUnknownMs: 7 * 86_400_000,
       name: null,
     });
-    expect(planWork({}, ['a', 'b']).queues.map(({ queue }) => queue)).toEqual(['a', 'b']);
+    expect(planWork({}, named(['a', 'b'])).queues.map(({ queue }) => queue)).toEqual(['a', 'b']);
+  });
+
+  it.each<[string, WorkOptions, number]>([
+    ['a fifth of the places, beside its queue', {}, 0.25],
+    ['the share of the worker', { retryShare: 0.5 }, 1],
+    ['a share of its own', { retryShare: 0.5, queues: { a: {}, 'a.retry': { retryShare: 0.75 } } }, 3],
+    ['its share when it is listed', { queues: ['a', 'a.retry'] }, 0.25],
+    ['a weight of its own', { queues: { a: {}, 'a.retry': { weight: 7 } } }, 7],
+    ['next to nothing with a share of 0', { retryShare: 0 }, 0.001],
+    ['nearly all with a share of 1', { retryShare: 1 }, 1_000],
+  ])('gives a queue that only retries go to %s', (_, options, weight) => {
+    expect(planWork(options, named(['a', 'a.retry'], ['a.retry'])).queues).toMatchObject([
+      { queue: 'a', weight: 1 },
+      { queue: 'a.retry', weight },
+    ]);
   });
 
   it('serves the queues it is given, each by its own options, else by those of the worker', () => {
     const shared = { retryShare: 0.5, maxRetriesInFlight: 7 };
     expect(planWork({ ...shared, queues: ['a'] }).queues).toEqual([{ queue: 'a', weight: 1, ...shared }]);
     const own = { weight: 3, retryShare: 0, maxRetriesInFlight: 2 };
-    expect(planWork({ ...shared, queues: { a: own, b: {} } }, ['c']).queues).toEqual([
+    expect(planWork({ ...shared, queues: { a: own, b: {} } }, named(['c'])).queues).toEqual([
       { queue: 'a', ...own },
       { queue: 'b', weight: 1, ...shared },
     ]);

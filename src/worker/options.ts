@@ -1,12 +1,14 @@
 import { checkInteger, checkList, checkNumber, isList, readEntries, readOptions, unexpected } from '../config.ts';
-import { checkName } from '../definition.ts';
+import { checkName, type NamedQueues, queuesOf } from '../definition.ts';
 import { type Duration, formatDuration, parseDuration } from '../duration.ts';
-import { DEFAULT_QUEUE } from '../job.ts';
 import { LONGEST_DELAY_MS } from '../retry/backoff.ts';
 import type { QueuePlan } from './lanes.ts';
 
 export interface WorkOptions {
-  /** Queues to serve: a list, or a map from queue to its own options. Default: the queues of the definitions. */
+  /**
+   * Queues to serve: a list, or a map from queue to its own options. Default: the queues of the definitions, their retry
+   * queues included. Whoever lists queues must list these too, here or for another worker.
+   */
   readonly queues?: readonly string[] | Readonly<Record<string, QueueOptions>>;
   /** How many jobs run at once. Default 10. */
   readonly concurrency?: number;
@@ -25,7 +27,10 @@ export interface WorkOptions {
 }
 
 export interface QueueOptions {
-  /** Its part of the worker's places, relative to the other queues. Default 1. */
+  /**
+   * Its part of the worker's places, relative to the other queues. Default 1; for a queue that only retries go to, what
+   * gives it `retryShare` of the places beside a queue of weight 1.
+   */
   readonly weight?: number;
   readonly retryShare?: number;
   readonly maxRetriesInFlight?: number;
@@ -53,12 +58,13 @@ export const workOptionNames = [
 
 const SHORTEST_LEASE_MS = 1_000;
 const DEFAULT_RETRY_SHARE = 0.2;
+const WEIGHTS = { min: 0.001, max: 1_000 } as const;
 
-/** `defaultQueues` are served when the options name none. */
-export function planWork(options: WorkOptions, defaultQueues: readonly string[] = [DEFAULT_QUEUE]): WorkPlan {
+/** `named` are the queues of the definitions, which are served when the options name none. */
+export function planWork(options: WorkOptions, named: NamedQueues = queuesOf([])): WorkPlan {
   const given = readOptions(options, workOptionNames, 'work');
   return {
-    queues: planQueues(given, defaultQueues),
+    queues: planQueues(given, named),
     concurrency: checkInteger(given.concurrency ?? 10, 'work: concurrency', { min: 1, max: 10_000 }),
     leaseMs: readLease(given.lease ?? '30s'),
     pollMs: Math.max(1, parseDuration(given.poll ?? '1s', 'work: poll')),
@@ -95,19 +101,26 @@ function readQueues(queues: unknown): [string, unknown][] {
   return readEntries(queues, 'work: queues', 'a list of queue names, or an object from queue name to options');
 }
 
-function planQueues(options: WorkOptions, defaultQueues: readonly string[]): QueuePlan[] {
-  const { queues = defaultQueues, retryShare, maxRetriesInFlight } = options;
+/** Retries keep to their share wherever they wait. */
+function weightOfRetries(share: number): number {
+  return Math.min(WEIGHTS.max, Math.max(WEIGHTS.min, share / (1 - share)));
+}
+
+function planQueues(options: WorkOptions, { all, onlyRetries }: NamedQueues): QueuePlan[] {
+  const { queues = all, retryShare: shared, maxRetriesInFlight } = options;
   const entries = readQueues(queues);
   if (entries.length === 0) throw unexpected('work: queues', 'at least one queue', queues);
   const plans = entries.map(([queue, options]) => {
     const what = `work: queues.${checkName(queue, 'work: queues')}`;
     const own = readOptions(options as QueueOptions, ['weight', 'retryShare', 'maxRetriesInFlight'], what);
-    const share = own.retryShare ?? retryShare ?? DEFAULT_RETRY_SHARE;
+    const share = own.retryShare ?? shared ?? DEFAULT_RETRY_SHARE;
+    const retryShare = checkNumber(share, `${what}.retryShare`, { min: 0, max: 1 });
+    const usual = onlyRetries.has(queue) ? weightOfRetries(retryShare) : 1;
     const cap = own.maxRetriesInFlight ?? maxRetriesInFlight;
     return {
       queue,
-      weight: checkNumber(own.weight ?? 1, `${what}.weight`, { min: 0.001, max: 1_000 }),
-      retryShare: checkNumber(share, `${what}.retryShare`, { min: 0, max: 1 }),
+      weight: checkNumber(own.weight ?? usual, `${what}.weight`, WEIGHTS),
+      retryShare,
       maxRetriesInFlight: cap === undefined ? null : checkInteger(cap, `${what}.maxRetriesInFlight`, { min: 1 }),
     };
   });

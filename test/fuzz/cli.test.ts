@@ -81,7 +81,7 @@ interface Known {
 }
 
 const selecting = ['name', 'queue', 'reason', 'limit'];
-const working = ['queue', 'concurrency', 'retry-share', 'max-retries-in-flight', 'grace'];
+const working = ['queue', 'concurrency', 'retry-share', 'max-retries-in-flight', 'grace', 'retention'];
 const known: readonly Known[] = [
   { words: ['jobs', 'list'], options: ['state', 'queue', 'name', 'key', 'limit', 'after'] },
   { words: ['jobs', 'show'] },

@@ -1,0 +1,23 @@
+import { checkOneOf, unexpected } from '../config.ts';
+import type { MulliganOptions } from '../mulligan.ts';
+import { readDuration } from './flags.ts';
+
+const finished = ['completed', 'dead', 'cancelled'] as const;
+
+/** `completed=30d,dead=forever`; what is not named keeps its default. */
+export function readRetention(text: string): NonNullable<MulliganOptions['retention']> {
+  const kept = text.split(',').map((part) => {
+    const [state = '', duration = '', ...more] = part.split('=');
+    if (duration === '' || more.length > 0) {
+      throw unexpected(
+        '--retention',
+        'state=duration, several with commas',
+        text,
+        'For example completed=30d,dead=forever.',
+      );
+    }
+    checkOneOf(state, finished, '--retention');
+    return [state, duration === 'forever' ? null : readDuration(duration, `--retention ${state}`)];
+  });
+  return Object.fromEntries(kept);
+}
