@@ -191,8 +191,10 @@ export class Enqueuer {
     const owner = definition ?? NO_DEFINITION;
     const byQueue = this.#policies.get(owner) ?? new Map();
     this.#policies.set(owner, byQueue);
-    const known = byQueue.get(queue) ?? resolve();
-    byQueue.set(queue, known);
+    // Queues without defaults of their own share one, however many there are.
+    const key = queueRetry.has(queue) ? queue : '';
+    const known = byQueue.get(key) ?? resolve();
+    byQueue.set(key, known);
     return known;
   }
 

@@ -12,13 +12,18 @@ test('a job has ended when nothing but a redrive can follow', () => {
 });
 
 describe('a settlement', () => {
-  const ended = { lane: null, dueAt: null, deadReason: null, overruled: false };
-  const waits = { lane: null, counted: false, deadReason: null, overruled: false };
+  const ended = { lane: null, ran: true, dueAt: null, deadReason: null, overruled: false };
+  const waits = { lane: null, counted: false, ran: false, deadReason: null, overruled: false };
   const later = (kind: 'snooze' | 'release' | 'defer', delayMs: number): Decision => ({ kind, delayMs, rule: 'r' });
 
   test.each<[string, Decision, Settled]>([
     ['completes', { kind: 'complete', rule: 'r' }, { ...ended, state: 'completed', counted: true }],
-    ['cancels', { kind: 'cancel', rule: 'r' }, { ...ended, state: 'cancelled', counted: true }],
+    ['cancels', { kind: 'cancel', counted: true, rule: 'r' }, { ...ended, state: 'cancelled', counted: true }],
+    [
+      'cancels what did not run',
+      { kind: 'cancel', counted: false, rule: 'r' },
+      { ...ended, state: 'cancelled', counted: false },
+    ],
     [
       'buries, and counts the run',
       { kind: 'dead', reason: 'exhausted', counted: true, rule: 'r' },
@@ -32,9 +37,17 @@ describe('a settlement', () => {
     [
       'retries',
       { kind: 'retry', why: 'backoff', delayMs: 5, lane: 'suspect', rule: 'r' },
-      { state: 'retrying', lane: 'suspect', counted: true, dueAt: now + 5, deadReason: null, overruled: false },
+      {
+        state: 'retrying',
+        lane: 'suspect',
+        counted: true,
+        ran: true,
+        dueAt: now + 5,
+        deadReason: null,
+        overruled: false,
+      },
     ],
-    ['snoozes, however shortly', later('snooze', 1), { ...waits, state: 'scheduled', dueAt: now + 1 }],
+    ['snoozes, however shortly', later('snooze', 1), { ...waits, ran: true, state: 'scheduled', dueAt: now + 1 }],
     ['hands back for now', later('release', 0), { ...waits, state: 'ready', dueAt: now }],
     ['defers', later('defer', 7), { ...waits, state: 'scheduled', dueAt: now + 7 }],
   ])('%s', (_, decision, settled) => {

@@ -43,7 +43,6 @@ export type Lane = (typeof lanes)[number];
 export const keyLives = ['started', 'finished', 'pruned'] as const;
 export type KeyLife = (typeof keyLives)[number];
 
-export const HIGHEST_PRIORITY = 0;
 export const LOWEST_PRIORITY = 9;
 export const DEFAULT_PRIORITY = 5;
 export const DEFAULT_QUEUE = 'default';
@@ -101,6 +100,11 @@ export interface Settled {
   /** The lane it goes to; null for the one it came from. */
   readonly lane: Lane | null;
   readonly counted: boolean;
+  /**
+   * False when the job was handed back: as if it had never been claimed, its deadline does not run, and how long nobody
+   * has known its name goes on.
+   */
+  readonly ran: boolean;
   /** null when the job has ended. */
   readonly dueAt: number | null;
   readonly deadReason: DeadReason | null;
@@ -122,13 +126,27 @@ export function settledBy(decision: Decision, cancelRequested: boolean, now: num
 function byDecision(decision: Decision, now: number): Omit<Settled, 'overruled'> {
   switch (decision.kind) {
     case 'complete':
-      return { state: 'completed', lane: null, counted: true, dueAt: null, deadReason: null };
+      return { state: 'completed', lane: null, counted: true, ran: true, dueAt: null, deadReason: null };
     case 'cancel':
-      return { state: 'cancelled', lane: null, counted: true, dueAt: null, deadReason: null };
+      return { state: 'cancelled', lane: null, counted: decision.counted, ran: true, dueAt: null, deadReason: null };
     case 'dead':
-      return { state: 'dead', lane: null, counted: decision.counted, dueAt: null, deadReason: decision.reason };
+      return {
+        state: 'dead',
+        lane: null,
+        counted: decision.counted,
+        ran: true,
+        dueAt: null,
+        deadReason: decision.reason,
+      };
     case 'retry':
-      return { state: 'retrying', lane: decision.lane, counted: true, dueAt: now + decision.delayMs, deadReason: null };
+      return {
+        state: 'retrying',
+        lane: decision.lane,
+        counted: true,
+        ran: true,
+        dueAt: now + decision.delayMs,
+        deadReason: null,
+      };
     case 'snooze':
     case 'release':
     case 'defer':
@@ -136,6 +154,7 @@ function byDecision(decision: Decision, now: number): Omit<Settled, 'overruled'>
         state: decision.delayMs > 0 ? 'scheduled' : 'ready',
         lane: null,
         counted: false,
+        ran: decision.kind === 'snooze',
         dueAt: now + decision.delayMs,
         deadReason: null,
       };

@@ -45,7 +45,7 @@ it('says what was decided, by which rule, and what went wrong on the way', () =>
   const dead = { kind: 'dead', reason: 'exhausted', counted: true, rule: 'attempts 4 of 4' } as const;
   expect(decidedText(dead)).toBe('dead: exhausted (attempts 4 of 4)');
   expect(decidedText({ ...dead, note: 'classify threw' })).toBe('dead: exhausted (attempts 4 of 4); classify threw');
-  expect(decidedText({ kind: 'cancel', rule: 'cancel requested' })).toBe('cancel (cancel requested)');
+  expect(decidedText({ kind: 'cancel', counted: true, rule: 'cancel requested' })).toBe('cancel (cancel requested)');
 });
 
 it('names an error as briefly as it can', () => {

@@ -23,7 +23,7 @@ const events: { [Name in Exclude<EventName, 'enqueued'>]: [EventMap[Name], strin
     { ...finished, decision: { kind: 'dead', reason: 'poison', counted: true, rule: 'r' }, reason: 'poison' },
     'failed after 1.5s with Error: boo\\x9b; poison (r)',
   ],
-  cancelled: [{ ...finished, decision: { kind: 'cancel', rule: 'cancelled' } }, 'after 1.5s'],
+  cancelled: [{ ...finished, decision: { kind: 'cancel', counted: true, rule: 'cancelled' } }, 'after 1.5s'],
   released: [
     { ...finished, outcome: 'released', decision: { kind: 'release', delayMs: 0, rule: 'shutdown' }, delayMs: 0 },
     'released, not counted; again in 0ms (shutdown)',

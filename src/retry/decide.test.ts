@@ -21,7 +21,6 @@ const job: DecidableJob = {
   policy,
   attempts: 2,
   crashes: 0,
-  lane: 'retry',
   firstStartedAt: now - 60_000,
   availableAt: now - 60_000,
   previousDelayMs: 500,
@@ -46,7 +45,8 @@ const withPolicy = (change: Partial<RetryPolicy>): Partial<DecidableJob> => ({ p
 const cancelRequested = { cancelRequested: true };
 const spent = { attempts: 4 };
 
-const cancel: Decision = { kind: 'cancel', rule: 'cancel requested' };
+const cancel: Decision = { kind: 'cancel', counted: true, rule: 'cancel requested' };
+const cancelUncounted: Decision = { kind: 'cancel', counted: false, rule: 'cancel requested' };
 const exhausted: Decision = { kind: 'dead', reason: 'exhausted', counted: true, rule: 'attempts 4 of 4' };
 const poison: Decision = { kind: 'dead', reason: 'poison', counted: true, rule: 'maxCrashes 3' };
 const late = (counted: boolean, rule = 'deadline 1m'): Decision => ({
@@ -65,7 +65,7 @@ const completedAndCancelled: Case[] = [
   ['completed', {}, { kind: 'completed' }, { kind: 'complete', rule: 'completed' }],
   ['completed though to be cancelled', cancelRequested, { kind: 'completed' }, { kind: 'complete', rule: 'completed' }],
   ['completed on the last attempt', spent, { kind: 'completed' }, { kind: 'complete', rule: 'completed' }],
-  ['cancelled', {}, { kind: 'cancelled', error }, { kind: 'cancel', rule: 'cancelled' }],
+  ['cancelled', {}, { kind: 'cancelled', error }, { kind: 'cancel', counted: true, rule: 'cancelled' }],
 ];
 
 const failures: Case[] = [
@@ -108,7 +108,6 @@ const failures: Case[] = [
   ['one crash left: alone', { crashes: 2 }, failed(), retry({ lane: 'suspect' })],
   ['two crashes left', { crashes: 1 }, failed(), retry()],
   ['no crash is ever forgiven, none happened', withPolicy({ maxCrashes: 1 }), failed(), retry()],
-  ['back from being a suspect by redrive', { lane: 'suspect' }, failed(), retry()],
 ];
 
 const delays: Case[] = [
@@ -162,7 +161,7 @@ const crashes: Case[] = [
 const snoozes: Case[] = [
   ['sleeps, uncounted', {}, snoozed, { kind: 'snooze', delayMs: 5_000, rule: 'snoozed' }],
   ['sleeps on the last attempt', spent, snoozed, { kind: 'snooze', delayMs: 5_000, rule: 'snoozed' }],
-  ['to be cancelled', cancelRequested, snoozed, cancel],
+  ['to be cancelled', cancelRequested, snoozed, cancelUncounted],
   [
     'until the deadline',
     withPolicy({ deadlineMs: 65_000 }),
@@ -175,7 +174,7 @@ const snoozes: Case[] = [
 const releases: Case[] = [
   ['shutdown', {}, shutdown, { kind: 'release', delayMs: 0, rule: 'shutdown' }],
   ['shutdown on the last attempt', spent, shutdown, { kind: 'release', delayMs: 0, rule: 'shutdown' }],
-  ['shutdown, to be cancelled', cancelRequested, shutdown, cancel],
+  ['shutdown, to be cancelled', cancelRequested, shutdown, cancelUncounted],
   ['late', {}, tooLate, { kind: 'release', delayMs: 0, rule: 'lease over before the start' }],
   ['no handler yet', {}, noHandler(60_001), { kind: 'release', delayMs: 15_000, rule: 'no-handler' }],
   [
@@ -184,10 +183,10 @@ const releases: Case[] = [
     noHandler(60_000),
     { kind: 'dead', reason: 'no-handler', counted: false, rule: 'no-handler for 1m' },
   ],
-  ['no handler, to be cancelled', cancelRequested, noHandler(1), cancel],
+  ['no handler, to be cancelled', cancelRequested, noHandler(1), cancelUncounted],
   ['deadline', withPolicy({ deadlineMs: 60_000 }), pastDeadline, late(false)],
   ['deadline of a policy that has none', {}, pastDeadline, late(false, 'deadline')],
-  ['deadline, to be cancelled', cancelRequested, pastDeadline, cancel],
+  ['deadline, to be cancelled', cancelRequested, pastDeadline, cancelUncounted],
 ];
 
 describe.each([

@@ -13,13 +13,13 @@ export type Decision = { readonly rule: string; readonly note?: string } & (
   | { readonly kind: 'retry'; readonly why: RetryCause; readonly delayMs: number; readonly lane: Lane }
   | { readonly kind: 'dead'; readonly reason: DeadReason; readonly counted: boolean }
   | { readonly kind: 'snooze' | 'release' | 'defer'; readonly delayMs: number }
-  | { readonly kind: 'cancel' }
+  | { readonly kind: 'cancel'; readonly counted: boolean }
 );
 
 /** What a decision looks at: `attempts` includes this run, `crashes` does not yet include this crash. */
 export type DecidableJob = Pick<
   ClaimedJob,
-  'policy' | 'attempts' | 'crashes' | 'lane' | 'firstStartedAt' | 'availableAt' | 'previousDelayMs' | 'cancelRequested'
+  'policy' | 'attempts' | 'crashes' | 'firstStartedAt' | 'availableAt' | 'previousDelayMs' | 'cancelRequested'
 >;
 
 /** A worker of the new deploy is likely up by then; the spread keeps a backlog of unknown jobs from coming back as one. */
@@ -37,7 +37,7 @@ export function decide(job: DecidableJob, outcome: Outcome, now: number, random:
       // Even when it was to be cancelled: the work is done.
       return complete;
     case 'cancelled':
-      return { kind: 'cancel', rule: 'cancelled' };
+      return { kind: 'cancel', counted: true, rule: 'cancelled' };
     case 'failed':
       return withNote(afterFailure(job, outcome.failure, now, random), outcome.failure.note);
     case 'crashed':
@@ -87,13 +87,13 @@ function afterCrash(job: DecidableJob, now: number, random: Random): Decision {
 }
 
 function afterSnooze(job: DecidableJob, delayMs: number, now: number): Decision {
-  if (job.cancelRequested) return cancelRequested;
+  if (job.cancelRequested) return cancelUncounted;
   if (isPastDeadline(job, now + delayMs)) return pastDeadline(job, { counted: false });
   return { kind: 'snooze', delayMs, rule: 'snoozed' };
 }
 
 function afterRelease(job: DecidableJob, because: ReleaseCause, now: number, random: Random): Decision {
-  if (job.cancelRequested) return cancelRequested;
+  if (job.cancelRequested) return cancelUncounted;
   switch (because.kind) {
     case 'shutdown':
       return { kind: 'release', delayMs: 0, rule: 'shutdown' };
@@ -111,7 +111,8 @@ function afterRelease(job: DecidableJob, because: ReleaseCause, now: number, ran
 }
 
 const complete: Decision = { kind: 'complete', rule: 'completed' };
-const cancelRequested: Decision = { kind: 'cancel', rule: 'cancel requested' };
+const cancelRequested: Decision = { kind: 'cancel', counted: true, rule: 'cancel requested' };
+const cancelUncounted: Decision = { kind: 'cancel', counted: false, rule: 'cancel requested' };
 
 function dead(reason: DeadReason, rule: string): Decision {
   return { kind: 'dead', reason, counted: true, rule };
@@ -125,8 +126,11 @@ function exhausted({ attempts, policy }: DecidableJob): Decision {
   return dead('exhausted', `attempts ${attempts} of ${policy.maxAttempts}`);
 }
 
-/** A run that could only start beyond the deadline is not waited for. */
-function isPastDeadline({ policy, firstStartedAt }: DecidableJob, startsAt: number): boolean {
+/** A run that could only start beyond the deadline is not waited for, and not started. */
+export function isPastDeadline(
+  { policy, firstStartedAt }: Pick<DecidableJob, 'policy' | 'firstStartedAt'>,
+  startsAt: number,
+): boolean {
   return policy.deadlineMs !== null && startsAt - firstStartedAt > policy.deadlineMs;
 }
 

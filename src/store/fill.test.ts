@@ -56,8 +56,9 @@ describe('fillQuotas', () => {
     expect(fillOne(10, { retry: 2, redrive: 1 }, { fresh: 50, retry: 50 })).toMatchObject({ retry: 3, fresh: 7 });
   });
 
-  it('takes suspects first, and only in their places', () => {
-    expect(fillOne(1, { suspect: 1, retry: 1 }, { fresh: 9, retry: 9, suspect: 9 })).toMatchObject({ suspect: 1 });
+  it('takes suspects in a claim for them, and only there', () => {
+    expect(fillOne(9, { suspect: 2, retry: 1 }, { fresh: 9, retry: 9, suspect: 9 })).toEqual({ ...none, suspect: 2 });
+    expect(fillOne(9, { suspect: 1, retry: 1 }, { fresh: 9, retry: 9 })).toEqual(none);
     expect(fillOne(9, {}, { suspect: 9 })).toEqual(none);
   });
 
@@ -71,7 +72,10 @@ describe('fillQuotas', () => {
   it('asks an empty lane only once', () => {
     const asked: Lane[] = [];
     fillQuotas(
-      claimRequest({ limit: 9, queues: [quota({ share: 3, retry: 2, redrive: 2, suspect: 1 })] }),
+      claimRequest({
+        limit: 9,
+        queues: [quota({ share: 3, retry: 2, redrive: 2 }), quota({ queue: 'b', share: 3, suspect: 1 })],
+      }),
       (_, lane) => {
         asked.push(lane);
         return 0;
@@ -80,6 +84,11 @@ describe('fillQuotas', () => {
     expect(asked.toSorted()).toEqual(['fresh', 'redrive', 'retry', 'suspect']);
   });
 });
+
+/** How many jobs of a queue a claim could take, had it places enough. */
+function within({ stock, quota }: { stock: Stock; quota: Pick<QueueQuota, 'suspect'> }): number {
+  return quota.suspect > 0 ? Math.min(stock.suspect, quota.suspect) : sum({ ...stock, suspect: 0 });
+}
 
 const few = fc.nat(12);
 const anyQueue = fc.record({
@@ -113,10 +122,7 @@ describe('fillQuotas, for any claim', () => {
   it('leaves no place empty while any job could take it', () => {
     fc.assert(
       fc.property(anyFill, ({ limit, total, queues }) => {
-        const could = queues.reduce(
-          (all, { stock, quota }) => all + sum({ ...stock, suspect: Math.min(stock.suspect, quota.suspect) }),
-          0,
-        );
+        const could = queues.reduce((all, queue) => all + within(queue), 0);
         expect(total).toBe(Math.min(limit, could));
       }),
     );
@@ -127,6 +133,7 @@ describe('fillQuotas, for any claim', () => {
       fc.property(anyFill, ({ queues }) => {
         for (const { quota, stock, taken } of queues) {
           expect(taken.suspect).toBeLessThanOrEqual(quota.suspect);
+          if (quota.suspect > 0) expect(sum(taken)).toBe(taken.suspect);
           if (taken.fresh < stock.fresh)
             expect(taken.retry + taken.redrive).toBeLessThanOrEqual(quota.retry + quota.redrive);
         }
@@ -137,8 +144,8 @@ describe('fillQuotas, for any claim', () => {
   it('gives fresh work all places but the kept ones while it waits', () => {
     fc.assert(
       fc.property(fc.nat(40), anyQueue, (limit, { quota: given, stock }) => {
-        const taken = fillOne(limit, given, stock);
-        const due = Math.min(stock.fresh, limit - given.retry - given.redrive - taken.suspect);
+        const taken = fillOne(limit, { ...given, suspect: 0 }, stock);
+        const due = Math.min(stock.fresh, limit - given.retry - given.redrive);
         expect(taken.fresh).toBeGreaterThanOrEqual(due);
       }),
     );
@@ -158,8 +165,7 @@ describe('fillQuotas, for any claim', () => {
       fc.property(anyFill, ({ limit, queues }) => {
         fc.pre(queues.reduce((all, { quota }) => all + quota.share, 0) <= limit);
         for (const { quota, stock, taken } of queues) {
-          const work = sum({ ...stock, suspect: Math.min(stock.suspect, quota.suspect) });
-          expect(sum(taken)).toBeGreaterThanOrEqual(Math.min(quota.share, work));
+          expect(sum(taken)).toBeGreaterThanOrEqual(Math.min(quota.share, within({ stock, quota })));
         }
       }),
     );

@@ -8,8 +8,8 @@ export type Take = (queue: string, lane: Lane, count: number) => number;
  * How a claim's places are filled, for every store that can take lane by lane.
  *
  * Each queue first gets its share, then the queues in turn take what is left (work-conserving).
- * Inside a queue: suspects (asked for only by an idle worker), then up to the kept places retries and
- * redrives, each lending the other what it leaves; then fresh work; and when no fresh work is left,
+ * A queue that is asked for suspects gives nothing else: whoever asks has made room to run one alone.
+ * Otherwise, inside a queue: up to the kept places retries and redrives, each lending the other what it leaves; then fresh work; and when no fresh work is left,
  * retries and redrives take the rest.
  */
 export function fillQuotas(request: ClaimRequest, take: Take): number {
@@ -27,6 +27,7 @@ class QueueFill {
   readonly share: number;
   readonly #queue: string;
   readonly #take: Take;
+  readonly #isTrial: boolean;
   readonly #left: Record<'retry' | 'redrive' | 'suspect', number>;
   /** A lane that gave less than it was asked for is empty for the rest of this claim. */
   readonly #empty: Set<Lane> = new Set();
@@ -35,6 +36,7 @@ class QueueFill {
     this.share = quota.share;
     this.#queue = quota.queue;
     this.#take = take;
+    this.#isTrial = quota.suspect > 0;
     this.#left = { retry: quota.retry, redrive: quota.redrive, suspect: quota.suspect };
   }
 
@@ -49,7 +51,10 @@ class QueueFill {
       return taken;
     };
 
-    this.#left.suspect -= draw('suspect', this.#left.suspect);
+    if (this.#isTrial) {
+      this.#left.suspect -= draw('suspect', this.#left.suspect);
+      return places - left;
+    }
     this.#left.retry -= draw('retry', this.#left.retry);
     this.#left.redrive -= draw('redrive', this.#left.redrive);
     if (this.#empty.has('redrive')) this.#left.redrive -= draw('retry', this.#left.redrive);

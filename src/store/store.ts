@@ -136,7 +136,7 @@ export interface QueueQuota {
   readonly retry: number;
   /** Places of this queue kept for redriven jobs, while fresh work waits. */
   readonly redrive: number;
-  /** Suspects run alone, so they are claimed alone: this many places, before any other lane. */
+  /** Suspects run alone, so they are claimed alone: above 0, this queue gives up to as many of them and nothing else. */
   readonly suspect: number;
   /** No more retries of this queue than this may run at once, over all workers. */
   readonly maxRetriesInFlight: number | null;
@@ -148,7 +148,7 @@ export interface Claim {
   readonly now: number;
   /** When the next job of these queues falls due; null when none waits or the claim was filled. */
   readonly nextDueAt: number | null;
-  /** True when a due suspect waits in one of these queues. */
+  /** True when a due suspect waits in one of these queues, and `maxRetriesInFlight` would let it run. */
   readonly suspectsWait: boolean;
 }
 
@@ -169,8 +169,9 @@ export interface ClaimedJob extends Fence {
   readonly enqueuedAt: number;
   /** When it fell due for this run. */
   readonly dueAt: number;
-  /** When it first could have run since it was enqueued or redriven. */
+  /** When it first could have run since it was enqueued or redriven, or since a worker that knows it last had it. */
   readonly availableAt: number;
+  /** The first start since it was enqueued or redriven; a run that was handed back does not count as one. */
   readonly firstStartedAt: number;
   readonly claimedAt: number;
   readonly leaseEndsAt: number;

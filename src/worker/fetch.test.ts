@@ -169,8 +169,9 @@ describe('a fetcher claims', () => {
 describe('a fetcher in a storm', () => {
   const second = { ...someJob, lane: 'retry' } as ClaimedJob;
   /** After a claim that brought these; then the worker is as the test says. */
-  async function afterClaim(brought: readonly ClaimedJob[], capacity: Partial<Capacity>) {
+  async function afterClaim(brought: readonly ClaimedJob[], capacity: Partial<Capacity>, { news = false } = {}) {
     const parts = makeFetcher();
+    if (news) parts.fetcher.newWork();
     parts.world.answer = async () => {
       parts.world.answer = async () => ({});
       parts.world.capacity = { ...idle, ...capacity };
@@ -210,11 +211,9 @@ describe('a fetcher in a storm', () => {
     await stopSoon(clock, fetcher);
   });
 
-  it('claims nothing ahead for a while after somebody made work', async () => {
-    const { clock, fetcher, claims, world } = await afterClaim(new Array(10).fill(second), {
-      running: 10,
-      buffered: 20,
-    });
+  it('claims nothing ahead for a while after fresh work came in', async () => {
+    const full = { running: 10, buffered: 20 };
+    const { clock, fetcher, claims, world } = await afterClaim(new Array(9).fill(second), full, { news: true });
     fetcher.newWork();
     await clock.advance(0);
     // As full as it may be: not even for fresh work is more claimed than will start soon.
@@ -226,27 +225,26 @@ describe('a fetcher in a storm', () => {
     await stopSoon(clock, fetcher);
   });
 
-  /** Claims that take 4 ms and bring nothing but second chances; somebody made work during the first. */
+  /** Claims that take 4 ms and bring second chances, the first one also a fresh job; 101 ms of them. */
   async function stormOf(capacity: Partial<Capacity>) {
     const parts = makeFetcher({ concurrency: 30 });
     parts.world.capacity = { ...idle, ...capacity };
     parts.world.answer = async ({ limit }) => {
+      const fresh = jobs(parts.claims.length === 1 ? 1 : 0);
       await new Promise<void>((resolve) => parts.clock.after(4, resolve));
-      return { jobs: new Array(limit).fill(second) };
+      return { jobs: [...fresh, ...new Array(limit - fresh.length).fill(second)] };
     };
-    parts.fetcher.start();
-    await parts.clock.advance(1);
     parts.fetcher.newWork();
-    await parts.clock.advance(100);
+    parts.fetcher.start();
+    await parts.clock.advance(101);
     return parts;
   }
   const limits = (claims: readonly { request: ClaimRequest }[]): number[] => claims.map(({ request }) => request.limit);
 
   it('only probes second chances made in vain while fresh work comes in: ten at once, three rests for a claim', async () => {
     const { clock, fetcher, claims, at } = await stormOf({ inVain: true });
-    // The second one is for the news.
-    expect(at().slice(0, 6)).toEqual([0, 4, 20, 36, 52, 68]);
-    expect(limits(claims).slice(0, 6)).toEqual([30, 10, 10, 10, 10, 10]);
+    expect(at().slice(0, 6)).toEqual([0, 16, 32, 48, 64, 80]);
+    expect(limits(claims).slice(0, 6)).toEqual([30, 12, 10, 10, 10, 10]);
     await stopSoon(clock, fetcher);
   });
 
@@ -278,14 +276,13 @@ describe('a fetcher in a storm', () => {
 
   it('ends the rest when somebody made work, but not for retries of its own', async () => {
     const { clock, fetcher, at } = await stormOf({ inVain: true });
-    expect(at().at(-1)).toBe(100);
-    await clock.advance(5);
+    expect(at().at(-1)).toBe(96);
     fetcher.wake();
     await clock.advance(1);
-    expect(at().at(-1)).toBe(100);
+    expect(at().at(-1)).toBe(96);
     fetcher.newWork();
     await clock.advance(0);
-    expect(at().at(-1)).toBe(107);
+    expect(at().at(-1)).toBe(102);
     await stopSoon(clock, fetcher);
   });
 

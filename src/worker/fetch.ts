@@ -127,6 +127,7 @@ export class Fetcher {
       this.#storm.claimed(claim.jobs, clock.monotonic() - askedAt);
       this.#drained = claim.jobs.length < places && !this.#wokenMeanwhile;
       if (claim.suspectsWait && clock.monotonic() >= this.#noSuspectUntil) {
+        this.#drained = false;
         await this.#runSuspect();
         continue;
       }

@@ -5,7 +5,8 @@ import type { Run } from './run.ts';
 export class Hand {
   readonly lease: Lease;
   run: Run | null = null;
-  settling = false;
+  /** By the worker's own clock. */
+  settlingSince: number | null = null;
   cancelRequested: boolean;
   // In store time.
   startedAt = 0;
@@ -30,7 +31,7 @@ export class Hand {
 
   onLost(): void {
     // While it settles, the settlement itself will learn whether the lease was lost or the job has just ended.
-    if (this.settling || this.run?.recorded) return;
+    if (this.settlingSince !== null || this.run?.recorded) return;
     this.lease.lose();
     this.run?.stop('lease-lost');
   }

@@ -149,7 +149,7 @@ describe('a job in hand', () => {
 
   it('is lost when a heartbeat says so, but not while its end is being recorded', () => {
     const [running, settling] = [makeHand(), makeHand()];
-    settling.settling = true;
+    settling.settlingSince = 0;
     for (const hand of [running, settling]) hand.onLost();
     expect([running.lease.lost, settling.lease.lost]).toEqual([true, false]);
   });

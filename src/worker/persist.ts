@@ -8,12 +8,13 @@ const LONGEST_PAUSE_MS = 2_000;
 
 /**
  * Tries a store call until it is answered, for as long as any of these leases lasts; then lets its error out.
- * It is tried at least once: the fence makes a late call harmless.
+ * It is tried at least once: the fence makes a late call harmless. `onRetry` hears of the first failure that is not the last.
  */
 export async function whileLeased<Answer>(
   leases: readonly Lease[],
   clock: Clock,
   call: () => Promise<Answer>,
+  onRetry: (error: unknown) => void = () => {},
 ): Promise<Answer> {
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs * 2)) {
     try {
@@ -21,6 +22,7 @@ export async function whileLeased<Answer>(
     } catch (error) {
       const leftMs = Math.max(...leases.map((lease) => lease.leftMs));
       if (leftMs <= 0) throw error;
+      if (pauseMs === FIRST_PAUSE_MS) onRetry(error);
       // Never past the end of the leases: the store may be well again shortly before it.
       const soonEnough = Math.max(FIRST_PAUSE_MS, leftMs / 2);
       const jittered = pauseMs * (0.5 + clock.random());

@@ -6,7 +6,7 @@ import { ConfigError, LeaseLostError } from '../errors.ts';
 import { type Logger, type LogSink, makeLogger } from '../observe/log.ts';
 import { encodeJson } from '../payload.ts';
 import { classify, type FailedRun, withCustomDelay } from '../retry/classify.ts';
-import { decide } from '../retry/decide.ts';
+import { decide, isPastDeadline } from '../retry/decide.ts';
 import type { Outcome } from '../retry/outcome.ts';
 import { Cancel, Snooze, whatWasSaid } from '../retry/said.ts';
 import { toStoredError } from '../retry/stored-error.ts';
@@ -76,7 +76,7 @@ export class Run implements JobContext {
   start(onEnd: (outcome: Outcome) => void): void {
     const { timeoutMs } = this.#definition;
     this.#onEnd = onEnd;
-    if (this.#isPastDeadline()) {
+    if (isPastDeadline(this.lease.job, this.lease.storeNow)) {
       this.#end({ kind: 'released', because: { kind: 'deadline' } });
       return;
     }
@@ -86,7 +86,8 @@ export class Run implements JobContext {
 
   /** Tells the handler to stop; if it does not, its place is freed after a grace. */
   stop(reason: StopReason): void {
-    if (this.#stopReason !== null) return;
+    // Whoever has ended has nothing left to stop.
+    if (this.#onEnd === null || this.#stopReason !== null) return;
     this.#stopReason = reason;
     const error = this.#stopError(reason);
     this.#controller?.abort(error);
@@ -121,11 +122,6 @@ export class Run implements JobContext {
     this.#timeout?.cancel();
     this.#grace?.cancel();
     onEnd(outcome);
-  }
-
-  #isPastDeadline(): boolean {
-    const { policy, firstStartedAt } = this.lease.job;
-    return policy.deadlineMs !== null && this.lease.storeNow > firstStartedAt + policy.deadlineMs;
   }
 
   #stopError(reason: StopReason): Error {

@@ -13,6 +13,11 @@ export interface Ending {
   readonly settlement: Settlement;
 }
 
+export interface Retried {
+  /** So many outcomes could not be recorded at the first try. */
+  retried(endings: number, error: unknown): void;
+}
+
 /** What a store answers to a settlement that it wrote down. */
 export type Landed = Exclude<SettleAnswer, 'stale'>;
 
@@ -23,13 +28,14 @@ export type Landed = Exclude<SettleAnswer, 'stale'>;
 export class Settler {
   readonly #flights: Flights<Ending, SettleAnswer>;
 
-  constructor(store: Pick<Store, 'settle'>, clock: Clock, told: Told<Ending, SettleAnswer>) {
+  constructor(store: Pick<Store, 'settle'>, clock: Clock, told: Told<Ending, SettleAnswer> & Retried) {
     this.#flights = new Flights(
       (endings) =>
         whileLeased(
           endings.map(({ hand }) => hand.lease),
           clock,
           () => store.settle(endings.map(({ settlement }) => settlement)),
+          (error) => told.retried(endings.length, error),
         ),
       told,
       { limit: LARGEST_BATCH, gather: () => nextTurn(clock) },

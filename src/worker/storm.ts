@@ -30,6 +30,8 @@ export class Storm {
   readonly #isInVain: () => boolean;
   #fresh = 0;
   #secondChances = 0;
+  /** Until then, fresh work that is found may be new. */
+  #newsUntil = 0;
   /** Until then, fresh work counts as coming in. */
   #freshUntil = 0;
   #restUntil = 0;
@@ -45,14 +47,17 @@ export class Storm {
     return this.#secondChances > this.#fresh;
   }
 
+  /** Somebody may have made work; a store cannot always tell whether it was that. */
   newWork(): void {
-    this.#freshUntil = this.#clock.monotonic() + FRESH_FOR_MS;
+    this.#newsUntil = this.#clock.monotonic() + FRESH_FOR_MS;
   }
 
   claimed(jobs: readonly Pick<ClaimedJob, 'lane'>[], tookMs: number): void {
     this.#fresh = jobs.filter(({ lane }) => lane === 'fresh').length;
     this.#secondChances = jobs.length - this.#fresh;
     this.#restUntil = this.#clock.monotonic() + REST_PER_PROBE * tookMs;
+    const now = this.#clock.monotonic();
+    if (this.#fresh > 0 && now < this.#newsUntil) this.#freshUntil = now + FRESH_FOR_MS;
   }
 
   /** Jobs per place. */

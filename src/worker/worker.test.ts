@@ -606,6 +606,22 @@ describe('settling', () => {
     expect(await ledger(mulligan, id)).toMatchObject([{ outcome: 'crashed' }, { outcome: 'completed', run: 2 }]);
   });
 
+  it('is given up, too, when all else is answered; it is said, and nobody waits for it for ever', async () => {
+    const failures: EventMap['settle-failed'][] = [];
+    const job = defineJob({ name: 'job', run: () => {} });
+    const { clock, outage, mulligan, logged } = await flakyQueue(['settle'], [job]);
+    mulligan.on('settle-failed', (event) => failures.push(event));
+    const worker = mulligan.work({ lease: '3s' });
+    outage.down = true;
+    const { id } = await mulligan.enqueue(job, null);
+    await clock.advance(2_000);
+    expect(logged).toEqual(['outcomes could not be recorded; trying again while their leases last']);
+    const stopped = worker.stop();
+    await clock.advance(10_000);
+    await stopped;
+    expect(failures).toMatchObject([{ id, run: 1 }]);
+  });
+
   it('of a run that was taken over changes nothing, and says so', async () => {
     const door = gate();
     const lost: EventMap['lease-lost'][] = [];
@@ -702,6 +718,125 @@ describe('poison', () => {
     expect((await mulligan.stats()).states.completed).toBe(103);
     expect(companions.suspect).toEqual([1, 1, 1]);
     expect(Math.max(...(companions.other as number[]))).toBe(10);
+  });
+});
+
+describe('a suspect', () => {
+  /** One suspect in the queue `b`, and `others` jobs of 100 ms in the queue `a`. */
+  async function suspectAmong(others: number) {
+    const clock = new VirtualClock();
+    const store = new MemoryStore({ clock });
+    const ended: string[] = [];
+    const work = async (name: string): Promise<void> => {
+      await new Promise<void>((resolve) => clock.after(100, resolve));
+      ended.push(name);
+    };
+    const jobs = [
+      defineJob({ name: 'other', queue: 'a', run: () => work('other') }),
+      defineJob({ name: 'suspect', queue: 'b', retry: { ...soon, maxCrashes: 2 }, run: () => work('suspect') }),
+    ];
+    const mulligan = await Queue.open(store, { jobs, clock, log: () => {} });
+    await mulligan.enqueue('suspect', null);
+    const quota = { queue: 'b', share: 1, retry: 0, redrive: 0, suspect: 0, maxRetriesInFlight: null };
+    await store.claim({ worker: 'victim', leaseMs: 1_000, limit: 1, queues: [quota] });
+    await clock.advance(2_000);
+    const rescuer = mulligan.work({ queues: ['elsewhere'], lease: '1s' });
+    await clock.advance(3_000);
+    await rescuer.stop();
+    await mulligan.enqueueMany('other', Array(others).fill(null));
+    return { clock, mulligan, ended };
+  }
+
+  it('is not passed over for the work of another queue', async () => {
+    const { clock, mulligan, ended } = await suspectAmong(2_000);
+    mulligan.work({ concurrency: 10, lease: '3s' });
+    await clock.advance(3_000);
+    expect(ended).toContain('suspect');
+    expect(ended.length).toBeLessThan(2_000);
+  });
+
+  it('that waits keeps its worker from being idle', async () => {
+    const { clock, mulligan, ended } = await suspectAmong(1);
+    const worker = mulligan.work({ concurrency: 10, lease: '3s' });
+    let seen: string[] = [];
+    void worker.whenIdle().then(() => {
+      seen = [...ended];
+    });
+    await clock.advance(1_000);
+    expect(seen).toEqual(['other', 'suspect']);
+  });
+});
+
+describe('a job that was cancelled while it waited for its place', () => {
+  it('is not started any more', async () => {
+    const clock = new VirtualClock();
+    let started = 0;
+    const job = defineJob({
+      name: 'job',
+      run: async () => {
+        started++;
+        await new Promise<void>((resolve) => clock.after(started > 100 ? 5_000 : 1, resolve));
+      },
+    });
+    const mulligan = await Queue.open(new MemoryStore({ clock }), { jobs: [job], clock, log: () => {} });
+    mulligan.work({ concurrency: 1, lease: '3s' });
+    // Short runs make the worker claim ahead.
+    await mulligan.enqueueMany(job, Array(100).fill(null));
+    await clock.advance(200);
+    expect(started).toBe(100);
+    const [, second] = await mulligan.enqueueMany(job, [null, null]);
+    await clock.advance(1_000);
+    const { id } = second as { id: string };
+    expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'running' });
+    expect(await mulligan.jobs.cancel(id)).toBe('cancelling');
+    await clock.advance(10_000);
+    expect(started).toBe(101);
+    expect(await mulligan.jobs.get(id)).toMatchObject({
+      state: 'cancelled',
+      attempts: 0,
+      firstStartedAt: expect.anything(),
+    });
+    expect(await ledger(mulligan, id)).toMatchObject([{ outcome: 'released', counted: false, decided: 'cancel' }]);
+  });
+});
+
+describe('a deadline', () => {
+  it('does not run while nobody knows the job', async () => {
+    const clock = new VirtualClock();
+    const store = new MemoryStore({ clock });
+    const old = await Queue.open(store, { clock, log: () => {} });
+    const { id } = await old.enqueue('new', null, { retry: { deadline: '1m' } });
+    const oldWorker = old.work();
+    await clock.advance(10 * 60_000);
+    const stopped = oldWorker.stop();
+    await clock.advance(0);
+    await stopped;
+    const job = defineJob({ name: 'new', run: () => {} });
+    const deployed = await Queue.open(store, { jobs: [job], clock, log: () => {} });
+    deployed.work();
+    await clock.advance(60_000);
+    expect(await deployed.jobs.get(id)).toMatchObject({ state: 'completed', attempts: 1 });
+  });
+});
+
+describe('a job that nobody knows', () => {
+  it('is buried by how long that has been so, not by its age', async () => {
+    const clock = new VirtualClock();
+    const store = new MemoryStore({ clock });
+    const job = defineJob({ name: 'job', run: (_, { snooze }) => snooze('6h') });
+    const known = await Queue.open(store, { jobs: [job], clock, log: () => {} });
+    const { id } = await known.enqueue(job, null);
+    const worker = known.work();
+    await clock.advance(8 * 86_400_000);
+    const stopped = worker.stop();
+    await clock.advance(0);
+    await stopped;
+    const rolledBack = await Queue.open(store, { clock, log: () => {} });
+    rolledBack.work();
+    await clock.advance(6 * 3_600_000);
+    expect((await ledger(rolledBack, id)).at(-1)).toMatchObject({ outcome: 'released', decided: 'release' });
+    await clock.advance(8 * 86_400_000);
+    expect(await rolledBack.jobs.get(id)).toMatchObject({ state: 'dead', deadReason: 'no-handler' });
   });
 });
 

@@ -90,9 +90,10 @@ export class Worker {
     this.#settler = new Settler(store, clock, {
       answered: (ending, answer) => this.#settled(ending, answer),
       failed: (ending, error) => this.#settleFailed(ending, error),
+      retried: (endings, error) => this.#unrecorded(endings, error),
     });
     const onTrouble = (error: unknown): void => this.#trouble(error);
-    this.#heart = new Heart(store, clock, plan.leaseMs, () => this.#hands.list(), onTrouble);
+    this.#heart = new Heart(store, clock, plan.leaseMs, () => this.#alive(), onTrouble);
     this.#fetcher = new Fetcher({
       store,
       clock,
@@ -119,7 +120,7 @@ export class Worker {
       clock,
       logSink,
       store,
-      beat: (run) => this.#heart.beat(this.#hands.list().filter((hand) => hand.run === run)),
+      beat: (run) => this.#beat(run),
       beatSoon: () => this.#heart.soon(),
       maxPayloadBytes: parts.maxPayloadBytes,
     };
@@ -219,6 +220,8 @@ export class Worker {
         if (hand.lease.lost) this.#drop(hand);
         // Another worker may have it by now, so it must not start. If nobody has, it goes back uncounted: it never ran.
         else if (hand.lease.ended) this.#release(hand, { kind: 'late' });
+        // Whatever the reason: the cancel is stronger.
+        else if (hand.cancelRequested) this.#release(hand, { kind: 'shutdown' });
         else this.#start(hand);
       }
     }
@@ -237,7 +240,6 @@ export class Worker {
     }
     report.started(lease.job, hand.startedAt);
     hand.run = new Run(lease, hand.startedAt, definition, this.#runServices);
-    if (hand.cancelRequested) hand.run.stop('cancel');
     hand.run.start((outcome) => this.#end(hand, outcome));
   }
 
@@ -257,9 +259,15 @@ export class Worker {
     else this.#settle(hand, outcome);
   }
 
+  /** An outcome that could not be recorded for a whole lease is given up with the next: its lease is not renewed again. */
+  #alive(): Hand[] {
+    const since = this.#parts.clock.monotonic() - this.#parts.plan.leaseMs;
+    return this.#hands.list().filter(({ settlingSince }) => settlingSince === null || settlingSince >= since);
+  }
+
   #settle(hand: Hand, outcome: Outcome): void {
     const { lease } = hand;
-    hand.settling = true;
+    hand.settlingSince = this.#parts.clock.monotonic();
     this.#settling++;
     const job = hand.cancelRequested ? { ...lease.job, cancelRequested: true } : lease.job;
     const decision = decide(job, outcome, hand.endedAt, this.#random);
@@ -285,12 +293,10 @@ export class Worker {
   }
 
   #finished({ hand, settlement }: Ending): void {
-    const { lane } = hand.lease.job;
     this.#settling--;
     this.#letGo(hand);
-    // The job may fall due sooner than anything the fetcher knows of; and a retry that ended may leave room under
-    // maxRetriesInFlight.
-    if ('delayMs' in settlement.decision || lane === 'retry' || lane === 'suspect') this.#fetcher.wake();
+    // The job may fall due sooner than anything the fetcher knows of.
+    if ('delayMs' in settlement.decision) this.#fetcher.wake();
   }
 
   /** The handler's own transaction has completed the job; whatever the handler did after it changes nothing. */
@@ -310,10 +316,19 @@ export class Worker {
   }
 
   #letGo(hand: Hand): void {
+    const { lane } = hand.lease.job;
     this.#hands.delete(hand);
     if (this.#hands.size === 0) this.#onEmpty();
     this.#fetcher.room();
+    // A retry that ended may leave room under maxRetriesInFlight.
+    if (lane === 'retry' || lane === 'suspect') this.#fetcher.wake();
     this.#checkIdle();
+  }
+
+  /** False when the run has lost its lease, or its place: a zombie holds nothing any more. */
+  async #beat(run: Run): Promise<boolean> {
+    const hands = this.#hands.list().filter((hand) => hand.run === run);
+    return hands.length > 0 && (await this.#heart.beat(hands));
   }
 
   async #rescue(): Promise<void> {
@@ -327,6 +342,8 @@ export class Worker {
   }
 
   #observe({ lease, startedAt, endedAt }: Hand, outcome: Outcome): void {
+    // No handler was called.
+    if (outcome.kind === 'released' && outcome.because.kind !== 'shutdown') return;
     const ms = endedAt - startedAt;
     this.#meanRunMs = this.#meanRunMs === null ? ms : smooth(this.#meanRunMs, ms);
     if (lease.job.lane !== 'fresh') this.#failing = smooth(this.#failing, outcome.kind === 'failed' ? 1 : 0);
@@ -344,6 +361,12 @@ export class Worker {
     if (this.#inTrouble) return;
     this.#inTrouble = true;
     this.#log.error('the store does not answer; trying again until it does', { error });
+  }
+
+  /** When nothing is answered at all, that has been said. */
+  #unrecorded(runs: number, error: unknown): void {
+    if (this.#inTrouble) return;
+    this.#log.warn('outcomes could not be recorded; trying again while their leases last', { runs, error });
   }
 
   #troubleOver(): void {

@@ -216,10 +216,11 @@ function checkRedrive(request: RedriveRequest, { ids }: Redriven, { model, now, 
       queue: made.queue,
       dueAt: now,
       deadReason: null,
+      firstStartedAt: null,
       holdsKey: takesKey,
     });
     if (request.attempts === 'reset') {
-      Object.assign(job, { attempts: 0, crashes: 0, firstStartedAt: null, previousDelayMs: null });
+      Object.assign(job, { attempts: 0, crashes: 0, previousDelayMs: null });
     } else {
       expect(4, job.attempts < made.policy.maxAttempts, () => `${id} was redriven with no attempt left`);
     }

@@ -92,6 +92,11 @@ function checkShares(
   );
   expect(
     8,
+    quota.suspect === 0 || count('suspect') === own.length,
+    () => `a claim for suspects of ${quota.queue} took other jobs`,
+  );
+  expect(
+    8,
     count('suspect') <= quota.suspect,
     () => `${count('suspect')} suspects of ${quota.queue} were claimed at once`,
   );
@@ -107,7 +112,7 @@ function checkNothingLeft(request: ClaimRequest, left: readonly ModelJob[], { mo
     const running = model.running().filter((job) => job.queue === queue && isRetry(job)).length;
     const full = maxRetriesInFlight !== null && running >= maxRetriesInFlight;
     const missed = left.find(
-      (job) => job.queue === queue && !(isRetry(job) && full) && (job.lane !== 'suspect' || suspect > 0),
+      (job) => job.queue === queue && !(isRetry(job) && full) && (job.lane === 'suspect') === suspect > 0,
     );
     expect(
       10,

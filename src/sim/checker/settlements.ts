@@ -34,8 +34,8 @@ function landing(job: ModelJob, { decision }: Settlement): SettleAnswer {
 }
 
 export function isCounted(decision: Decision): boolean {
-  if (decision.kind === 'dead') return decision.counted;
-  return decision.kind === 'complete' || decision.kind === 'cancel' || decision.kind === 'retry';
+  if (decision.kind === 'dead' || decision.kind === 'cancel') return decision.counted;
+  return decision.kind === 'complete' || decision.kind === 'retry';
 }
 
 function apply(job: ModelJob, { run, worker, outcome, decision }: Settlement, { model, now }: Check): void {
@@ -57,6 +57,7 @@ function apply(job: ModelJob, { run, worker, outcome, decision }: Settlement, { 
     return;
   }
   job.state = 'waiting';
+  if (decision.kind === 'release' && job.firstStartedAt === job.lease?.claimedAt) job.firstStartedAt = null;
   job.lease = null;
   if (decision.kind === 'retry') {
     job.lane = decision.lane;

@@ -95,7 +95,7 @@ export async function startOne(store: Store, changes: Partial<NewJob> = {}): Pro
 }
 
 export const complete: Decision = { kind: 'complete', rule: 'completed' };
-export const cancelNow: Decision = { kind: 'cancel', rule: 'cancel-requested' };
+export const cancelNow: Decision = { kind: 'cancel', counted: true, rule: 'cancel-requested' };
 
 export function retryIn(delayMs: number, lane: Lane = 'retry'): Decision {
   return { kind: 'retry', why: 'backoff', delayMs, lane, rule: 'default' };

@@ -16,6 +16,7 @@ import {
   policy,
   quota,
   retryIn,
+  settlement,
   settleOne,
   startOne,
   storedError,
@@ -82,7 +83,7 @@ const taking: StoreCase[] = cases('claim', {
       lane: 'retry',
       attempts: 2,
       firstStartedAt: first.firstStartedAt,
-      availableAt: first.availableAt,
+      availableAt: second.dueAt,
       previousDelayMs: MINUTE,
       lastError: storedError('first'),
     });
@@ -109,6 +110,43 @@ const taking: StoreCase[] = cases('claim', {
     const delayed = await claimOne(store);
     assert.equal(delayed.availableAt, delayed.dueAt);
     assert.equal(delayed.dueAt, delayed.enqueuedAt + HOUR);
+  },
+
+  'a first run that was handed back was no start': async ({ store, advance }) => {
+    const deferred = await startOne(store, { queue: 'other' });
+    await settleOne(store, deferred, giveBack('defer', MINUTE));
+    assert.equal((await jobOf(store, deferred.id)).firstStartedAt, null);
+    const first = await startOne(store);
+    await settleOne(store, first, giveBack('release', MINUTE));
+    assert.equal((await jobOf(store, first.id)).firstStartedAt, null);
+    await advance(HOUR);
+    const second = await claimOne(store);
+    assert.partialDeepStrictEqual(second, { firstStartedAt: second.claimedAt, availableAt: first.availableAt });
+    await settleOne(store, second, retryIn(MINUTE));
+    await advance(HOUR);
+    const third = await claimOne(store);
+    // Only the first: the deadline runs on from the start that was one.
+    await settleOne(store, third, giveBack('release', MINUTE));
+    await advance(HOUR);
+    assert.partialDeepStrictEqual(await claimOne(store), {
+      firstStartedAt: second.claimedAt,
+      availableAt: third.dueAt,
+    });
+  },
+
+  'a first run whose job is cancelled while it is handed back keeps its start': async ({ store }) => {
+    const job = await startOne(store);
+    await store.cancel([job.id]);
+    assert.deepEqual(await store.settle([settlement(job, giveBack('release', MINUTE))]), ['cancelled']);
+    assert.equal((await jobOf(store, job.id)).firstStartedAt, job.claimedAt);
+  },
+
+  'a first run that was snoozed was a start': async ({ store, advance }) => {
+    const first = await startOne(store);
+    await settleOne(store, first, giveBack('snooze', MINUTE));
+    await advance(HOUR);
+    const second = await claimOne(store);
+    assert.partialDeepStrictEqual(second, { firstStartedAt: first.claimedAt, availableAt: second.dueAt });
   },
 
   'the order inside a lane holds over all resources of a queue': async ({ store, advance }) => {

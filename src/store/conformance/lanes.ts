@@ -98,10 +98,18 @@ const suspects: StoreCase[] = cases('lanes', {
     assert.deepEqual([jobs, nextDueAt, suspectsWait], [[], null, true]);
   },
 
-  'suspects come before all other lanes': async ({ store }) => {
-    const suspect = only(await enqueueInLane(store, 'suspect', 1));
-    await store.enqueue(newJobs(5, { priority: 0 }));
-    assert.equal((await claimOne(store, { queues: [quota({ retry: 1, suspect: 1 })] })).id, suspect);
+  'a claim for suspects takes nothing else': async ({ store }) => {
+    const queues = ['default', 'other'].map((queue) => quota({ queue, share: 1, retry: 1, suspect: 1 }));
+    for (const { queue } of queues) {
+      await store.enqueue(newJobs(5, { queue, priority: 0 }));
+      await enqueueInLane(store, 'retry', 2, queue);
+    }
+    assert.deepEqual((await claim(store, { limit: 5, queues })).jobs, []);
+    const ids = await enqueueInLane(store, 'suspect', 1, 'other');
+    assert.deepEqual(idsOf((await claim(store, { limit: 5, queues })).jobs), ids);
+    // And has seen nothing of the rest: it is still there for the next one.
+    const others = await claim(store, { limit: 20, queues: ['default', 'other'].map((queue) => quota({ queue })) });
+    assert.deepEqual(countLanes(others.jobs), { fresh: 10, retry: 4 });
   },
 
   'no more suspects are claimed than there are places for them': async ({ store }) => {
@@ -133,10 +141,10 @@ const cap: StoreCase[] = cases('lanes', {
   },
 
   'the cap holds within a claim, however its places are shared out': async ({ store }) => {
-    await enqueueInLane(store, 'suspect', 1);
     await enqueueInLane(store, 'retry', 5);
-    const { jobs } = await claim(store, { queues: [quota({ retry: 1, suspect: 1, maxRetriesInFlight: 3 })] });
-    assert.deepEqual(countLanes(jobs), { suspect: 1, retry: 2 });
+    await store.enqueue(newJobs(2));
+    const { jobs } = await claim(store, { queues: [quota({ share: 3, retry: 1, maxRetriesInFlight: 3 })] });
+    assert.deepEqual(countLanes(jobs), { fresh: 2, retry: 3 });
   },
 
   'the cap holds when many workers claim at once': async ({ store }) => {
@@ -152,12 +160,16 @@ const cap: StoreCase[] = cases('lanes', {
     await enqueueInLane(store, 'retry', 2);
     await enqueueInLane(store, 'redrive', 2);
     await store.enqueue(newJobs(2));
-    const queues = [quota({ suspect: 1, retry: 5, redrive: 5, maxRetriesInFlight: 2 })];
-    const { jobs } = await claim(store, { queues });
-    assert.deepEqual(countLanes(jobs), { suspect: 1, retry: 1, redrive: 2, fresh: 2 });
-    const again = await claim(store, { queues });
-    assert.deepEqual(again.jobs, []);
-    assert.equal(again.suspectsWait, true);
+    const capped = quota({ retry: 5, redrive: 5, maxRetriesInFlight: 2 });
+    const trial = await claim(store, { queues: [{ ...capped, suspect: 1 }] });
+    assert.deepEqual([countLanes(trial.jobs), trial.suspectsWait], [{ suspect: 1 }, true]);
+    const { jobs } = await claim(store, { queues: [capped] });
+    assert.deepEqual(countLanes(jobs), { retry: 1, redrive: 2, fresh: 2 });
+    // One that could not be run is no reason to make room for it.
+    for (const suspect of [0, 1]) {
+      const again = await claim(store, { queues: [{ ...capped, suspect }] });
+      assert.deepEqual([again.jobs, again.suspectsWait], [[], false]);
+    }
   },
 
   'the cap is per queue, and zero lets no retry through': async ({ store }) => {
@@ -202,7 +214,7 @@ const staying: StoreCase[] = cases('lanes', {
     await enqueueInLane(store, 'redrive', 1, 'b');
     await enqueueInLane(store, 'suspect', 1, 'c');
     await enqueueOne(store, { queue: 'd' });
-    const queues = ['default', 'b', 'c', 'd'].map((queue) => quota({ queue, suspect: 1 }));
+    const queues = ['default', 'b', 'c', 'd'].map((queue) => quota({ queue, suspect: queue === 'c' ? 1 : 0 }));
     const claimed = (await claim(store, { queues })).jobs;
     assert.deepEqual(countLanes(claimed), { retry: 1, redrive: 1, suspect: 1, fresh: 1 });
     await store.settle(claimed.map((job) => settlement(job, giveBack('release'))));

@@ -7,12 +7,13 @@ export function claim(state: MemoryState, request: ClaimRequest, now: number): C
   const open = request.queues.filter((quota) => !state.paused.has(quota.queue));
   const names = open.map((quota) => quota.queue);
   const retryCaps = new Map(open.map((quota) => [quota.queue, quota.maxRetriesInFlight ?? Number.POSITIVE_INFINITY]));
+  const isFull = (queue: string): boolean => state.retriesInFlight(queue) >= (retryCaps.get(queue) as number);
   const jobs: ClaimedJob[] = [];
 
   fillQuotas({ ...request, queues: open }, (queue, lane, count) => {
     const wanted = jobs.length + count;
     while (jobs.length < wanted) {
-      if (isRetry(lane) && state.retriesInFlight(queue) >= (retryCaps.get(queue) as number)) break;
+      if (isRetry(lane) && isFull(queue)) break;
       const row = state.waiting.firstDue(queue, lane, now);
       if (!row) break;
       jobs.push(start(state, row, request, now));
@@ -24,7 +25,7 @@ export function claim(state: MemoryState, request: ClaimRequest, now: number): C
     jobs,
     now,
     nextDueAt: jobs.length < request.limit ? state.waiting.nextDueAt(names, now) : null,
-    suspectsWait: names.some((queue) => state.waiting.firstDue(queue, 'suspect', now) !== undefined),
+    suspectsWait: names.some((queue) => !isFull(queue) && state.waiting.firstDue(queue, 'suspect', now) !== undefined),
   };
 }
 

@@ -60,13 +60,14 @@ function wantsKey(row: Row): row is Row & { key: string } {
 }
 
 function bringBack(state: MemoryState, row: Row, attempts: RedriveRequest['attempts'], now: number): void {
-  const again = attempts === 'reset' ? { attempts: 0, crashes: 0, firstStartedAt: null, previousDelayMs: null } : {};
+  const again = attempts === 'reset' ? { attempts: 0, crashes: 0, previousDelayMs: null } : {};
   state.move(row, 'ready', now, {
     ...again,
     queue: row.homeQueue,
     lane: 'redrive',
     dueAt: now,
     availableAt: now,
+    firstStartedAt: null,
     finishedAt: null,
     deadReason: null,
   });

@@ -58,6 +58,7 @@ function end(state: MemoryState, row: Row, settlement: Settlement, settled: Sett
   const { decision, outcome, error } = settlement;
   const ended = settled.dueAt === null;
   const freesRetryPlace = isRetry(row.lane);
+  const isUndone = !settled.ran && !ended && row.firstStartedAt === row.lease?.claimedAt;
 
   state.move(row, settled.state, now, {
     queue: settled.state === 'retrying' ? (row.retryQueue ?? row.queue) : row.queue,
@@ -66,6 +67,8 @@ function end(state: MemoryState, row: Row, settlement: Settlement, settled: Sett
     crashes: row.crashes + (outcome === 'crashed' ? 1 : 0),
     // A job handed back for now keeps its place in the line.
     dueAt: settled.state === 'ready' ? row.dueAt : (settled.dueAt ?? row.dueAt),
+    availableAt: settled.ran ? (settled.dueAt ?? row.availableAt) : row.availableAt,
+    firstStartedAt: isUndone ? null : row.firstStartedAt,
     finishedAt: ended ? now : null,
     lease: null,
     previousDelayMs: decision.kind === 'retry' ? decision.delayMs : row.previousDelayMs,

@@ -110,7 +110,7 @@ async function send(
 
 /** Whether what is due will probably fit, and everything may be taken that does. */
 function mayTakeAll(session: Session, queues: readonly QueueQuota[], stretches: readonly Stretch[]): boolean {
-  if (queues.some(({ maxRetriesInFlight }) => maxRetriesInFlight !== null)) return false;
+  if (queues.some(({ maxRetriesInFlight, suspect }) => maxRetriesInFlight !== null || suspect > 0)) return false;
   if (stretches.some(({ line }) => line.lane === 'suspect')) return false;
   return !session.lastClaimWasFilled || stretches.every(({ line }) => line.id === stretches[0]?.line.id);
 }
@@ -142,8 +142,9 @@ function markEmptied(
   now: number,
 ): void {
   const capped = new Set(queues.filter((quota) => quota.maxRetriesInFlight !== null).map(({ queue }) => queue));
+  const onTrial = new Set(queues.filter((quota) => quota.suspect > 0).map(({ queue }) => queue));
   const read = stretches.filter(({ line: { queue, lane } }) => {
-    if (lane === 'suspect' || paused.includes(queue)) return false;
+    if (lane === 'suspect' || onTrial.has(queue) || paused.includes(queue)) return false;
     return lane !== 'retry' || !capped.has(queue);
   });
   session.reading.emptied(read, now);

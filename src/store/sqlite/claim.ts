@@ -53,11 +53,11 @@ export function claimNothing(session: Session, request: ClaimRequest): PackedCla
   const open = withoutPaused(session, request);
   for (const { queue, suspect } of open.queues) {
     for (const lane of lanes) {
-      if (lane === 'suspect' && suspect === 0) continue;
+      if ((lane === 'suspect') !== suspect > 0) continue;
       if (findDue(session, queue, lane, 1).length > 0) return null;
     }
   }
-  return answer(session, open, []);
+  return answer(session, open, [], new RetryRoom(session, open));
 }
 
 export function claim(session: Session, request: ClaimRequest): PackedClaim {
@@ -72,7 +72,7 @@ export function claim(session: Session, request: ClaimRequest): PackedClaim {
     rows.push(...taken);
     return taken.length;
   });
-  return answer(session, open, rows);
+  return answer(session, open, rows, room);
 }
 
 function withoutPaused(session: Session, request: ClaimRequest): ClaimRequest {
@@ -123,7 +123,7 @@ function take(session: Session, request: ClaimRequest, found: readonly ClaimedRo
   return rows;
 }
 
-function answer(session: Session, request: ClaimRequest, rows: ClaimedRow[]): PackedClaim {
+function answer(session: Session, request: ClaimRequest, rows: ClaimedRow[], room: RetryRoom): PackedClaim {
   const queues = request.queues.map(({ queue }) => queue);
   return {
     jobs: packRows(rows),
@@ -131,7 +131,9 @@ function answer(session: Session, request: ClaimRequest, rows: ClaimedRow[]): Pa
     worker: request.worker,
     leaseEndsAt: session.now + request.leaseMs,
     nextDueAt: rows.length < request.limit ? nextDue(session, queues) : null,
-    suspectsWait: queues.some((queue) => findDue(session, queue, 'suspect', 1).length > 0),
+    suspectsWait: queues.some(
+      (queue) => room.left(queue, 'suspect') > 0 && findDue(session, queue, 'suspect', 1).length > 0,
+    ),
     ...legend(session, rows),
   };
 }

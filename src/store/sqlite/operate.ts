@@ -16,7 +16,7 @@ const REDRIVE = `
     due_at = ?2, available_at = ?2, dead_reason = NULL, finished_at = NULL,
     held_key = CASE WHEN key_life = ${keyLifeCodes.indexOf('started')} THEN NULL ELSE key END,
     attempts = CASE WHEN ?3 THEN 0 ELSE attempts END, crashes = CASE WHEN ?3 THEN 0 ELSE crashes END,
-    first_started_at = CASE WHEN ?3 THEN NULL ELSE first_started_at END,
+    first_started_at = NULL,
     previous_delay_ms = CASE WHEN ?3 THEN NULL ELSE previous_delay_ms END
   WHERE seq = ?1`;
 const DELETE_RUNS = 'DELETE FROM runs WHERE job = ? RETURNING error';

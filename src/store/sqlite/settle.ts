@@ -24,7 +24,10 @@ const WAIT = `
     due_at = CASE ?7 WHEN ${STATE.ready} THEN due_at ELSE ?9 END,
     lane = coalesce(?10, lane), last_error = coalesce(?11, last_error),
     stream = CASE WHEN ?12 IS NULL THEN stream ELSE coalesce(retry_stream, stream) END,
-    previous_delay_ms = coalesce(?12, previous_delay_ms), worker = NULL, lease_ends_at = NULL
+    previous_delay_ms = coalesce(?12, previous_delay_ms),
+    available_at = CASE ?13 WHEN 1 THEN ?9 ELSE available_at END,
+    first_started_at = CASE WHEN ?13 = 0 AND first_started_at = claimed_at THEN NULL ELSE first_started_at END,
+    worker = NULL, lease_ends_at = NULL
   WHERE ${FENCE} AND cancel_requested = 0`;
 const FIND = 'SELECT seq, attempts AS attempt, home_stream AS homeStream, name FROM jobs WHERE id = ?';
 const ALREADY = 'SELECT 1 FROM runs WHERE job = ? AND run = ? AND worker = ? AND outcome = ?';
@@ -87,9 +90,10 @@ function writeJob(session: Session, { settlement, row, worker, error }: Ending, 
   }
   const lane = settled.lane && laneCodes.indexOf(settled.lane);
   const delayMs = decision.kind === 'retry' ? decision.delayMs : null;
+  const ran = settled.ran ? 1 : 0;
   const { changes } = session
     .sql(WAIT)
-    .run(row.seq, id, run, worker, overBy, givenBack, state, crashes, settled.dueAt, lane, error, delayMs);
+    .run(row.seq, id, run, worker, overBy, givenBack, state, crashes, settled.dueAt, lane, error, delayMs, ran);
   return changes === 1;
 }
 

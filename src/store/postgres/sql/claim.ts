@@ -77,7 +77,7 @@ export const claimSql: string = `
    * newer than p_newest, nothing is taken: the caller does not know all it should ask for. The last row has no ids and
    * tells, in the columns named here:
    * line: the newest there is, due_at: the store's time, available_at: when the next job falls due,
-   * run: 1 when a suspect waits, error: the snapshot, payload: the paused queues as JSON.
+   * run: 1 when a suspect waits that may run, error: the snapshot, payload: the paused queues as JSON.
    */
   CREATE FUNCTION claim(
     p_worker int, p_lease bigint, p_limit int,
@@ -133,7 +133,8 @@ export const claimSql: string = `
         EXIT turns WHEN places <= 0;
         room := CASE turn WHEN 1 THEN least(places, p_share[q]) ELSE places END;
         FOR step IN 1 .. 8 LOOP
-          EXIT WHEN room <= 0;
+          -- Whoever asks for suspects has made room to run one alone.
+          EXIT WHEN room <= 0 OR (p_suspect[q] > 0 AND step > 1);
           step_lane := CASE step
             WHEN 1 THEN ${LANE.suspect} WHEN 2 THEN ${LANE.retry} WHEN 3 THEN ${LANE.redrive}
             WHEN 4 THEN ${LANE.retry} WHEN 5 THEN ${LANE.redrive}
@@ -200,7 +201,7 @@ export const claimSql: string = `
       IF places > 0 THEN
         next_due := least(next_due, (${nextDue('p_line[i]')}));
       END IF;
-      IF p_lane[i] = ${LANE.suspect} AND EXISTS (
+      IF p_lane[i] = ${LANE.suspect} AND coalesce(retry_room[p_queue_of[i]], 1) > 0 AND EXISTS (
         SELECT 1 FROM live w WHERE w.line = p_line[i] AND w.worker IS NULL AND w.due_at <= store_now)
       THEN last_row.run := '{1}'; END IF;
     END LOOP;

@@ -94,7 +94,7 @@ export const operateSql: string = `
           line_of(home_line.queue, home_line.resource, ${LANE.redrive}::smallint, home_line.priority), job.kind,
           job.runs, CASE WHEN p_reset THEN 0 ELSE job.attempts END, CASE WHEN p_reset THEN 0 ELSE job.crashes END,
           ${STATE.ready}, job.key_life,
-          CASE WHEN NOT p_reset THEN job.first_started_at END, CASE WHEN NOT p_reset THEN job.previous_delay_ms END,
+          NULL, CASE WHEN NOT p_reset THEN job.previous_delay_ms END,
           job.key, job.last_error, job.progress, job.payload);
         INSERT INTO counts (kind, now_dead) VALUES (job.kind, -1);
       END IF;

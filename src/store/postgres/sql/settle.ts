@@ -12,6 +12,9 @@ const GIVEN = `
 /** A crash is only believed while the lease is over: a worker that came back in time keeps its run. */
 const BELIEVED = `(g.outcome <> ${OUTCOME.crashed} OR l.lease_ends_at <= store_now)`;
 
+/** `Settled.ran`: what was handed back is as if it had never been claimed. */
+const RAN = `g.outcome NOT IN (${OUTCOME.released}, ${OUTCOME.deferred})`;
+
 /** Stores what these ended runs threw. */
 const storeErrors = (runs: string): string => `
   INSERT INTO errors (id, uses, error)
@@ -140,6 +143,8 @@ export const settleSql: string = `
           due_at = CASE g.state WHEN ${STATE.ready} THEN l.due_at ELSE store_now + g.delay END,
           line = g.line,
           previous_delay_ms = coalesce(g.backoff, l.previous_delay_ms),
+          available_at = CASE WHEN ${RAN} THEN store_now + g.delay ELSE l.available_at END,
+          first_started_at = CASE WHEN ${RAN} OR l.first_started_at <> l.claimed_at THEN l.first_started_at END,
           last_error = coalesce(g.error, l.last_error),
           worker = NULL, lease_ends_at = NULL
         FROM (${GIVEN} WHERE g.delay IS NOT NULL OFFSET 0) g
