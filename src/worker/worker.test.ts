@@ -725,7 +725,14 @@ describe('a suspect', () => {
   /** One suspect in the queue `b`, and `others` jobs of 100 ms in the queue `a`. */
   async function suspectAmong(others: number) {
     const clock = new VirtualClock();
-    const store = new MemoryStore({ clock });
+    /** Outcomes are recorded before a suspect is found. */
+    class Slow extends MemoryStore {
+      override async claim(request: ClaimRequest): Promise<Claim> {
+        if (request.queues[0]?.suspect) await new Promise<void>((resolve) => clock.after(50, resolve));
+        return super.claim(request);
+      }
+    }
+    const store = new Slow({ clock });
     const ended: string[] = [];
     const work = async (name: string): Promise<void> => {
       await new Promise<void>((resolve) => clock.after(100, resolve));
@@ -744,6 +751,7 @@ describe('a suspect', () => {
     await clock.advance(3_000);
     await rescuer.stop();
     await mulligan.enqueueMany('other', Array(others).fill(null));
+    await clock.advance(10);
     return { clock, mulligan, ended };
   }
 
