@@ -622,6 +622,28 @@ describe('settling', () => {
     expect(failures).toMatchObject([{ id, run: 1 }]);
   });
 
+  it('is left alone by a stop that comes meanwhile: its handler has nothing to stop any more', async () => {
+    let signal: AbortSignal | null = null;
+    const job = defineJob({
+      name: 'job',
+      run(_, context) {
+        signal = context.signal;
+      },
+    });
+    const { clock, outage, mulligan, logged } = await flakyQueue(['settle'], [job]);
+    const worker = mulligan.work();
+    outage.down = true;
+    await mulligan.enqueue(job, null);
+    await clock.advance(100);
+    const stopped = worker.stop({ grace: 0 });
+    await clock.advance(8_000);
+    outage.down = false;
+    await clock.advance(5_000);
+    await stopped;
+    expect(signal).toMatchObject({ aborted: false });
+    expect(logged.filter((message) => message.includes('did not stop'))).toEqual([]);
+  });
+
   it('of a run that was taken over changes nothing, and says so', async () => {
     const door = gate();
     const lost: EventMap['lease-lost'][] = [];
@@ -831,20 +853,41 @@ describe('a job that nobody knows', () => {
   it('is buried by how long that has been so, not by its age', async () => {
     const clock = new VirtualClock();
     const store = new MemoryStore({ clock });
-    const job = defineJob({ name: 'job', run: (_, { snooze }) => snooze('6h') });
+    const job = defineJob({ name: 'job', run: (_, { snooze }) => snooze('10m') });
     const known = await Queue.open(store, { jobs: [job], clock, log: () => {} });
     const { id } = await known.enqueue(job, null);
     const worker = known.work();
-    await clock.advance(8 * 86_400_000);
+    await clock.advance(2 * 3_600_000);
     const stopped = worker.stop();
     await clock.advance(0);
     await stopped;
     const rolledBack = await Queue.open(store, { clock, log: () => {} });
-    rolledBack.work();
-    await clock.advance(6 * 3_600_000);
+    rolledBack.work({ giveUpUnknown: '1h' });
+    await clock.advance(15 * 60_000);
     expect((await ledger(rolledBack, id)).at(-1)).toMatchObject({ outcome: 'released', decided: 'release' });
-    await clock.advance(8 * 86_400_000);
+    await clock.advance(2 * 3_600_000);
     expect(await rolledBack.jobs.get(id)).toMatchObject({ state: 'dead', deadReason: 'no-handler' });
+  });
+});
+
+describe('a handler that lost its place', () => {
+  it('is told so when it asks for a longer lease', async () => {
+    const clock = new VirtualClock();
+    const answer = Promise.withResolvers<unknown>();
+    const job = defineJob({
+      name: 'job',
+      timeout: '1s',
+      retry: { maxAttempts: 1 },
+      async run(_, { extend }) {
+        await new Promise<void>((resolve) => clock.after(10_000, resolve));
+        extend('10m').then(answer.resolve, answer.resolve);
+      },
+    });
+    const mulligan = await Queue.open(new MemoryStore({ clock }), { jobs: [job], clock, log: () => {} });
+    mulligan.work();
+    await mulligan.enqueue(job, null);
+    await clock.advance(11_000);
+    expect(await answer.promise).toMatchObject({ code: 'LEASE_LOST' });
   });
 });
 
