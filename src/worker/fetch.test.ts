@@ -166,6 +166,14 @@ describe('a fetcher claims', () => {
   });
 });
 
+it('a fetcher asks for no more than a thousand jobs at once, however many places there are', async () => {
+  const { clock, fetcher, claims } = makeFetcher({ concurrency: 5_000 });
+  fetcher.start();
+  await clock.advance(0);
+  expect(claims[0]?.request.limit).toBe(1_000);
+  await stopSoon(clock, fetcher);
+});
+
 describe('a fetcher in a storm', () => {
   const second = { ...someJob, lane: 'retry' } as ClaimedJob;
   /** After a claim that brought these; then the worker is as the test says. */

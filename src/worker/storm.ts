@@ -13,6 +13,8 @@ export const MOST_AHEAD_IN_STORM = 2;
  * fresh work wait longer.
  */
 const FRESH_FOR_MS = 1_000;
+/** Payloads of a claim travel together; many large ones would not fit into one text. */
+const LARGEST_CLAIM = 1_000;
 /**
  * While fresh work comes in and nearly all second chances fail again, these are only probed, because fresh work waits for
  * every claim and settlement that is under way: a claim takes this many jobs, and two for each fresh one that the claim
@@ -67,7 +69,7 @@ export class Storm {
   }
 
   mostAtOnce(): number {
-    return this.#probes() ? PROBES + 2 * this.#fresh : Number.POSITIVE_INFINITY;
+    return this.#probes() ? Math.min(LARGEST_CLAIM, PROBES + 2 * this.#fresh) : LARGEST_CLAIM;
   }
 
   /** How long to leave second chances alone; news of work is a reason not to. */

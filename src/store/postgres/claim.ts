@@ -15,8 +15,9 @@ const CLAIM_ALL = `
   SELECT * FROM @.claim_all($1, $2, $3, $4::text[], $5::int[], $6::int[], $7::bigint[], $8::bigint[], $9::bigint[],
     $10::bigint[], $11)`;
 
+const KNOW_AGAIN_MS = 100;
+
 export async function claim(session: Session, request: ClaimRequest): Promise<Claim> {
-  session.db.longestLeaseMs = Math.max(session.db.longestLeaseMs, request.leaseMs);
   const worker = await session.workers.intern(request.worker);
   for (;;) {
     const look = session.reading.look();
@@ -41,6 +42,7 @@ async function claimFromKnown(session: Session, request: ClaimRequest, worker: n
   session.reading.saw(storeNow, snapshot as string);
   const leaseEndsAt = storeNow + leaseMs;
   const holding = { worker: request.worker, claimedAt: storeNow, leaseEndsAt, cancelRequested: false };
+  await knowKinds(session, rows, leaseMs);
   const jobs: ClaimedJob[] = [];
   for (const row of rows) jobs.push(...(await readClaimed(session, row, holding, stretches)));
   const filled = jobs.length === limit;
@@ -52,6 +54,21 @@ async function claimFromKnown(session: Session, request: ClaimRequest, worker: n
     nextDueAt: filled ? null : (numbersOrNull(nextDueAt, 1)[0] ?? null),
     suspectsWait: suspectsWait !== null,
   };
+}
+
+/** The jobs are leased to this worker by now, so what is still to be read of them is asked for as long as the lease lasts. */
+async function knowKinds({ db, kinds }: Session, rows: readonly ClaimedRow[], leaseMs: number): Promise<void> {
+  const ids = new Set(rows.flatMap((row) => elements(row[3]).map(Number)));
+  const patientUntil = db.clock.monotonic() + leaseMs;
+  for (;;) {
+    try {
+      await kinds.know(ids);
+      return;
+    } catch (error) {
+      if (db.clock.monotonic() >= patientUntil) throw error;
+      await new Promise<void>((resolve) => db.clock.after(KNOW_AGAIN_MS * (0.5 + db.clock.random()), resolve));
+    }
+  }
 }
 
 /** What a claim goes by. Lines may be opened while it is under way: then it must not seem to have known them. */

@@ -49,7 +49,6 @@ export async function readClaimed(
   const errors = errorsOf(lastErrors, row[13]);
   const payloads = splitJson(row[14]);
   const lease = { id: Number(row[15]), held: count };
-  await session.kinds.know(new Set(kinds));
   const lastOf = new Map<number, number>();
   const jobs: ClaimedJob[] = [];
   for (let at = 0; at < count; at++) {

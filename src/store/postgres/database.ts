@@ -76,8 +76,6 @@ export class Database implements Runner {
   readonly #texts: Map<string, Text> = new Map();
   /** Called when the server has been away: what answers now may not know all that the one before knew. */
   onReturn: () => void = () => {};
-  /** The longest lease that was asked for here. */
-  longestLeaseMs = 0;
   #awaySince: number | null = null;
   #returning: Promise<void> | null = null;
 
@@ -168,9 +166,7 @@ export class Database implements Runner {
     const { rows } = await this.#hosts.query(this.statement(READS_ONLY, []));
     if ((rows as [boolean][])[0]?.[0]) throw readOnly();
     const awayMs = Math.ceil(this.clock.monotonic() - (this.#awaySince as number));
-    if (awayMs >= SHORTEST_ABSENCE_MS && this.longestLeaseMs > 0) {
-      await this.#hosts.query(this.statement('SELECT @.pardon($1, $2)', [awayMs, this.longestLeaseMs]));
-    }
+    if (awayMs >= SHORTEST_ABSENCE_MS) await this.#hosts.query(this.statement('SELECT @.pardon($1)', [awayMs]));
     this.#awaySince = null;
     this.onReturn();
   }

@@ -47,6 +47,58 @@ describe('the PostgreSQL store keeps the contract', () => {
   }
 });
 
+describe('a pardon after an outage', () => {
+  /** For how long no lease counts as expired, in ms, when the store was away for 40 s. */
+  async function pardonFor(leaseEndsIn: number, { lookedAgo = 60_000 } = {}): Promise<number> {
+    const schema = newSchema();
+    const { store, close } = await open(schema);
+    await store.enqueue([newJob()]);
+    await store.claim(claimRequest());
+    await runSql(url, `UPDATE ${schema}.live SET lease_ends_at = ${schema}.now_ms() + $1`, [leaseEndsIn]);
+    await runSql(url, `UPDATE ${schema}.rescues SET looked_at = ${schema}.now_ms() - $1`, [lookedAgo]);
+    await runSql(url, `SELECT ${schema}.pardon(40000)`);
+    const [row] = await runSql(url, `SELECT none_until - ${schema}.now_ms() AS ms FROM ${schema}.rescues`);
+    await close();
+    return Math.round(Number((row as { ms: unknown }).ms) / 1_000);
+  }
+
+  it.each<[string, number, number]>([
+    ['a moment when no lease was in danger', 2 * 3_600_000, 3],
+    ['half of what was left of a lease that has ended meanwhile', -20_000, 13],
+    ['half of what was left of one that is about to end', 10_000, 28],
+  ])('lasts %s, whoever returns first', async (_, leaseEndsIn, seconds) => {
+    expect(await pardonFor(leaseEndsIn)).toBe(seconds);
+  });
+
+  it('is not given when somebody looked meanwhile', async () => {
+    expect(await pardonFor(-20_000, { lookedAgo: 10_000 })).toBeLessThan(0);
+  });
+});
+
+describe('a claim that was answered', () => {
+  it('is not thrown away because the connection breaks before all names are read', async () => {
+    const schema = newSchema();
+    const setUp = await PostgresStore.open({ url, schema });
+    await setUp.enqueue([newJob()]);
+    await setUp.close();
+    const pool = new pg.Pool({ connectionString: url, max: 3 });
+    let breaks = 2;
+    const query = pool.query.bind(pool) as (...args: unknown[]) => Promise<unknown>;
+    Object.assign(pool, {
+      query: (...args: [{ text?: string }]) =>
+        args[0].text?.includes('.kinds WHERE id = ANY') && breaks-- > 0
+          ? Promise.reject(Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }))
+          : query(...args),
+    });
+    const store = await PostgresStore.open({ pool, schema, migrate: false });
+    expect((await store.claim(claimRequest())).jobs).toHaveLength(1);
+    expect(breaks).toBeLessThanOrEqual(0);
+    await store.close();
+    await pool.end();
+    await runSql(url, `DROP SCHEMA ${schema} CASCADE`);
+  });
+});
+
 describe('what PostgreSQL keeps beside the jobs', () => {
   it('is one error for all runs of a settlement, which goes with the last of them', async () => {
     const schema = newSchema();

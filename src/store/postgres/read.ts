@@ -1,5 +1,5 @@
 import type { Job, JobState, RunRecord } from '../../job.ts';
-import { stateAt, states } from '../../job.ts';
+import { isTerminal, stateAt, states } from '../../job.ts';
 import type { Decision } from '../../retry/decide.ts';
 import type { StoredError } from '../../retry/outcome.ts';
 import { deadReasonCodes, outcomeCodes, STATE, stateCodes } from '../codes.ts';
@@ -10,21 +10,24 @@ import { countColumns, deadColumn } from './counts.ts';
 import type { Session } from './session.ts';
 import { isUuid } from './uuid.ts';
 
+const LIVE_JOBS = `
+  SELECT id, kind, line, CASE WHEN worker IS NULL THEN state ELSE ${STATE.running} END AS state, runs, attempts,
+    crashes, enqueued_at, due_at, first_started_at, NULL::bigint AS finished_at, lease_ends_at, worker,
+    NULL::smallint AS dead_reason, cancel_requested, key, payload, last_error, progress
+  FROM @.live`;
+const FINISHED_JOBS = `
+  SELECT id, kind, line, state, runs, attempts, crashes, enqueued_at, due_at, first_started_at, finished_at,
+    NULL::bigint AS lease_ends_at, NULL::int AS worker, dead_reason, false AS cancel_requested, key, payload, last_error,
+    progress
+  FROM @.finished`;
+const ALL_JOBS = `${LIVE_JOBS} UNION ALL ${FINISHED_JOBS}`;
+
 /** Live and finished rows in one shape. A job is in exactly one of the two tables. */
-const JOBS = `
+const jobsOf = (tables: string): string => `
   SELECT id, kind, line, state, runs, attempts, crashes, enqueued_at, due_at, first_started_at, finished_at,
     lease_ends_at, worker, dead_reason, cancel_requested, key, payload,
     (SELECT error FROM @.errors e WHERE e.id = last_error), progress, @.now_ms()
-  FROM (
-    SELECT id, kind, line, CASE WHEN worker IS NULL THEN state ELSE ${STATE.running} END AS state, runs, attempts,
-      crashes, enqueued_at, due_at, first_started_at, NULL::bigint AS finished_at, lease_ends_at, worker,
-      NULL::smallint AS dead_reason, cancel_requested, key, payload, last_error, progress
-    FROM @.live
-    UNION ALL
-    SELECT id, kind, line, state, runs, attempts, crashes, enqueued_at, due_at, first_started_at, finished_at, NULL,
-      NULL, dead_reason, false, key, payload, last_error, progress
-    FROM @.finished
-  ) s`;
+  FROM (${tables}) s`;
 const RUNS = `
   SELECT run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision,
     (SELECT e.error FROM @.errors e WHERE e.id = r.error)
@@ -69,7 +72,9 @@ type JobRow = [
 ];
 
 export async function get(session: Session, ids: readonly string[]): Promise<Job[]> {
-  const rows = await session.db.query<JobRow>(`${JOBS} WHERE id = ANY ($1::uuid[])`, [plain(ids.filter(isUuid))]);
+  const rows = await session.db.query<JobRow>(`${jobsOf(ALL_JOBS)} WHERE id = ANY ($1::uuid[])`, [
+    plain(ids.filter(isUuid)),
+  ]);
   const byId = new Map((await toJobs(session, rows)).map((job) => [job.id, job]));
   return ids.flatMap((id) => byId.get(id) ?? []);
 }
@@ -92,8 +97,14 @@ export async function list(session: Session, filter: JobFilter): Promise<Job[]> 
   }
   const condition = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : '';
   const limit = `$${values.length + 1}`;
-  const sql = `${JOBS} ${condition} ORDER BY id DESC LIMIT ${limit}`;
+  const sql = `${jobsOf(tablesWith(filter.state))} ${condition} ORDER BY id DESC LIMIT ${limit}`;
   return toJobs(session, await session.db.query<JobRow>(sql, [...values, filter.limit]));
+}
+
+/** A look at the dead does not read through all that waits. */
+function tablesWith(state: JobState | undefined): string {
+  if (state === undefined) return ALL_JOBS;
+  return isTerminal(state) ? FINISHED_JOBS : LIVE_JOBS;
 }
 
 function stateCondition(state: JobState): string {

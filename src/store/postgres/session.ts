@@ -59,8 +59,9 @@ export class Session {
     this.#inHand.set(id, this.#last);
   }
 
-  held(id: string): Held | undefined {
-    return this.#inHand.get(id);
+  held(id: string, run: number): Held | undefined {
+    const inHand = this.#inHand.get(id);
+    return inHand?.run === run ? inHand : undefined;
   }
 
   /** This run is over, and what it did to the job is committed. */

@@ -198,7 +198,7 @@ async function findHeld(session: Session, endings: readonly Ending[]): Promise<R
   const found = new Map<string, Held>();
   const unknown: string[] = [];
   for (const { sent } of endings) {
-    const held = session.held(sent.id);
+    const held = session.held(sent.id, sent.run);
     if (held === undefined) unknown.push(sent.id);
     else found.set(sent.id, held);
   }

@@ -99,8 +99,10 @@ export class PostgresStore implements Store {
   }
 
   async enqueue(jobs: readonly NewJob[]): Promise<Enqueued[]> {
-    const answers = await this.#do(enqueue, jobs, this.#wake.notice());
-    this.#wake.tellOwn();
+    const notice = this.#wake.notice();
+    const answers = await this.#do(enqueue, jobs, notice);
+    if (notice === null) this.#wake.tell();
+    else this.#wake.tellOwn();
     return answers;
   }
   claim(request: ClaimRequest): Promise<Claim> {

@@ -415,6 +415,31 @@ describe('a handler that completes its job in a transaction', () => {
     expect(ended).toEqual({ state: 'completed', error: '', written: 1 });
   });
 
+  it('is done again when a heartbeat came into a transaction of a strict isolation', async () => {
+    let tries = 0;
+    const ended = await runOnce('strict', (context, write) =>
+      context.transaction(async (tx) => {
+        await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ', []);
+        await write(tx);
+        if (++tries < 3) await context.extend('1m');
+      }),
+    );
+    expect(ended).toEqual({ state: 'completed', error: '', written: 1 });
+    expect(tries).toBe(3);
+  });
+
+  it('fails by conflicts of its own, which it may expect', async () => {
+    let tries = 0;
+    const ended = await runOnce('own conflict', (context) =>
+      context.transaction(async (tx) => {
+        tries++;
+        await tx.query("DO $$ BEGIN RAISE EXCEPTION 'mine' USING ERRCODE = '40001'; END $$", []);
+      }),
+    );
+    expect(ended).toMatchObject({ state: 'dead', error: 'mine' });
+    expect(tries).toBe(1);
+  });
+
   it('cannot use the transaction after its end, however that came', async () => {
     const refusals: unknown[] = [];
     const late = (tx: TransactionClient | null): Promise<unknown> =>

@@ -4,7 +4,7 @@ import { causeChain, read } from '../../retry/thrown.ts';
 import type { Enqueued, NewJob, Settlement, TransactionClient, Transactions } from '../store.ts';
 import { BEGIN_MARKED } from './database.ts';
 import { ENQUEUE, enqueued, enqueueValuesInside, type Taken } from './enqueue.ts';
-import { isAway, isReadOnly, isReplaced, sqlState, toStoreError } from './failure.ts';
+import { isAway, isConflict, isReadOnly, isReplaced, sqlState, toStoreError } from './failure.ts';
 import { lend } from './lend.ts';
 import type { Session } from './session.ts';
 import { settleThrough } from './settle.ts';
@@ -18,6 +18,13 @@ const PAUSE_MS = 250;
 const RECORDED = `
   SELECT 1 FROM @.finished f JOIN @.workers w ON w.id = f.worker
   WHERE f.id = $1 AND f.runs = $2 AND w.name = $3 AND f.outcome = 0`;
+
+/** Nothing was written, because somebody else wrote first. */
+class Overtaken extends Error {
+  constructor(cause: unknown) {
+    super('overtaken', { cause });
+  }
+}
 
 export class PostgresTransactions implements Transactions {
   readonly #current: () => Session;
@@ -43,7 +50,24 @@ export class PostgresTransactions implements Transactions {
     return enqueued(jobs, takenOf(answer));
   }
 
+  /** In a transaction of a strict isolation, a heartbeat that came meanwhile is a conflict: then all is done again. */
   async settleWith<Result>(
+    work: (client: TransactionClient) => Promise<Result>,
+    settlement: () => Settlement,
+  ): Promise<{ readonly result: Result } | null> {
+    const { clock } = this.#current().db;
+    const patientUntil = clock.monotonic() + PATIENCE_MS;
+    for (;;) {
+      try {
+        return await this.#settleOnce(work, settlement);
+      } catch (error) {
+        if (!(error instanceof Overtaken)) throw error;
+        if (clock.monotonic() >= patientUntil) throw error.cause;
+      }
+    }
+  }
+
+  async #settleOnce<Result>(
     work: (client: TransactionClient) => Promise<Result>,
     settlement: () => Settlement,
   ): Promise<{ readonly result: Result } | null> {
@@ -59,7 +83,9 @@ export class PostgresTransactions implements Transactions {
       const result = await lend(client, work);
       // Last of all, so that the row is locked for a moment only, and heartbeats go on while the work is done.
       const sent = settlement();
-      const [answer] = await settleThrough(session, [sent], db.through(client));
+      const [answer] = await settleThrough(session, [sent], db.through(client)).catch((error: unknown) => {
+        throw isConflict(error) ? new Overtaken(error) : error;
+      });
       if (answer !== 'settled') {
         await client.query('ROLLBACK');
         return null;
@@ -76,6 +102,7 @@ export class PostgresTransactions implements Transactions {
           () => false,
           () => true,
         ));
+      if (done !== null && isConflict(error)) throw new Overtaken(error);
       // A COMMIT whose answer was lost may have been carried out all the same.
       if (done !== null && (await this.#isRecorded(done.sent))) return done;
       throw error;

@@ -28,7 +28,7 @@ export class Wake {
   /** Notices that still count against those at once. */
   #recent = 0;
   #pace: Timer | null = null;
-  /** Somebody was told that others are told soon. */
+  /** Others are to be told soon. */
   #owed = false;
   #listening: Listening | null = null;
   #closed = false;
@@ -49,22 +49,23 @@ export class Wake {
     return () => this.#listeners.delete(listener);
   }
 
-  /** After work was made by a statement that told nobody. */
+  /** After work was made by a statement that told nobody: not before, or others would look too early. */
   tell(): void {
     this.tellOwn();
-    const notice = this.notice();
-    if (notice !== null) this.#send(notice);
+    if (!this.#tellsOthers || this.#closed) return;
+    this.#owed = this.#recent >= NOTICES_AT_ONCE;
+    if (this.#owed) return;
+    this.#spend();
+    this.#send(this.#self);
   }
 
   tellOwn(): void {
     for (const listener of this.#listeners) listener();
   }
 
-  /** What a statement that makes work should tell others; null when they are told soon anyway. */
+  /** What a statement that makes work should tell others; null when it should not, and they are to be told after it. */
   notice(): string | null {
-    if (!this.#tellsOthers || this.#closed) return null;
-    this.#owed = this.#recent >= NOTICES_AT_ONCE;
-    if (this.#owed) return null;
+    if (!this.#tellsOthers || this.#closed || this.#recent >= NOTICES_AT_ONCE) return null;
     this.#spend();
     return this.#self;
   }

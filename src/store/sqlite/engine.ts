@@ -99,10 +99,18 @@ export class Engine {
     }
     writing.sort((a, b) => (rank.get(a.call.verb) as number) - (rank.get(b.call.verb) as number));
     if (writing.length > 0) this.#transact(writing, results);
-    const version = this.dataVersion();
-    const shared = version !== this.#version;
-    this.#version = version;
-    return { results, madeWork: this.#session.madeWork, shared };
+    return { results, madeWork: this.#session.madeWork, shared: this.#isShared() };
+  }
+
+  /** Whether another connection has committed since the last time. When that cannot be told, what was done is done all the same. */
+  #isShared(): boolean {
+    const before = this.#version;
+    try {
+      this.#version = this.dataVersion();
+    } catch {
+      return true;
+    }
+    return this.#version !== before;
   }
 
   /** Changes whenever another connection has committed. */

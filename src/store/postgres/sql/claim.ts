@@ -10,6 +10,9 @@ const nextOfEach = (limit: string): string => `
     ORDER BY w.due_at, w.seq LIMIT ${limit} FOR UPDATE SKIP LOCKED
   ) next`;
 
+/** So many rows of leases are read for a count, before they are made one. */
+const MANY_CLAIMS = 100;
+
 /** Starts a run of each job that was picked. */
 const TAKE = `
   UPDATE live SET runs = live.runs + 1, attempts = live.attempts + 1, worker = p_worker,
@@ -38,8 +41,8 @@ const nextDue = (line: string): string => `
 
 export const claimSql: string = `
   /*
-   * How many second chances of a queue run now. Of what claims took, it keeps what is still held, in one row: so however
-   * many went by, each is looked at once.
+   * How many second chances of a queue run now. Claims of many go by, so every now and then what is still held of them is
+   * put into one row.
    */
   CREATE FUNCTION running_retries(p_queue text) RETURNS bigint LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   DECLARE
@@ -47,16 +50,23 @@ export const claimSql: string = `
       SELECT id FROM lines WHERE queue = p_queue AND lane IN (${LANE.retry}, ${LANE.suspect}));
     running bigint;
   BEGIN
-    WITH taken AS (
-      DELETE FROM leases WHERE line = ANY (retry_lines) RETURNING jobs
-    ), held AS (
-      SELECT l.id, l.lease_ends_at FROM (SELECT DISTINCT unnest(jobs) AS id FROM taken OFFSET 0) t JOIN live l ON ${lookUp('l.id', 't.id')}
-      WHERE l.worker IS NOT NULL AND l.line = ANY (retry_lines)
-    ), kept AS (
+    -- In one statement, which sees each running job in some row of leases, whoever moves it to another meanwhile.
+    SELECT count(*) INTO running
+    FROM (SELECT DISTINCT unnest(jobs) AS id FROM leases WHERE line = ANY (retry_lines) OFFSET 0) t
+      JOIN live l ON ${lookUp('l.id', 't.id')}
+    WHERE l.worker IS NOT NULL AND l.line = ANY (retry_lines);
+    IF (SELECT count(*) FROM leases WHERE line = ANY (retry_lines)) > ${MANY_CLAIMS} THEN
+      -- Only rows that nobody else is about to change, such as a look for expired leases.
+      WITH due AS MATERIALIZED (
+        SELECT ctid AS place FROM leases WHERE line = ANY (retry_lines) FOR UPDATE SKIP LOCKED
+      ), taken AS (
+        DELETE FROM leases USING due WHERE leases.ctid = due.place RETURNING leases.jobs
+      )
       INSERT INTO leases (line, look_at, jobs)
-      SELECT retry_lines[1], min(h.lease_ends_at), array_agg(h.id) FROM held h HAVING count(*) > 0
-    )
-    SELECT count(*) INTO running FROM held;
+      SELECT retry_lines[1], min(l.lease_ends_at), array_agg(l.id)
+      FROM (SELECT DISTINCT unnest(jobs) AS id FROM taken OFFSET 0) t JOIN live l ON ${lookUp('l.id', 't.id')}
+      WHERE l.worker IS NOT NULL HAVING count(*) > 0;
+    END IF;
     RETURN running;
   END $$;
 

@@ -64,15 +64,19 @@ export const operateSql: string = `
       THEN
         why := 'nothing-left';
       ELSIF job.key IS NOT NULL AND job.key_life <> ${STARTED} THEN
-        SELECT keys.job INTO holder FROM keys WHERE keys.name = kind.name AND keys.key = job.key;
-        IF (FOUND AND holder <> job.id) OR kind.name || ' ' || job.key = ANY (promised) THEN
+        SELECT k.job INTO holder FROM keys k WHERE k.name = kind.name AND k.key = job.key
+          -- A key that is held until the first start is given up by whoever has started.
+          AND NOT EXISTS (SELECT 1 FROM live h WHERE h.id = k.job AND h.runs > 0 AND h.key_life = ${STARTED});
+        IF (FOUND AND holder <> job.id) OR json_build_array(kind.name, job.key)::text = ANY (promised) THEN
           why := 'key-taken';
         ELSE
-          promised := promised || (kind.name || ' ' || job.key);
+          promised := promised || json_build_array(kind.name, job.key)::text;
         END IF;
       END IF;
       IF why IS NULL AND NOT p_dry_run THEN
         IF job.key IS NOT NULL AND job.key_life <> ${STARTED} THEN
+          DELETE FROM keys k USING live h
+          WHERE k.name = kind.name AND k.key = job.key AND h.id = k.job AND h.runs > 0 AND h.key_life = ${STARTED};
           INSERT INTO keys (name, key, job) VALUES (kind.name, job.key, job.id) ON CONFLICT DO NOTHING;
           -- Somebody was quicker.
           SELECT keys.job INTO holder FROM keys WHERE keys.name = kind.name AND keys.key = job.key;

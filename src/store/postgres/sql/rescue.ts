@@ -1,5 +1,8 @@
 import { BY_INDEX, HERE, lookUp } from './shared.ts';
 
+/** How long it may take until everybody has noticed that the store is back. */
+const RECONNECT_MS = 3_000;
+
 /** Looking for expired leases, and not looking for a while after an outage. */
 export const rescueSql: string = `
   -- Of the leases that were due for a look, keeps those that are still held, until the first of them ends.
@@ -35,10 +38,23 @@ export const rescueSql: string = `
     END IF;
   END $$;
 
-  -- The store was away for this long, so nobody could extend a lease: for one more lease, none counts as expired. Unless
-  -- somebody looked meanwhile: then it was only the caller that was cut off.
-  CREATE FUNCTION pardon(p_away bigint, p_lease bigint) RETURNS void LANGUAGE plpgsql ${HERE} AS $$
+  /*
+   * The store was away for this long, so nobody could extend a lease: for a while, none counts as expired. Unless somebody
+   * looked meanwhile: then it was only the caller that was cut off.
+   *
+   * For how long: whoever lives beats three times a lease, so when the store went away, two thirds of his lease were left,
+   * and he beats again within a third. That is at most half of what was left then of any lease that is in danger now.
+   */
+  CREATE FUNCTION pardon(p_away bigint) RETURNS void LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  DECLARE
+    store_now bigint := now_ms();
+    longest_left bigint;
   BEGIN
-    UPDATE rescues SET none_until = greatest(none_until, now_ms() + p_lease) WHERE looked_at < now_ms() - p_away;
+    IF NOT EXISTS (SELECT 1 FROM rescues WHERE looked_at < store_now - p_away) THEN RETURN; END IF;
+    SELECT max(l.lease_ends_at) - (store_now - p_away) INTO longest_left
+    FROM (SELECT DISTINCT unnest(jobs) AS id FROM leases OFFSET 0) t JOIN live l ON ${lookUp('l.id', 't.id')}
+    WHERE l.worker IS NOT NULL AND l.lease_ends_at <= store_now + p_away;
+    UPDATE rescues SET none_until = greatest(none_until, store_now + ${RECONNECT_MS} + coalesce(longest_left, 0) / 2)
+    WHERE looked_at < store_now - p_away;
   END $$;
 `;
