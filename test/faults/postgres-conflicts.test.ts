@@ -22,7 +22,7 @@ const quota: QueueQuota = {
   share: JOBS,
   retry: JOBS,
   redrive: JOBS,
-  suspect: JOBS,
+  suspect: 0,
   maxRetriesInFlight: null,
 };
 

@@ -88,7 +88,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'maxRetriesInFlight is ignored',
     file: 'store/memory/claim.ts',
-    find: 'if (isRetry(lane) && state.retriesInFlight(queue) >= (retryCaps.get(queue) as number)) break;',
+    find: 'if (isRetry(lane) && isFull(queue)) break;',
     replace: '',
   },
   {
