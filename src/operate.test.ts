@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { defineJob } from './definition.ts';
 import { ConfigError } from './errors.ts';
-import type { Mulligan } from './mulligan.ts';
+import { Mulligan } from './mulligan.ts';
 import type { ListOptions, RedriveOptions } from './operate.ts';
 import { Unrecoverable } from './retry/said.ts';
+import { MemoryStore } from './store/memory/store.ts';
+import type { DeadSelection, Redriven, RedriveRequest } from './store/store.ts';
 import { type TestQueue, testQueue } from './testing/queue.ts';
+import { VirtualClock } from './testing/virtual-clock.ts';
 
 const retry = { maxAttempts: 2, backoff: { kind: 'fixed', base: '1s' }, jitter: 'none' } as const;
 
@@ -241,6 +244,40 @@ describe('dead jobs', () => {
     expect(await would({ name: 'job', reason: 'unrecoverable' })).toEqual(gaveUp);
     expect(await would({ ids: [gaveUp[1] as string, 'unheard of'] })).toEqual([gaveUp[1]]);
     expect(await would({ ids: [] })).toEqual([]);
+  });
+
+  it('come back, or go, a thousand at a time, however many they are', async () => {
+    const clock = new VirtualClock();
+    const parts: number[] = [];
+    class Watched extends MemoryStore {
+      override async redrive(request: RedriveRequest): Promise<Redriven> {
+        const redriven = await super.redrive(request);
+        if (!request.dryRun) parts.push(redriven.ids.length);
+        return redriven;
+      }
+      override async discard(selection: DeadSelection): Promise<string[]> {
+        const gone = await super.discard(selection);
+        parts.push(gone.length);
+        return gone;
+      }
+    }
+    const mulligan = await Mulligan.open(new Watched({ clock }), { jobs: [other], clock, log: () => {} });
+    mulligan.work({ concurrency: 100 });
+    const made = ids(await mulligan.enqueueMany(other, Array(2_500).fill(null)));
+    await clock.advance(60_000);
+    await mulligan.queues.pause('elsewhere');
+    expect((await mulligan.dead.redrive({ name: 'other', limit: 500 })).ids).toHaveLength(500);
+    const rest = await mulligan.dead.redrive({ name: 'other' });
+    expect(rest.ids).toHaveLength(2_000);
+    expect(rest.skipped).toEqual([]);
+    expect(parts).toEqual([500, 1_000, 1_000]);
+    await mulligan.queues.resume('elsewhere');
+    await clock.advance(60_000);
+    parts.length = 0;
+    expect(await mulligan.dead.discard({ name: 'other', limit: 1_200 })).toHaveLength(1_200);
+    expect(await mulligan.dead.discard({ name: 'other' })).toHaveLength(1_300);
+    expect(parts).toEqual([1_000, 200, 1_000, 300]);
+    expect(await mulligan.jobs.get(made[0] as string)).toBeNull();
   });
 
   it('are deleted with their ledger when they are discarded', async () => {

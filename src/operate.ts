@@ -14,6 +14,8 @@ import type {
 
 const DEFAULT_PAGE = 50;
 const LARGEST_PAGE = 10_000;
+/** So many dead jobs are brought back or deleted in one transaction: nobody waits long behind it, and none takes too long. */
+const AT_ONCE = 1_000;
 const deadReasons: readonly DeadReason[] = ['exhausted', 'unrecoverable', 'deadline', 'poison', 'no-handler'];
 
 export type ListOptions = Partial<JobFilter>;
@@ -62,22 +64,44 @@ export class DeadJobs {
 
   /**
    * Brings dead jobs back, oldest first. They keep their ledger and get all their attempts again, or with
-   * `attempts: 'keep'` only what was left. `dryRun` tells what would happen.
+   * `attempts: 'keep'` only what was left. `dryRun` tells what would happen. Many go in parts: if it fails in between, what
+   * went before is done, and calling again goes on.
    */
   async redrive(options: RedriveOptions): Promise<Redriven> {
     const given = readOptions(options, [...selectionKeys, 'attempts', 'dryRun'], 'dead.redrive');
     const { attempts = 'reset', dryRun = false, ...selection } = given;
-    return this.#store.redrive({
+    const request: RedriveRequest = {
       ...readSelection(selection, 'dead.redrive'),
       attempts: checkOneOf(attempts, ['reset', 'keep'], 'dead.redrive: attempts'),
       dryRun: checkBoolean(dryRun, 'dead.redrive: dryRun'),
-    });
+    };
+    const { limit = Number.POSITIVE_INFINITY } = request;
+    return request.dryRun || limit <= AT_ONCE ? this.#store.redrive(request) : this.#redriveInParts(request);
   }
 
-  /** Deletes dead jobs and their ledgers; answers their ids. */
+  /** Deletes dead jobs and their ledgers, oldest first; answers their ids. */
   async discard(selection: DeadSelection): Promise<string[]> {
-    const given = readOptions(selection, selectionKeys, 'dead.discard');
-    return this.#store.discard(readSelection(given, 'dead.discard'));
+    const given = readSelection(readOptions(selection, selectionKeys, 'dead.discard'), 'dead.discard');
+    const { limit = Number.POSITIVE_INFINITY } = given;
+    const gone: string[] = [];
+    for (;;) {
+      const wanted = Math.min(AT_ONCE, limit - gone.length);
+      const part = await this.#store.discard({ ...given, limit: wanted });
+      gone.push(...part);
+      if (part.length < wanted || gone.length >= limit) return gone;
+    }
+  }
+
+  async #redriveInParts(request: RedriveRequest): Promise<Redriven> {
+    const planned = await this.#store.redrive({ ...request, dryRun: true });
+    const ids: string[] = [];
+    const skipped = [...planned.skipped];
+    for (let at = 0; at < planned.ids.length; at += AT_ONCE) {
+      const part = await this.#store.redrive({ ...request, ids: planned.ids.slice(at, at + AT_ONCE) });
+      ids.push(...part.ids);
+      skipped.push(...part.skipped);
+    }
+    return { ids, skipped };
   }
 }
 
