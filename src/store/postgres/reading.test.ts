@@ -98,6 +98,21 @@ describe('how far a line has been read', () => {
     expect(from(await looks.stretches())).toEqual([{ dueAt: NOW + 1_800, seq: 0 }]);
   });
 
+  it('is looked at again after a while, though what was found there has not been read', async () => {
+    const looks = await Looks.emptied();
+    looks.time = 1_000;
+    const waits = looks.read();
+    await looks.answer([line.id, 0, NOW, 500, 12, 600]);
+    // A claim takes some of it, and no later one gets as far.
+    looks.reading.reached(await waits, line.id, { dueAt: 550, seq: 20 }, NOW);
+    looks.time = 2_000;
+    await looks.stretches();
+    looks.time = 3_000;
+    const again = looks.read();
+    await looks.answer([line.id, 0, NOW, 300, 4, 400]);
+    expect(from(await again)[0]).toEqual({ dueAt: 300, seq: 3 });
+  });
+
   it('is looked at once a second, beside a claim', async () => {
     const looks = await Looks.emptied();
     looks.time = 999;

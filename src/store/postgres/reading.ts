@@ -36,6 +36,8 @@ interface Progress {
   overlooked: Omit<Stretch, 'line'> | null;
   /** A look goes back from the mark. It has got to this due time; null when none is under way. */
   lookedTo: number | null;
+  /** A look has left it out, for what is still to be read there. */
+  isLeftOut: boolean;
 }
 
 type Found = [line: number, lookedTo: number, now: number, dueAt: number | null, seq: number | null, until: number];
@@ -125,11 +127,10 @@ export class Reading {
   async #lookOnce(): Promise<boolean> {
     const { clock } = this.#db;
     const since = clock.monotonic();
-    // What was found in a line is read before more is looked for.
-    const isRead = (line: number): boolean => this.#lines.get(line)?.overlooked === null;
-    let lines = [...this.#left].filter(isRead);
+    const due = [...this.#lines.keys()].filter((line) => this.#isDue(line));
+    let lines = due.filter((line) => this.#left.has(line));
     if (lines.length === 0) {
-      lines = [...this.#lines.keys()].filter(isRead);
+      lines = due;
       this.#left = new Set(lines);
     }
     // Whatever keeps a look from working meets the claim as well, and is told there.
@@ -139,6 +140,13 @@ export class Reading {
     this.#lookAt = now + Math.max(LOOK_EVERY_MS, (now - since) / LARGEST_PART);
     this.#looking = null;
     return hasFound;
+  }
+
+  /** What was found in a line is read before more is looked for; but not every claim reads it, so one look is long enough. */
+  #isDue(line: number): boolean {
+    const progress = this.#lines.get(line) as Progress;
+    progress.isLeftOut = progress.overlooked !== null && !progress.isLeftOut;
+    return !progress.isLeftOut;
   }
 
   async #look(lines: readonly number[]): Promise<boolean> {
@@ -156,6 +164,7 @@ export class Reading {
         mark: first ?? this.#behind(FAR_AWAY, now),
         overlooked: null,
         lookedTo: null,
+        isLeftOut: false,
       };
       this.#lines.set(line, progress);
       progress.lookedTo = lookedTo === 0 ? null : lookedTo;
