@@ -199,13 +199,6 @@ describe('a fetcher in a storm', () => {
     await stopSoon(clock, fetcher);
   });
 
-  it('claims nothing ahead when second chances are in vain, for whoever makes work next', async () => {
-    const vain = { meanRunMs: 0.01, inVain: true };
-    const { clock, fetcher, claims } = await afterClaim(new Array(10).fill(second), vain);
-    expect(claims[1]?.request.limit).toBe(10);
-    await stopSoon(clock, fetcher);
-  });
-
   it('asks at once when somebody made work, however full its buffer is, but not for retries of its own', async () => {
     const full = { meanRunMs: 0.01, running: 10, buffered: 19 };
     const { clock, fetcher, claims } = await afterClaim(new Array(10).fill(second), full);

@@ -8,10 +8,7 @@ import type { ClaimedJob } from '../store/store.ts';
 const MOST_AHEAD = 9;
 /** The same while claims bring mostly second chances: fresh work must not wait long for a large claim or a full buffer. */
 export const MOST_AHEAD_IN_STORM = 2;
-/**
- * And none at all for this long after fresh work came in, or when they only fail: every job that is claimed ahead makes
- * fresh work wait longer.
- */
+/** And none at all for this long after fresh work came in: every job that is claimed ahead makes it wait longer. */
 const FRESH_FOR_MS = 1_000;
 /** Payloads of a claim travel together; many large ones would not fit into one text. */
 const LARGEST_CLAIM = 1_000;
@@ -65,7 +62,7 @@ export class Storm {
   /** Jobs per place. */
   mostAhead(): number {
     if (!this.blows) return MOST_AHEAD;
-    return this.#freshComesIn() || this.#isInVain() ? 0 : MOST_AHEAD_IN_STORM;
+    return this.#freshComesIn() ? 0 : MOST_AHEAD_IN_STORM;
   }
 
   mostAtOnce(): number {
