@@ -39,6 +39,11 @@ export function isTerminal(state: JobState): boolean {
 export const lanes = ['fresh', 'retry', 'redrive', 'suspect'] as const;
 export type Lane = (typeof lanes)[number];
 
+/** Both lanes hold jobs that a counted run came before; together they are what `maxRetriesInFlight` bounds. */
+export function isRetry(lane: Lane): boolean {
+  return lane === 'retry' || lane === 'suspect';
+}
+
 /** Until when a job holds its key: its first start, its end, or for as long as its row is kept. */
 export const keyLives = ['started', 'finished', 'pruned'] as const;
 export type KeyLife = (typeof keyLives)[number];

@@ -1,4 +1,4 @@
-import { states } from '../job.ts';
+import { isRetry, states } from '../job.ts';
 import type { Decision } from '../retry/decide.ts';
 import type { OutcomeKind } from '../retry/outcome.ts';
 import type { ClaimedJob, Settlement, StoreStats } from '../store/store.ts';
@@ -102,8 +102,7 @@ function isGivenBack(decision: Decision): boolean {
  * is counted with the run that is not. A redriven job waited for an operator, not for a backoff.
  */
 function backoffBefore({ lane, previousDelayMs }: ClaimedJob, decision: Decision): number | null {
-  const isRetry = lane === 'retry' || lane === 'suspect';
-  return isRetry && !isGivenBack(decision) ? previousDelayMs : null;
+  return isRetry(lane) && !isGivenBack(decision) ? previousDelayMs : null;
 }
 
 /** The labels of one kind of job, and the same with an outcome. */

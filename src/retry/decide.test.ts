@@ -174,6 +174,7 @@ const snoozes: Case[] = [
 const releases: Case[] = [
   ['shutdown', {}, shutdown, { kind: 'release', delayMs: 0, rule: 'shutdown' }],
   ['shutdown on the last attempt', spent, shutdown, { kind: 'release', delayMs: 0, rule: 'shutdown' }],
+  ['cancelled before the start', {}, { kind: 'released', because: { kind: 'cancelled' } }, cancelUncounted],
   ['shutdown, to be cancelled', cancelRequested, shutdown, cancelUncounted],
   ['late', {}, tooLate, { kind: 'release', delayMs: 0, rule: 'lease over before the start' }],
   ['no handler yet', {}, noHandler(60_001), { kind: 'release', delayMs: 15_000, rule: 'no-handler' }],

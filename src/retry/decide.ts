@@ -99,6 +99,8 @@ function afterRelease(job: DecidableJob, because: ReleaseCause, now: number, ran
       return { kind: 'release', delayMs: 0, rule: 'shutdown' };
     case 'late':
       return { kind: 'release', delayMs: 0, rule: 'lease over before the start' };
+    case 'cancelled':
+      return cancelUncounted;
     case 'deadline':
       return pastDeadline(job, { counted: false });
     case 'no-handler': {

@@ -15,6 +15,8 @@ export type ReleaseCause =
   | { readonly kind: 'shutdown' }
   /** Its lease was over before it could start: it waited too long in the worker, or for the claim's answer. */
   | { readonly kind: 'late' }
+  /** It was cancelled before it could start. */
+  | { readonly kind: 'cancelled' }
   | { readonly kind: 'no-handler'; readonly giveUpAfterMs: number }
   | { readonly kind: 'deadline' };
 

@@ -2,12 +2,14 @@ import { hostname } from 'node:os';
 import type { Clock, Timer } from '../clock.ts';
 import type { AnyJobDefinition } from '../definition.ts';
 import type { Duration } from '../duration.ts';
+import { isRetry } from '../job.ts';
 import type { LogSink } from '../observe/log.ts';
 import { type Logger, makeLogger } from '../observe/log.ts';
 import { decide } from '../retry/decide.ts';
 import type { Random } from '../retry/jitter.ts';
 import type { Outcome, ReleaseCause } from '../retry/outcome.ts';
 import type { Claim, Retention, SettleAnswer, Settlement, Store } from '../store/store.ts';
+import { Averages } from './averages.ts';
 import { Buffer } from './buffer.ts';
 import { Chore } from './chores.ts';
 import { Fetcher } from './fetch.ts';
@@ -22,8 +24,6 @@ import { rescue } from './rescue.ts';
 import { Run, type RunServices } from './run.ts';
 import { type Ending, errorOf, Settler, settlementOf } from './settle.ts';
 
-/** When more than this part of the second chances fails, they are made in vain. */
-const NEARLY_ALL = 0.9;
 const PRUNE_EVERY_MS = 30_000;
 const PRUNE_BATCH = 500;
 const RESCUES_PER_LEASE = 3;
@@ -65,12 +65,10 @@ export class Worker {
   readonly #random: Random;
   readonly #hands: Hands = new Hands();
   readonly #buffer: Buffer = new Buffer();
+  readonly #averages: Averages = new Averages();
   #running = 0;
   #startTimer: Timer | null = null;
   #settling = 0;
-  #meanRunMs: number | null = null;
-  /** The part of the latest second chances that failed. */
-  #failing = 0;
   #inTrouble = false;
   #unsubscribe: () => void = () => {};
   #stopping: Promise<void> | null = null;
@@ -104,8 +102,8 @@ export class Worker {
         running: this.#running,
         buffered: this.#buffer.size,
         settling: this.#settling,
-        meanRunMs: this.#meanRunMs,
-        inVain: this.#failing > NEARLY_ALL,
+        meanRunMs: this.#averages.runMs,
+        inVain: this.#averages.inVain,
       }),
       accept: (claim, askedAt) => this.#accept(claim, askedAt),
       onDrained: () => this.#checkIdle(),
@@ -220,8 +218,7 @@ export class Worker {
         if (hand.lease.lost) this.#drop(hand);
         // Another worker may have it by now, so it must not start. If nobody has, it goes back uncounted: it never ran.
         else if (hand.lease.ended) this.#release(hand, { kind: 'late' });
-        // Whatever the reason: the cancel is stronger.
-        else if (hand.cancelRequested) this.#release(hand, { kind: 'shutdown' });
+        else if (hand.cancelRequested) this.#release(hand, { kind: 'cancelled' });
         else this.#start(hand);
       }
     }
@@ -246,7 +243,7 @@ export class Worker {
   #end(hand: Hand, outcome: Outcome): void {
     this.#running--;
     hand.endedAt = hand.lease.storeNow;
-    this.#observe(hand, outcome);
+    this.#averages.observe(hand.lease.job.lane, outcome, hand.endedAt - hand.startedAt);
     this.#finish(hand, outcome);
     this.#startSoon();
     this.#fetcher.room();
@@ -257,12 +254,6 @@ export class Worker {
     if (hand.run?.recorded) this.#finishRecorded(hand, hand.run.recorded, outcome);
     else if (hand.lease.lost) this.#drop(hand);
     else this.#settle(hand, outcome);
-  }
-
-  /** An outcome that could not be recorded for a whole lease is given up with the next: its lease is not renewed again. */
-  #alive(): Hand[] {
-    const since = this.#parts.clock.monotonic() - this.#parts.plan.leaseMs;
-    return this.#hands.list().filter(({ settlingSince }) => settlingSince === null || settlingSince >= since);
   }
 
   #settle(hand: Hand, outcome: Outcome): void {
@@ -321,8 +312,14 @@ export class Worker {
     if (this.#hands.size === 0) this.#onEmpty();
     this.#fetcher.room();
     // A retry that ended may leave room under maxRetriesInFlight.
-    if (lane === 'retry' || lane === 'suspect') this.#fetcher.wake();
+    if (isRetry(lane)) this.#fetcher.wake();
     this.#checkIdle();
+  }
+
+  /** An outcome that could not be recorded for a whole lease is given up with the next: its lease is not renewed again. */
+  #alive(): Hand[] {
+    const since = this.#parts.clock.monotonic() - this.#parts.plan.leaseMs;
+    return this.#hands.list().filter(({ settlingSince }) => settlingSince === null || settlingSince >= since);
   }
 
   /** False when the run has lost its lease, or its place: a zombie holds nothing any more. */
@@ -339,14 +336,6 @@ export class Worker {
   async #prune(): Promise<void> {
     const { retention } = this.#parts;
     while (!this.#stopping && (await this.#store.prune(retention, PRUNE_BATCH)) === PRUNE_BATCH);
-  }
-
-  #observe({ lease, startedAt, endedAt }: Hand, outcome: Outcome): void {
-    // No handler was called.
-    if (outcome.kind === 'released' && outcome.because.kind !== 'shutdown') return;
-    const ms = endedAt - startedAt;
-    this.#meanRunMs = this.#meanRunMs === null ? ms : smooth(this.#meanRunMs, ms);
-    if (lease.job.lane !== 'fresh') this.#failing = smooth(this.#failing, outcome.kind === 'failed' ? 1 : 0);
   }
 
   #checkIdle(): void {
@@ -374,9 +363,4 @@ export class Worker {
     this.#inTrouble = false;
     this.#log.info('the store answers again');
   }
-}
-
-/** Follows the last ten or so. */
-function smooth(before: number, now: number): number {
-  return before * 0.9 + now * 0.1;
 }

@@ -109,25 +109,6 @@ const bringing: StoreCase[] = cases('redrive', {
   },
 });
 
-const givenUp: StoreCase[] = cases('redrive', {
-  'a key that another job gave up at its start is free to take back': async ({ store }) => {
-    const id = await bury(store, { name: 'a', key: 'k', keyLife: 'finished' });
-    const other = await startOne(store, { name: 'a', key: 'k', keyLife: 'started' });
-    for (const dryRun of [true, false]) {
-      assert.deepEqual(await store.redrive({ ...reset, ids: [id], dryRun }), { ids: [id], skipped: [] });
-    }
-    const again = newJob({ name: 'a', key: 'k' });
-    assert.deepEqual(await store.enqueue([again]), [{ id, existed: true }]);
-    await settleOne(store, other, complete);
-    assert.deepEqual(await store.enqueue([again]), [{ id, existed: true }]);
-  },
-
-  'a key is taken by name and key, wherever spaces are': async ({ store }) => {
-    const ids = [await bury(store, { name: 'a b', key: 'c' }), await bury(store, { name: 'a', key: 'b c' })];
-    assert.deepEqual((await store.redrive({ ...reset, ids })).ids.toSorted(), ids.toSorted());
-  },
-});
-
 const selecting: StoreCase[] = cases('redrive', {
   'only dead jobs are redriven': async ({ store }) => {
     const waiting = await enqueueOne(store, { queue: 'other' });
@@ -248,6 +229,23 @@ const keys: StoreCase[] = cases('redrive', {
     assert.deepEqual((await store.redrive({ ...reset, ids: [id] })).ids, [id]);
   },
 
+  'a key that another job gave up at its start is free to take back': async ({ store }) => {
+    const id = await bury(store, { name: 'a', key: 'k', keyLife: 'finished' });
+    const other = await startOne(store, { name: 'a', key: 'k', keyLife: 'started' });
+    for (const dryRun of [true, false]) {
+      assert.deepEqual(await store.redrive({ ...reset, ids: [id], dryRun }), { ids: [id], skipped: [] });
+    }
+    const again = newJob({ name: 'a', key: 'k' });
+    assert.deepEqual(await store.enqueue([again]), [{ id, existed: true }]);
+    await settleOne(store, other, complete);
+    assert.deepEqual(await store.enqueue([again]), [{ id, existed: true }]);
+  },
+
+  'a key is taken by name and key, wherever spaces are': async ({ store }) => {
+    const ids = [await bury(store, { name: 'a b', key: 'c' }), await bury(store, { name: 'a', key: 'b c' })];
+    assert.deepEqual((await store.redrive({ ...reset, ids })).ids.toSorted(), ids.toSorted());
+  },
+
   'of two dead jobs with one key only the older comes back': async ({ store, advance }) => {
     const older = await bury(store, { key: 'k' });
     await advance(MINUTE);
@@ -283,4 +281,4 @@ const keys: StoreCase[] = cases('redrive', {
   },
 });
 
-export const redriveCases: readonly StoreCase[] = [...bringing, ...givenUp, ...selecting, ...keys];
+export const redriveCases: readonly StoreCase[] = [...bringing, ...selecting, ...keys];

@@ -1,7 +1,8 @@
+import { isRetry } from '../../job.ts';
 import { fillQuotas } from '../fill.ts';
 import type { Claim, ClaimedJob, ClaimRequest } from '../store.ts';
 import { type Lease, type Row, toClaimedJob } from './row.ts';
-import { isRetry, type MemoryState } from './state.ts';
+import type { MemoryState } from './state.ts';
 
 export function claim(state: MemoryState, request: ClaimRequest, now: number): Claim {
   const open = request.queues.filter((quota) => !state.paused.has(quota.queue));

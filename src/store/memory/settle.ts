@@ -1,7 +1,7 @@
-import { type Settled, settledBy } from '../../job.ts';
+import { isRetry, type Settled, settledBy } from '../../job.ts';
 import type { SettleAnswer, Settlement } from '../store.ts';
 import { kept, type Row } from './row.ts';
-import { isRetry, type MemoryState } from './state.ts';
+import type { MemoryState } from './state.ts';
 
 export function settle(state: MemoryState, settlements: readonly Settlement[], now: number): SettleAnswer[] {
   return settlements.map((settlement) => {

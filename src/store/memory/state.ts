@@ -1,4 +1,4 @@
-import { isTerminal, type JobState, type Lane, stateAt, transitions } from '../../job.ts';
+import { isRetry, isTerminal, type JobState, stateAt, transitions } from '../../job.ts';
 import type { Fence } from '../store.ts';
 import { Keys } from './keys.ts';
 import type { Lease, Row } from './row.ts';
@@ -10,11 +10,6 @@ type Ended = 'completed' | 'dead' | 'cancelled';
 
 /** The fields a move may change; whatever a row is filed under changes here and nowhere else. */
 type Changes = Partial<Omit<Row, 'state' | 'accepted' | 'id' | 'name' | 'key' | 'keyLife' | 'priority'>>;
-
-/** Both lanes hold jobs that a counted run came before; together they are what `maxRetriesInFlight` bounds. */
-export function isRetry(lane: Lane): boolean {
-  return lane === 'retry' || lane === 'suspect';
-}
 
 /** All rows, and the indexes that are kept with every move of a row. */
 export class MemoryState {

@@ -66,7 +66,7 @@ async function knowKinds({ db, kinds }: Session, rows: readonly ClaimedRow[], le
       return;
     } catch (error) {
       if (db.clock.monotonic() >= patientUntil) throw error;
-      await new Promise<void>((resolve) => db.clock.after(KNOW_AGAIN_MS * (0.5 + db.clock.random()), resolve));
+      await db.pause(KNOW_AGAIN_MS);
     }
   }
 }

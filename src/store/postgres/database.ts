@@ -119,7 +119,7 @@ export class Database implements Runner {
       } catch (error) {
         if (isAway(error)) this.#lost();
         if (!isConflict(error) || this.clock.monotonic() >= patientUntil) throw toStoreError(error, this.#hosts.name);
-        await this.#stepBack(pauseMs);
+        await this.pause(pauseMs);
       }
     }
   }
@@ -186,7 +186,8 @@ export class Database implements Runner {
     }
   }
 
-  #stepBack(ms: number): Promise<void> {
+  /** About this long, so that those who wait for the same do not all come at once. */
+  pause(ms: number): Promise<void> {
     return new Promise((resolve) => this.clock.after(ms * (0.5 + this.clock.random()), resolve));
   }
 }

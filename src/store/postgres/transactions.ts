@@ -120,7 +120,7 @@ export class PostgresTransactions implements Transactions {
         return (await db.query(RECORDED, [id, run, worker])).length > 0;
       } catch (error) {
         if (db.clock.monotonic() >= patientUntil) throw error;
-        await new Promise<void>((resolve) => db.clock.after(PAUSE_MS * (0.5 + db.clock.random()), resolve));
+        await db.pause(PAUSE_MS);
       }
     }
   }

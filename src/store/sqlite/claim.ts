@@ -1,5 +1,5 @@
 import type { Lane } from '../../job.ts';
-import { lanes } from '../../job.ts';
+import { isRetry, lanes } from '../../job.ts';
 import { laneCodes, STATE } from '../codes.ts';
 import { fillQuotas } from '../fill.ts';
 import type { ClaimRequest } from '../store.ts';
@@ -172,8 +172,4 @@ class RetryRoom {
     const left = this.#left.get(queue);
     if (left !== undefined && isRetry(lane)) this.#left.set(queue, left - count);
   }
-}
-
-function isRetry(lane: Lane): boolean {
-  return lane === 'retry' || lane === 'suspect';
 }
