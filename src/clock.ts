@@ -1,6 +1,6 @@
 import { randomFillSync } from 'node:crypto';
 import { unexpected } from './config.ts';
-import { read } from './retry/thrown.ts';
+import { read } from './untrusted/thrown.ts';
 
 /**
  * The only door to time and chance. Everything else takes a Clock, so that the same code runs

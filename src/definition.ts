@@ -4,10 +4,10 @@ import { ConfigError } from './errors.ts';
 import { DEFAULT_PRIORITY, DEFAULT_QUEUE, LOWEST_PRIORITY } from './job.ts';
 import type { BackoffFunction, ClassifyFunction, ClassifyRule } from './retry/classify.ts';
 import { validateClassifyRules } from './retry/classify.ts';
-import type { Decision } from './retry/decide.ts';
+import type { Decision } from './retry/decision.ts';
 import type { StoredError } from './retry/outcome.ts';
 import { type RetryOptions, validateRetryOptions } from './retry/policy.ts';
-import { read } from './retry/thrown.ts';
+import { read } from './untrusted/thrown.ts';
 import type { InputSchema } from './schema.ts';
 import type { JobContext } from './worker/context.ts';
 

@@ -30,7 +30,7 @@ export type {
   FailedRun,
   Verdict,
 } from './retry/classify.ts';
-export type { DeadReason, Decision, RetryCause } from './retry/decide.ts';
+export type { DeadReason, Decision, RetryCause } from './retry/decision.ts';
 export type { FailureClass, OutcomeKind, StoredError } from './retry/outcome.ts';
 export type { Backoff, BackoffOptions, Jitter, RetryOptions, RetryPolicy } from './retry/policy.ts';
 export { policies } from './retry/presets.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { isTerminal, type JobState, type Settled, settledBy, stateAt, states, transitions } from './job.ts';
-import type { Decision } from './retry/decide.ts';
+import type { Decision } from './retry/decision.ts';
 
 const now = 1_000;
 

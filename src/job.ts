@@ -1,6 +1,9 @@
-import type { DeadReason, Decision } from './retry/decide.ts';
+import type { Lane } from './lane.ts';
+import type { DeadReason, Decision } from './retry/decision.ts';
 import type { OutcomeKind, StoredError } from './retry/outcome.ts';
 import type { RetryPolicy } from './retry/policy.ts';
+
+export { isRetry, type Lane, lanes } from './lane.ts';
 
 /*
  * The states of a job. Attempts fail; jobs do not: there is no `failed` state.
@@ -12,7 +15,8 @@ import type { RetryPolicy } from './retry/policy.ts';
  *   scheduled, ready, retrying -> cancelled
  *   dead -> ready                           redrive
  */
-export const states = ['scheduled', 'ready', 'running', 'retrying', 'completed', 'dead', 'cancelled'] as const;
+/** Append only: stores keep the position in this list. */
+export const states = ['scheduled', 'ready', 'retrying', 'running', 'completed', 'dead', 'cancelled'] as const;
 export type JobState = (typeof states)[number];
 
 /** The one transition table. Stores and docs use it; nothing else says what may follow what. */
@@ -28,20 +32,11 @@ export const transitions = {
 
 export type Next<From extends JobState> = (typeof transitions)[From][number];
 
+/** The states in which a job waits to be claimed. */
+export const waitingStates = ['scheduled', 'ready', 'retrying'] as const satisfies readonly JobState[];
+
 export function isTerminal(state: JobState): boolean {
   return state === 'completed' || state === 'dead' || state === 'cancelled';
-}
-
-/**
- * The lane a job waits in. `suspect` is for a job whose next crash would bury it as poison: it runs
- * alone in its worker, so that the jobs that merely ran beside a killer are never buried with it.
- */
-export const lanes = ['fresh', 'retry', 'redrive', 'suspect'] as const;
-export type Lane = (typeof lanes)[number];
-
-/** Both lanes hold jobs that a counted run came before; together they are what `maxRetriesInFlight` bounds. */
-export function isRetry(lane: Lane): boolean {
-  return lane === 'retry' || lane === 'suspect';
 }
 
 /** Until when a job holds its key: its first start, its end, or for as long as its row is kept. */

@@ -1,7 +1,7 @@
 import { checkBoolean, checkInteger, checkList, checkOneOf, readOptions, unexpected } from './config.ts';
 import { checkName } from './definition.ts';
 import { type Job, type RunRecord, states } from './job.ts';
-import type { DeadReason } from './retry/decide.ts';
+import { deadReasons, type DeadReason } from './retry/decision.ts';
 import type {
   CancelAnswer,
   DeadSelection,
@@ -16,7 +16,6 @@ const DEFAULT_PAGE = 50;
 const LARGEST_PAGE = 10_000;
 /** So many dead jobs are brought back or deleted in one transaction: nobody waits long behind it, and none takes too long. */
 const AT_ONCE = 1_000;
-const deadReasons: readonly DeadReason[] = ['exhausted', 'unrecoverable', 'deadline', 'poison', 'no-handler'];
 
 export type ListOptions = Partial<JobFilter>;
 
@@ -118,11 +117,11 @@ export class Queues {
 
   /** No worker claims from a paused queue; what runs goes on. */
   async pause(queue: string): Promise<void> {
-    return this.#store.pause(checkName(queue, 'queues.pause'));
+    return this.#store.hold({ queue: checkName(queue, 'queues.pause') }, null);
   }
 
   async resume(queue: string): Promise<void> {
-    return this.#store.resume(checkName(queue, 'queues.resume'));
+    return this.#store.release({ queue: checkName(queue, 'queues.resume') });
   }
 }
 

@@ -1,7 +1,7 @@
 import { types } from 'node:util';
 import { describe, isPlainObject, shorten } from './config.ts';
 import { PayloadError } from './errors.ts';
-import { toStoredError } from './retry/stored-error.ts';
+import { toStoredError } from './untrusted/stored-error.ts';
 
 /** Deeper than any sane payload, and shallow enough for every JSON parser. */
 const DEEPEST = 500;

@@ -1,8 +1,8 @@
 import { types } from 'node:util';
 import { isList, unexpected } from './config.ts';
 import { ConfigError, InputError, type InputIssue, MulliganError } from './errors.ts';
-import { toStoredError } from './retry/stored-error.ts';
-import { read, readList } from './retry/thrown.ts';
+import { toStoredError } from './untrusted/stored-error.ts';
+import { read, readList } from './untrusted/thrown.ts';
 
 /** The part of the Standard Schema interface that is used here; zod, valibot, arktype and others implement it. */
 export interface InputSchema<Input = unknown, Output = Input> {

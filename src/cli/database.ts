@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { closest, describe } from '../config.ts';
 import { ConfigError } from '../errors.ts';
 import { Mulligan, type MulliganOptions } from '../mulligan.ts';
-import { scrub } from '../retry/scrub.ts';
+import { scrub } from '../untrusted/scrub.ts';
 import { sqlitePath } from '../store/open.ts';
 import { isPostgresUrl, parseAddress } from '../store/postgres/address.ts';
 import { Failure, wrongUsage } from './failure.ts';

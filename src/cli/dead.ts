@@ -1,5 +1,5 @@
 import { checkOneOf } from '../config.ts';
-import type { DeadReason } from '../retry/decide.ts';
+import type { DeadReason } from '../retry/decision.ts';
 import type { DeadSelection, RedriveRefusal } from '../store/store.ts';
 import { emptyTotals } from '../store/totals.ts';
 import type { CliCommand, Shell } from './command.ts';

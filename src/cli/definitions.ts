@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type AnyJobDefinition, definitionsByName, isDefinition } from '../definition.ts';
-import { toStoredError } from '../retry/stored-error.ts';
-import { read, readList } from '../retry/thrown.ts';
+import { toStoredError } from '../untrusted/stored-error.ts';
+import { read, readList } from '../untrusted/thrown.ts';
 import { Failure } from './failure.ts';
 
 const MOST_LISTED = 10_000;

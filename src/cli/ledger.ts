@@ -1,5 +1,5 @@
 import type { Job, RunRecord } from '../job.ts';
-import type { Decision } from '../retry/decide.ts';
+import type { Decision } from '../retry/decision.ts';
 import type { OutcomeKind, StoredError } from '../retry/outcome.ts';
 import type { Output, Style } from './output.ts';
 import { type Cell, type Column, tableLines } from './table.ts';

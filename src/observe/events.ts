@@ -1,5 +1,5 @@
 import { checkOneOf, unexpected } from '../config.ts';
-import type { DeadReason, Decision } from '../retry/decide.ts';
+import type { DeadReason, Decision } from '../retry/decision.ts';
 import type { OutcomeKind, StoredError } from '../retry/outcome.ts';
 
 /** What every event about a run says. */

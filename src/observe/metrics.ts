@@ -1,5 +1,5 @@
 import { isRetry, states } from '../job.ts';
-import type { Decision } from '../retry/decide.ts';
+import type { Decision } from '../retry/decision.ts';
 import type { OutcomeKind } from '../retry/outcome.ts';
 import type { ClaimedJob, Settlement, StoreStats } from '../store/store.ts';
 import { Counter, Gauge, Histogram, type Labels, MOST_SERIES } from './prometheus.ts';

@@ -2,8 +2,8 @@ import { describe } from '../config.ts';
 import { type Duration, formatDuration, parseDuration } from '../duration.ts';
 import { LONGEST_DELAY_MS } from './backoff.ts';
 import type { Failure } from './outcome.ts';
-import { toStoredError } from './stored-error.ts';
-import { read } from './thrown.ts';
+import { toStoredError } from '../untrusted/stored-error.ts';
+import { read } from '../untrusted/thrown.ts';
 
 /*
  * Functions a definition may bring along. They run only in the worker; whatever they do wrong, the data

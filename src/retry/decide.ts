@@ -1,26 +1,23 @@
 import { formatDuration } from '../duration.ts';
-import type { Lane } from '../job.ts';
-import type { ClaimedJob } from '../store/store.ts';
+import type { Lane } from '../lane.ts';
+import type { DeadReason, Decision, RetryCause } from './decision.ts';
 import { between, delayBefore, type Random, spread } from './jitter.ts';
 import type { Failure, Outcome, ReleaseCause } from './outcome.ts';
-
-export type DeadReason = 'exhausted' | 'unrecoverable' | 'deadline' | 'poison' | 'no-handler';
-export type RetryCause = 'backoff' | 'retry-after' | 'crash';
-
-/** What the policy chose. `rule` names what made the choice; `note` what went wrong on the way to it. */
-export type Decision = { readonly rule: string; readonly note?: string } & (
-  | { readonly kind: 'complete' }
-  | { readonly kind: 'retry'; readonly why: RetryCause; readonly delayMs: number; readonly lane: Lane }
-  | { readonly kind: 'dead'; readonly reason: DeadReason; readonly counted: boolean }
-  | { readonly kind: 'snooze' | 'release' | 'defer'; readonly delayMs: number }
-  | { readonly kind: 'cancel'; readonly counted: boolean }
-);
+import type { RetryPolicy } from './policy.ts';
 
 /** What a decision looks at: `attempts` includes this run, `crashes` does not yet include this crash. */
-export type DecidableJob = Pick<
-  ClaimedJob,
-  'policy' | 'attempts' | 'crashes' | 'firstStartedAt' | 'availableAt' | 'previousDelayMs' | 'cancelRequested'
->;
+export interface DecidableJob {
+  readonly policy: RetryPolicy;
+  readonly lane: Lane;
+  readonly attempts: number;
+  readonly crashes: number;
+  /** True when its worker has recorded that no other job ran beside it. */
+  readonly alone: boolean;
+  readonly firstStartedAt: number;
+  readonly availableAt: number;
+  readonly previousDelayMs: number | null;
+  readonly cancelRequested: boolean;
+}
 
 /** A worker of the new deploy is likely up by then; the spread keeps a backlog of unknown jobs from coming back as one. */
 const NO_HANDLER_DELAY_MS = 15_000;
@@ -77,13 +74,22 @@ function delayAfterFailure(job: DecidableJob, failure: Failure, random: Random):
 function afterCrash(job: DecidableJob, now: number, random: Random): Decision {
   const { policy, attempts, previousDelayMs } = job;
   const crashes = job.crashes + 1;
-  if (crashes >= policy.maxCrashes) return dead('poison', `maxCrashes ${policy.maxCrashes}`);
+  if (isPoison(job, crashes)) return dead('poison', `maxCrashes ${policy.maxCrashes}`);
   if (isExhausted(job)) return exhausted(job);
   if (job.cancelRequested) return cancelRequested;
   const delayMs = delayBefore(policy, attempts, previousDelayMs, random);
   if (isPastDeadline(job, now + delayMs)) return pastDeadline(job, { counted: true });
   const rule = `crash ${crashes} of ${policy.maxCrashes}`;
   return { kind: 'retry', why: 'crash', delayMs, lane: laneAfter(crashes, job), rule };
+}
+
+/**
+ * A suspect is buried when it crashed with no other job beside it. A crash beside others proves nothing, since any of them
+ * may be the killer; the suspect is tried again, up to twice `maxCrashes` in all.
+ */
+function isPoison({ policy, lane, alone }: DecidableJob, crashes: number): boolean {
+  if (crashes < policy.maxCrashes) return false;
+  return lane !== 'suspect' || alone || crashes >= policy.maxCrashes * 2;
 }
 
 function afterSnooze(job: DecidableJob, delayMs: number, now: number): Decision {

@@ -7,8 +7,17 @@ export type Outcome =
   | { readonly kind: 'released'; readonly because: ReleaseCause }
   | { readonly kind: 'cancelled'; readonly error: StoredError | null };
 
-/** The ledger's words for outcomes; `deferred` is a failure whose attempt a gate gave back. */
-export type OutcomeKind = Outcome['kind'] | 'deferred';
+/** The ledger's words for outcomes; `deferred` is a failure whose attempt a gate gave back. Append only: stores keep the position. */
+export const outcomeKinds = [
+  'completed',
+  'failed',
+  'crashed',
+  'snoozed',
+  'released',
+  'deferred',
+  'cancelled',
+] as const satisfies readonly (Outcome['kind'] | 'deferred')[];
+export type OutcomeKind = (typeof outcomeKinds)[number];
 
 /** Why a run was handed back without having run its handler to an end. */
 export type ReleaseCause =

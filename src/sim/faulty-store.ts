@@ -43,8 +43,8 @@ const verbs: readonly VerbName[] = [
   'cancel',
   'redrive',
   'discard',
-  'pause',
-  'resume',
+  'hold',
+  'release',
   'prune',
 ];
 

@@ -230,8 +230,8 @@ export class World implements Faults {
     const name = random.pick(Object.keys(simPolicies));
     const action = random.whole(0, 5);
     if (action === 0) void this.#cancelSomething();
-    else if (action === 1) void store.pause(random.pick(QUEUES));
-    else if (action <= 3) void store.resume(random.pick(QUEUES));
+    else if (action === 1) void store.hold({ queue: random.pick(QUEUES) }, null);
+    else if (action <= 3) void store.release({ queue: random.pick(QUEUES) });
     else if (action === 4)
       void store.redrive({ name, attempts: random.pick(['reset', 'keep'] as const), dryRun: random.chance(0.2) });
     else void store.discard({ name, limit: 1 });
@@ -251,7 +251,7 @@ export class World implements Faults {
     // What operators asked for before may still be on its way.
     await this.#scheduler.run(this.#scheduler.now + this.#scenario.slowestCallMs);
     const store = storeFor(this.#operator, this.#shared);
-    for (const queue of QUEUES) void store.resume(queue);
+    for (const queue of QUEUES) void store.release({ queue });
     for (let restarts = 0; restarts < 100; restarts++) {
       last = last?.alive ? last : await this.#startLast();
       if (await this.#endsWith(last)) return true;

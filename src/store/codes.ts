@@ -1,45 +1,20 @@
-import type { JobState, KeyLife, Lane } from '../job.ts';
-import type { DeadReason } from '../retry/decide.ts';
-import type { OutcomeKind } from '../retry/outcome.ts';
+import { keyLives, lanes, states, waitingStates } from '../job.ts';
+import { deadReasons } from '../retry/decision.ts';
+import { outcomeKinds } from '../retry/outcome.ts';
 
 /*
- * What the database stores write as small numbers: the position in these lists. Append only: the numbers are in
- * people's databases.
+ * What the database stores write as small numbers: the position of a word in the list that defines it. Those lists are
+ * append only, because the numbers are in people's databases.
  */
-export const stateCodes: readonly JobState[] = [
-  'scheduled',
-  'ready',
-  'retrying',
-  'running',
-  'completed',
-  'dead',
-  'cancelled',
-];
-export const laneCodes: readonly Lane[] = ['fresh', 'retry', 'redrive', 'suspect'];
-export const keyLifeCodes: readonly KeyLife[] = ['started', 'finished', 'pruned'];
-export const outcomeCodes: readonly OutcomeKind[] = [
-  'completed',
-  'failed',
-  'crashed',
-  'snoozed',
-  'released',
-  'deferred',
-  'cancelled',
-];
-export const deadReasonCodes: readonly DeadReason[] = [
-  'exhausted',
-  'unrecoverable',
-  'deadline',
-  'poison',
-  'no-handler',
-];
+function codesOf<Word extends string>(words: readonly Word[]): Readonly<Record<Word, number>> {
+  return Object.fromEntries(words.map((word, code) => [word, code])) as Record<Word, number>;
+}
 
-export const STATE = {
-  scheduled: 0,
-  ready: 1,
-  retrying: 2,
-  running: 3,
-  completed: 4,
-  dead: 5,
-  cancelled: 6,
-} as const;
+export const STATE = codesOf(states);
+export const LANE = codesOf(lanes);
+export const KEY_LIFE = codesOf(keyLives);
+export const OUTCOME = codesOf(outcomeKinds);
+export const DEAD_REASON = codesOf(deadReasons);
+
+/** For SQL: the codes of the states in which a job waits to be claimed. */
+export const WAITING = waitingStates.map((state) => STATE[state]).join(', ');

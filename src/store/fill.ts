@@ -1,7 +1,7 @@
 import type { Lane } from '../job.ts';
 import type { ClaimRequest, QueueQuota } from './store.ts';
 
-/** Takes up to `count` due jobs of one lane of one queue and says how many it found. */
+/** Takes up to `count` due jobs of one lane of one queue, as many as may start, and answers how many it took. */
 export type Take = (queue: string, lane: Lane, count: number) => number;
 
 /**
@@ -21,6 +21,32 @@ export function fillQuotas(request: ClaimRequest, take: Take): number {
     left -= queue.fill(left);
   }
   return request.limit - left;
+}
+
+/**
+ * How the places of one lane and priority are shared among its partitions: each in turn takes an equal part of what is
+ * left, and what one leaves goes to the others. `partitions` come least recently served first, so when there are fewer
+ * places than partitions, those that were not served come first the next time.
+ */
+export function fillTurns<Partition>(
+  partitions: readonly Partition[],
+  places: number,
+  take: (partition: Partition, count: number) => number,
+): number {
+  let left = places;
+  let waiting = partitions;
+  while (left > 0 && waiting.length > 0) {
+    const notEmpty: Partition[] = [];
+    for (const [index, partition] of waiting.entries()) {
+      if (left === 0) break;
+      const count = Math.ceil(left / (waiting.length - index));
+      const taken = take(partition, count);
+      if (taken === count) notEmpty.push(partition);
+      left -= taken;
+    }
+    waiting = notEmpty;
+  }
+  return places - left;
 }
 
 class QueueFill {

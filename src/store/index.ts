@@ -11,7 +11,7 @@ export {
   stateAt,
   transitions,
 } from '../job.ts';
-export { fillQuotas, type Take } from './fill.ts';
+export { fillQuotas, fillTurns, type Take } from './fill.ts';
 export type {
   CancelAnswer,
   Claim,
@@ -22,6 +22,7 @@ export type {
   Fence,
   Heartbeat,
   HeartbeatAnswer,
+  HoldTarget,
   JobFilter,
   NewJob,
   QueueInfo,

@@ -1,8 +1,8 @@
 import type { Clock } from '../clock.ts';
 import { closest, describe } from '../config.ts';
 import { ConfigError } from '../errors.ts';
-import { scrub } from '../retry/scrub.ts';
-import { read } from '../retry/thrown.ts';
+import { scrub } from '../untrusted/scrub.ts';
+import { read } from '../untrusted/thrown.ts';
 import { MemoryStore } from './memory/store.ts';
 import type { Store } from './store.ts';
 

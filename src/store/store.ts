@@ -1,5 +1,5 @@
 import type { Job, JobState, KeyLife, Lane, RunRecord } from '../job.ts';
-import type { DeadReason, Decision } from '../retry/decide.ts';
+import type { DeadReason, Decision } from '../retry/decision.ts';
 import type { OutcomeKind, StoredError } from '../retry/outcome.ts';
 import type { RetryPolicy } from '../retry/policy.ts';
 
@@ -20,7 +20,14 @@ export interface Store {
   enqueue(jobs: readonly NewJob[]): Promise<Enqueued[]>;
 
   // Working
-  /** Takes due jobs under a lease. `runs` and `attempts` rise in the same write: a crash is counted before it happens. */
+  /**
+   * Takes due jobs under a lease. `runs` and `attempts` rise in the same write: a crash is counted before it happens.
+   *
+   * Jobs wait in partitions: those of one queue, lane, priority and resource, and in the lanes `retry` and `redrive` also
+   * of one job name. `fillQuotas` shares the places of a claim among queues and lanes; inside a lane the lowest priority
+   * number comes first, and inside a priority `fillTurns` shares the places among the partitions that are admissible, the
+   * least recently served first. Inside a partition jobs come in due order, then in the order of acceptance.
+   */
   claim(request: ClaimRequest): Promise<Claim>;
   /** Extends leases and stores progress; tells which were lost and which should stop. */
   heartbeat(beats: readonly Heartbeat[]): Promise<HeartbeatAnswer[]>;
@@ -51,8 +58,14 @@ export interface Store {
   redrive(request: RedriveRequest): Promise<Redriven>;
   /** Deletes dead jobs with their ledger. Answers their ids. */
   discard(selection: DeadSelection): Promise<string[]>;
-  pause(queue: string): Promise<void>;
-  resume(queue: string): Promise<void>;
+  /**
+   * Lets no waiting job of a queue or of a resource start before `until` (store time; null for good): its partitions, and
+   * those made later, are not admissible until then. The jobs are neither read nor written. A later hold of the same target
+   * replaces the earlier one; a job starts when neither its queue nor its resource is held.
+   */
+  hold(target: HoldTarget, until: number | null): Promise<void>;
+  /** Takes a hold away. */
+  release(target: HoldTarget): Promise<void>;
   /** Deletes up to `limit` finished jobs that outlived their retention. Answers how many. */
   prune(retention: Retention, limit: number): Promise<number>;
 
@@ -64,6 +77,12 @@ export interface Store {
   onWork(listener: () => void): Unsubscribe;
   close(): Promise<void>;
 }
+
+/** What waiting jobs have in common that are held back together. A paused queue is held for good. */
+export type HoldTarget = { readonly queue: string } | { readonly resource: string };
+
+/** At most this many bytes of payload travel in one claim, unless a single job is larger. */
+export const CLAIM_BYTES = 8 * 1_048_576;
 
 export type Unsubscribe = () => void;
 
@@ -136,9 +155,15 @@ export interface QueueQuota {
   readonly retry: number;
   /** Places of this queue kept for redriven jobs, while fresh work waits. */
   readonly redrive: number;
-  /** Suspects run alone, so they are claimed alone: above 0, this queue gives up to as many of them and nothing else. */
-  readonly suspect: number;
-  /** No more retries of this queue than this may run at once, over all workers. */
+  /**
+   * Suspects are tried one at a time, so they are claimed alone: when this is 1, the queue gives one suspect and nothing
+   * else, and none while another suspect of the queue is running, in whichever worker.
+   */
+  readonly suspect: 0 | 1;
+  /**
+   * No more retries of this queue than this may run at once, suspects included, over all workers. While a suspect is due,
+   * one of these places is kept for it, so that other retries cannot keep it from ever starting.
+   */
   readonly maxRetriesInFlight: number | null;
 }
 
@@ -146,9 +171,12 @@ export interface Claim {
   readonly jobs: ClaimedJob[];
   /** Store time of this claim. */
   readonly now: number;
-  /** When the next job of these queues falls due; null when none waits or the claim was filled. */
+  /**
+   * When the next job of these queues may start: it falls due, or its partition becomes admissible. `now` when the claim
+   * stopped at CLAIM_BYTES and left due jobs behind. Null when none waits or the claim was filled.
+   */
   readonly nextDueAt: number | null;
-  /** True when a due suspect waits in one of these queues, and `maxRetriesInFlight` would let it run. */
+  /** True when a due suspect waits in one of these queues that a claim for suspects would take now. */
   readonly suspectsWait: boolean;
 }
 
@@ -179,10 +207,14 @@ export interface ClaimedJob extends Fence {
   readonly previousDelayMs: number | null;
   readonly lastError: StoredError | null;
   readonly cancelRequested: boolean;
+  /** What the last heartbeat said of it; false before the first. */
+  readonly alone: boolean;
 }
 
 export interface Heartbeat extends Fence {
   readonly leaseMs: number;
+  /** Whether no other job runs beside it in its process: what its crash would prove. Undefined leaves it as it was. */
+  readonly alone?: boolean;
   /** JSON text; undefined leaves the stored progress alone. */
   readonly progress?: string;
 }

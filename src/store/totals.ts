@@ -1,4 +1,4 @@
-import type { DeadReason } from '../retry/decide.ts';
+import type { DeadReason } from '../retry/decision.ts';
 import type { OutcomeKind } from '../retry/outcome.ts';
 
 /** Totals while they are being added up. */

@@ -1,6 +1,6 @@
 import { Flights, type Told } from '../batch.ts';
 import { type Clock, nextTurn } from '../clock.ts';
-import type { Decision } from '../retry/decide.ts';
+import type { Decision } from '../retry/decision.ts';
 import type { Outcome, OutcomeKind, StoredError } from '../retry/outcome.ts';
 import type { Fence, SettleAnswer, Settlement, Store } from '../store/store.ts';
 import type { Hand } from './hand.ts';

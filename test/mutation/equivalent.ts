@@ -76,31 +76,31 @@ export const equivalents: readonly Equivalent[] = [
     why: 'null lies in no range of statuses.',
   },
   {
-    file: 'src/retry/stored-error.ts',
+    file: 'src/untrusted/stored-error.ts',
     line: 'return frames <= HEADER_BYTES ? stack : tidy(stack.slice(0, frames), HEADER_BYTES) + stack.slice(frames);',
     changes: ['<= -> < in frames <= HEADER_BYTES', '.slice() dropped'],
     why: 'A header that just fits is not shortened; of a longer one only the beginning is kept.',
   },
   {
-    file: 'src/retry/stored-error.ts',
+    file: 'src/untrusted/stored-error.ts',
     line: 'if (stack.length <= HEADER_BYTES) return stack;',
     changes: ['stack.length <= HEADER_BYTES -> false', '<= -> < in stack.length <= HEADER_BYTES'],
     why: 'Only saves looking for the frames: a header is no longer than its stack.',
   },
   {
-    file: 'src/retry/stored-error.ts',
+    file: 'src/untrusted/stored-error.ts',
     line: 'if (text.length <= LONGEST_READ) return trimmed(cleaned(text), maxBytes);',
     changes: ['text.length <= LONGEST_READ -> true', '<= -> < in text.length <= LONGEST_READ'],
     why: 'Only bounds the time it takes: far less than that is kept.',
   },
   {
-    file: 'src/retry/stored-error.ts',
+    file: 'src/untrusted/stored-error.ts',
     line: 'return trimmed(storable(scrub(text.slice(0, LONGEST_READ)).slice(0, -CUT_SECRET)), maxBytes);',
     changes: ['.slice() dropped'],
     why: 'Only bounds the time it takes: far less than that is kept.',
   },
   {
-    file: 'src/retry/recent.ts',
+    file: 'src/untrusted/recent.ts',
     line: 'if (text.length > LONGEST_KEY) return value;',
     changes: [
       'text.length > LONGEST_KEY -> false',
@@ -110,7 +110,7 @@ export const equivalents: readonly Equivalent[] = [
     why: 'Only bounds the memory it takes; what is not remembered is made again.',
   },
   {
-    file: 'src/retry/recent.ts',
+    file: 'src/untrusted/recent.ts',
     line: 'if (this.#known.size >= MOST) this.#known.clear();',
     changes: [
       'this.#known.size >= MOST -> false',
@@ -120,19 +120,19 @@ export const equivalents: readonly Equivalent[] = [
     why: 'Only bounds the memory it takes; what is not remembered is made again.',
   },
   {
-    file: 'src/retry/stored-error.ts',
+    file: 'src/untrusted/stored-error.ts',
     line: 'const bytes = Buffer.from(text.slice(0, maxBytes)).subarray(0, maxBytes - ELLIPSIS.length);',
     changes: ['.slice() dropped'],
     why: 'Only bounds the time it takes.',
   },
   {
-    file: 'src/retry/thrown.ts',
+    file: 'src/untrusted/thrown.ts',
     line: 'if (!isObject(value)) return undefined;',
     changes: ['!isObject(value) -> false'],
     why: 'Reading a field of what is no object throws, and that is caught.',
   },
   {
-    file: 'src/retry/thrown.ts',
+    file: 'src/untrusted/thrown.ts',
     line: 'if (cause === undefined || cause === null || chain.includes(cause)) break;',
     changes: [
       'cause === undefined || cause === null || chain.includes(c... -> chain.includes(cause)',
@@ -142,19 +142,19 @@ export const equivalents: readonly Equivalent[] = [
     why: 'Nothing, at the end of a chain, says nothing.',
   },
   {
-    file: 'src/retry/thrown.ts',
+    file: 'src/untrusted/thrown.ts',
     line: 'for (let depth = 0; prototype !== null && depth < DEEPEST_CLASS; depth++) {',
     changes: ['prototype !== null && depth < DEEPEST_CLASS -> depth < DEEPEST_CLASS'],
     why: 'null has no name and no prototype.',
   },
   {
-    file: 'src/retry/thrown.ts',
+    file: 'src/untrusted/thrown.ts',
     line: "if (typeof code === 'number' && Number.isFinite(code)) return String(code);",
     changes: ["typeof code === 'number' && Number.isFinite(code) -> Number.isFinite(code)"],
     why: 'Number.isFinite is false for all that is no number.',
   },
   {
-    file: 'src/retry/thrown.ts',
+    file: 'src/untrusted/thrown.ts',
     line: "return value !== null && (typeof value === 'object' || typeof value === 'function');",
     changes: [
       "value !== null && (typeof value === 'object' || typeof va... -> typeof value === 'object' || typeof value === 'function'",

@@ -1,6 +1,6 @@
 import { systemClock } from '../../clock.ts';
 import { type AnyJobDefinition, defineJob } from '../../definition.ts';
-import type { DeadReason } from '../../retry/decide.ts';
+import type { DeadReason } from '../../retry/decision.ts';
 import type { RetryOptions } from '../../retry/policy.ts';
 import { Unrecoverable } from '../../retry/said.ts';
 

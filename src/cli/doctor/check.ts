@@ -1,5 +1,5 @@
 import { MulliganError } from '../../errors.ts';
-import { scrub } from '../../retry/scrub.ts';
+import { scrub } from '../../untrusted/scrub.ts';
 
 /** `warn`: it works, but look at it. `bad`: jobs are lost, stuck or cannot be stored, or will be. */
 export type Health = 'ok' | 'warn' | 'bad';

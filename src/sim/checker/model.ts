@@ -1,5 +1,5 @@
 import type { Lane } from '../../job.ts';
-import type { DeadReason, Decision } from '../../retry/decide.ts';
+import type { DeadReason, Decision } from '../../retry/decision.ts';
 import type { OutcomeKind } from '../../retry/outcome.ts';
 import type { NewJob } from '../../store/store.ts';
 

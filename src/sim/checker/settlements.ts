@@ -1,4 +1,4 @@
-import type { Decision } from '../../retry/decide.ts';
+import type { Decision } from '../../retry/decision.ts';
 import type { SettleAnswer, Settlement } from '../../store/store.ts';
 import { RETRY_AFTER_MS, type Script } from '../jobs.ts';
 import { delayRange } from './bounds.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { idMaker } from '../../clock.ts';
 import type { Job, Lane } from '../../job.ts';
-import type { DeadReason, Decision } from '../../retry/decide.ts';
+import type { DeadReason, Decision } from '../../retry/decision.ts';
 import type { OutcomeKind, StoredError } from '../../retry/outcome.ts';
 import type { RetryPolicy } from '../../retry/policy.ts';
 import type { Claim, ClaimedJob, ClaimRequest, Fence, NewJob, QueueQuota, Settlement, Store } from '../store.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Decision } from '../../retry/decide.ts';
+import type { Decision } from '../../retry/decision.ts';
 import {
   assertUntouched,
   bury,

@@ -154,21 +154,21 @@ const queues: StoreCase[] = cases('queues', {
   'queues that hold jobs or are paused are known': async ({ store }) => {
     assert.deepEqual(await store.queues(), []);
     await store.enqueue([newJob({ queue: 'a' }), newJob({ queue: 'b' })]);
-    await store.pause('b');
-    await store.pause('empty');
+    await store.hold({ queue: 'b' }, null);
+    await store.hold({ queue: 'empty' }, null);
     const known = (await store.queues()).toSorted((x, y) => (x.queue < y.queue ? -1 : 1));
     assert.deepEqual(known, [
       { queue: 'a', paused: false },
       { queue: 'b', paused: true },
       { queue: 'empty', paused: true },
     ]);
-    await store.resume('b');
+    await store.release({ queue: 'b' });
     assert.equal((await store.queues()).find((info) => info.queue === 'b')?.paused, false);
   },
 
   'queues come in the order of their names': async ({ store }) => {
     await store.enqueue([newJob({ queue: 'c' }), newJob({ queue: 'a' })]);
-    await store.pause('b');
+    await store.hold({ queue: 'b' }, null);
     assert.deepEqual(
       (await store.queues()).map((info) => info.queue),
       ['a', 'b', 'c'],

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { DeadReason, Decision } from '../../retry/decide.ts';
+import { type Decision, deadReasons } from '../../retry/decision.ts';
 import {
   claim,
   claimOne,
@@ -33,8 +33,7 @@ const ending: StoreCase[] = cases('settle', {
   },
 
   'a dead job keeps its reason and its last error': async ({ store }) => {
-    const reasons: DeadReason[] = ['exhausted', 'unrecoverable', 'deadline', 'poison', 'no-handler'];
-    for (const reason of reasons) {
+    for (const reason of deadReasons) {
       const job = await startOne(store);
       await settleOne(store, job, die(reason), { error: storedError(reason) });
       const dead = await jobOf(store, job.id);

@@ -46,13 +46,13 @@ export const wakeCases: readonly StoreCase[] = cases('wake', {
 
   'listeners hear of redriven jobs and resumed queues': async (harness) => {
     const id = await bury(harness.store);
-    await harness.store.pause('default');
+    await harness.store.hold({ queue: 'default' }, null);
     const listener = new Listener(harness);
     await listener.quiet();
     await harness.store.redrive({ ids: [id], attempts: 'reset', dryRun: false });
     await listener.assertHeard('redrive');
     await listener.quiet();
-    await harness.store.resume('default');
+    await harness.store.release({ queue: 'default' });
     await listener.assertHeard('resume');
   },
 
@@ -97,8 +97,8 @@ export const closeCases: readonly StoreCase[] = cases('close', {
       cancel: () => store.cancel([job.id]),
       redrive: () => store.redrive({ ids: [job.id], attempts: 'reset', dryRun: true }),
       discard: () => store.discard({ ids: [job.id] }),
-      pause: () => store.pause('default'),
-      resume: () => store.resume('default'),
+      hold: () => store.hold({ queue: 'default' }, null),
+      release: () => store.release({ queue: 'default' }),
       prune: () => store.prune({ completedMs: 0, deadMs: 0, cancelledMs: 0 }, 1),
     };
     for (const [verb, call] of Object.entries(verbs)) await assert.rejects(call(), { code: 'CLOSED' }, verb);

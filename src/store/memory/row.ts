@@ -1,5 +1,5 @@
 import { type Job, type JobState, type KeyLife, type Lane, type RunRecord, stateAt } from '../../job.ts';
-import type { DeadReason } from '../../retry/decide.ts';
+import type { DeadReason } from '../../retry/decision.ts';
 import type { StoredError } from '../../retry/outcome.ts';
 import type { RetryPolicy } from '../../retry/policy.ts';
 import type { ClaimedJob } from '../store.ts';

@@ -1,5 +1,5 @@
 import { unexpected } from '../../config.ts';
-import { read } from '../../retry/thrown.ts';
+import { read } from '../../untrusted/thrown.ts';
 import type { TransactionClient } from '../store.ts';
 
 /*

@@ -1,6 +1,6 @@
 import { describe } from '../../config.ts';
 import { ConfigError } from '../../errors.ts';
-import { scrub } from '../../retry/scrub.ts';
+import { scrub } from '../../untrusted/scrub.ts';
 
 /** Where the servers are: one URL per host, and how to name them all without a password. */
 export interface Address {

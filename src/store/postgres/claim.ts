@@ -1,5 +1,5 @@
 import type { Lane } from '../../job.ts';
-import { laneCodes } from '../codes.ts';
+import { LANE } from '../codes.ts';
 import { fillQuotas } from '../fill.ts';
 import type { Claim, ClaimedJob, ClaimRequest, QueueQuota } from '../store.ts';
 import { elements, numbersOrNull, plain, texts } from './arrays.ts';
@@ -118,7 +118,7 @@ async function send(
     plain(queues.map((quota) => quota.maxRetriesInFlight)),
     lines,
     queueOf,
-    plain(stretches.map(({ line }) => laneCodes.indexOf(line.lane))),
+    plain(stretches.map(({ line }) => LANE[line.lane])),
     plain(stretches.map(({ line }) => line.priority)),
     ...places,
   ]);

@@ -1,4 +1,6 @@
-import { deadReasonCodes, outcomeCodes, STATE } from '../codes.ts';
+import { OUTCOME, STATE } from '../codes.ts';
+import { outcomeKinds } from '../../retry/outcome.ts';
+import { deadReasons } from '../../retry/decision.ts';
 
 /** How SQL says what is known of an ended run: by a column, or by a value that all of them share. */
 export interface EndedRun {
@@ -28,12 +30,12 @@ interface Count {
   counts(run: EndedRun): string;
 }
 
-const COMPLETED = outcomeCodes.indexOf('completed');
+const COMPLETED = OUTCOME.completed;
 const finished = ['completed', 'dead', 'cancelled'] as const;
 
 /** What is counted when runs end. */
 const ofRuns: readonly Count[] = [
-  ...outcomeCodes.map((outcome, code) => ({
+  ...outcomeKinds.map((outcome, code) => ({
     column: outcome,
     counts: (run: EndedRun) => `${run.outcome} = ${code}`,
   })),
@@ -42,7 +44,7 @@ const ofRuns: readonly Count[] = [
     column: 'successful_retries',
     counts: ({ counted, outcome }) => `${counted} AND attempt > 1 AND ${outcome} = ${COMPLETED}`,
   },
-  ...deadReasonCodes.map((reason, code) => ({
+  ...deadReasons.map((reason, code) => ({
     column: deadColumn(reason),
     counts: (run: EndedRun) => `${run.deadReason} = ${code}`,
   })),

@@ -1,4 +1,4 @@
-import { keyLifeCodes } from '../codes.ts';
+import { KEY_LIFE } from '../codes.ts';
 import { checkPayloads, joinJson } from '../json.ts';
 import type { Enqueued, NewJob } from '../store.ts';
 import { plain, texts } from './arrays.ts';
@@ -29,7 +29,7 @@ async function enqueueValues(session: Session, jobs: readonly NewJob[], notice: 
     plain(kinds.map((kind) => kind.line)),
     plain(jobs.map((job) => job.delayMs)),
     plain(jobs.map((job) => job.dueAt)),
-    plain(jobs.map((job) => keyLifeCodes.indexOf(job.keyLife))),
+    plain(jobs.map((job) => KEY_LIFE[job.keyLife])),
     jobs.some(isKeyed) ? texts(jobs.map((job) => job.key)) : null,
     joinJson(jobs.map((job) => job.payload)),
     plain(known.map((kind) => kind.id)),

@@ -5,7 +5,7 @@ import {
   StoreIncompatibleError,
   StoreUnavailableError,
 } from '../../errors.ts';
-import { scrub } from '../../retry/scrub.ts';
+import { scrub } from '../../untrusted/scrub.ts';
 import { REPLACED } from './sql/shared.ts';
 
 const WHERE_PASSWORDS_ARE = 'in the URL (write @ as %40, / as %2F, % as %25) or in PGUSER, PGPASSWORD and ~/.pgpass';

@@ -1,5 +1,5 @@
 import { unexpected } from '../../config.ts';
-import { read } from '../../retry/thrown.ts';
+import { read } from '../../untrusted/thrown.ts';
 import { type Statement, unnamed } from './database.ts';
 import { type ClientLike, guarded, ignore, type PoolClientLike, type PoolLike } from './driver.ts';
 import { withRole } from './failure.ts';

@@ -1,6 +1,7 @@
 import type { Lane } from '../../job.ts';
 import type { RetryPolicy } from '../../retry/policy.ts';
-import { laneCodes } from '../codes.ts';
+import { LANE } from '../codes.ts';
+import { lanes } from '../../job.ts';
 import { parseFrozen } from '../json.ts';
 import type { NewJob } from '../store.ts';
 import { plain, texts } from './arrays.ts';
@@ -90,7 +91,7 @@ export class Lines {
       [this.#newest],
     );
     for (const [id, queue, resource, lane, priority] of rows) {
-      this.#keep({ id, queue, resource: resource || null, lane: laneCodes[lane] as Lane, priority });
+      this.#keep({ id, queue, resource: resource || null, lane: lanes[lane] as Lane, priority });
     }
   }
 
@@ -116,7 +117,7 @@ export class Lines {
       .sort(
         (a, b) =>
           orderOf(a) - orderOf(b) ||
-          laneCodes.indexOf(a.lane) - laneCodes.indexOf(b.lane) ||
+          LANE[a.lane] - LANE[b.lane] ||
           a.priority - b.priority ||
           a.id - b.id,
       );
@@ -133,7 +134,7 @@ export class Lines {
       await this.#db.query('SELECT @.line_of($1, $2, $3::smallint, $4::smallint)', [
         queue,
         resource ?? '',
-        laneCodes.indexOf(lane),
+        LANE[lane],
         priority,
       ]);
     }

@@ -1,5 +1,5 @@
 import { ConfigError } from '../../errors.ts';
-import { deadReasonCodes, STATE } from '../codes.ts';
+import { DEAD_REASON, STATE } from '../codes.ts';
 import type { CancelAnswer, DeadSelection, Redriven, RedriveRefusal, RedriveRequest, Retention } from '../store.ts';
 import { plain } from './arrays.ts';
 import type { Session } from './session.ts';
@@ -28,7 +28,7 @@ function selectionValues({ ids, name, queue, reason, limit }: DeadSelection): un
   if (ids === undefined && name === undefined && queue === undefined && reason === undefined) {
     throw new ConfigError('expected at least one of ids, name, queue or reason to select dead jobs by, got none');
   }
-  const reasonCode = reason === undefined ? null : deadReasonCodes.indexOf(reason);
+  const reasonCode = reason === undefined ? null : DEAD_REASON[reason];
   return [ids ? plain(ids.filter(isUuid)) : null, name ?? null, queue ?? null, reasonCode, limit ?? null];
 }
 

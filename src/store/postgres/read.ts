@@ -1,8 +1,11 @@
 import type { Job, JobState, RunRecord } from '../../job.ts';
 import { isTerminal, stateAt, states } from '../../job.ts';
-import type { Decision } from '../../retry/decide.ts';
+import type { Decision } from '../../retry/decision.ts';
 import type { StoredError } from '../../retry/outcome.ts';
-import { deadReasonCodes, outcomeCodes, STATE, stateCodes } from '../codes.ts';
+import { STATE } from '../codes.ts';
+import { states } from '../../job.ts';
+import { outcomeKinds } from '../../retry/outcome.ts';
+import { deadReasons } from '../../retry/decision.ts';
 import type { JobFilter, QueueInfo, StatsRow, StoreStats } from '../store.ts';
 import { emptyTotals, type MutableTotals } from '../totals.ts';
 import { plain } from './arrays.ts';
@@ -137,7 +140,7 @@ function toJob({ workers, lines, kinds }: Session, row: JobRow): Job {
     id,
     name,
     queue: line.queue,
-    state: stateAt(stateCodes[state] as JobState, dueAt, now),
+    state: stateAt(states[state] as JobState, dueAt, now),
     lane: line.lane,
     priority: line.priority,
     payload: JSON.parse(payload),
@@ -153,7 +156,7 @@ function toJob({ workers, lines, kinds }: Session, row: JobRow): Job {
     finishedAt,
     leaseEndsAt,
     worker: worker === null ? null : workers.name(worker),
-    deadReason: deadReason === null ? null : (deadReasonCodes[deadReason] as Job['deadReason']),
+    deadReason: deadReason === null ? null : (deadReasons[deadReason] as Job['deadReason']),
     lastError: parse<StoredError>(lastError),
     progress: parse<unknown>(progress),
     cancelRequested,
@@ -182,7 +185,7 @@ export async function runs(session: Session, jobId: string): Promise<RunRecord[]
       jobId,
       run,
       attempt,
-      outcome: outcomeCodes[outcome] as RunRecord['outcome'],
+      outcome: outcomeKinds[outcome] as RunRecord['outcome'],
       counted,
       worker: session.workers.name(worker),
       startedAt,
@@ -229,7 +232,7 @@ export async function stats(session: Session): Promise<StoreStats> {
     rows.set(key, row);
     return row;
   };
-  for (const [kind, state, count] of live) rowOf(kind).states[stateCodes[state] as JobState] += count;
+  for (const [kind, state, count] of live) rowOf(kind).states[states[state] as JobState] += count;
   for (const [kind, ...amounts] of counts) addCounts(rowOf(kind), amounts);
   return { now: (time[0] as [number])[0], rows: [...rows.values()] };
 }
@@ -239,8 +242,8 @@ function addCounts({ states: inState, totals }: MutableRow, amounts: readonly nu
   totals.enqueued += amountOf('enqueued');
   totals.retries += amountOf('retries');
   totals.successfulRetries += amountOf('successful_retries');
-  for (const outcome of outcomeCodes) totals.runs[outcome] += amountOf(outcome);
-  for (const reason of deadReasonCodes) totals.dead[reason] += amountOf(deadColumn(reason));
+  for (const outcome of outcomeKinds) totals.runs[outcome] += amountOf(outcome);
+  for (const reason of deadReasons) totals.dead[reason] += amountOf(deadColumn(reason));
   for (const state of ['completed', 'dead', 'cancelled'] as const) inState[state] += amountOf(`now_${state}`);
 }
 

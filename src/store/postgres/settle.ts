@@ -1,8 +1,8 @@
 import { ConfigError } from '../../errors.ts';
 import { type Settled, settledBy } from '../../job.ts';
-import type { Decision } from '../../retry/decide.ts';
+import type { Decision } from '../../retry/decision.ts';
 import type { StoredError } from '../../retry/outcome.ts';
-import { deadReasonCodes, outcomeCodes, STATE } from '../codes.ts';
+import { DEAD_REASON, OUTCOME, STATE } from '../codes.ts';
 import type { SettleAnswer, Settlement } from '../store.ts';
 import { plain, TextList } from './arrays.ts';
 import type { Runner } from './database.ts';
@@ -146,13 +146,13 @@ async function send(
     plain(effects.map(({ sent }) => sent.id)),
     plain(effects.map(({ sent }) => sent.run)),
     plain(effects.map(({ sent }) => workerOf(sent.worker))),
-    plain(effects.map(({ sent }) => outcomeCodes.indexOf(sent.outcome))),
+    plain(effects.map(({ sent }) => OUTCOME[sent.outcome])),
     plain(effects.map(({ settled }) => STATE[settled.state])),
     plain(effects.map(({ settled }) => settled.counted)),
     plain(effects.map(({ settled }) => settled.dueAt)),
     plain(lines),
     plain(effects.map(({ sent: { decision } }) => (decision.kind === 'retry' ? decision.delayMs : null))),
-    plain(effects.map(({ settled: { deadReason } }) => deadReason && deadReasonCodes.indexOf(deadReason))),
+    plain(effects.map(({ settled: { deadReason } }) => deadReason && DEAD_REASON[deadReason])),
     plain(effects.map(({ sent }) => sent.error && errors.add(sent.error))),
     plain(effects.map(({ sent }) => decisions.add(sent.decision))),
     plain(effects.map(({ sent }) => sent.startedAt)),

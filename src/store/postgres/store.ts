@@ -12,6 +12,7 @@ import type {
   Fence,
   Heartbeat,
   HeartbeatAnswer,
+  HoldTarget,
   JobFilter,
   NewJob,
   QueueInfo,
@@ -153,11 +154,11 @@ export class PostgresStore implements Store {
   discard(selection: DeadSelection): Promise<string[]> {
     return this.#do(discard, selection);
   }
-  pause(queue: string): Promise<void> {
-    return this.#do(pause, queue);
+  hold(target: HoldTarget, until: number | null): Promise<void> {
+    return this.#do(hold, target, until);
   }
-  async resume(queue: string): Promise<void> {
-    await this.#do(resume, queue);
+  async release(target: HoldTarget): Promise<void> {
+    await this.#do(release, target);
     this.#wake.tell();
   }
   prune(retention: Retention, limit: number): Promise<number> {

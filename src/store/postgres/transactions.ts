@@ -1,6 +1,6 @@
 import { isList, unexpected } from '../../config.ts';
 import { ConfigError, type MulliganError } from '../../errors.ts';
-import { causeChain, read } from '../../retry/thrown.ts';
+import { causeChain, read } from '../../untrusted/thrown.ts';
 import type { Enqueued, NewJob, Settlement, TransactionClient, Transactions } from '../store.ts';
 import { BEGIN_MARKED } from './database.ts';
 import { ENQUEUE, enqueued, enqueueValuesInside, type Taken } from './enqueue.ts';

@@ -1,6 +1,6 @@
 import type { Lane } from '../../job.ts';
 import { isRetry, lanes } from '../../job.ts';
-import { laneCodes, STATE } from '../codes.ts';
+import { LANE, STATE } from '../codes.ts';
 import { fillQuotas } from '../fill.ts';
 import type { ClaimRequest } from '../store.ts';
 import {
@@ -43,7 +43,7 @@ const TAKE = `
   WHERE seq IN (SELECT value FROM json_each(?1))`;
 const RETRIES_RUNNING = `
   SELECT count(*) AS n FROM jobs
-  WHERE state = ${STATE.running} AND lane IN (${laneCodes.indexOf('retry')}, ${laneCodes.indexOf('suspect')})
+  WHERE state = ${STATE.running} AND lane IN (${LANE.retry}, ${LANE.suspect})
     AND stream IN (SELECT id FROM streams WHERE queue = ?)`;
 const PAUSED = 'SELECT queue FROM paused_queues';
 
@@ -95,7 +95,7 @@ function findDueInStream(session: Session, stream: Stream, lane: Lane, count: nu
   const found: ClaimedRow[] = [];
   for (const priority of priorities(session, stream, lane)) {
     const left = count - found.length;
-    const rows = session.arrays(DUE).all(stream.id, laneCodes.indexOf(lane), priority, session.now, left);
+    const rows = session.arrays(DUE).all(stream.id, LANE[lane], priority, session.now, left);
     found.push(...(rows as unknown as ClaimedRow[]));
     if (found.length >= count) break;
   }
@@ -105,7 +105,7 @@ function findDueInStream(session: Session, stream: Stream, lane: Lane, count: nu
 function* priorities(session: Session, stream: Stream, lane: Lane): Generator<number> {
   let next = 0;
   for (;;) {
-    const row = session.sql(NEXT_PRIORITY).get(stream.id, laneCodes.indexOf(lane), next);
+    const row = session.sql(NEXT_PRIORITY).get(stream.id, LANE[lane], next);
     if (!row) return;
     const { priority } = row as { priority: number };
     yield priority;
@@ -143,7 +143,7 @@ function nextDue(session: Session, queues: readonly string[]): number | null {
   for (const stream of queues.flatMap((queue) => session.streams.ofQueue(queue))) {
     for (const lane of lanes) {
       for (const priority of priorities(session, stream, lane)) {
-        const row = session.sql(NEXT_DUE).get(stream.id, laneCodes.indexOf(lane), priority, session.now);
+        const row = session.sql(NEXT_DUE).get(stream.id, LANE[lane], priority, session.now);
         const dueAt = (row as { due_at: number } | undefined)?.due_at;
         if (dueAt !== undefined && (earliest === null || dueAt < earliest)) earliest = dueAt;
       }

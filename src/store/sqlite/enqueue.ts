@@ -1,4 +1,4 @@
-import { keyLifeCodes, laneCodes, STATE } from '../codes.ts';
+import { KEY_LIFE, LANE, STATE } from '../codes.ts';
 import { splitJson } from '../json.ts';
 import type { PackedEnqueued, PackedNewJobs, SharedParts } from './packed-jobs.ts';
 import type { Session } from './session.ts';
@@ -23,7 +23,7 @@ function insert(jobs: number): string {
 const HAS_ID = 'SELECT 1 FROM jobs WHERE id = ?';
 const HOLDER = 'SELECT id FROM jobs WHERE name = ? AND held_key = ?';
 
-const FRESH = laneCodes.indexOf('fresh');
+const FRESH = LANE.fresh;
 
 export function enqueue(session: Session, ...[ids, joined, groups]: PackedNewJobs): PackedEnqueued {
   const payloads = splitJson(joined);
@@ -67,7 +67,7 @@ function commonValues(session: Session, shared: SharedParts, stream: number, nam
     words.intern(session.policyText.of(shared.policy)),
     shared.retryQueue === null ? null : streams.intern(shared.retryQueue, shared.resource),
     shared.key,
-    keyLifeCodes.indexOf(shared.keyLife),
+    KEY_LIFE[shared.keyLife],
   ];
 }
 

@@ -1,20 +1,20 @@
 import { ConfigError } from '../../errors.ts';
 import type { JobState } from '../../job.ts';
-import { keyLifeCodes, laneCodes, STATE } from '../codes.ts';
+import { KEY_LIFE, LANE, STATE } from '../codes.ts';
 import type { CancelAnswer, DeadSelection, Redriven, RedriveRefusal, RedriveRequest, Retention } from '../store.ts';
 import type { Session } from './session.ts';
 
 const FIND = 'SELECT seq, state, name, home_stream, key_life FROM jobs WHERE id = ?';
 const CANCEL_WAITING = `
   UPDATE jobs SET state = ${STATE.cancelled}, finished_at = ?2, cancel_requested = 0,
-    held_key = CASE key_life WHEN ${keyLifeCodes.indexOf('pruned')} THEN held_key END
+    held_key = CASE key_life WHEN ${KEY_LIFE.pruned} THEN held_key END
   WHERE seq = ?1`;
 const CANCEL_RUNNING = 'UPDATE jobs SET cancel_requested = 1 WHERE seq = ?';
 const HOLDER = 'SELECT 1 FROM jobs WHERE name = ? AND held_key = ? AND seq <> ?';
 const REDRIVE = `
-  UPDATE jobs SET state = ${STATE.ready}, lane = ${laneCodes.indexOf('redrive')}, stream = home_stream,
+  UPDATE jobs SET state = ${STATE.ready}, lane = ${LANE.redrive}, stream = home_stream,
     due_at = ?2, available_at = ?2, dead_reason = NULL, finished_at = NULL,
-    held_key = CASE WHEN key_life = ${keyLifeCodes.indexOf('started')} THEN NULL ELSE key END,
+    held_key = CASE WHEN key_life = ${KEY_LIFE.started} THEN NULL ELSE key END,
     attempts = CASE WHEN ?3 THEN 0 ELSE attempts END, crashes = CASE WHEN ?3 THEN 0 ELSE crashes END,
     first_started_at = NULL,
     previous_delay_ms = CASE WHEN ?3 THEN NULL ELSE previous_delay_ms END
@@ -117,7 +117,7 @@ function refusal(
 
 /** A key that lasts until the first start was given up at that start; a redrive does not ask for it again. */
 function wantsKey(row: DeadRow): row is DeadRow & { key: string } {
-  return row.key !== null && row.key_life !== keyLifeCodes.indexOf('started');
+  return row.key !== null && row.key_life !== KEY_LIFE.started;
 }
 
 function keyOf(row: DeadRow): string {

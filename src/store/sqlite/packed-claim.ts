@@ -1,7 +1,7 @@
 import type { Lane } from '../../job.ts';
 import type { StoredError } from '../../retry/outcome.ts';
 import type { RetryPolicy } from '../../retry/policy.ts';
-import { laneCodes } from '../codes.ts';
+import { lanes } from '../../job.ts';
 import { joinJson, parseFrozen, splitJson } from '../json.ts';
 import type { Claim, ClaimedJob } from '../store.ts';
 import type { Session } from './session.ts';
@@ -168,7 +168,7 @@ function unpackJob(
     queue,
     homeQueue: (streams.get(number(AT.homeStream)) as Stream).queue,
     resource,
-    lane: laneCodes[number(AT.lane)] as Lane,
+    lane: lanes[number(AT.lane)] as Lane,
     priority: number(AT.priority),
     payload: texts.payload,
     policy: policies.get(number(AT.policy)) as RetryPolicy,

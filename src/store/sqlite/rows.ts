@@ -1,8 +1,8 @@
 import type { Job, RunRecord } from '../../job.ts';
 import { stateAt } from '../../job.ts';
-import type { DeadReason, Decision } from '../../retry/decide.ts';
+import type { DeadReason, Decision } from '../../retry/decision.ts';
 import type { OutcomeKind, StoredError } from '../../retry/outcome.ts';
-import { laneCodes, stateCodes } from '../codes.ts';
+import { lanes, states } from '../../job.ts';
 import type { ClaimedJob } from '../store.ts';
 import type { Session } from './session.ts';
 
@@ -47,7 +47,7 @@ export function claimedJob(session: Session, row: ClaimedRow): ClaimedJob {
     queue: stream.queue,
     homeQueue: session.streams.get(row.home_stream).queue,
     resource: stream.resource,
-    lane: laneCodes[row.lane] as ClaimedJob['lane'],
+    lane: lanes[row.lane] as ClaimedJob['lane'],
     priority: row.priority,
     payload: row.payload,
     policy: session.policy(row.policy),
@@ -78,13 +78,13 @@ export interface JobRow extends Omit<ClaimedRow, 'worker' | 'first_started_at' |
 
 export function job(session: Session, row: JobRow): Job {
   const stream = session.streams.get(row.stream);
-  const state = stateCodes[row.state] as Job['state'];
+  const state = states[row.state] as Job['state'];
   return {
     id: row.id,
     name: session.words.text(row.name),
     queue: stream.queue,
     state: stateAt(state, row.due_at, session.now),
-    lane: laneCodes[row.lane] as Job['lane'],
+    lane: lanes[row.lane] as Job['lane'],
     priority: row.priority,
     payload: JSON.parse(row.payload),
     key: row.key,

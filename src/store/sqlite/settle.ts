@@ -1,5 +1,5 @@
 import { isTerminal, type Settled, settledBy } from '../../job.ts';
-import { keyLifeCodes, laneCodes, STATE } from '../codes.ts';
+import { KEY_LIFE, LANE, STATE } from '../codes.ts';
 import type { SettleAnswer, Settlement } from '../store.ts';
 import { type PackedAnswers, type PackedSettlement, packAnswers, unpackSettlement } from './packed-settlements.ts';
 import type { HeldRow, Session } from './session.ts';
@@ -15,7 +15,7 @@ const FENCE = `
 const END = `
   UPDATE jobs SET state = ?7, attempts = max(0, attempts - ?6), crashes = crashes + ?8, finished_at = ?9,
     dead_reason = ?10, last_error = coalesce(?11, last_error),
-    held_key = CASE key_life WHEN ${keyLifeCodes.indexOf('pruned')} THEN held_key END,
+    held_key = CASE key_life WHEN ${KEY_LIFE.pruned} THEN held_key END,
     worker = NULL, lease_ends_at = NULL, cancel_requested = 0
   WHERE ${FENCE}`;
 /* A job handed back for now keeps its place in the line. */
@@ -88,7 +88,7 @@ function writeJob(session: Session, { settlement, row, worker, error }: Ending, 
       .run(row.seq, id, run, worker, overBy, givenBack, state, crashes, now, settled.deadReason, error);
     return changes === 1;
   }
-  const lane = settled.lane && laneCodes.indexOf(settled.lane);
+  const lane = settled.lane && LANE[settled.lane];
   const delayMs = decision.kind === 'retry' ? decision.delayMs : null;
   const ran = settled.ran ? 1 : 0;
   const { changes } = session

@@ -13,6 +13,7 @@ import type {
   Fence,
   Heartbeat,
   HeartbeatAnswer,
+  HoldTarget,
   JobFilter,
   NewJob,
   QueueInfo,
@@ -122,11 +123,11 @@ export class SqliteStore implements Store {
   discard(selection: DeadSelection): Promise<string[]> {
     return this.#write('discard', selection);
   }
-  pause(queue: string): Promise<void> {
-    return this.#write('pause', queue);
+  hold(target: HoldTarget, until: number | null): Promise<void> {
+    return this.#write('hold', target, until);
   }
-  resume(queue: string): Promise<void> {
-    return this.#write('resume', queue);
+  release(target: HoldTarget): Promise<void> {
+    return this.#write('release', target);
   }
   prune(retention: Retention, limit: number): Promise<number> {
     return this.#write('prune', retention, limit);

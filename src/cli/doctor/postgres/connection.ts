@@ -1,5 +1,5 @@
 import type { Clock } from '../../../clock.ts';
-import { read } from '../../../retry/thrown.ts';
+import { read } from '../../../untrusted/thrown.ts';
 import type { ClientLike } from '../../../store/postgres/driver.ts';
 import { span } from '../../time.ts';
 import { type Check, ok, warn } from '../check.ts';

@@ -1,4 +1,4 @@
-import { laneCodes } from '../../codes.ts';
+import { lanes } from '../../../job.ts';
 import { BY_INDEX, HERE, LANE, lookUp, SAY_REPLACED } from './shared.ts';
 
 /** Of stretches `l` of lines: the first jobs of each that are due and that nobody else is about to take. */
@@ -110,7 +110,7 @@ export const claimSql: string = `
     for_redrive int[] := p_redrive;
     for_suspect int[] := p_suspect;
     retry_room int[] := p_cap;
-    is_empty boolean[] := array_fill(false, ARRAY[cardinality(p_queue) * ${laneCodes.length}]);
+    is_empty boolean[] := array_fill(false, ARRAY[cardinality(p_queue) * ${lanes.length}]);
     taken_before int;
     q int;
     batch claimed;
@@ -126,7 +126,7 @@ export const claimSql: string = `
     -- By name, so that two claims never wait for each other's queues.
     FOR q IN SELECT position::int FROM unnest(p_queue) WITH ORDINALITY AS g (queue, position) ORDER BY g.queue LOOP
       IF p_queue[q] = ANY (paused) THEN
-        FOR lane IN 1 .. ${laneCodes.length} LOOP is_empty[(q - 1) * ${laneCodes.length} + lane] := true; END LOOP;
+        FOR lane IN 1 .. ${lanes.length} LOOP is_empty[(q - 1) * ${lanes.length} + lane] := true; END LOOP;
       ELSIF p_cap[q] IS NOT NULL THEN
         -- One at a time, or two claims would fill the same room.
         PERFORM pg_advisory_xact_lock(hashtext(current_schema()), hashtext(p_queue[q]));
@@ -152,10 +152,10 @@ export const claimSql: string = `
           wanted := least(room, CASE step
             WHEN 1 THEN for_suspect[q] WHEN 2 THEN for_retry[q] WHEN 3 THEN for_redrive[q]
             -- What the one lane leaves, the other may borrow.
-            WHEN 4 THEN CASE WHEN is_empty[(q - 1) * ${laneCodes.length} + ${LANE.redrive + 1}] THEN for_redrive[q] ELSE 0 END
-            WHEN 5 THEN CASE WHEN is_empty[(q - 1) * ${laneCodes.length} + ${LANE.retry + 1}] THEN for_retry[q] ELSE 0 END
+            WHEN 4 THEN CASE WHEN is_empty[(q - 1) * ${lanes.length} + ${LANE.redrive + 1}] THEN for_redrive[q] ELSE 0 END
+            WHEN 5 THEN CASE WHEN is_empty[(q - 1) * ${lanes.length} + ${LANE.retry + 1}] THEN for_retry[q] ELSE 0 END
             ELSE room END);
-          CONTINUE WHEN wanted <= 0 OR is_empty[(q - 1) * ${laneCodes.length} + step_lane + 1];
+          CONTINUE WHEN wanted <= 0 OR is_empty[(q - 1) * ${lanes.length} + step_lane + 1];
 
           taken_before := places;
           first_line := 1;
@@ -194,7 +194,7 @@ export const claimSql: string = `
             first_line := last_line + 1;
           END LOOP;
           got := taken_before - places;
-          IF got < wanted THEN is_empty[(q - 1) * ${laneCodes.length} + step_lane + 1] := true; END IF;
+          IF got < wanted THEN is_empty[(q - 1) * ${lanes.length} + step_lane + 1] := true; END IF;
           room := room - got;
           IF step = 1 THEN for_suspect[q] := for_suspect[q] - got;
           ELSIF step IN (2, 5) THEN for_retry[q] := for_retry[q] - got;

@@ -1,11 +1,8 @@
-import type { Lane } from '../../../job.ts';
-import type { OutcomeKind } from '../../../retry/outcome.ts';
-import { keyLifeCodes, laneCodes, outcomeCodes } from '../../codes.ts';
+import { KEY_LIFE } from '../../codes.ts';
 
-export const OUTCOME: Readonly<Record<OutcomeKind, number>> = numbers(outcomeCodes);
-export const LANE: Readonly<Record<Lane, number>> = numbers(laneCodes);
-export const STARTED: number = keyLifeCodes.indexOf('started');
-export const PRUNED: number = keyLifeCodes.indexOf('pruned');
+export { LANE, OUTCOME } from '../../codes.ts';
+export const STARTED: number = KEY_LIFE.started;
+export const PRUNED: number = KEY_LIFE.pruned;
 
 /*
  * The plans are known, so the planner is not asked: a queue's tables are empty at one moment and full at the next,
@@ -22,10 +19,6 @@ export const SAY_REPLACED: string = `RAISE EXCEPTION 'these are not the tables t
 
 /** So many jobs can be numbered in one call. */
 export const LARGEST_CALL = 65_536;
-
-function numbers<Word extends string>(codes: readonly Word[]): Record<Word, number> {
-  return Object.fromEntries(codes.map((word, code) => [word, code])) as Record<Word, number>;
-}
 
 /**
  * `id = other`, in the one form that the planner can only read as: for each `other`, look up `id`. Given an equation it

@@ -1,5 +1,5 @@
 import { describe } from '../config.ts';
-import type { StoredError } from './outcome.ts';
+import type { StoredError } from '../retry/outcome.ts';
 import { Recent } from './recent.ts';
 import { scrub } from './scrub.ts';
 import { causeChain, codeOf, namesOf, read, readList, readString, statusOf } from './thrown.ts';

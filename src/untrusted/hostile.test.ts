@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { describe as describeValue } from '../config.ts';
-import { type ClassifyContext, classify } from './classify.ts';
-import { retryAfterOf } from './retry-after.ts';
-import { whatWasSaid } from './said.ts';
+import { type ClassifyContext, classify } from '../retry/classify.ts';
+import { retryAfterOf } from '../retry/retry-after.ts';
+import { whatWasSaid } from '../retry/said.ts';
 import { toStoredError } from './stored-error.ts';
 
 /*
