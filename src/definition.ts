@@ -7,8 +7,8 @@ import { validateClassifyRules } from './retry/classify.ts';
 import type { Decision } from './retry/decision.ts';
 import type { StoredError } from './retry/outcome.ts';
 import { type RetryOptions, validateRetryOptions } from './retry/policy.ts';
-import { read } from './untrusted/thrown.ts';
 import type { InputSchema } from './schema.ts';
+import { read } from './untrusted/thrown.ts';
 import type { JobContext } from './worker/context.ts';
 
 /** What `defineJob` takes. `Input` is what is enqueued; `Parsed` is what the schema makes of it. */

@@ -11,9 +11,9 @@ import type { Events } from './observe/events.ts';
 import { encodeJson } from './payload.ts';
 import { LONGEST_DELAY_MS } from './retry/backoff.ts';
 import { type RetryOptions, resolvePolicy } from './retry/policy.ts';
-import { read } from './untrusted/thrown.ts';
 import { checkInput } from './schema.ts';
 import type { Enqueued, NewJob, Store, TransactionClient } from './store/store.ts';
+import { read } from './untrusted/thrown.ts';
 
 export interface EnqueueOptions {
   /** Run no sooner than this from now; or `at`. */

@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs';
 import { closest, describe } from '../config.ts';
 import { ConfigError } from '../errors.ts';
 import { Mulligan, type MulliganOptions } from '../mulligan.ts';
-import { scrub } from '../untrusted/scrub.ts';
 import { sqlitePath } from '../store/open.ts';
-import { isPostgresUrl, parseAddress } from '../store/postgres/address.ts';
+import { isPostgresUrl, parseAddress } from '../store/postgres/connection/address.ts';
+import { scrub } from '../untrusted/scrub.ts';
 import { Failure, wrongUsage } from './failure.ts';
 
 export const DEFAULT_DATABASE = 'sqlite:mulligan.db';

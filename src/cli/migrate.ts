@@ -1,7 +1,7 @@
 import { sqlitePath } from '../store/open.ts';
-import { isPostgresUrl } from '../store/postgres/address.ts';
-import { connect, type Hosts } from '../store/postgres/hosts.ts';
-import { type Migrated, migrate, planMigration } from '../store/postgres/migrate.ts';
+import { isPostgresUrl } from '../store/postgres/connection/address.ts';
+import { connect, type Hosts } from '../store/postgres/connection/hosts.ts';
+import { type Migrated, migrate, planMigration } from '../store/postgres/schema/migrate.ts';
 import type { CliCommand, Shell } from './command.ts';
 import { type Database, naming } from './database.ts';
 import { printable } from './printable.ts';

@@ -1,12 +1,12 @@
 import { describe } from '../config.ts';
 import type { Duration } from '../duration.ts';
+import { toStoredError } from '../untrusted/stored-error.ts';
+import { read } from '../untrusted/thrown.ts';
 import { ask, type FailedRun, joinNotes, readDelay } from './custom.ts';
 import type { Failure, FailureClass, Outcome } from './outcome.ts';
 import { retryAfterOf } from './retry-after.ts';
 import { type ClassifyRule, defaultRules, failureClasses, type Match, matchRules } from './rules.ts';
 import { type Said, waitFrom, whatWasSaid } from './said.ts';
-import { toStoredError } from '../untrusted/stored-error.ts';
-import { read } from '../untrusted/thrown.ts';
 
 export { type BackoffArgs, type BackoffFunction, customDelay, type FailedRun, withCustomDelay } from './custom.ts';
 export { type ClassifyRule, validateClassifyRules } from './rules.ts';

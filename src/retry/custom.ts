@@ -1,9 +1,9 @@
 import { describe } from '../config.ts';
 import { type Duration, formatDuration, parseDuration } from '../duration.ts';
-import { LONGEST_DELAY_MS } from './backoff.ts';
-import type { Failure } from './outcome.ts';
 import { toStoredError } from '../untrusted/stored-error.ts';
 import { read } from '../untrusted/thrown.ts';
+import { LONGEST_DELAY_MS } from './backoff.ts';
+import type { Failure } from './outcome.ts';
 
 /*
  * Functions a definition may bring along. They run only in the worker; whatever they do wrong, the data

@@ -1,6 +1,6 @@
 import { types } from 'node:util';
-import { LONGEST_DELAY_MS } from './backoff.ts';
 import { causeChain, read, readList } from '../untrusted/thrown.ts';
+import { LONGEST_DELAY_MS } from './backoff.ts';
 
 const MOST_HEADERS = 256;
 

@@ -1,6 +1,6 @@
 import { checkInteger, checkKeys, checkOneOf, unexpected } from '../config.ts';
-import type { FailureClass } from './outcome.ts';
 import { codeOf, namesOf, read, readList, statusOf } from '../untrusted/thrown.ts';
+import type { FailureClass } from './outcome.ts';
 
 /** Classifies an error by what it carries, never by its message. A rule holds when all that it names does. */
 export interface ClassifyRule {

@@ -1,8 +1,8 @@
 import { types } from 'node:util';
 import { describe, unexpected } from '../config.ts';
 import { type Duration, formatDuration, parseDuration } from '../duration.ts';
-import { LONGEST_DELAY_MS } from './backoff.ts';
 import { read } from '../untrusted/thrown.ts';
+import { LONGEST_DELAY_MS } from './backoff.ts';
 
 /**
  * What a handler says by throwing. It travels as plain data under a registered symbol, because an

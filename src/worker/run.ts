@@ -9,9 +9,9 @@ import { classify, type FailedRun, withCustomDelay } from '../retry/classify.ts'
 import { decide, isPastDeadline } from '../retry/decide.ts';
 import type { Outcome } from '../retry/outcome.ts';
 import { Cancel, Snooze, whatWasSaid } from '../retry/said.ts';
-import { toStoredError } from '../untrusted/stored-error.ts';
 import { validateInput } from '../schema.ts';
 import type { Settlement, Store, TransactionClient } from '../store/store.ts';
+import { toStoredError } from '../untrusted/stored-error.ts';
 import type { JobContext } from './context.ts';
 import type { Lease } from './lease.ts';
 import { Memos } from './once.ts';

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, inject, it } from 'vitest';
 import { Mulligan } from '../../src/index.ts';
-import { migrations } from '../../src/store/postgres/schema.ts';
+import { migrations } from '../../src/store/postgres/schema/tables.ts';
 import { TestDatabase } from '../support/postgres-database.ts';
 
 const server = inject('postgresUrl');

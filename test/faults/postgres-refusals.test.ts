@@ -4,7 +4,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { examine } from '../../src/cli/doctor/examine.ts';
 import { ConfigError, Mulligan, StoreIncompatibleError, StoreUnavailableError } from '../../src/index.ts';
-import { toStoreError } from '../../src/store/postgres/failure.ts';
+import { toStoreError } from '../../src/store/postgres/connection/failure.ts';
 import { PostgresStore } from '../../src/store/postgres/index.ts';
 import { newSchema, runSql } from '../support/postgres-schema.ts';
 import { freePort, PostgresServer } from '../support/postgres-server.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { memory, sqlite } from '../../src/sim/engines.ts';
-import { randomScenario } from '../../src/sim/scenario.ts';
-import { simulate } from '../../src/sim/simulate.ts';
+import { memory, sqlite } from '../../sim/engines.ts';
+import { randomScenario } from '../../sim/scenario.ts';
+import { simulate } from '../../sim/simulate.ts';
 
 /** A few seeds of the simulation, for mutants that no other test notices. */
 describe.each([

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { type Mutant, mutants } from './mutants.ts';
 
-const source = new URL('../../src/', import.meta.url).pathname;
+const root = new URL('../../', import.meta.url).pathname;
 /** Enough for the slowest of them, with a margin; see docs/guarantees.md for how many each needed. */
 const SEEDS = { memory: 1_500, sqlite: 200 };
 
@@ -19,7 +19,7 @@ interface Caught {
 async function hunt({ file, find, replace, engine = 'memory' }: Mutant): Promise<Caught | null> {
   const folder = mkdtempSync(join(tmpdir(), 'mulligan-mutant-'));
   try {
-    cpSync(source, join(folder, 'src'), { recursive: true });
+    for (const part of ['src', 'sim']) cpSync(join(root, part), join(folder, part), { recursive: true });
     const path = join(folder, 'src', file);
     const text = readFileSync(path, 'utf8');
     if (text.split(find).length !== 2) throw new Error(`expected ${JSON.stringify(find)} exactly once in src/${file}`);
@@ -28,7 +28,7 @@ async function hunt({ file, find, replace, engine = 'memory' }: Mutant): Promise
       text.replace(find, () => replace),
     );
     writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
-    const args = ['--disable-warning=ExperimentalWarning', 'src/sim/main.ts', '--first', '--engine', engine];
+    const args = ['--disable-warning=ExperimentalWarning', 'sim/main.ts', '--first', '--engine', engine];
     const run = promisify(execFile)(process.execPath, [...args, '--count', String(SEEDS[engine])], { cwd: folder });
     return await run.then(
       () => null,

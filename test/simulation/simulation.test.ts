@@ -1,7 +1,7 @@
 import { describe, expect, inject, it } from 'vitest';
-import { memory, postgres, sqlite } from '../../src/sim/engines.ts';
-import { exhaust } from '../../src/sim/exhaustive.ts';
-import { type Simulated, simulateTwice } from '../../src/sim/simulate.ts';
+import { memory, postgres, sqlite } from '../../sim/engines.ts';
+import { exhaust } from '../../sim/exhaustive.ts';
+import { type Simulated, simulateTwice } from '../../sim/simulate.ts';
 
 /** Long runs are made with `npm run sim`; these are for every change. */
 const SEEDS = { memory: 400, sqlite: 30, postgres: 5 };

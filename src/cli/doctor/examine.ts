@@ -1,4 +1,4 @@
-import { isPostgresUrl } from '../../store/postgres/address.ts';
+import { isPostgresUrl } from '../../store/postgres/connection/address.ts';
 import { type Database, refuseMissing } from '../database.ts';
 import type { Check } from './check.ts';
 

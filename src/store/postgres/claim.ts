@@ -2,9 +2,9 @@ import type { Lane } from '../../job.ts';
 import { LANE } from '../codes.ts';
 import { fillQuotas } from '../fill.ts';
 import type { Claim, ClaimedJob, ClaimRequest, QueueQuota } from '../store.ts';
-import { elements, numbersOrNull, plain, texts } from './arrays.ts';
 import { type ClaimedRow, readClaimed } from './claimed.ts';
-import type { Stretch } from './reading.ts';
+import { elements, numbersOrNull, plain, texts } from './connection/arrays.ts';
+import type { Stretch } from './scan/scan-cursor.ts';
 import type { Session } from './session.ts';
 
 const CLAIM = `

@@ -1,8 +1,8 @@
 import type { StoredError } from '../../retry/outcome.ts';
 import { parseFrozen, splitJson } from '../json.ts';
 import type { ClaimedJob } from '../store.ts';
-import { elements, numbers, numbersOrNull } from './arrays.ts';
-import type { Stretch } from './reading.ts';
+import { elements, numbers, numbersOrNull } from './connection/arrays.ts';
+import type { Stretch } from './scan/scan-cursor.ts';
 import type { Session } from './session.ts';
 
 /** As the type `claimed` has it: the columns of many jobs. */

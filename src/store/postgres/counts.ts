@@ -1,6 +1,6 @@
-import { OUTCOME, STATE } from '../codes.ts';
-import { outcomeKinds } from '../../retry/outcome.ts';
 import { deadReasons } from '../../retry/decision.ts';
+import { outcomeKinds } from '../../retry/outcome.ts';
+import { OUTCOME, STATE } from '../codes.ts';
 
 /** How SQL says what is known of an ended run: by a column, or by a value that all of them share. */
 export interface EndedRun {

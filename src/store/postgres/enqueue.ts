@@ -1,8 +1,8 @@
 import { KEY_LIFE } from '../codes.ts';
 import { checkPayloads, joinJson } from '../json.ts';
 import type { Enqueued, NewJob } from '../store.ts';
-import { plain, texts } from './arrays.ts';
-import { isDuplicate } from './failure.ts';
+import { plain, texts } from './connection/arrays.ts';
+import { isDuplicate } from './connection/failure.ts';
 import type { Session } from './session.ts';
 import { LARGEST_CALL } from './sql/shared.ts';
 

@@ -1,5 +1,5 @@
 import type { Fence, Heartbeat, HeartbeatAnswer } from '../store.ts';
-import { plain, texts } from './arrays.ts';
+import { plain, texts } from './connection/arrays.ts';
 import type { Session } from './session.ts';
 import { isUuid } from './uuid.ts';
 

@@ -1,3 +1,3 @@
-export { drizzleTx, knexTx, kyselyTx, prismaTx } from './adapters.ts';
-export type { PoolClientLike, PoolLike } from './driver.ts';
+export type { PoolClientLike, PoolLike } from './connection/driver.ts';
 export { type PostgresOptions, PostgresStore } from './store.ts';
+export { drizzleTx, knexTx, kyselyTx, prismaTx } from './transactions/adapters.ts';

@@ -1,11 +1,11 @@
 import type { Lane } from '../../job.ts';
+import { lanes } from '../../job.ts';
 import type { RetryPolicy } from '../../retry/policy.ts';
 import { LANE } from '../codes.ts';
-import { lanes } from '../../job.ts';
 import { parseFrozen } from '../json.ts';
 import type { NewJob } from '../store.ts';
-import { plain, texts } from './arrays.ts';
-import type { Database } from './database.ts';
+import { plain, texts } from './connection/arrays.ts';
+import type { Database } from './connection/database.ts';
 
 /*
  * What is stored once and pointed at by number. Nothing of it is ever taken back, so what was read once stays true.
@@ -114,13 +114,7 @@ export class Lines {
     const orderOf = (line: Line): number => wanted.get(line.queue) as number;
     return [...this.#byId.values()]
       .filter((line) => wanted.has(line.queue))
-      .sort(
-        (a, b) =>
-          orderOf(a) - orderOf(b) ||
-          LANE[a.lane] - LANE[b.lane] ||
-          a.priority - b.priority ||
-          a.id - b.id,
-      );
+      .sort((a, b) => orderOf(a) - orderOf(b) || LANE[a.lane] - LANE[b.lane] || a.priority - b.priority || a.id - b.id);
   }
 
   /** The numbers of these lines, adding those that are new. */

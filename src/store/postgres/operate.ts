@@ -1,7 +1,7 @@
 import { ConfigError } from '../../errors.ts';
 import { DEAD_REASON, STATE } from '../codes.ts';
 import type { CancelAnswer, DeadSelection, Redriven, RedriveRefusal, RedriveRequest, Retention } from '../store.ts';
-import { plain } from './arrays.ts';
+import { plain } from './connection/arrays.ts';
 import type { Session } from './session.ts';
 import { isUuid } from './uuid.ts';
 

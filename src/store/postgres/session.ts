@@ -1,7 +1,7 @@
-import type { Database } from './database.ts';
+import type { Database } from './connection/database.ts';
 import { Kinds, Lines, Workers } from './names.ts';
-import { Pruned } from './pruned.ts';
-import { Reading } from './reading.ts';
+import { Pruned } from './scan/pruned.ts';
+import { Reading } from './scan/scan-cursor.ts';
 
 /** More than any worker holds; beyond it, settling looks the job up. */
 const MOST_IN_HAND = 50_000;

@@ -26,19 +26,19 @@ import type {
   Unsubscribe,
 } from '../store.ts';
 import { claim } from './claim.ts';
-import { Database } from './database.ts';
-import type { PoolLike } from './driver.ts';
+import { Database } from './connection/database.ts';
+import type { PoolLike } from './connection/driver.ts';
+import { isReplaced } from './connection/failure.ts';
+import { connect } from './connection/hosts.ts';
 import { enqueue } from './enqueue.ts';
 import { expired } from './expired.ts';
-import { isReplaced } from './failure.ts';
 import { heartbeat, remember } from './heartbeat.ts';
-import { connect } from './hosts.ts';
-import { migrate, refuseOutdated } from './migrate.ts';
 import { cancel, discard, pause, prune, redrive, resume } from './operate.ts';
 import { get, list, queues, recall, runs, stats } from './read.ts';
+import { migrate, refuseOutdated } from './schema/migrate.ts';
 import { Session } from './session.ts';
 import { settle } from './settle.ts';
-import { PostgresTransactions } from './transactions.ts';
+import { PostgresTransactions } from './transactions/transactions.ts';
 import { Wake } from './wake.ts';
 
 export interface PostgresOptions {

@@ -1,7 +1,7 @@
 import type { Timer } from '../../clock.ts';
 import type { Unsubscribe } from '../store.ts';
-import type { Database } from './database.ts';
-import type { ClientLike } from './driver.ts';
+import type { Database } from './connection/database.ts';
+import type { ClientLike } from './connection/driver.ts';
 
 /**
  * Every notice passes through a lock of the whole database. So a process sends a few of them one after the other, and

@@ -1,7 +1,7 @@
 import type { Lane } from '../../job.ts';
+import { lanes } from '../../job.ts';
 import type { StoredError } from '../../retry/outcome.ts';
 import type { RetryPolicy } from '../../retry/policy.ts';
-import { lanes } from '../../job.ts';
 import { joinJson, parseFrozen, splitJson } from '../json.ts';
 import type { Claim, ClaimedJob } from '../store.ts';
 import type { Session } from './session.ts';

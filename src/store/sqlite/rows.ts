@@ -1,8 +1,7 @@
 import type { Job, RunRecord } from '../../job.ts';
-import { stateAt } from '../../job.ts';
+import { lanes, stateAt, states } from '../../job.ts';
 import type { DeadReason, Decision } from '../../retry/decision.ts';
 import type { OutcomeKind, StoredError } from '../../retry/outcome.ts';
-import { lanes, states } from '../../job.ts';
 import type { ClaimedJob } from '../store.ts';
 import type { Session } from './session.ts';
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../clock.ts';
+import type { ClientLike } from '../../../store/postgres/connection/driver.ts';
 import { read } from '../../../untrusted/thrown.ts';
-import type { ClientLike } from '../../../store/postgres/driver.ts';
 import { span } from '../../time.ts';
 import { type Check, ok, warn } from '../check.ts';
 import type { Server } from './server.ts';

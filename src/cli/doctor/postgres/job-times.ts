@@ -1,4 +1,4 @@
-import { quoted } from '../../../store/postgres/address.ts';
+import { quoted } from '../../../store/postgres/connection/address.ts';
 import type { JobTimes } from '../jobs.ts';
 import type { Server } from './server.ts';
 

@@ -1,4 +1,4 @@
-import { schemaState } from '../../../store/postgres/migrate.ts';
+import { schemaState } from '../../../store/postgres/schema/migrate.ts';
 import { bad, type Check, ok, warn } from '../check.ts';
 import { some } from '../words.ts';
 import type { Server } from './server.ts';

@@ -1,5 +1,5 @@
-import type { PoolClientLike } from '../../../store/postgres/driver.ts';
-import type { Hosts } from '../../../store/postgres/hosts.ts';
+import type { PoolClientLike } from '../../../store/postgres/connection/driver.ts';
+import type { Hosts } from '../../../store/postgres/connection/hosts.ts';
 
 /** One connection, on which everything is asked: a doctor must not need many where there are few. */
 export class Server {

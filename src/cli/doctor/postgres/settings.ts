@@ -1,4 +1,4 @@
-import { OLDEST_SERVER } from '../../../store/postgres/migrate.ts';
+import { OLDEST_SERVER } from '../../../store/postgres/schema/migrate.ts';
 import { bad, type Check, fromTrouble, ok, warn } from '../check.ts';
 import { count } from '../words.ts';
 import type { Server } from './server.ts';

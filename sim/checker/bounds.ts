@@ -1,0 +1,51 @@
+import type { RetryPolicy } from '../../src/retry/policy.ts';
+
+/*
+ * What a delay may be, worked out again from the documents and not from the code it checks.
+ */
+export interface Range {
+  readonly least: number;
+  readonly most: number;
+}
+
+const YEAR_MS = 365 * 24 * 3_600_000;
+
+export function delayRange(policy: RetryPolicy, attempts: number, previousDelayMs: number | null): Range {
+  const { base, plain, cap } = plainDelay(policy.backoff, attempts);
+  if (policy.jitter === 'none') return { least: plain, most: plain };
+  if (policy.jitter === 'full') return { least: 0, most: plain };
+  if (policy.jitter === 'equal') return { least: Math.floor(plain / 2), most: plain };
+  if (policy.jitter === 'decorrelated') {
+    return { least: Math.min(base, cap), most: Math.min(cap, Math.max(base, 3 * (previousDelayMs ?? base))) };
+  }
+  const { spread } = policy.jitter;
+  return { least: Math.floor(plain * (1 - spread)), most: Math.min(cap, Math.ceil(plain * (1 + spread))) };
+}
+
+function plainDelay(backoff: RetryPolicy['backoff'], n: number): { base: number; plain: number; cap: number } {
+  switch (backoff.kind) {
+    case 'exponential':
+      return capped(backoff.baseMs, backoff.baseMs * backoff.factor ** (n - 1), backoff.maxMs);
+    case 'linear':
+      return capped(backoff.baseMs, backoff.baseMs * n, backoff.maxMs);
+    case 'fibonacci':
+      return capped(backoff.baseMs, backoff.baseMs * fibonacci(n), backoff.maxMs);
+    case 'fixed':
+      return { base: backoff.baseMs, plain: backoff.baseMs, cap: 3 * backoff.baseMs };
+    case 'table': {
+      const plain = backoff.delaysMs[Math.min(n, backoff.delaysMs.length) - 1] as number;
+      return { base: plain, plain, cap: 3 * Math.max(...backoff.delaysMs) };
+    }
+  }
+}
+
+function capped(base: number, grown: number, max: number): { base: number; plain: number; cap: number } {
+  const cap = Math.min(max, YEAR_MS);
+  return { base, plain: Math.min(cap, grown), cap };
+}
+
+function fibonacci(n: number): number {
+  let [a, b] = [1, 1];
+  for (let i = 1; i < n; i++) [a, b] = [b, a + b];
+  return a;
+}

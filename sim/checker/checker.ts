@@ -1,0 +1,239 @@
+import type {
+  CancelAnswer,
+  Claim,
+  ClaimRequest,
+  Enqueued,
+  Fence,
+  Heartbeat,
+  HeartbeatAnswer,
+  NewJob,
+  Redriven,
+  RedriveRequest,
+  SettleAnswer,
+  Settlement,
+} from '../../src/store/store.ts';
+import type { ExecutedEvent, FinalState, History } from '../history.ts';
+import { START } from '../scheduler.ts';
+import { checkClaim } from './claims.ts';
+import { Diligence } from './diligence.ts';
+import { checkFinal } from './final.ts';
+import { Liveness } from './liveness.ts';
+import { Model, type ModelJob } from './model.ts';
+import { OnceCheck } from './once.ts';
+import { checkSettle } from './settlements.ts';
+
+/** One broken promise; the number is the guarantee's, see docs/guarantees.md. */
+export interface Violation {
+  readonly guarantee: number;
+  readonly at: number;
+  readonly text: string;
+}
+
+/** What the checks of single verbs get. */
+export interface Check {
+  readonly model: Model;
+  /** Store time, as the store answers it. */
+  readonly now: number;
+  expect(guarantee: number, holds: boolean, text: () => string): void;
+}
+
+export interface CheckOptions {
+  readonly leaseMs: number;
+  readonly pollMs: number;
+  /** Whether everything came to an end after the faults were over. */
+  readonly ended: boolean;
+}
+
+/**
+ * Reads a history and says which promises it breaks. It knows the documents and the history alone: it replays every
+ * call that was carried out on a model of its own, and compares each answer with what the model expects.
+ */
+export function check(history: History, final: FinalState, options: CheckOptions): Violation[] {
+  const violations: Violation[] = [];
+  const model = new Model();
+  const once = new OnceCheck();
+  const liveness = new Liveness(options);
+  const diligence = new Diligence(history, options.leaseMs);
+  for (const event of history.events) {
+    const now = Math.floor(event.at) + START;
+    const expect: Check['expect'] = (guarantee, holds, text) => {
+      if (!holds) violations.push({ guarantee, at: event.at, text: text() });
+    };
+    const check: Check = { model, now, expect };
+    // Before the model moves on: it still knows who held what.
+    diligence.look(event, check);
+    if (event.kind === 'executed') checkCall(event, check);
+    if (event.kind === 'handler') checkStart(event, check);
+    once.look(event, expect);
+    if (history.healedAt !== null && event.at >= history.healedAt) liveness.look(check);
+  }
+  checkFinal(model, final, options.ended, (guarantee, holds, text) => {
+    if (!holds) violations.push({ guarantee, at: Number.POSITIVE_INFINITY, text: text() });
+  });
+  return violations;
+}
+
+/** A handler begins only under a lease that lasts. */
+function checkStart({ job: id, run }: { job: string; run: number }, { model, now, expect }: Check): void {
+  const job = model.jobs.get(id);
+  const lasts = job?.state === 'running' && job.runs === run && (job.lease?.endsAt ?? 0) > now;
+  expect(2, lasts, () => `run ${run} of ${id} began when its lease was over`);
+}
+
+function checkCall(event: ExecutedEvent, check: Check): void {
+  const { verb, args, value } = event;
+  const [first] = args;
+  switch (verb) {
+    case 'enqueue':
+      checkEnqueue(first as NewJob[], value as Enqueued[], check);
+      break;
+    case 'claim':
+      checkClaim(first as ClaimRequest, value as Claim, check);
+      break;
+    case 'heartbeat':
+      checkHeartbeat(first as Heartbeat[], value as HeartbeatAnswer[], check);
+      break;
+    case 'settle':
+      checkSettle(first as Settlement[], value as SettleAnswer[], check);
+      break;
+    case 'expired':
+      checkExpired(value as Fence[], check);
+      break;
+    case 'remember':
+      checkRemember(args as [Fence, string, string], value as boolean, check);
+      break;
+    case 'cancel':
+      checkCancel(value as CancelAnswer[], check);
+      break;
+    case 'redrive':
+      checkRedrive(first as RedriveRequest, value as Redriven, check);
+      break;
+    case 'discard':
+      checkDiscard(value as string[], check);
+      break;
+    case 'pause':
+      check.model.paused.add(first as string);
+      break;
+    case 'resume':
+      check.model.paused.delete(first as string);
+  }
+}
+
+function checkEnqueue(jobs: readonly NewJob[], answers: readonly Enqueued[], { model, now, expect }: Check): void {
+  for (const [index, job] of jobs.entries()) {
+    const answer = answers[index] as Enqueued;
+    const holder = job.key === null ? undefined : model.holder(job.name, job.key);
+    if (model.jobs.has(job.id)) {
+      expect(1, answer.id === job.id && !answer.existed, () => `enqueueing ${job.id} again answered ${json(answer)}`);
+    } else if (holder) {
+      const right = answer.existed && answer.id === holder.made.id;
+      expect(7, right, () => `the key of ${job.id} is held by ${holder.made.id}, but enqueue answered ${json(answer)}`);
+      // A store that let it in has a second live job of that key.
+      if (answer.id === job.id) model.accept(job, now);
+    } else {
+      expect(
+        7,
+        answer.id === job.id && !answer.existed,
+        () => `nobody holds the key of ${job.id}, but enqueue answered ${json(answer)}`,
+      );
+      model.accept(job, now);
+    }
+  }
+}
+
+export function holds(job: ModelJob | undefined, { run, worker }: Fence): job is ModelJob & { lease: object } {
+  return job?.state === 'running' && job.runs === run && job.lease?.worker === worker;
+}
+
+function checkHeartbeat(
+  beats: readonly Heartbeat[],
+  answers: readonly HeartbeatAnswer[],
+  { model, now, expect }: Check,
+): void {
+  for (const [index, beat] of beats.entries()) {
+    const answer = answers[index] as HeartbeatAnswer;
+    const job = model.jobs.get(beat.id);
+    const kept = holds(job, beat);
+    expect(3, answer.kept === kept, () => `a heartbeat for run ${beat.run} of ${beat.id} answered ${json(answer)}`);
+    if (kept && answer.kept) {
+      expect(
+        2,
+        answer.leaseEndsAt === now + beat.leaseMs,
+        () => `a heartbeat moved the lease of ${beat.id} to ${answer.leaseEndsAt}`,
+      );
+      (job.lease as { endsAt: number }).endsAt = answer.leaseEndsAt;
+    }
+  }
+}
+
+function checkExpired(jobs: readonly Fence[], { model, now, expect }: Check): void {
+  for (const fence of jobs) {
+    const job = model.jobs.get(fence.id);
+    const over = holds(job, fence) && (job.lease as { endsAt: number }).endsAt <= now;
+    expect(2, over, () => `run ${fence.run} of ${fence.id} was called expired, but it is not`);
+  }
+}
+
+function checkRemember([fence, key]: [Fence, string, string], kept: boolean, { model, expect }: Check): void {
+  const job = model.jobs.get(fence.id);
+  expect(3, kept === holds(job, fence), () => `remember for run ${fence.run} of ${fence.id} answered ${kept}`);
+  if (kept) job?.memos.add(key);
+}
+
+function checkCancel(answers: readonly CancelAnswer[], { model, expect }: Check): void {
+  for (const { id, result } of answers) {
+    const job = model.jobs.get(id);
+    const right =
+      job === undefined
+        ? 'not-found'
+        : job.state === 'waiting'
+          ? 'cancelled'
+          : job.state === 'running'
+            ? 'cancelling'
+            : 'already-ended';
+    expect(1, result === right, () => `cancelling ${id} answered ${result}, not ${right}`);
+    if (job?.state === 'waiting') model.end(job, 'cancelled');
+    else if (job?.state === 'running') job.cancelRequested = true;
+  }
+}
+
+function checkRedrive(request: RedriveRequest, { ids }: Redriven, { model, now, expect }: Check): void {
+  for (const id of ids) {
+    const job = model.jobs.get(id);
+    expect(6, job?.state === 'dead', () => `${id} was redriven, but it is ${job?.state}`);
+    if (job === undefined || request.dryRun) continue;
+    const { made } = job;
+    const rival = made.key === null ? undefined : model.holder(made.name, made.key);
+    const takesKey = made.key !== null && made.keyLife !== 'started';
+    expect(
+      7,
+      !takesKey || rival === undefined || rival === job,
+      () => `${id} was redriven although ${rival?.made.id} holds its key`,
+    );
+    Object.assign(job, {
+      state: 'waiting',
+      lane: 'redrive',
+      queue: made.queue,
+      dueAt: now,
+      deadReason: null,
+      firstStartedAt: null,
+      holdsKey: takesKey,
+    });
+    if (request.attempts === 'reset') {
+      Object.assign(job, { attempts: 0, crashes: 0, previousDelayMs: null });
+    } else {
+      expect(4, job.attempts < made.policy.maxAttempts, () => `${id} was redriven with no attempt left`);
+    }
+  }
+}
+
+function checkDiscard(ids: readonly string[], { model, expect }: Check): void {
+  for (const id of ids) {
+    expect(1, model.jobs.get(id)?.state === 'dead', () => `${id} was discarded, but it is not dead`);
+    model.jobs.delete(id);
+  }
+}
+
+function json(value: unknown): string {
+  return JSON.stringify(value);
+}

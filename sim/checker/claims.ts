@@ -1,0 +1,127 @@
+import type { Claim, ClaimedJob, ClaimRequest, QueueQuota } from '../../src/store/store.ts';
+import type { Check } from './checker.ts';
+import { isBefore, type ModelJob } from './model.ts';
+
+/** Guarantees 2, 5 and 8: who may be claimed, by whom, when, and in which order. */
+export function checkClaim(request: ClaimRequest, claim: Claim, check: Check): void {
+  const { model, now, expect } = check;
+  const dueBefore = model.due(now);
+  expect(8, claim.jobs.length <= request.limit, () => `a claim of ${request.limit} got ${claim.jobs.length} jobs`);
+  for (const claimed of claim.jobs) checkOne(request, claimed, check);
+  const served = new Set(claim.jobs.map(({ id }) => id));
+  const left = dueBefore.filter((job) => !served.has(job.made.id));
+  for (const quota of request.queues) {
+    const own = claim.jobs.flatMap(({ id }) => model.jobs.get(id) ?? []).filter((job) => job.queue === quota.queue);
+    checkOrder(own, left, check);
+    checkShares(quota, own, left, check);
+  }
+  if (claim.jobs.length < request.limit) checkNothingLeft(request, left, check);
+}
+
+function checkOne(request: ClaimRequest, claimed: ClaimedJob, { model, now, expect }: Check): void {
+  const job = model.jobs.get(claimed.id);
+  expect(1, job !== undefined, () => `${claimed.id} was claimed, but nobody enqueued it`);
+  if (job === undefined) return;
+  const asked = request.queues.some(({ queue }) => queue === job.queue);
+  expect(2, job.state === 'waiting', () => `${claimed.id} was claimed while it was ${job.state}`);
+  expect(
+    8,
+    asked && !model.paused.has(job.queue),
+    () => `${claimed.id} was claimed from ${job.queue}, which was not asked for`,
+  );
+  expect(5, job.dueAt <= now, () => `${claimed.id} was claimed ${job.dueAt - now} ms before it was due`);
+  expect(2, claimed.run === job.runs + 1, () => `run ${claimed.run} of ${claimed.id} followed run ${job.runs}`);
+  expect(
+    4,
+    claimed.attempts === job.attempts + 1,
+    () => `attempt ${claimed.attempts} of ${claimed.id} followed ${job.attempts}`,
+  );
+  expect(
+    4,
+    claimed.attempts <= job.made.policy.maxAttempts,
+    () => `attempt ${claimed.attempts} of ${claimed.id} is beyond its cap`,
+  );
+  expect(
+    6,
+    claimed.crashes === job.crashes,
+    () => `${claimed.id} was claimed with ${claimed.crashes} crashes, not ${job.crashes}`,
+  );
+  expect(
+    8,
+    claimed.lane === job.lane,
+    () => `${claimed.id} was claimed from ${claimed.lane}, but it waited in ${job.lane}`,
+  );
+  expect(
+    2,
+    claimed.leaseEndsAt === now + request.leaseMs,
+    () => `the lease of ${claimed.id} ends at ${claimed.leaseEndsAt}`,
+  );
+  job.state = 'running';
+  job.runs = claimed.run;
+  job.attempts = claimed.attempts;
+  job.firstStartedAt ??= now;
+  job.lease = { worker: request.worker, claimedAt: now, endsAt: claimed.leaseEndsAt };
+  if (job.made.keyLife === 'started') job.holdsKey = false;
+}
+
+function checkOrder(own: readonly ModelJob[], left: readonly ModelJob[], { expect }: Check): void {
+  for (const job of own) {
+    const passed = left.find((other) => other.queue === job.queue && other.lane === job.lane && isBefore(other, job));
+    expect(
+      8,
+      passed === undefined,
+      () => `${job.made.id} was claimed before ${passed?.made.id}, which comes first in ${job.lane}`,
+    );
+  }
+}
+
+function checkShares(
+  quota: QueueQuota,
+  own: readonly ModelJob[],
+  left: readonly ModelJob[],
+  { model, expect }: Check,
+): void {
+  const count = (lane: string): number => own.filter((job) => job.lane === lane).length;
+  const seconds = count('retry') + count('redrive');
+  const freshLeft = left.some((job) => job.queue === quota.queue && job.lane === 'fresh');
+  const allowed = quota.retry + quota.redrive;
+  expect(
+    8,
+    !freshLeft || seconds <= allowed,
+    () => `${seconds} second chances of ${quota.queue} took more than ${allowed} places while fresh jobs waited`,
+  );
+  expect(
+    8,
+    quota.suspect === 0 || count('suspect') === own.length,
+    () => `a claim for suspects of ${quota.queue} took other jobs`,
+  );
+  expect(
+    8,
+    count('suspect') <= quota.suspect,
+    () => `${count('suspect')} suspects of ${quota.queue} were claimed at once`,
+  );
+  const cap = quota.maxRetriesInFlight;
+  if (cap === null || count('retry') + count('suspect') === 0) return;
+  const running = model.running().filter((job) => job.queue === quota.queue && isRetry(job)).length;
+  expect(8, running <= cap, () => `${running} retries of ${quota.queue} run at once, above ${cap}`);
+}
+
+/** Work-conserving: a claim that found less than it asked for left nothing behind that it could have had. */
+function checkNothingLeft(request: ClaimRequest, left: readonly ModelJob[], { model, expect }: Check): void {
+  for (const { queue, suspect, maxRetriesInFlight } of request.queues) {
+    const running = model.running().filter((job) => job.queue === queue && isRetry(job)).length;
+    const full = maxRetriesInFlight !== null && running >= maxRetriesInFlight;
+    const missed = left.find(
+      (job) => job.queue === queue && !(isRetry(job) && full) && (job.lane === 'suspect') === suspect > 0,
+    );
+    expect(
+      10,
+      missed === undefined,
+      () => `a claim had places left, but passed over ${missed?.made.id} in ${missed?.lane}`,
+    );
+  }
+}
+
+function isRetry({ lane }: ModelJob): boolean {
+  return lane === 'retry' || lane === 'suspect';
+}

@@ -1,0 +1,168 @@
+import type { Decision } from '../../src/retry/decision.ts';
+import type { SettleAnswer, Settlement } from '../../src/store/store.ts';
+import { RETRY_AFTER_MS, type Script } from '../jobs.ts';
+import { delayRange } from './bounds.ts';
+import { type Check, holds } from './checker.ts';
+import type { ModelJob } from './model.ts';
+
+/** Guarantees 3 to 6 and 9: who may settle, what it counts, and whether the decision is true. */
+export function checkSettle(settlements: readonly Settlement[], answers: readonly SettleAnswer[], check: Check): void {
+  for (const [index, settlement] of settlements.entries()) checkOne(settlement, answers[index], check);
+}
+
+function checkOne(settlement: Settlement, answer: SettleAnswer | undefined, check: Check): void {
+  const { model, now, expect } = check;
+  const { id, run, worker, outcome } = settlement;
+  const job = model.jobs.get(id);
+  const mine = holds(job, settlement) && (outcome !== 'crashed' || (job.lease as { endsAt: number }).endsAt <= now);
+  const done = job?.ledger.some((row) => row.run === run && row.worker === worker && row.outcome === outcome) ?? false;
+  const again = done && outcome !== 'crashed';
+  const right: SettleAnswer = mine ? landing(job, settlement) : again ? 'settled' : 'stale';
+  expect(
+    mine ? 9 : 3,
+    answer === right,
+    () => `settling run ${run} of ${id} as ${outcome} answered ${answer}, not ${right}`,
+  );
+  if (!mine || job === undefined) return;
+  checkDecision(job, settlement, check);
+  apply(job, settlement, check);
+}
+
+/** A cancel ends what would have waited again. */
+function landing(job: ModelJob, { decision }: Settlement): SettleAnswer {
+  return job.cancelRequested && 'delayMs' in decision ? 'cancelled' : 'settled';
+}
+
+export function isCounted(decision: Decision): boolean {
+  if (decision.kind === 'dead' || decision.kind === 'cancel') return decision.counted;
+  return decision.kind === 'complete' || decision.kind === 'retry';
+}
+
+function apply(job: ModelJob, { run, worker, outcome, decision }: Settlement, { model, now }: Check): void {
+  const counted = isCounted(decision);
+  job.ledger.push({ run, attempt: job.attempts, worker, outcome, counted, decision });
+  if (!counted) job.attempts--;
+  if (outcome === 'crashed') job.crashes++;
+  if (decision.kind === 'complete') {
+    model.end(job, 'completed');
+    return;
+  }
+  if (decision.kind === 'dead') {
+    job.deadReason = decision.reason;
+    model.end(job, 'dead');
+    return;
+  }
+  if (decision.kind === 'cancel' || job.cancelRequested) {
+    model.end(job, 'cancelled');
+    return;
+  }
+  job.state = 'waiting';
+  if (decision.kind === 'release' && job.firstStartedAt === job.lease?.claimedAt) job.firstStartedAt = null;
+  job.lease = null;
+  if (decision.kind === 'retry') {
+    job.lane = decision.lane;
+    job.queue = job.made.retryQueue ?? job.queue;
+    job.previousDelayMs = decision.delayMs;
+  }
+  // What is handed back without a delay keeps its place.
+  if (decision.kind === 'retry' || decision.delayMs > 0) job.dueAt = now + decision.delayMs;
+}
+
+function checkDecision(job: ModelJob, settlement: Settlement, check: Check): void {
+  const { decision, outcome } = settlement;
+  const { expect } = check;
+  const { id, policy } = job.made;
+  const crashes = job.crashes + (outcome === 'crashed' ? 1 : 0);
+  expect(
+    6,
+    (outcome === 'completed') === (decision.kind === 'complete'),
+    () => `${outcome} run of ${id} was decided ${decision.kind}`,
+  );
+  if (outcome === 'crashed') {
+    const poisoned = decision.kind === 'dead' && decision.reason === 'poison';
+    expect(
+      6,
+      poisoned === crashes >= policy.maxCrashes,
+      () => `crash ${crashes} of ${policy.maxCrashes} of ${id} was decided ${JSON.stringify(decision)}`,
+    );
+  }
+  const hopeless = decision.rule === 'said:Unrecoverable' && !job.cancelRequested;
+  expect(6, !hopeless || decision.kind === 'dead', () => `${id} said Unrecoverable, and was decided ${decision.kind}`);
+  if (decision.kind === 'dead') checkDeath(job, settlement, decision, check);
+  if (decision.kind === 'retry') checkRetry(job, settlement, decision, crashes, check);
+}
+
+function checkDeath(
+  job: ModelJob,
+  { outcome, endedAt }: Settlement,
+  decision: Decision & { kind: 'dead' },
+  { expect }: Check,
+): void {
+  const { id, policy, payload } = job.made;
+  const script = JSON.parse(payload) as Script;
+  const say = (truth: string) => () => `${id} died as ${decision.reason}, but ${truth}`;
+  switch (decision.reason) {
+    case 'exhausted':
+      expect(
+        6,
+        job.attempts === policy.maxAttempts,
+        say(`it had spent ${job.attempts} of ${policy.maxAttempts} attempts`),
+      );
+      break;
+    case 'poison':
+      expect(6, outcome === 'crashed', say(`its run ${outcome}`));
+      break;
+    case 'unrecoverable':
+      expect(6, script.kind === 'unrecoverable', say(`its handler said nothing of the kind`));
+      break;
+    case 'deadline': {
+      // The next start would have been within the longest wait from here.
+      const reach = endedAt - (job.firstStartedAt as number) + 40_000;
+      expect(6, policy.deadlineMs !== null && reach > policy.deadlineMs, say('its deadline was far'));
+      break;
+    }
+    case 'no-handler':
+      expect(6, false, say('every worker knows it'));
+  }
+}
+
+function checkRetry(
+  job: ModelJob,
+  { outcome }: Settlement,
+  decision: Decision & { kind: 'retry' },
+  crashes: number,
+  { expect }: Check,
+): void {
+  const { id, policy } = job.made;
+  expect(
+    4,
+    job.attempts < policy.maxAttempts,
+    () => `${id} is retried after attempt ${job.attempts} of ${policy.maxAttempts}`,
+  );
+  expect(
+    6,
+    (decision.why === 'crash') === (outcome === 'crashed'),
+    () => `${id} is retried for ${decision.why} after it ${outcome}`,
+  );
+  const suspect = policy.maxCrashes > 1 && crashes >= policy.maxCrashes - 1;
+  expect(
+    8,
+    decision.lane === (suspect ? 'suspect' : 'retry'),
+    () => `${id} with ${crashes} crashes went to ${decision.lane}`,
+  );
+  const { least, most } = delayRange(policy, job.attempts, job.previousDelayMs);
+  if (decision.rule === 'said:RetryAfter') {
+    expect(
+      5,
+      decision.delayMs >= RETRY_AFTER_MS,
+      () => `${id} was told to wait ${RETRY_AFTER_MS} ms, and waits ${decision.delayMs}`,
+    );
+  } else {
+    const fits = decision.delayMs >= least && decision.delayMs <= most;
+    expect(
+      5,
+      fits,
+      () => `${id} waits ${decision.delayMs} ms after attempt ${job.attempts}, outside ${least} to ${most}`,
+    );
+  }
+}

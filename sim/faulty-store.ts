@@ -1,0 +1,132 @@
+import { StoreUnavailableError } from '../src/errors.ts';
+import type { Store } from '../src/store/store.ts';
+import { copy } from './copy.ts';
+import type { History, VerbName } from './history.ts';
+import { type SimProcess, START } from './scheduler.ts';
+
+/** How a call to the store ends. */
+export const endings = ['answered', 'answer-lost', 'refused', 'hangs'] as const;
+export type Ending = (typeof endings)[number];
+
+export interface Faults {
+  /** How the next call of this process ends. */
+  ending(process: SimProcess, verb: VerbName): Ending;
+  /** Called before and after a call is carried out; may kill its process. */
+  around(process: SimProcess, when: 'before' | 'after'): void;
+  /** How long a call or its answer travels. */
+  latencyMs(): number;
+  losesWakeUp(): boolean;
+}
+
+export interface SharedStore {
+  /** The engine; it may be closed and opened again under way. */
+  engine: Store;
+  readonly machine: SimProcess;
+  readonly history: History;
+  readonly faults: Faults;
+  calls: number;
+}
+
+const verbs: readonly VerbName[] = [
+  'enqueue',
+  'claim',
+  'heartbeat',
+  'settle',
+  'expired',
+  'remember',
+  'recall',
+  'get',
+  'list',
+  'runs',
+  'stats',
+  'queues',
+  'cancel',
+  'redrive',
+  'discard',
+  'hold',
+  'release',
+  'prune',
+];
+
+/** The store as one process sees it: across a network that delays, loses and breaks, to a machine that may be away. */
+export function storeFor(process: SimProcess, shared: SharedStore): Store {
+  const call = (verb: VerbName, args: readonly unknown[]): Promise<unknown> =>
+    new FaultyCall(process, shared, verb, args).answer;
+  const proxy = Object.fromEntries(verbs.map((verb) => [verb, (...args: unknown[]) => call(verb, args)]));
+  return {
+    ...proxy,
+    kind: shared.engine.kind,
+    onWork: (listener: () => void) =>
+      shared.engine.onWork(() => {
+        if (!shared.faults.losesWakeUp()) process.scheduler.plan(process, shared.faults.latencyMs(), listener);
+      }),
+    close: () => Promise.resolve(),
+  } as unknown as Store;
+}
+
+class FaultyCall {
+  readonly answer: Promise<unknown>;
+  readonly #process: SimProcess;
+  readonly #shared: SharedStore;
+  readonly #verb: VerbName;
+  readonly #args: readonly unknown[];
+  readonly #number: number;
+  readonly #sentAt: number;
+  readonly #settle: PromiseWithResolvers<unknown> = Promise.withResolvers();
+
+  constructor(process: SimProcess, shared: SharedStore, verb: VerbName, args: readonly unknown[]) {
+    this.#process = process;
+    this.#shared = shared;
+    this.#verb = verb;
+    // As it was when it was sent: the caller may go on to change it.
+    this.#args = copy(args);
+    this.#number = ++shared.calls;
+    this.#sentAt = process.scheduler.now;
+    this.answer = this.#settle.promise;
+    // A dead caller does not listen any more.
+    this.answer.catch(() => {});
+    const ending = shared.faults.ending(process, verb);
+    shared.faults.around(process, 'before');
+    // A call that was sent is carried out even when its sender dies meanwhile.
+    if (process.alive)
+      process.scheduler.plan(shared.machine, shared.faults.latencyMs(), () => void this.#arrive(ending));
+  }
+
+  async #arrive(ending: Ending): Promise<void> {
+    const { history, engine, machine, faults } = this.#shared;
+    const call = { call: this.#number, process: this.#process.name, verb: this.#verb, args: this.#args };
+    if (ending === 'refused') {
+      history.add({ at: machine.clock.now() - START, kind: 'refused', ...call });
+      this.#reject('the store refused');
+      return;
+    }
+    try {
+      const verb = engine[this.#verb] as (...args: unknown[]) => Promise<unknown>;
+      const value = await verb.apply(engine, this.#args as unknown[]);
+      history.add({
+        at: machine.clock.now() - START,
+        kind: 'executed',
+        ...call,
+        value: copy(value),
+      });
+      faults.around(this.#process, 'after');
+      if (ending === 'answered') this.#deliver(true, () => this.#settle.resolve(value));
+      else if (ending === 'answer-lost') this.#reject('the answer was lost');
+    } catch (error) {
+      this.#reject(`the store failed: ${(error as Error).message}`);
+    }
+  }
+
+  #reject(message: string): void {
+    this.#deliver(false, () => this.#settle.reject(new StoreUnavailableError(message)));
+  }
+
+  #deliver(ok: boolean, action: () => void): void {
+    const { history, machine, faults } = this.#shared;
+    this.#process.scheduler.plan(this.#process, faults.latencyMs(), () => {
+      const call = { call: this.#number, process: this.#process.name, sentAt: this.#sentAt };
+      history.add({ at: machine.clock.now() - START, kind: 'answered', ...call, ok });
+      action();
+    });
+  }
+}

@@ -1,0 +1,309 @@
+import { Mulligan } from '../src/mulligan.ts';
+import type { Store } from '../src/store/store.ts';
+import type { OpenEngine } from './engines.ts';
+import { type Ending, endings, type Faults, type SharedStore, storeFor } from './faulty-store.ts';
+import { type FinalState, History, type VerbName } from './history.ts';
+import { randomScript, simJobs, simPolicies } from './jobs.ts';
+import { Random } from './random.ts';
+import type { Scenario } from './scenario.ts';
+import { Scheduler, SimProcess } from './scheduler.ts';
+
+/** How long a healed queue may take to end everything. */
+const PATIENCE_MS = 3_600_000;
+const QUEUES = ['default', 'second'] as const;
+
+export interface Outcome {
+  readonly history: History;
+  readonly final: FinalState;
+  /** False when jobs were still waiting or running after an hour of health. */
+  readonly ended: boolean;
+}
+
+/** Where exactly one thing goes wrong, for exhaustive runs; in random ones chance decides. */
+export interface Scripted {
+  /** The ending of the n-th call of all workers, counted from 0. */
+  readonly endingOf?: { readonly call: number; readonly ending: Ending };
+  /** The caller of the n-th call dies before or after it. */
+  readonly crashAt?: { readonly call: number; readonly when: 'before' | 'after' };
+}
+
+/** One simulated fleet: producers, workers that die and come back, operators, and a store that they all share. */
+export class World implements Faults {
+  readonly #scenario: Scenario;
+  readonly #scripted: Scripted | null;
+  readonly #random: Random;
+  readonly #scheduler: Scheduler;
+  readonly #history: History = new History();
+  readonly #machine: SimProcess;
+  readonly #operator: SimProcess;
+  readonly #workers: (SimProcess | null)[];
+  #shared!: SharedStore;
+  #healthy = false;
+  #storeAwayUntil = 0;
+  #diskFullUntil = 0;
+  #workersStarted = 0;
+  #workerCalls = 0;
+
+  constructor(scenario: Scenario, scripted: Scripted | null = null) {
+    this.#scenario = scenario;
+    this.#scripted = scripted;
+    this.#random = new Random(scenario.seed);
+    this.#scheduler = new Scheduler(this.#random);
+    this.#machine = new SimProcess('store', this.#scheduler);
+    this.#operator = new SimProcess('operator', this.#scheduler);
+    this.#workers = Array.from({ length: scenario.workers }, () => null);
+  }
+
+  async run(open: OpenEngine): Promise<Outcome> {
+    const engine = await open(this.#machine);
+    this.#shared = { engine, machine: this.#machine, history: this.#history, faults: this, calls: 0 };
+    await this.#startProducer();
+    for (const index of this.#workers.keys()) this.#restart(index, this.#random.whole(0, 500));
+    if (this.#scripted === null) this.#planTrouble();
+    await this.#scheduler.run(this.#scenario.faultsForMs);
+    const ended = await this.#heal();
+    const final = await this.#final();
+    await engine.close();
+    return { history: this.#history, final, ended };
+  }
+
+  // Faults
+
+  ending(process: SimProcess, verb: VerbName): Ending {
+    if (this.#healthy || process === this.#operator) return 'answered';
+    if (this.#scripted !== null) {
+      const { endingOf } = this.#scripted;
+      return isWorker(process) && endingOf?.call === this.#workerCalls ? endingOf.ending : 'answered';
+    }
+    const { now } = this.#scheduler;
+    if (now < this.#storeAwayUntil) return this.#random.pick(endings.slice(2));
+    if (now < this.#diskFullUntil && writesData.has(verb)) return 'refused';
+    const { lost, refused, hangs } = this.#scenario.probability;
+    const drawn = this.#random.next();
+    if (drawn < lost) return 'answer-lost';
+    if (drawn < lost + refused) return 'refused';
+    return drawn < lost + refused + hangs ? 'hangs' : 'answered';
+  }
+
+  around(process: SimProcess, when: 'before' | 'after'): void {
+    if (this.#healthy || !isWorker(process)) return;
+    const call = when === 'before' ? this.#workerCalls++ : this.#workerCalls - 1;
+    const crashes =
+      this.#scripted === null
+        ? this.#random.chance(this.#scenario.probability.crash / 2)
+        : this.#scripted.crashAt?.when === when && this.#scripted.crashAt.call === call;
+    if (crashes) this.#crash(process, `${when} a call`);
+  }
+
+  latencyMs(): number {
+    return this.#healthy ? 1 : this.#random.next() * this.#scenario.slowestCallMs;
+  }
+
+  losesWakeUp(): boolean {
+    return !this.#healthy && this.#random.chance(this.#scenario.probability.wakeUpLost);
+  }
+
+  // The fleet
+
+  #note(text: string): void {
+    this.#history.add({ at: this.#scheduler.now, kind: 'note', text });
+  }
+
+  #down(process: SimProcess): void {
+    this.#history.add({ at: this.#scheduler.now, kind: 'down', process: process.name });
+  }
+
+  #restart(index: number, delayMs: number): void {
+    this.#scheduler.plan(this.#operator, delayMs, () => void this.#startWorker(index));
+  }
+
+  async #startWorker(index: number): Promise<void> {
+    if (this.#healthy || this.#workers[index]?.alive) return;
+    const process = new SimProcess(`worker-${++this.#workersStarted}`, this.#scheduler);
+    if (this.#scripted === null) process.skewMs = this.#random.whole(-300_000, 300_000);
+    this.#workers[index] = process;
+    await this.#work(process);
+    this.#supervise(process, index);
+  }
+
+  async #work(process: SimProcess): Promise<void> {
+    const { leaseMs, concurrency, retryShare, maxRetriesInFlight } = this.#scenario;
+    const mulligan = await this.#connect(process);
+    mulligan.work({
+      queues: { default: { weight: 3 }, second: {} },
+      concurrency,
+      lease: leaseMs,
+      retryShare,
+      poll: 500,
+      name: process.name,
+      ...(maxRetriesInFlight === null ? {} : { maxRetriesInFlight }),
+    });
+  }
+
+  /** A killed process is started anew, empty, after a while. */
+  #supervise(process: SimProcess, index: number): void {
+    this.#scheduler.plan(this.#operator, 250, () => {
+      if (process.alive) this.#supervise(process, index);
+      else this.#restart(index, this.#random.whole(0, 1_000));
+    });
+  }
+
+  #connect(process: SimProcess): Promise<Mulligan> {
+    return Mulligan.open(storeFor(process, this.#shared), {
+      jobs: simJobs(process, this.#history),
+      clock: process.clock,
+      log: () => {},
+      retention: { completed: null, dead: null, cancelled: null },
+    });
+  }
+
+  #crash(process: SimProcess, why: string): void {
+    if (!process.alive) return;
+    this.#note(`${process.name} crashed ${why}`);
+    process.kill();
+    this.#down(process);
+  }
+
+  async #startProducer(): Promise<void> {
+    const producer = new SimProcess('producer', this.#scheduler);
+    const mulligan = await this.#connect(producer);
+    for (let n = 0; n < this.#scenario.jobs; n++) {
+      const at = this.#scripted === null ? this.#random.next() * this.#scenario.faultsForMs * 0.7 : 0;
+      this.#scheduler.plan(producer, at, () => this.#enqueue(mulligan));
+    }
+  }
+
+  #enqueue(mulligan: Mulligan): void {
+    const random = this.#random;
+    const options = {
+      ...(random.chance(0.2) ? { delay: random.whole(0, 5_000) } : {}),
+      ...(random.chance(0.3) ? { priority: random.whole(0, 9) } : {}),
+      ...(random.chance(0.2) ? { queue: random.pick(QUEUES) } : {}),
+      ...(random.chance(0.3)
+        ? { key: random.pick(['a', 'b']), keyUntil: random.pick(['started', 'finished', 'pruned'] as const) }
+        : {}),
+    };
+    const script = this.#scripted === null ? randomScript(random) : { kind: 'fail' as const, ms: 5, times: 1 };
+    const name = this.#scripted === null ? random.pick(Object.keys(simPolicies)) : 'steady';
+    // The caller hears of an error; whether the job exists is then unknown, and the checker allows both.
+    mulligan.enqueue(name, script, this.#scripted === null ? options : {}).catch(() => {});
+  }
+
+  // Trouble
+
+  #planTrouble(): void {
+    const { perSecond, faultsForMs } = this.#scenario;
+    const troubles: [number, () => void][] = [
+      [perSecond.pause, () => this.#pause()],
+      [perSecond.clockStep, () => this.#stepClock()],
+      [perSecond.storeAway, () => (this.#storeAwayUntil = this.#scheduler.now + this.#random.whole(100, 8_000))],
+      [perSecond.fullDisk, () => (this.#diskFullUntil = this.#scheduler.now + this.#random.whole(100, 8_000))],
+      [perSecond.operator, () => this.#operate()],
+    ];
+    for (const [rate, action] of troubles) {
+      const times = Math.floor((rate * faultsForMs) / 1_000 + this.#random.next());
+      for (let n = 0; n < times; n++) this.#scheduler.plan(this.#operator, this.#random.next() * faultsForMs, action);
+    }
+  }
+
+  #living(): SimProcess[] {
+    return this.#workers.filter((process) => process?.alive) as SimProcess[];
+  }
+
+  #pause(): void {
+    const living = this.#living();
+    if (living.length === 0) return;
+    const process = this.#random.pick(living);
+    process.pausedUntil = this.#scheduler.now + this.#random.whole(100, this.#scenario.leaseMs * 3);
+    this.#note(`${process.name} is paused until ${process.pausedUntil}`);
+    this.#down(process);
+  }
+
+  #stepClock(): void {
+    const living = this.#living();
+    if (living.length > 0) this.#random.pick(living).skewMs += this.#random.whole(-600_000, 600_000);
+  }
+
+  #operate(): void {
+    const store = storeFor(this.#operator, this.#shared);
+    const random = this.#random;
+    const name = random.pick(Object.keys(simPolicies));
+    const action = random.whole(0, 5);
+    if (action === 0) void this.#cancelSomething();
+    else if (action === 1) void store.hold({ queue: random.pick(QUEUES) }, null);
+    else if (action <= 3) void store.release({ queue: random.pick(QUEUES) });
+    else if (action === 4)
+      void store.redrive({ name, attempts: random.pick(['reset', 'keep'] as const), dryRun: random.chance(0.2) });
+    else void store.discard({ name, limit: 1 });
+  }
+
+  async #cancelSomething(): Promise<void> {
+    const jobs = await this.#shared.engine.list({ limit: 10 });
+    if (jobs.length > 0) await storeFor(this.#operator, this.#shared).cancel([this.#random.pick(jobs).id]);
+  }
+
+  /** Faults end, one worker stays (an old one, if any lives), and everything has to come to its end. */
+  async #heal(): Promise<boolean> {
+    this.#healthy = true;
+    this.#history.healedAt = this.#scheduler.now;
+    this.#note('healed');
+    let last = this.#keepOne();
+    // What operators asked for before may still be on its way.
+    await this.#scheduler.run(this.#scheduler.now + this.#scenario.slowestCallMs);
+    const store = storeFor(this.#operator, this.#shared);
+    for (const queue of QUEUES) void store.release({ queue });
+    for (let restarts = 0; restarts < 100; restarts++) {
+      last = last?.alive ? last : await this.#startLast();
+      if (await this.#endsWith(last)) return true;
+      if (last.alive) return false;
+    }
+    return false;
+  }
+
+  #keepOne(): SimProcess | null {
+    const living = this.#living();
+    const awake = living.filter(({ pausedUntil }) => pausedUntil <= this.#scheduler.now);
+    const kept = awake.length > 0 ? this.#random.pick(awake) : null;
+    for (const process of living) {
+      if (process === kept) continue;
+      process.kill();
+      this.#down(process);
+    }
+    return kept;
+  }
+
+  async #startLast(): Promise<SimProcess> {
+    const process = new SimProcess(`worker-${++this.#workersStarted}`, this.#scheduler);
+    await this.#work(process);
+    return process;
+  }
+
+  /** False when time ran out, or when this worker died: a job that kills its process does so in health as well. */
+  async #endsWith(process: SimProcess): Promise<boolean> {
+    const until = this.#scheduler.now + PATIENCE_MS;
+    while (process.alive && this.#scheduler.now < until) {
+      await this.#scheduler.run(this.#scheduler.now + 1_000, () => !process.alive);
+      if (await this.#hasEnded()) return true;
+    }
+    return false;
+  }
+
+  async #hasEnded(): Promise<boolean> {
+    const { rows } = await this.#shared.engine.stats();
+    return rows.every(({ states }) => states.ready + states.running + states.scheduled + states.retrying === 0);
+  }
+
+  async #final(): Promise<FinalState> {
+    const { engine } = this.#shared;
+    const jobs = await engine.list({ limit: 10_000 });
+    const ledgers = new Map<string, Awaited<ReturnType<Store['runs']>>>();
+    for (const job of jobs) ledgers.set(job.id, await engine.runs(job.id));
+    return { jobs, ledgers };
+  }
+}
+
+const writesData: ReadonlySet<VerbName> = new Set<VerbName>(['enqueue', 'claim', 'settle', 'heartbeat', 'remember']);
+
+function isWorker(process: SimProcess): boolean {
+  return process.name.startsWith('worker');
+}

@@ -1,0 +1,214 @@
+import { claimSql } from '../sql/claim.ts';
+import { enqueueSql } from '../sql/enqueue.ts';
+import { heartbeatSql } from '../sql/heartbeat.ts';
+import { namesSql } from '../sql/names.ts';
+import { operateSql } from '../sql/operate.ts';
+import { overlookedSql } from '../sql/overlooked.ts';
+import { rescueSql } from '../sql/rescue.ts';
+import { settleSql } from '../sql/settle.ts';
+
+/*
+ * How a queue lies in a PostgreSQL schema.
+ *
+ *   live      one row per job that waits or runs: the only rows that change, and few at any time.
+ *   finished  one row per ended job, with its last run; so a job that succeeds at once leaves a single row. A job is in
+ *             exactly one of these two tables.
+ *   runs      the ledger of all other runs.
+ *   errors    what failed runs threw. In a storm they all throw the same, so each text is stored once per settlement.
+ *   leases    which jobs each claim took, and when to see whether they are still held.
+ *   memos     results of once-only effects.
+ *   keys      who holds which key.
+ *   lines     a queue, resource, lane and priority, as one number: a claim reads line by line, each in due order.
+ *   kinds     what the jobs of one definition share: the line they are enqueued in, name, policy and retry queue.
+ *   workers   the ids of workers, stored once and pointed at.
+ *   rescues   whether leases may be taken to have expired; see sql/rescue.ts.
+ *   counts    totals as additions, each transaction its own row, so that no two of them ever wait for one another;
+ *             pruning adds them up.
+ *
+ * All statements of a verb are one function, in the file of sql/ that has its name: a single round trip, plans that are kept, and no prepared statements
+ * that a connection pooler could lose. Times are ms since the epoch; codes are positions in the lists of codes.ts.
+ */
+const tables = `
+  -- The store's time. Everything asks here, so tests can move it.
+  CREATE FUNCTION now_ms() RETURNS bigint LANGUAGE sql VOLATILE
+  AS $$ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
+
+  CREATE TABLE lines (
+    id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    queue text NOT NULL,
+    resource text NOT NULL,                 -- '' for none
+    lane smallint NOT NULL,
+    priority smallint NOT NULL,
+    UNIQUE (queue, resource, lane, priority)
+  );
+
+  CREATE TABLE kinds (
+    id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    line int NOT NULL,
+    name text NOT NULL,
+    retry_queue text,                       -- where its retries wait, when elsewhere
+    policy text NOT NULL
+  );
+  -- A policy may be longer than an index entry can be.
+  CREATE UNIQUE INDEX kinds_all ON kinds (line, name, md5(policy), coalesce(retry_queue, ''));
+  CREATE INDEX kinds_name ON kinds (name);
+
+  CREATE TABLE workers (
+    id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name text NOT NULL UNIQUE
+  );
+
+  CREATE TABLE paused_queues (queue text PRIMARY KEY);
+
+  CREATE SEQUENCE acceptance;
+
+  CREATE TABLE live (
+    id uuid PRIMARY KEY,
+    seq bigint NOT NULL,                    -- the order of acceptance
+    enqueued_at bigint NOT NULL,
+    due_at bigint NOT NULL,
+    available_at bigint NOT NULL,
+    line int NOT NULL,                      -- where it waits now
+    kind int NOT NULL,
+    runs int NOT NULL,
+    attempts int NOT NULL,
+    crashes int NOT NULL,
+    state smallint NOT NULL,                -- scheduled, ready or retrying; it runs when it has a worker
+    key_life smallint NOT NULL,
+    cancel_requested boolean NOT NULL DEFAULT false,
+    worker int,
+    claimed_at bigint,
+    lease_ends_at bigint,
+    first_started_at bigint,
+    previous_delay_ms bigint,
+    key text,
+    last_error bigint,                      -- in errors
+    progress text,
+    payload text NOT NULL
+  ) WITH (
+    -- Room on each page for the second version of its rows: a claim changes nothing that is indexed, so it writes to no
+    -- index as long as the new version lies beside the old one.
+    fillfactor = 45,
+    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
+    autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 50000, autovacuum_vacuum_cost_delay = 0
+  );
+  CREATE INDEX live_line ON live (line, due_at, seq);
+  CREATE INDEX live_key ON live (key) WHERE key IS NOT NULL;
+
+  -- A row per claim and line. Jobs that end stay in it until all of them have, or somebody looks, so that ending one
+  -- writes nothing here.
+  CREATE TABLE leases (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    line int NOT NULL,                      -- of the jobs, or one that shares its queue, lane and priority
+    look_at bigint NOT NULL,                -- none of the leases ends before this
+    jobs uuid[] NOT NULL
+  ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+  -- Ids do not compress.
+  ALTER TABLE leases ALTER COLUMN jobs SET STORAGE EXTERNAL;
+
+  CREATE TABLE finished (
+    id uuid PRIMARY KEY,
+    seq bigint NOT NULL,
+    finished_at bigint NOT NULL,
+    enqueued_at bigint NOT NULL,
+    due_at bigint NOT NULL,
+    available_at bigint NOT NULL,
+    line int NOT NULL,
+    kind int NOT NULL,
+    runs int NOT NULL,
+    attempts int NOT NULL,
+    crashes int NOT NULL,
+    state smallint NOT NULL,
+    key_life smallint NOT NULL,
+    dead_reason smallint,
+    first_started_at bigint,
+    previous_delay_ms bigint,
+    -- The run that ended it; without an outcome, it ended while it waited.
+    outcome smallint,
+    attempt int,
+    counted boolean,
+    failed boolean,                         -- last_error is this run's own
+    worker int,
+    started_at bigint,
+    ended_at bigint,
+    decision text,
+    key text,
+    last_error bigint,
+    progress text,
+    payload text NOT NULL
+  ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.2);
+  CREATE INDEX finished_by_age ON finished (state, finished_at);
+  CREATE INDEX finished_key ON finished (key) WHERE key IS NOT NULL;
+
+  CREATE TABLE runs (
+    job uuid NOT NULL,
+    run int NOT NULL,
+    attempt int NOT NULL,
+    outcome smallint NOT NULL,
+    counted boolean NOT NULL,
+    worker int NOT NULL,
+    started_at bigint NOT NULL,
+    ended_at bigint NOT NULL,
+    next_due_at bigint,
+    decision text NOT NULL,
+    error bigint,
+    PRIMARY KEY (job, run)
+  ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.2);
+
+  CREATE SEQUENCE settlements;
+
+  CREATE TABLE errors (
+    id bigint PRIMARY KEY,
+    uses int NOT NULL,                      -- by runs on the ledger; with the last of them it goes
+    error text NOT NULL
+  );
+
+  CREATE TABLE memos (
+    job uuid NOT NULL,
+    key text NOT NULL,
+    value text NOT NULL
+  );
+  CREATE UNIQUE INDEX memos_key ON memos (job, md5(key));
+
+  CREATE TABLE keys (
+    name text NOT NULL,
+    key text NOT NULL,
+    job uuid NOT NULL,
+    PRIMARY KEY (name, key)
+  ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 2000);
+  CREATE INDEX keys_job ON keys (job);
+
+  -- One row: when somebody last looked for expired leases, and until when none counts as expired.
+  CREATE TABLE rescues (
+    looked_at bigint NOT NULL,
+    none_until bigint NOT NULL
+  ) WITH (fillfactor = 10);
+  INSERT INTO rescues VALUES (0, 0);
+
+  CREATE TABLE counts (
+    kind int NOT NULL,
+    enqueued bigint NOT NULL DEFAULT 0,
+    completed bigint NOT NULL DEFAULT 0,    -- runs, by outcome
+    failed bigint NOT NULL DEFAULT 0,
+    crashed bigint NOT NULL DEFAULT 0,
+    snoozed bigint NOT NULL DEFAULT 0,
+    released bigint NOT NULL DEFAULT 0,
+    deferred bigint NOT NULL DEFAULT 0,
+    cancelled bigint NOT NULL DEFAULT 0,
+    retries bigint NOT NULL DEFAULT 0,
+    successful_retries bigint NOT NULL DEFAULT 0,
+    dead_exhausted bigint NOT NULL DEFAULT 0,
+    dead_unrecoverable bigint NOT NULL DEFAULT 0,
+    dead_deadline bigint NOT NULL DEFAULT 0,
+    dead_poison bigint NOT NULL DEFAULT 0,
+    dead_no_handler bigint NOT NULL DEFAULT 0,
+    now_completed bigint NOT NULL DEFAULT 0, -- jobs in a finished state
+    now_dead bigint NOT NULL DEFAULT 0,
+    now_cancelled bigint NOT NULL DEFAULT 0
+  ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+`;
+
+/** One entry per schema version; forward only, and never edited once released. */
+export const migrations: readonly string[] = [
+  [tables, namesSql, enqueueSql, claimSql, overlookedSql, rescueSql, settleSql, heartbeatSql, operateSql].join('\n'),
+];
