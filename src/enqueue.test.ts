@@ -292,16 +292,16 @@ describe('the policy of a job', () => {
     expect(new Set(policies).size).toBe(1);
   });
 
-  it('is lowered by the hard cap, and the answer says so', async () => {
+  it('is capped by the hard cap, and the answer says so', async () => {
     await using queue = await producer({ hardCap: 5, queues });
-    const lowered = { asked: 9, hardCap: 5 };
-    expect(await queue.mulligan.enqueue(job, 1, { retry: { maxAttempts: 9 } })).toMatchObject({ lowered });
+    const capped = { asked: 9, hardCap: 5 };
+    expect(await queue.mulligan.enqueue(job, 1, { retry: { maxAttempts: 9 } })).toMatchObject({ capped });
     expect(await queue.mulligan.enqueueMany(job, [1, 2], { retry: { maxRetries: 8 } })).toMatchObject([
-      { lowered },
-      { lowered },
+      { capped },
+      { capped },
     ]);
-    expect(await queue.mulligan.enqueue(job, 1)).toMatchObject({ lowered: { asked: 7, hardCap: 5 } });
-    expect(await queue.mulligan.enqueue(defined, 1)).not.toHaveProperty('lowered');
+    expect(await queue.mulligan.enqueue(job, 1)).toMatchObject({ capped: { asked: 7, hardCap: 5 } });
+    expect(await queue.mulligan.enqueue(defined, 1)).not.toHaveProperty('capped');
     expect(queue.sent.flat().map(({ policy }) => policy.maxAttempts)).toEqual([5, 5, 5, 5, 5]);
   });
 });
