@@ -19,7 +19,7 @@ import { read } from './untrusted/thrown.ts';
 export interface EnqueueOptions {
   /** Run no sooner than this from now; or `at`. */
   readonly delay?: Duration;
-  /** Run no sooner than this point in time. */
+  /** Run no sooner than this point in time; one that has passed means now. */
   readonly at?: Date;
   /** 0 (first) to 9 (last). */
   readonly priority?: number;
@@ -56,8 +56,13 @@ const NO_DEFINITION = {};
 const TOO_LARGE = 'Store the data elsewhere and enqueue a reference to it, or raise maxPayloadBytes.';
 const pausesBeforeResend = doubling(50, 200);
 const MOST_SENDS = 3;
-/** A job that is sent again later than this might meet a store that has already run and pruned it: see `LEAST_RETENTION_MS`. */
 const RESEND_WITHIN_MS = 60_000;
+/**
+ * The shortest time for which finished jobs are kept. A job whose answer was lost is sent again under its id, and only its
+ * row shows that it has been accepted, perhaps even run, before. A resend starts at most `RESEND_WITHIN_MS` after the first
+ * send, or `KEY_PATIENCE_MS` later when it waits for a key; the rest is for the call itself.
+ */
+export const LEAST_RETENTION_MS: number = 5 * 60_000;
 
 export interface EnqueueSettings {
   readonly store: Pick<Store, 'enqueue' | 'transactions'>;
@@ -270,8 +275,9 @@ function readDelay(delay: unknown): number {
 }
 
 function readDate(at: unknown): number {
-  // Not instanceof: a test runner's realm has a Date of its own. Not `at.getTime()`: that may be anybody's function.
+  // Not instanceof: a test runner's realm has a Date of its own. Not `at.getTime()`: the caller may have replaced it.
   const ms = types.isDate(at) ? Date.prototype.getTime.call(at) : Number.NaN;
   if (Number.isNaN(ms)) throw unexpected('enqueue: at', 'a valid Date', at);
-  return ms;
+  // A due time before the epoch means "now" as well as any other in the past, and no store needs to hold it.
+  return Math.max(0, ms);
 }
