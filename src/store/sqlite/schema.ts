@@ -164,6 +164,13 @@ export function schemaVersion(db: DatabaseSync): number {
   return pragma(db, 'user_version');
 }
 
+/** The lowest schema version that a process must know to work with this file, which a newer Mulligan has made. */
+export function minimumReader(db: DatabaseSync): number {
+  const table = db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'identity'").get();
+  if (!table) return Number.POSITIVE_INFINITY;
+  return (db.prepare('SELECT minimum_reader AS version FROM identity').get() as { version: number }).version;
+}
+
 export function pragma(db: DatabaseSync, name: string): number {
   return (db.prepare(`PRAGMA ${name}`).get() as Record<string, number>)[name] as number;
 }
