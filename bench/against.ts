@@ -7,7 +7,7 @@ import { median, rotate } from './harness/measure.ts';
 import type { Peer } from './harness/peer.ts';
 import { type Round, runCell, show, summary } from './harness/runner.ts';
 import { startServers } from './harness/servers.ts';
-import type { Workload } from './harness/workload.ts';
+import type { Metric, Workload } from './harness/workload.ts';
 
 /*
  * Two versions of Mulligan in one run: an older commit and the working tree, in turn, on the same server and machine.
@@ -76,8 +76,7 @@ function compare(workload: Workload, before: readonly Round[], after: readonly R
     const [old, now] = [values(before, key), values(after, key)];
     if (old.length === 0 || now.length === 0) continue;
     const ratio = median(now) / median(old);
-    const verdict = better === 'neither' || ratio === 1 ? '' : ratio > 1 === (better === 'higher') ? 'better' : 'worse';
-    rows.push([title, withSpread(old, unit), withSpread(now, unit), ratio.toFixed(2), verdict]);
+    rows.push([title, withSpread(old, unit), withSpread(now, unit), ratio.toFixed(2), verdict(ratio, better)]);
   }
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
   return rows.map((row) =>
@@ -86,6 +85,14 @@ function compare(workload: Workload, before: readonly Round[], after: readonly R
       .join('  ')
       .trimEnd(),
   );
+}
+
+/** Less than this is noise, even in medians. */
+const NOISE = 0.1;
+
+function verdict(ratio: number, better: Metric['better']): string {
+  if (better === 'neither' || Math.abs(ratio - 1) <= NOISE) return '';
+  return ratio > 1 === (better === 'higher') ? 'better' : 'worse';
 }
 
 function values(rounds: readonly Round[], key: string): number[] {

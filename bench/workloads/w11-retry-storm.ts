@@ -1,4 +1,4 @@
-import { percentile, wall } from '../harness/measure.ts';
+import { percentile, sleep, wall } from '../harness/measure.ts';
 import type { OpenPeer } from '../harness/peer.ts';
 import { arrive, CONCURRENCY, type Stage, type Workload } from '../harness/workload.ts';
 import { startStorm } from './w5-starvation.ts';
@@ -62,8 +62,12 @@ async function measure(stage: Stage, queue: OpenPeer, key: 'calm' | 'storm', cou
       `all jobs together ran ${Math.round(perSecond).toLocaleString('en-US')} times a second during the storm`,
     );
   }
-  // Before the worker ends: where the queue lives in one process, what it knows ends with that.
-  const late = (await queue.secondAttempts?.('once')) ?? [];
+  // The last handlers have ended; their ends are recorded a moment later.
+  let late = (await queue.secondAttempts?.('once')) ?? [];
+  while (all && late.length < once && wall() < patience) {
+    await sleep(50);
+    late = (await queue.secondAttempts?.('once')) ?? [];
+  }
   const reports = await crew.dismiss();
   const waits = reports.flatMap((report) => report.waits);
   if (all && late.length !== once)
