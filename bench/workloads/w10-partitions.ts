@@ -19,7 +19,7 @@ export const w10: Workload = {
     'in a quick run). Claims through the store contract, in turn on both; the claimed jobs stay claimed. The median time of a ' +
     'claim, and its ratio to the single partition. ' +
     'Checked: each claim got as many jobs as it asked for, and none of a resource that is held.',
-  peers: ['mulligan-memory', 'mulligan-sqlite', 'mulligan-postgres'],
+  peers: ['mulligan-sqlite', 'mulligan-postgres'],
   ownRounds: true,
   notQuick: 'filling takes a minute per store',
   metrics: SIZES.flatMap(({ limit }) => [
