@@ -8,7 +8,7 @@ it.each([
   [new ConfigError('--x: expected'), { code: 'USAGE', message: '--x: expected', exitCode: 2 }],
   [new InputError('bad input', []), { code: 'INPUT', message: 'bad input', exitCode: 2 }],
   [new StoreUnavailableError('gone'), { code: 'STORE_UNAVAILABLE', message: 'gone', exitCode: 1 }],
-])('%s is told in its own words', (error, report) => {
+])('%s keeps its own message', (error, report) => {
   expect(reportOf(error, {})).toEqual(report);
 });
 
