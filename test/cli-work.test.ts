@@ -116,7 +116,7 @@ describe.concurrent('mulligan work', () => {
     expect(await cli.run(['jobs', 'show', id])).toMatchObject({ code: 1 });
   });
 
-  it('hands back uncounted what does not finish within the grace', async ({ cli }) => {
+  it('releases uncounted what does not finish within the grace', async ({ cli }) => {
     writeJobs(cli);
     const { id } = await cli.json<{ id: string }>('enqueue', 'endless', '{}');
     const worker = cli.start(['work', '--jobs', 'jobs.ts', '--grace', '1ms']);

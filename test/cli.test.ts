@@ -80,7 +80,7 @@ describe.concurrent('mulligan', () => {
     expect(cli.files).toEqual([]);
   });
 
-  it('complains in JSON when it is to answer in JSON', async ({ cli }) => {
+  it('prints errors as JSON with --json', async ({ cli }) => {
     const [usage, missing] = await Promise.all([cli.run(['jobs', 'lst', '--json']), cli.run(['stats', '--json'])]);
     expect(usage).toMatchObject({ code: 2, stdout: '' });
     expect(JSON.parse(usage.stderr)).toEqual({
@@ -184,7 +184,7 @@ describe.concurrent('mulligan jobs and queues', () => {
     expect((await cli.run(['jobs', 'list', '--name', 'zz'])).stdout).toBe('No job matches.\n');
   });
 
-  it('shows what a job carries without obeying it', async ({ cli }) => {
+  it('escapes control characters in what a job carries', async ({ cli }) => {
     const { id } = await cli.json<Enqueued>('enqueue', 'a', '{"x":"\\u001b[31m\\u009b2J\\u202e"}');
     const [text, json] = await Promise.all([cli.run(['jobs', 'show', id]), cli.run(['jobs', 'show', id, '--json'])]);
     for (const { stdout } of [text, json]) {
@@ -196,7 +196,7 @@ describe.concurrent('mulligan jobs and queues', () => {
     expect(text.stdout).toContain('No run has finished yet.');
   });
 
-  it('cancels what waits, and says what it could not cancel', async ({ cli }) => {
+  it('cancels waiting jobs, and says what it could not cancel', async ({ cli }) => {
     const { id } = await cli.json<Enqueued>('enqueue', 'a', '1');
     expect(await cli.json('jobs', 'cancel', id)).toEqual({ results: [{ id, result: 'cancelled' }] });
     const again = await cli.run(['jobs', 'cancel', id, 'nobody']);

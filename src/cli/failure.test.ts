@@ -12,7 +12,7 @@ it.each([
   expect(reportOf(error, {})).toEqual(report);
 });
 
-it('tells anything else on one line, without its stack', () => {
+it('describes anything else on one line, without its stack', () => {
   const report = reportOf(new TypeError('x is\nnot a function\u001b[2J'), {});
   expect(report).toMatchObject({ code: 'UNEXPECTED', exitCode: 1 });
   expect(report.message).toContain('TypeError: x is\\nnot a function\\x1b[2J');

@@ -44,7 +44,7 @@ function reportAll(json: boolean): string[] {
   return stdout.written.trimEnd().split('\n');
 }
 
-it('tells every event about a run on a line of its own', () => {
+it('prints every event of a run on a line of its own', () => {
   const lines = reportAll(false);
   for (const [index, [name, [, expected]]] of Object.entries(events).entries()) {
     expect(lines[index]).toMatch(new RegExp(`^\\S+Z ${name} +na\\\\x1bme id1 run 2: `));
@@ -52,7 +52,7 @@ it('tells every event about a run on a line of its own', () => {
   }
 });
 
-it('tells every event as a JSON object', () => {
+it('prints every event as a JSON object', () => {
   const reported = reportAll(true).map((line) => JSON.parse(line));
   expect(reported.map(({ event }) => event)).toEqual(Object.keys(events));
   for (const one of reported) expect(one).toMatchObject({ ...run, at: expect.any(Number) });
