@@ -43,7 +43,7 @@ async function show(what: string, { id, capped }: EnqueueResult): Promise<void> 
   const end = runs.at(-1)?.decision;
   const reason = end?.kind === 'dead' ? `dead: ${end.reason}, by ${end.rule}` : '';
   console.log(`${what}\n  ${delays.join(', ') || 'no delay'}; ${reason}`);
-  if (capped) console.log(`  the hard cap lowered ${capped.asked} attempts to ${capped.hardCap}`);
+  if (capped) console.log(`  the hard cap cut ${capped.asked} attempts to ${capped.hardCap}`);
 }
 
 console.log('Delays in ms:\n');
