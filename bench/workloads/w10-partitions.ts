@@ -30,7 +30,7 @@ export const w10: Workload = {
   async run(stage) {
     const jobs = stage.size(1_000_000, 10_000);
     const partitions = stage.size(100_000, 1_000);
-    const held = stage.size(99_000, 500);
+    const held = stage.size(99_000, 100);
     const open = async (part: string, count: number, holds: number): Promise<Partitioned> => {
       const queue = await stage.open(part);
       if (queue.partitions === undefined) throw new Error('it has no partitions');
