@@ -265,7 +265,7 @@ describe('a run', () => {
   });
 
   it('of an unknown job is handed back uncounted, and dies only after a long time', async () => {
-    await using queue = await testQueue({ jobs: [], work: { giveUpUnknown: '1h' } });
+    await using queue = await testQueue({ jobs: [], work: { unknownJobTimeout: '1h' } });
     const { id } = await queue.mulligan.enqueue('unheard.of', null);
     await queue.clock.advance(60_000);
     expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'scheduled', attempts: 0 });
@@ -862,7 +862,7 @@ describe('a job that nobody knows', () => {
     await clock.advance(0);
     await stopped;
     const rolledBack = await Queue.open(store, { clock, log: () => {} });
-    rolledBack.work({ giveUpUnknown: '1h' });
+    rolledBack.work({ unknownJobTimeout: '1h' });
     await clock.advance(15 * 60_000);
     expect((await ledger(rolledBack, id)).at(-1)).toMatchObject({ outcome: 'released', decided: 'release' });
     await clock.advance(2 * 3_600_000);
