@@ -1,3 +1,7 @@
+import type { StoredError } from '../untrusted/stored-error.ts';
+
+export type { StoredError } from '../untrusted/stored-error.ts';
+
 /** What a run did: a value, made by running and read by `decide`. */
 export type Outcome =
   | { readonly kind: 'completed' }
@@ -44,15 +48,4 @@ export interface Failure {
   readonly customDelayMs: number | null;
   /** What went wrong in user-supplied functions on the way here. */
   readonly note: string | null;
-}
-
-/** What is kept of an error: an allow-list, trimmed, never the whole object. */
-export interface StoredError {
-  readonly name: string;
-  readonly message: string;
-  readonly code: string | null;
-  readonly status: number | null;
-  readonly stack: string | null;
-  /** What a schema said about the input, when that is why it failed. */
-  readonly issues?: readonly { readonly message: string; readonly path: string }[];
 }

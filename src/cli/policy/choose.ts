@@ -1,8 +1,9 @@
 import { checkOneOf, unexpected } from '../../config.ts';
 import { formatDuration } from '../../duration.ts';
 import { validateRetryOptions } from '../../retry/options.ts';
-import { type Backoff, type BackoffOptions, type Jitter, type RetryPolicy, resolvePolicy } from '../../retry/policy.ts';
+import type { Backoff, BackoffOptions, Jitter, RetryPolicy } from '../../retry/policy.ts';
 import { type PresetName, policies } from '../../retry/presets.ts';
+import { resolvePolicy } from '../../retry/resolve.ts';
 import { wrongUsage } from '../failure.ts';
 import { namingFlags, readDuration, readInteger, readNumber } from '../flags.ts';
 

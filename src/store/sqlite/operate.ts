@@ -1,7 +1,15 @@
 import { ConfigError } from '../../errors.ts';
 import type { JobState } from '../../job.ts';
 import { KEY_LIFE, LANE, STATE } from '../codes.ts';
-import type { CancelAnswer, DeadSelection, HoldTarget, Redriven, RedriveRefusal, RedriveRequest, Retention } from '../store.ts';
+import type {
+  CancelAnswer,
+  DeadSelection,
+  HoldTarget,
+  Redriven,
+  RedriveRefusal,
+  RedriveRequest,
+  Retention,
+} from '../store.ts';
 import type { Session } from './session.ts';
 
 const FIND = 'SELECT seq, state, name, home_stream, key_life FROM jobs WHERE id = ?';

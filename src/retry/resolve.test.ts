@@ -2,13 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ConfigError } from '../errors.ts';
 import { LONGEST_DELAY_MS } from './backoff.ts';
-import {
-  type BackoffOptions,
-  defaultPolicy,
-  type RetryOptions,
-  resolvePolicy,
-  validateRetryOptions,
-} from './policy.ts';
+import { validateRetryOptions } from './options.ts';
+import type { BackoffOptions, RetryOptions } from './policy.ts';
+import { defaultPolicy, resolvePolicy } from './resolve.ts';
 
 test('the default: 4 attempts, 500 ms doubling up to 30 s, full jitter, no deadline, 3 crashes', () => {
   const policy = {
