@@ -109,13 +109,13 @@ const MOST_ROUNDS = 100;
 
 function wholeNumber(text: string, flag: string): number {
   if (/^[0-9]+$/.test(text) && Number(text) >= 1 && Number(text) <= MOST_ROUNDS) return Number(text);
-  throw new Error(`${flag}: expected a whole number from 1 to ${MOST_ROUNDS}, came ${JSON.stringify(text)}`);
+  throw new Error(`${flag}: expected a whole number from 1 to ${MOST_ROUNDS}, got ${JSON.stringify(text)}`);
 }
 
 function share(text: string, flag: string): number {
   const value = Number(text);
   if (text.trim() !== '' && value >= 0 && value < 1) return value;
-  throw new Error(`${flag}: expected a number from 0 to below 1, came ${JSON.stringify(text)}`);
+  throw new Error(`${flag}: expected a number from 0 to below 1, got ${JSON.stringify(text)}`);
 }
 
 function say(text: string): void {

@@ -3,8 +3,8 @@ import { unexpected } from './config.ts';
 import { read } from './untrusted/thrown.ts';
 
 /**
- * The only door to time and chance. Everything else takes a Clock, so that the same code runs
- * under a virtual one in tests; a lint rule keeps `Date.now`, `Math.random` and timers in here.
+ * The only access to time and randomness. All other code takes a Clock, so that it runs under a virtual one in tests; a
+ * lint rule keeps `Date.now`, `Math.random` and timers in this file.
  */
 export interface Clock {
   /** Wall-clock time in ms since the epoch. It may step; never use it to measure a duration. */
@@ -114,7 +114,7 @@ function formatRest(counter: number, tail: Uint8Array): string {
 
 const systemNow = (): number => Date.now();
 
-/** Lets everything that is ready run first. */
+/** Resolves in the next turn of the event loop, after everything that is ready has run. */
 export function nextTurn(clock: Clock): Promise<void> {
   return new Promise((resolve) => clock.after(0, resolve));
 }

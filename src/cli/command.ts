@@ -36,7 +36,7 @@ export class CliCommand extends Command {
   override addOption(option: Option): this {
     if (option.required) {
       this.on(`option:${option.name()}`, (value: string) => {
-        if (isOption(this, value)) this.error(`option '${option.flags}' argument missing, came the option ${value}`);
+        if (isOption(this, value)) this.error(`option '${option.flags}' argument missing, got the option ${value}`);
       });
     }
     return super.addOption(option);

@@ -25,15 +25,15 @@ export function chooseDatabase(flag: string | undefined, env: NodeJS.ProcessEnv)
 function check(database: Database): Database {
   const { url, from } = database;
   // Before it is shortened: half a password is one too.
-  const came = describe(scrub(url));
+  const got = describe(scrub(url));
   if (/^(memory|sqlite:(\/\/)?:memory:)/.test(url)) {
-    throw wrongUsage(`${from}: expected a database that outlives this command, came ${came}. Use ${KINDS}.`);
+    throw wrongUsage(`${from}: expected a database that outlives this command, got ${got}. Use ${KINDS}.`);
   }
   if (/^(sqlite|postgres(ql)?):/.test(url)) return database;
   const [scheme = '', ...rest] = url.split(':');
   const meant = rest.length === 0 ? `sqlite:${url}` : closest(`${scheme}:`, ['sqlite:', 'postgres:']);
   const hint = meant === null ? '' : ` Did you mean ${meant}?`;
-  throw wrongUsage(`${from}: expected ${KINDS}, came ${came}.${hint}`);
+  throw wrongUsage(`${from}: expected ${KINDS}, got ${got}.${hint}`);
 }
 
 /** What may be printed: an address of a server can hold a password. */

@@ -20,7 +20,7 @@ export async function loadDefinitions(file: string): Promise<AnyJobDefinition[]>
     const names = Object.keys(exported);
     throw new Failure(
       'JOBS_FILE',
-      `${file}: expected exports made by defineJob, alone or in a list, came ${names.length === 0 ? 'no export' : names.join(', ')}.`,
+      `${file}: expected exports made by defineJob, alone or in a list, got ${names.length === 0 ? 'no export' : names.join(', ')}.`,
     );
   }
   try {

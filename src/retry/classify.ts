@@ -3,7 +3,7 @@ import type { Duration } from '../duration.ts';
 import { type ErrorCache, toStoredError } from '../untrusted/stored-error.ts';
 import { read } from '../untrusted/thrown.ts';
 import { type Control, controlErrorOf, waitFrom } from './control-errors.ts';
-import { ask, type FailedRun, joinNotes, readDelay } from './custom.ts';
+import { callUser, type FailedRun, joinNotes, readDelay } from './custom.ts';
 import type { Failure, FailureClass, Outcome, StoredError } from './outcome.ts';
 import { retryAfterOf } from './retry-after.ts';
 import { type ClassifyRule, defaultRules, failureClasses, type Match, matchRules } from './rules.ts';
@@ -11,10 +11,10 @@ import { type ClassifyRule, defaultRules, failureClasses, type Match, matchRules
 export { type BackoffArgs, type BackoffFunction, customDelay, type FailedRun, withCustomDelay } from './custom.ts';
 export { type ClassifyRule, validateClassifyRules } from './rules.ts';
 
-/** What a definition's own `classify` may answer; undefined leaves it to the rules. */
+/** What a definition's own `classify` may return; with undefined, the rules decide. */
 export type Verdict = FailureClass | { readonly class?: FailureClass; readonly retryAfter?: Duration } | undefined;
 
-/** A definition's own classification. It must answer at once: no promise is waited for. */
+/** A definition's own classification. It must return at once: a promise is not waited for. */
 export type ClassifyFunction = (error: unknown, run: FailedRun) => Verdict;
 
 export interface ClassifyContext {
@@ -28,10 +28,10 @@ export interface ClassifyContext {
   readonly recentErrors?: ErrorCache | undefined;
 }
 
-/** What a throw can mean: mostly a failure, but a handler may also ask for a snooze or give up its job by throwing. */
+/** What a thrown value can mean: mostly a failure, but a control error asks for a snooze or a cancel. */
 export type ThrownOutcome = Extract<Outcome, { kind: 'failed' | 'snoozed' | 'cancelled' }>;
 
-/** A control error first, then what the definition's function answers, then the rules, then `job`. Never throws. */
+/** A control error first, then the definition's function, then the rules, then `job`. Never throws. */
 export function classify(thrown: unknown, context: ClassifyContext): ThrownOutcome {
   const control = controlErrorOf(thrown);
   if (control !== null) return byControl(control, thrown, context);
@@ -83,13 +83,13 @@ const noVerdict: ReadVerdict = { class: null, retryAfterMs: null, note: null };
 function verdictOf(thrown: unknown, { classify, run }: ClassifyContext): ReadVerdict {
   if (classify === undefined) return noVerdict;
   const nothing = { class: null, retryAfterMs: null };
-  const { answer, note } = ask('classify()', () => classify(thrown, run));
+  const { answer, note } = callUser('classify()', () => classify(thrown, run));
   if (answer === undefined || answer === null) return { ...nothing, note };
   if (isFailureClass(answer)) return { ...nothing, class: answer, note: null };
   return typeof answer === 'object' ? verdictFrom(answer) : { ...nothing, note: noClass(answer) };
 }
 
-/** Each half counts on its own: a bad wait does not undo a good class. */
+/** The class and the wait are read separately: a bad wait does not undo a good class. */
 function verdictFrom(answer: object): ReadVerdict {
   const given = read(answer, 'class');
   const retryAfter = read(answer, 'retryAfter');

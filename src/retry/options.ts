@@ -29,7 +29,7 @@ export function validateRetryOptions(options: unknown, what: string): Partial<Re
 function readMaxAttempts({ maxAttempts, maxRetries }: Record<string, unknown>, what: string): number | undefined {
   if (maxAttempts !== undefined && maxRetries !== undefined) {
     throw new ConfigError(
-      `${what}: expected maxAttempts or maxRetries, came both. ` +
+      `${what}: expected maxAttempts or maxRetries, got both. ` +
         'Give one: maxAttempts counts the first attempt too, so maxRetries 3 is maxAttempts 4.',
     );
   }

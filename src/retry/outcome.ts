@@ -23,12 +23,12 @@ export const outcomeKinds = [
 ] as const satisfies readonly (Outcome['kind'] | 'deferred')[];
 export type OutcomeKind = (typeof outcomeKinds)[number];
 
-/** Why a run was handed back without having run its handler to an end. */
+/** Why a run was handed back before its handler ended. */
 export type ReleaseCause =
   | { readonly kind: 'shutdown' }
-  /** Its lease was over before it could start: it waited too long in the worker, or for the claim's answer. */
+  /** Its lease ended before it started: it waited too long in the worker, or for the claim's answer. */
   | { readonly kind: 'late' }
-  /** It was cancelled before it could start. */
+  /** It was cancelled before it started. */
   | { readonly kind: 'cancelled' }
   | { readonly kind: 'no-handler'; readonly giveUpAfterMs: number }
   | { readonly kind: 'deadline' };

@@ -14,9 +14,9 @@ const STACK_BYTES = 8 * 1_024;
 const MOST_ISSUES = 20;
 const ISSUE_BYTES = 512;
 
-/** Text beyond this is not even looked at. */
+/** Text beyond this is not read. */
 const LONGEST_READ = 32 * 1_024;
-/** How much of that end may be half a secret, cut where no pattern knows it any more. */
+/** The end of that text may be half a secret, which no pattern recognises: so much of it is dropped. */
 const CUT_SECRET = 8 * 1_024;
 
 /** What is kept of an error: an allow-list, trimmed, never the whole object. */
@@ -68,7 +68,7 @@ function clean({ name, message, code, status, stack }: ReadError): StoredError {
   };
 }
 
-/** A class that forgot to set its `name` is still better known by its own than as `Error`. */
+/** The name of the class when it did not set its own `name`: it says more than `Error`. */
 function nameOf(thrown: unknown): string {
   const names = namesOf(thrown);
   const specific = names.find((name) => name !== 'Error' && name !== 'Object');
@@ -99,7 +99,7 @@ function stackOf(chain: readonly unknown[]): string | null {
   return text;
 }
 
-/** A stack opens with the message: a page-long one must not push the frames out. */
+/** A stack begins with the message: a message of a page must not leave no room for the frames. */
 function shortHeader(stack: string): string {
   if (stack.length <= HEADER_BYTES) return stack;
   const frames = stack.search(/\n\s{1,16}at /);
@@ -121,7 +121,7 @@ function pathOf(issue: unknown): string {
   return keys.filter((key) => typeof key === 'string' || typeof key === 'number').join('.');
 }
 
-/** Scrubs first and trims after: a secret cut in half would no longer be known as one. */
+/** Scrubs before it trims: no pattern would recognise a secret that was cut in half. */
 function tidy(text: string, maxBytes: number): string {
   if (text.length <= LONGEST_READ) return trimmed(storable(scrub(text)), maxBytes);
   return trimmed(storable(scrub(text.slice(0, LONGEST_READ)).slice(0, -CUT_SECRET)), maxBytes);

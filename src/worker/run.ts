@@ -248,9 +248,9 @@ export class Run implements JobContext {
       throw new ConfigError('transaction: expected a store that shares its database, such as PostgreSQL; use `once`.');
     }
     if (typeof work !== 'function') throw unexpected('transaction', 'a function that takes a database client', work);
-    if (this.recorded) throw new ConfigError('transaction: expected one per run, came a second; the job is completed.');
+    if (this.recorded) throw new ConfigError('transaction: expected one per run, got a second; the job is completed.');
     if (this.#isInTransaction) {
-      throw new ConfigError('transaction: expected one per run, came a second while the first is under way.');
+      throw new ConfigError('transaction: expected one per run, got a second while the first is under way.');
     }
     let settlement: Settlement | null = null;
     this.#isInTransaction = true;
