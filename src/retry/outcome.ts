@@ -26,6 +26,8 @@ export type OutcomeKind = (typeof outcomeKinds)[number];
 /** Why a run was handed back before its handler ended. */
 export type ReleaseCause =
   | { readonly kind: 'shutdown' }
+  /** The worker made room for the trial of a suspect before it started. */
+  | { readonly kind: 'trial' }
   /** Its lease ended before it started: it waited too long in the worker, or for the claim's answer. */
   | { readonly kind: 'late' }
   /** It was cancelled before it started. */
