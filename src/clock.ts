@@ -1,5 +1,5 @@
 import { randomFillSync } from 'node:crypto';
-import { unexpected } from './config.ts';
+import { namesOf, unexpected } from './config.ts';
 import { read } from './untrusted/thrown.ts';
 
 /**
@@ -23,7 +23,7 @@ export interface Timer {
   cancel(): void;
 }
 
-const clockParts: readonly (keyof Clock)[] = ['now', 'monotonic', 'random', 'newId', 'after'];
+const clockParts = namesOf<Clock>({ now: true, monotonic: true, random: true, newId: true, after: true });
 
 export function checkClock(clock: Clock, what: string): Clock {
   const missing = clockParts.find((part) => typeof read(clock, part) !== 'function');

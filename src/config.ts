@@ -120,6 +120,13 @@ function didYouMean(word: string, known: readonly string[]): string {
   return meant === null ? `Valid options: ${known.join(', ')}.` : `Did you mean ${meant}?`;
 }
 
+/** The names of all options of a type. A record, so that the compiler notices a name that is missing or wrong. */
+export function namesOf<Options>(
+  names: Readonly<Record<keyof Options & string, true>>,
+): readonly (keyof Options & string)[] {
+  return Object.keys(names) as (keyof Options & string)[];
+}
+
 export function checkKeys(
   options: unknown,
   known: readonly string[],

@@ -1,4 +1,4 @@
-import { checkInteger, checkList, copyData, describe, readOptions, unexpected } from './config.ts';
+import { checkInteger, checkList, copyData, describe, namesOf, readOptions, unexpected } from './config.ts';
 import { type Duration, parseDuration } from './duration.ts';
 import { ConfigError } from './errors.ts';
 import { DEFAULT_PRIORITY, DEFAULT_QUEUE, LOWEST_PRIORITY } from './job.ts';
@@ -71,21 +71,21 @@ export interface JobDefinition<Input = unknown, Parsed = unknown> {
 // biome-ignore lint/suspicious/noExplicitAny: a list of definitions mixes inputs; each keeps its own types.
 export type AnyJobDefinition = JobDefinition<any, any>;
 
-const optionNames = [
-  'name',
-  'input',
-  'run',
-  'queue',
-  'retryQueue',
-  'resource',
-  'priority',
-  'retry',
-  'timeout',
-  'classify',
-  'rules',
-  'backoff',
-  'onDead',
-] as const;
+const optionNames = namesOf<JobOptions<unknown>>({
+  name: true,
+  input: true,
+  run: true,
+  queue: true,
+  retryQueue: true,
+  resource: true,
+  priority: true,
+  retry: true,
+  timeout: true,
+  classify: true,
+  rules: true,
+  backoff: true,
+  onDead: true,
+});
 
 export function defineJob<Input = unknown, Parsed = Input>(
   options: JobOptions<Input, Parsed>,

@@ -1,7 +1,7 @@
 import { types } from 'node:util';
 import { Batch, type BatchBounds, partsOf } from './batch.ts';
 import type { Clock } from './clock.ts';
-import { checkList, checkOneOf, readOptions, unexpected } from './config.ts';
+import { checkList, checkOneOf, namesOf, readOptions, unexpected } from './config.ts';
 import { type AnyJobDefinition, checkName, checkPriority, checkRetry } from './definition.ts';
 import { type Duration, formatDuration, parseDuration } from './duration.ts';
 import { ConfigError, StoreBusyError, StoreUnavailableError } from './errors.ts';
@@ -45,7 +45,16 @@ export interface EnqueueResult extends Enqueued {
   readonly capped?: { readonly asked: number; readonly hardCap: number };
 }
 
-const optionNames = ['delay', 'at', 'priority', 'queue', 'key', 'keyUntil', 'retry', 'tx'] as const;
+const optionNames = namesOf<EnqueueOptions>({
+  delay: true,
+  at: true,
+  priority: true,
+  queue: true,
+  key: true,
+  keyUntil: true,
+  retry: true,
+  tx: true,
+});
 /** What one call to the store carries at most, unless a single job is larger. */
 const batchBounds: BatchBounds<NewJob> = {
   limit: 1_000,

@@ -35,8 +35,11 @@ export type Next<From extends JobState> = (typeof transitions)[From][number];
 /** The states in which a job waits to be claimed. */
 export const waitingStates = ['scheduled', 'ready', 'retrying'] as const satisfies readonly JobState[];
 
+/** The states in which a job has ended; each has a retention of its own. */
+export const finishedStates = ['completed', 'dead', 'cancelled'] as const satisfies readonly JobState[];
+
 export function isTerminal(state: JobState): boolean {
-  return state === 'completed' || state === 'dead' || state === 'cancelled';
+  return (finishedStates as readonly JobState[]).includes(state);
 }
 
 /** Until when a job holds its key: its first start, its end, or for as long as its row is kept. */

@@ -1,5 +1,5 @@
 import { type Clock, checkClock, systemClock } from './clock.ts';
-import { checkInteger, readEntries, readOptions, unexpected } from './config.ts';
+import { checkInteger, namesOf, readEntries, readOptions, unexpected } from './config.ts';
 import {
   type AnyJobDefinition,
   checkName,
@@ -12,6 +12,7 @@ import {
 import { type Duration, parseDuration } from './duration.ts';
 import { type EnqueueOptions, type EnqueueResult, Enqueuer, LEAST_RETENTION_MS } from './enqueue.ts';
 import { ClosedError } from './errors.ts';
+import { finishedStates } from './job.ts';
 import { type EventName, Events, type Listener } from './observe/events.ts';
 import { type Logger, type LogSink, makeLogger, writeToStderr } from './observe/log.ts';
 import { Metrics } from './observe/metrics.ts';
@@ -51,16 +52,16 @@ export interface MulliganOptions {
   readonly clock?: Clock;
 }
 
-export const mulliganOptionNames = [
-  'jobs',
-  'queues',
-  'hardCap',
-  'maxPayloadBytes',
-  'retention',
-  'log',
-  'metricsPrefix',
-  'clock',
-] as const;
+export const mulliganOptionNames: readonly (keyof MulliganOptions)[] = namesOf<MulliganOptions>({
+  jobs: true,
+  queues: true,
+  hardCap: true,
+  maxPayloadBytes: true,
+  retention: true,
+  log: true,
+  metricsPrefix: true,
+  clock: true,
+});
 
 const DEFAULT_MAX_PAYLOAD_BYTES = 256 * 1024;
 
@@ -236,7 +237,7 @@ function readQueues(queues: NonNullable<MulliganOptions['queues']>): ReadonlyMap
 
 function readRetention(retention: NonNullable<MulliganOptions['retention']>): Retention {
   const what = 'Mulligan.open: retention';
-  const { completed, dead, cancelled } = readOptions(retention, ['completed', 'dead', 'cancelled'], what);
+  const { completed, dead, cancelled } = readOptions(retention, finishedStates, what);
   const readMs = (value: Duration | null | undefined, fallback: Duration, field: string): number | null =>
     value === null ? null : Math.max(LEAST_RETENTION_MS, parseDuration(value ?? fallback, `${what}.${field}`));
   return {

@@ -1,4 +1,4 @@
-import { checkBoolean, checkInteger, checkList, checkOneOf, readOptions, unexpected } from './config.ts';
+import { checkBoolean, checkInteger, checkList, checkOneOf, namesOf, readOptions, unexpected } from './config.ts';
 import { checkName } from './definition.ts';
 import { type Job, type RunRecord, states } from './job.ts';
 import { deadReasons } from './retry/decision.ts';
@@ -125,7 +125,7 @@ export class Queues {
   }
 }
 
-const filterKeys = ['queue', 'name', 'key', 'limit', 'after'] as const;
+const filterKeys = namesOf<Omit<JobFilter, 'state'>>({ queue: true, name: true, key: true, limit: true, after: true });
 
 function readFilter(options: ListOptions, known: readonly (keyof ListOptions)[], what: string): JobFilter {
   const given = readOptions(options, known, what);
@@ -140,7 +140,7 @@ function readFilter(options: ListOptions, known: readonly (keyof ListOptions)[],
   };
 }
 
-const selectionKeys = ['ids', 'name', 'queue', 'reason', 'limit'] as const;
+const selectionKeys = namesOf<DeadSelection>({ ids: true, name: true, queue: true, reason: true, limit: true });
 
 function readSelection(selection: DeadSelection, what: string): DeadSelection {
   const { ids, name, queue, reason, limit } = selection;

@@ -4,9 +4,9 @@ import { type ErrorCache, toStoredError } from '../untrusted/stored-error.ts';
 import { read } from '../untrusted/thrown.ts';
 import { type Control, controlErrorOf, waitFrom } from './control-errors.ts';
 import { callUser, type FailedRun, joinNotes, readDelay } from './custom.ts';
-import type { Failure, FailureClass, Outcome, StoredError } from './outcome.ts';
+import { type Failure, type FailureClass, failureClasses, type Outcome, type StoredError } from './outcome.ts';
 import { retryAfterOf } from './retry-after.ts';
-import { type ClassifyRule, defaultRules, failureClasses, type Match, matchRules } from './rules.ts';
+import { type ClassifyRule, defaultRules, type Match, matchRules } from './rules.ts';
 
 export { type BackoffArgs, type BackoffFunction, customDelay, type FailedRun, withCustomDelay } from './custom.ts';
 export { type ClassifyRule, validateClassifyRules } from './rules.ts';

@@ -36,7 +36,8 @@ export type ReleaseCause =
   | { readonly kind: 'deadline' };
 
 /** permanent: retrying cannot help; environment: a dependency is in trouble; job: everything else. */
-export type FailureClass = 'permanent' | 'environment' | 'job';
+export const failureClasses = ['permanent', 'environment', 'job'] as const;
+export type FailureClass = (typeof failureClasses)[number];
 
 /** A failure as plain data: what the handler threw, and what classification made of it. */
 export interface Failure {

@@ -12,6 +12,14 @@ export interface RetryPolicy {
   readonly maxCrashes: number;
 }
 
+export const backoffKinds = [
+  'exponential',
+  'linear',
+  'fixed',
+  'fibonacci',
+  'table',
+] as const satisfies readonly Backoff['kind'][];
+
 export type Backoff =
   | { readonly kind: 'exponential'; readonly baseMs: number; readonly factor: number; readonly maxMs: number }
   | { readonly kind: 'linear'; readonly baseMs: number; readonly maxMs: number }
@@ -19,7 +27,8 @@ export type Backoff =
   | { readonly kind: 'fibonacci'; readonly baseMs: number; readonly maxMs: number }
   | { readonly kind: 'table'; readonly delaysMs: readonly number[] };
 
-export type Jitter = 'none' | 'full' | 'equal' | 'decorrelated' | { readonly spread: number };
+export const jitterNames = ['none', 'full', 'equal', 'decorrelated'] as const;
+export type Jitter = (typeof jitterNames)[number] | { readonly spread: number };
 
 /** A policy as it is written in a definition, a queue's options or an enqueue; what is left out comes from the next level. */
 export interface RetryOptions {

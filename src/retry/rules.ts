@@ -1,6 +1,6 @@
 import { checkInteger, checkKeys, checkOneOf, unexpected } from '../config.ts';
 import { codeOf, namesOf, read, readList, statusOf } from '../untrusted/thrown.ts';
-import type { FailureClass } from './outcome.ts';
+import { type FailureClass, failureClasses } from './outcome.ts';
 
 /** Classifies an error by what it carries, never by its message. A rule holds when all that it names does. */
 export interface ClassifyRule {
@@ -11,8 +11,6 @@ export interface ClassifyRule {
   readonly status?: number | readonly [from: number, to: number];
   readonly class: FailureClass;
 }
-
-export const failureClasses: readonly FailureClass[] = ['permanent', 'environment', 'job'];
 
 const permanentNames = [
   'ValidationError',
