@@ -1,5 +1,5 @@
 import { type Lane, lanes } from '../../job.ts';
-import { LANE, WAITING } from '../codes.ts';
+import { LANE } from '../codes.ts';
 import type { HoldTarget } from '../store.ts';
 import type { Session } from './session.ts';
 
@@ -55,7 +55,7 @@ const ADD = `
 const MOVE = 'UPDATE partitions SET admissible_at = ?, turn = ? WHERE id = ?';
 const REMOVE = 'DELETE FROM partitions WHERE id = ?';
 const BY_ID = `SELECT ${COLUMNS} FROM partitions WHERE id = ?`;
-const FIRST_DUE = `SELECT due_at FROM jobs WHERE state IN (${WAITING}) AND partition = ? ORDER BY due_at LIMIT 1`;
+const FIRST_DUE = 'SELECT due_at FROM jobs WHERE partition = ? ORDER BY due_at LIMIT 1';
 
 /* Not (lane, priority) > (?2, ?3): SQLite would begin at that tier and walk over all its partitions. */
 const NEXT_TIER = `
