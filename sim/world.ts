@@ -55,8 +55,8 @@ export class World implements Faults {
   }
 
   async run(open: OpenEngine): Promise<Outcome> {
-    const engine = await open(this.#machine);
-    this.#shared = { engine, machine: this.#machine, history: this.#history, faults: this, calls: 0 };
+    const engine = await open(this.#machine, () => this.#healthy);
+    this.#shared = { engine, machine: this.#machine, history: this.#history, faults: this, calls: 0, inProgress: 0 };
     await this.#startProducer();
     for (const index of this.#workers.keys()) this.#restart(index, this.#random.whole(0, 500));
     if (this.#scripted === null) this.#planTrouble();
@@ -289,6 +289,7 @@ export class World implements Faults {
   }
 
   async #hasEnded(): Promise<boolean> {
+    if (this.#shared.inProgress > 0) return false;
     const { rows } = await this.#shared.engine.stats();
     return rows.every(({ states }) => states.ready + states.running + states.scheduled + states.retrying === 0);
   }
