@@ -1,10 +1,7 @@
-/** A deliberate mistake in the sources, which the simulation must notice. */
-export interface Mutant {
-  readonly name: string;
-  /** Below src/. */
-  readonly file: string;
-  readonly find: string;
-  readonly replace: string;
+import type { Mistake } from './mistake.ts';
+
+/** A mistake that the simulation must notice. */
+export interface Mutant extends Mistake {
   readonly engine?: 'memory' | 'sqlite';
 }
 
