@@ -22,6 +22,8 @@ export type OutcomeKind = (typeof outcomeKinds)[number];
 /** Why a run was handed back without having run its handler to an end. */
 export type ReleaseCause =
   | { readonly kind: 'shutdown' }
+  /** The worker made room for the trial of a suspect before it could start. */
+  | { readonly kind: 'trial' }
   /** Its lease was over before it could start: it waited too long in the worker, or for the claim's answer. */
   | { readonly kind: 'late' }
   /** It was cancelled before it could start. */
@@ -36,7 +38,7 @@ export type FailureClass = 'permanent' | 'environment' | 'job';
 export interface Failure {
   readonly error: StoredError;
   readonly class: FailureClass;
-  /** The rule that classified it, for the ledger: `said:Unrecoverable`, `http:503`, `default`, ... */
+  /** The rule that classified it, for the ledger: `thrown:Unrecoverable`, `http:503`, `default`, ... */
   readonly rule: string;
   /** A wait the other side asked for; jitter and caps never shorten it. */
   readonly retryAfterMs: number | null;
