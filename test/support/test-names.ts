@@ -55,9 +55,9 @@ function declaration(node: Node): (NamedTest & { readonly only: boolean }) | nul
   const name = title === undefined ? null : textOf(title);
   const words = chain(node.callee as Node);
   if (name === null || !declares.has(words[0] ?? '')) return null;
-  const marks = [...words.slice(1), ...rest.flatMap(options)].map((word) => effects[word] ?? 'always');
-  const body = words[0] !== 'describe' && rest.some(skipsItself) ? 'sometimes' : 'always';
-  return { name, runs: [...marks, body].reduce(least, 'always'), only: words.includes('only') };
+  const marks = [...words.slice(1), ...rest.flatMap(options)].map((word): Runs => effects[word] ?? 'always');
+  const body: Runs = words[0] !== 'describe' && rest.some(skipsItself) ? 'sometimes' : 'always';
+  return { name, runs: [...marks, body].reduce<Runs>(least, 'always'), only: words.includes('only') };
 }
 
 /** `it.skipIf(a).each(b)` -> it, skipIf, each. */
