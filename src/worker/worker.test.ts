@@ -623,6 +623,36 @@ describe('settling', () => {
     expect(await ledger(mulligan, id)).toMatchObject([{ outcome: 'crashed' }, { outcome: 'completed' }]);
   });
 
+  it.each(['claim', 'settle', 'heartbeat', 'expired'])(
+    'reports a mistake in our own code as that, not as an outage, when it comes up in %s',
+    async (verb) => {
+      const clock = new VirtualClock();
+      const store = new MemoryStore({ clock });
+      const broken = new Proxy(store, {
+        get(target, name) {
+          if (name === verb) return async () => (undefined as unknown as { rows: unknown[] }).rows;
+          const value = Reflect.get(target, name);
+          return typeof value === 'function' ? value.bind(target) : value;
+        },
+      });
+      const job = defineJob({ name: 'job', run: () => new Promise<void>((resolve) => clock.after(5_000, resolve)) });
+      const logged: { message: string; error: unknown }[] = [];
+      const mulligan = await Queue.open(broken, {
+        jobs: [job],
+        clock,
+        log: ({ message, error }) => logged.push({ message, error }),
+      });
+      mulligan.work({ lease: '6s' });
+      await mulligan.enqueue(job, null);
+      await clock.advance(6_000);
+      expect(logged[0]).toEqual({
+        message: 'an unexpected error in Mulligan or in its store; trying again. Please report it',
+        error: expect.any(TypeError),
+      });
+      expect(logged.filter(({ message }) => message.includes('does not answer'))).toEqual([]);
+    },
+  );
+
   it('reports an outage of the store once, and its end once', async () => {
     const job = defineJob({ name: 'job', run: () => {} });
     const { clock, outage, mulligan, logged } = await flakyQueue(['claim'], [job]);
