@@ -12,7 +12,7 @@ import { ConfigError, InputError, PayloadError, StoreIncompatibleError, StoreUna
 import { Mulligan, type MulliganOptions } from './mulligan.ts';
 import { MemoryStore } from './store/memory/store.ts';
 import { openStore } from './store/open.ts';
-import type { Enqueued, NewJob, Store } from './store/store.ts';
+import type { Enqueued, NewJob, Store, TransactionClient } from './store/store.ts';
 import { testQueue } from './testing/queue.ts';
 import { VirtualClock } from './testing/virtual-clock.ts';
 
@@ -574,6 +574,24 @@ describe('group commit', () => {
     },
     60_000,
   );
+
+  it('sends large payloads in several calls of the caller’s transaction as well', async () => {
+    const perCall: number[] = [];
+    const store = Object.assign(new MemoryStore(), {
+      transactions: {
+        enqueue: async (_: TransactionClient, jobs: readonly NewJob[]) => {
+          perCall.push(jobs.length);
+          return jobs.map(({ id }) => ({ id, existed: false }));
+        },
+        settleWith: async () => null,
+      },
+    });
+    await using mulligan = await Mulligan.open(store, { log: () => {}, maxPayloadBytes: 2 * 1_048_576 });
+    const tx: TransactionClient = { query: async () => ({ rows: [] }) };
+    const answers = await mulligan.enqueueMany(job, Array(20).fill('x'.repeat(1_048_576 - 2)), { tx });
+    expect(new Set(answers.map(({ id }) => id)).size).toBe(20);
+    expect(perCall).toEqual([8, 8, 4]);
+  });
 
   it('sends a payload that is larger than the bound of a call alone', async () => {
     await using queue = await largeProducer('memory');
