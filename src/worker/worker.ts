@@ -232,7 +232,6 @@ export class Worker {
   }
 
   #startNext(): void {
-    if (this.#trial.underWay) return;
     const { concurrency } = this.#parts.plan;
     for (;;) {
       const next = this.#jobs.takeBuffered(concurrency - this.#jobs.running);
