@@ -391,11 +391,11 @@ describe('a running job', () => {
     for (const [what, complaint] of [
       [
         'progress',
-        'progress: expected at most 16384 bytes of JSON, came 300002. It travels with heartbeats: tell how far the run is, and store data elsewhere.',
+        'progress: expected at most 16384 bytes of JSON, got 300002. It travels with heartbeats: tell how far the run is, and store data elsewhere.',
       ],
       [
         'once',
-        'once("effect"): expected at most 262144 bytes of JSON, came 300002. Store the data elsewhere and answer a reference to it, or raise maxPayloadBytes.',
+        'once("effect"): expected at most 262144 bytes of JSON, got 300002. Store the data elsewhere and answer a reference to it, or raise maxPayloadBytes.',
       ],
     ] as const) {
       const { id } = await queue.mulligan.enqueue(job, what);
