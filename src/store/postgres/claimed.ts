@@ -130,5 +130,6 @@ export function claimedJob(session: Session, job: StoredJob, holding: Holding): 
     previousDelayMs: job.previousDelayMs,
     lastError: job.lastError,
     cancelRequested: holding.cancelRequested,
+    alone: false,
   };
 }

@@ -1,5 +1,5 @@
 import type { Job, JobState, RunRecord } from '../../job.ts';
-import { isTerminal, stateAt, states, states } from '../../job.ts';
+import { isTerminal, stateAt, states } from '../../job.ts';
 import type { Decision } from '../../retry/decision.ts';
 import { deadReasons } from '../../retry/decision.ts';
 import type { StoredError } from '../../retry/outcome.ts';

@@ -154,11 +154,11 @@ export class PostgresStore implements Store {
   discard(selection: DeadSelection): Promise<string[]> {
     return this.#do(discard, selection);
   }
-  hold(target: HoldTarget, until: number | null): Promise<void> {
-    return this.#do(hold, target, until);
+  hold(target: HoldTarget, _until: number | null): Promise<void> {
+    return this.#do(pause, (target as { queue: string }).queue);
   }
   async release(target: HoldTarget): Promise<void> {
-    await this.#do(release, target);
+    await this.#do(resume, (target as { queue: string }).queue);
     this.#wake.tell();
   }
   prune(retention: Retention, limit: number): Promise<number> {
