@@ -42,7 +42,7 @@ export function postgres(url: string): Engine {
   return {
     name: 'postgres',
     async run(use) {
-      const { hosts } = await connect({ url, poolOptions: { max: 2 } });
+      const { hosts } = await connect({ url, poolOptions: { max: 3 } });
       const db = new Database(hosts, schema, systemClock);
       const clear = (): Promise<unknown> => db.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
       try {

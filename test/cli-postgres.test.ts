@@ -141,7 +141,7 @@ describe.concurrent('mulligan migrate', () => {
   it('refuses a newer schema in one line', async ({ cli }) => {
     const { url, schema } = address();
     await cli.run(['migrate', '--db', url]);
-    await runSql(server, `UPDATE ${schema}.schema_version SET version = 99`);
+    await runSql(server, `UPDATE ${schema}.schema_identity SET version = 99, minimum_reader = 99`);
     for (const flags of [[], ['--dry-run']]) {
       const ended = await cli.run(['migrate', ...flags, '--db', url]);
       expect(ended).toMatchObject({ code: 1, stdout: '' });

@@ -124,7 +124,7 @@ describe('a schema that does not fit is refused, and nothing is touched:', () =>
   it('one that a newer version has made', async () => {
     const schema = newSchema();
     await (await PostgresStore.open({ url, schema })).close();
-    await runSql(url, `UPDATE ${schema}.schema_version SET version = version + 1`);
+    await runSql(url, `UPDATE ${schema}.schema_identity SET version = version + 1, minimum_reader = version + 1`);
     const refusal = await Mulligan.open(`${url}?schema=${schema}`).catch((error: unknown) => error);
     expect(refusal).toBeInstanceOf(StoreIncompatibleError);
     expect(refusal).toHaveProperty(

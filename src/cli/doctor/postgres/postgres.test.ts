@@ -127,7 +127,7 @@ describe('a schema', () => {
     expect(missing.get('schema')).toMatchObject({ health: 'bad', found: expect.stringContaining('is not there yet') });
     expect(missing.get('rights')).toMatchObject({ health: 'ok' });
     const { url, schema } = await newQueue();
-    await server.query(`UPDATE ${schema}.schema_version SET version = 99`);
+    await server.query(`UPDATE ${schema}.schema_identity SET version = 99, minimum_reader = 99`);
     expect((await checksOf(url)).get('schema')).toMatchObject({ health: 'bad', found: expect.stringContaining('99') });
   });
 

@@ -1,9 +1,10 @@
 import { isList, unexpected } from '../../../config.ts';
-import { ConfigError, type MulliganError } from '../../../errors.ts';
+import { ConfigError } from '../../../errors.ts';
 import { causeChain, read } from '../../../untrusted/thrown.ts';
 import type { Enqueued, NewJob, Settlement, TransactionClient, Transactions } from '../../store.ts';
+import { codeOf } from '../connection/connection-error.ts';
 import { BEGIN_MARKED } from '../connection/database.ts';
-import { isAway, isConflict, isReadOnly, isReplaced, sqlState, toStoreError } from '../connection/failure.ts';
+import { isAway, isConflict, isReadOnly, isReplaced, toStoreError } from '../connection/failure.ts';
 import { ENQUEUE, enqueued, enqueueValuesInside, type Taken } from '../enqueue.ts';
 import type { Session } from '../session.ts';
 import { settleThrough } from '../settle.ts';
@@ -28,9 +29,12 @@ class Overtaken extends Error {
 
 export class PostgresTransactions implements Transactions {
   readonly #current: () => Session;
+  /** Called when the tables are other ones: too late for this transaction, but the next one finds them. */
+  readonly #onReplaced: () => Promise<void>;
 
-  constructor(session: () => Session) {
+  constructor(session: () => Session, onReplaced: () => Promise<void>) {
     this.#current = session;
+    this.#onReplaced = onReplaced;
   }
 
   async enqueue(client: TransactionClient, jobs: readonly NewJob[]): Promise<Enqueued[]> {
@@ -42,10 +46,9 @@ export class PostgresTransactions implements Transactions {
       if (await isOutside(client)) throw outside(client);
       answer = await client.query(db.text(ENQUEUE), values);
     } catch (error) {
-      const said = fromServer(error);
-      // Too late for this transaction, but the next one finds its names.
-      if (isReplaced(said)) db.onReturn();
-      throw toCallersError(said, db.hosts.name);
+      const refusal = fromServer(error);
+      if (isReplaced(refusal)) await this.#onReplaced();
+      throw toCallersError(refusal, db.hosts.name);
     }
     return enqueued(jobs, takenOf(answer));
   }
@@ -142,7 +145,7 @@ function outside(client: TransactionClient): ConfigError {
 }
 
 /** In a caller's transaction, some of what the server says is about the caller. */
-function toCallersError(error: unknown, where: string): MulliganError {
+function toCallersError(error: unknown, where: string): unknown {
   if (!isReadOnly(error)) return toStoreError(error, where);
   return new ConfigError(
     'enqueue: tx: expected a transaction that may write, but this one is read-only (BEGIN READ ONLY, default_transaction_read_only, or a connection to a standby); nothing was enqueued.',
@@ -152,7 +155,7 @@ function toCallersError(error: unknown, where: string): MulliganError {
 
 /** What the server said. Libraries wrap it in errors of their own. */
 function fromServer(error: unknown): unknown {
-  return causeChain(error).find((one) => /^[0-9A-Z]{5}$/.test(sqlState(one))) ?? error;
+  return causeChain(error).find((one) => /^[0-9A-Z]{5}$/.test(codeOf(one))) ?? error;
 }
 
 /** The caller's client has its own ideas of what a row and a number are. */
