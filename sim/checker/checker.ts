@@ -6,6 +6,7 @@ import type {
   Fence,
   Heartbeat,
   HeartbeatAnswer,
+  HoldTarget,
   NewJob,
   Redriven,
   RedriveRequest,
@@ -111,11 +112,11 @@ function checkCall(event: ExecutedEvent, check: Check): void {
     case 'discard':
       checkDiscard(value as string[], check);
       break;
-    case 'pause':
-      check.model.paused.add(first as string);
+    case 'hold':
+      check.model.hold(first as HoldTarget, args[1] as number | null);
       break;
-    case 'resume':
-      check.model.paused.delete(first as string);
+    case 'release':
+      check.model.release(first as HoldTarget);
   }
 }
 
@@ -161,7 +162,9 @@ function checkHeartbeat(
         answer.leaseEndsAt === now + beat.leaseMs,
         () => `a heartbeat moved the lease of ${beat.id} to ${answer.leaseEndsAt}`,
       );
-      (job.lease as { endsAt: number }).endsAt = answer.leaseEndsAt;
+      const lease = job.lease as NonNullable<ModelJob['lease']>;
+      lease.endsAt = answer.leaseEndsAt;
+      lease.alone = beat.alone ?? lease.alone;
     }
   }
 }

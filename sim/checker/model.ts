@@ -1,7 +1,7 @@
 import type { Lane } from '../../src/job.ts';
 import type { DeadReason, Decision } from '../../src/retry/decision.ts';
 import type { OutcomeKind } from '../../src/retry/outcome.ts';
-import type { NewJob } from '../../src/store/store.ts';
+import type { HoldTarget, NewJob } from '../../src/store/store.ts';
 
 /** A job as the history says it must be. */
 export interface ModelJob {
@@ -21,7 +21,7 @@ export interface ModelJob {
   holdsKey: boolean;
   cancelRequested: boolean;
   deadReason: DeadReason | null;
-  lease: { readonly worker: string; readonly claimedAt: number; endsAt: number } | null;
+  lease: { readonly worker: string; readonly claimedAt: number; endsAt: number; alone: boolean } | null;
   readonly ledger: ModelRun[];
   readonly memos: Set<string>;
 }
@@ -38,7 +38,8 @@ export interface ModelRun {
 /** All jobs, and the questions the checker asks about them. */
 export class Model {
   readonly jobs: Map<string, ModelJob> = new Map();
-  readonly paused: Set<string> = new Set();
+  /** Until when, by target; infinity for good. */
+  readonly #holds: Map<string, number> = new Map();
   #accepted = 0;
 
   accept(made: NewJob, now: number): void {
@@ -74,7 +75,20 @@ export class Model {
   }
 
   due(now: number): ModelJob[] {
-    return this.all().filter((job) => job.state === 'waiting' && job.dueAt <= now && !this.paused.has(job.queue));
+    return this.all().filter((job) => job.state === 'waiting' && job.dueAt <= now && !this.isHeld(job, now));
+  }
+
+  hold(target: HoldTarget, until: number | null): void {
+    this.#holds.set(JSON.stringify(target), until ?? Number.POSITIVE_INFINITY);
+  }
+
+  release(target: HoldTarget): void {
+    this.#holds.delete(JSON.stringify(target));
+  }
+
+  isHeld({ queue, made: { resource } }: ModelJob, now: number): boolean {
+    const targets: HoldTarget[] = resource === null ? [{ queue }] : [{ queue }, { resource }];
+    return targets.some((target) => (this.#holds.get(JSON.stringify(target)) ?? 0) > now);
   }
 
   running(): ModelJob[] {
@@ -89,7 +103,13 @@ export class Model {
   }
 }
 
-/** Who is served first inside a lane. */
+/** Whether `a` must be served before `b`, which waits in the same queue and lane. */
 export function isBefore(a: ModelJob, b: ModelJob): boolean {
-  return (a.made.priority - b.made.priority || a.dueAt - b.dueAt || a.seq - b.seq) < 0;
+  if (a.made.priority !== b.made.priority) return a.made.priority < b.made.priority;
+  return sharePartition(a, b) && (a.dueAt - b.dueAt || a.seq - b.seq) < 0;
+}
+
+function sharePartition(a: ModelJob, b: ModelJob): boolean {
+  const byName = a.lane === 'retry' || a.lane === 'redrive';
+  return a.made.resource === b.made.resource && (!byName || a.made.name === b.made.name);
 }

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Lane } from '../job.ts';
 import { claimRequest, quota } from './conformance/builders.ts';
-import { fillQuotas } from './fill.ts';
+import { fillQuotas, fillTurns } from './fill.ts';
 import type { ClaimRequest, QueueQuota } from './store.ts';
 
 type Stock = Record<Lane, number>;
@@ -167,6 +167,58 @@ describe('fillQuotas, for any claim', () => {
         for (const { quota, stock, taken } of queues) {
           expect(sum(taken)).toBeGreaterThanOrEqual(Math.min(quota.share, within({ stock, quota })));
         }
+      }),
+    );
+  });
+});
+
+describe('fillTurns', () => {
+  /** What each partition gives, of so many due jobs each. */
+  const turns = (places: number, ...due: number[]): number[] => {
+    const taken = due.map(() => 0);
+    fillTurns([...due.keys()], places, (partition, count) => {
+      expect(count).toBeGreaterThan(0);
+      const found = Math.min(count, (due[partition] as number) - (taken[partition] as number));
+      taken[partition] = (taken[partition] as number) + found;
+      return found;
+    });
+    return taken;
+  };
+
+  it('gives a single partition all places', () => {
+    expect(turns(7, 100)).toEqual([7]);
+  });
+
+  it('shares places equally', () => {
+    expect(turns(9, 100, 100, 100)).toEqual([3, 3, 3]);
+  });
+
+  it('gives the least recently served partitions what cannot be shared equally', () => {
+    expect(turns(2, 100, 100, 100)).toEqual([1, 1, 0]);
+    expect(turns(10, 100, 100, 100)).toEqual([4, 3, 3]);
+  });
+
+  it('gives the others what a partition leaves, also those that came before it', () => {
+    expect(turns(9, 100, 100, 1)).toEqual([4, 4, 1]);
+    expect(turns(9, 1, 100, 100)).toEqual([1, 4, 4]);
+    expect(turns(9, 1, 1, 1)).toEqual([1, 1, 1]);
+  });
+
+  it('takes nothing when there are no places or no partitions', () => {
+    expect(turns(0, 5, 5)).toEqual([0, 0]);
+    expect(turns(5)).toEqual([]);
+  });
+
+  it('leaves no place empty while a partition has due jobs, and no partition more than one place behind a richer one', () => {
+    const due = fc.array(fc.nat(20), { maxLength: 12 });
+    fc.assert(
+      fc.property(fc.nat(60), due, (places, waiting) => {
+        const taken = turns(places, ...waiting);
+        const total = taken.reduce((sum, one) => sum + one, 0);
+        const available = waiting.reduce((sum, one) => sum + one, 0);
+        expect(total).toBe(Math.min(places, available));
+        const wanting = taken.filter((one, index) => one < (waiting[index] as number));
+        for (const one of wanting) expect(Math.max(...taken) - one).toBeLessThanOrEqual(1);
       }),
     );
   });

@@ -24,8 +24,8 @@ export function fillQuotas(request: ClaimRequest, take: Take): number {
 }
 
 /**
- * How the places of one lane and priority are shared among its partitions: each in turn takes an equal part of what is
- * left, and what one leaves goes to the others. `partitions` come least recently served first, so when there are fewer
+ * How the places of one lane and priority are shared among its partitions: each takes an equal part, and what one leaves
+ * is shared among the others in the same way. `partitions` come least recently served first, so when there are fewer
  * places than partitions, those that were not served come first the next time.
  */
 export function fillTurns<Partition>(
@@ -36,12 +36,12 @@ export function fillTurns<Partition>(
   let left = places;
   let waiting = partitions;
   while (left > 0 && waiting.length > 0) {
+    const part = Math.max(1, Math.floor(left / waiting.length));
     const notEmpty: Partition[] = [];
-    for (const [index, partition] of waiting.entries()) {
+    for (const partition of waiting) {
       if (left === 0) break;
-      const count = Math.ceil(left / (waiting.length - index));
-      const taken = take(partition, count);
-      if (taken === count) notEmpty.push(partition);
+      const taken = take(partition, part);
+      if (taken === part) notEmpty.push(partition);
       left -= taken;
     }
     waiting = notEmpty;

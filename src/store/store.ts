@@ -159,7 +159,7 @@ export interface QueueQuota {
    * Suspects are tried one at a time, so they are claimed alone: when this is 1, the queue gives one suspect and nothing
    * else, and none while another suspect of the queue is running, in whichever worker.
    */
-  readonly suspect: 0 | 1;
+  readonly suspect: number;
   /**
    * No more retries of this queue than this may run at once, suspects included, over all workers. While a suspect is due,
    * one of these places is kept for it, so that other retries cannot keep it from ever starting.

@@ -54,6 +54,7 @@ const taking: StoreCase[] = cases('claim', {
         previousDelayMs: null,
         lastError: null,
         cancelRequested: false,
+        alone: false,
       },
     ]);
   },
@@ -149,21 +150,21 @@ const taking: StoreCase[] = cases('claim', {
     assert.partialDeepStrictEqual(second, { firstStartedAt: first.claimedAt, availableAt: second.dueAt });
   },
 
-  'the order inside a lane holds over all resources of a queue': async ({ store, advance }) => {
+  'priorities come first over all resources of a queue, and inside a resource the due time': async ({
+    store,
+    advance,
+  }) => {
     const given = [
+      newJob({ resource: 'a', priority: 5, delayMs: MINUTE }),
       newJob({ resource: 'a', priority: 5 }),
-      newJob({ resource: 'b', priority: 5 }),
-      newJob({ resource: 'a', priority: 5 }),
-      newJob({ resource: 'b', priority: 1, delayMs: 2 * MINUTE }),
-      newJob({ resource: 'a', priority: 1, delayMs: MINUTE }),
+      newJob({ resource: 'b', priority: 1 }),
       newJob({ resource: null, priority: 9 }),
     ];
     await store.enqueue(given);
     await advance(HOUR);
-    const [first, second, third, later, sooner, last] = idsOf(given);
-    const order = [sooner, later, first, second, third, last];
-    assert.deepEqual(idsOf((await claim(store, { limit: 4 })).jobs), order.slice(0, 4));
-    assert.deepEqual(idsOf((await claim(store)).jobs), order.slice(4));
+    const [later, sooner, first, last] = idsOf(given);
+    assert.deepEqual(idsOf((await claim(store, { limit: 2 })).jobs), [first, sooner]);
+    assert.deepEqual(idsOf((await claim(store)).jobs), [later, last]);
   },
 
   'the next due time is the earliest over all queues, lanes and priorities': async ({ store }) => {

@@ -5,10 +5,11 @@ import { enqueueCases } from './enqueue.ts';
 import { expiredCases } from './expired.ts';
 import { fenceCases } from './fence.ts';
 import { heartbeatCases } from './heartbeat.ts';
+import { holdCases } from './hold.ts';
 import { keyCases } from './keys.ts';
 import { laneCases } from './lanes.ts';
 import { memoCases } from './memo.ts';
-import { pauseCases } from './pause.ts';
+import { partitionCases } from './partitions.ts';
 import { pruneCases } from './prune.ts';
 import { readCases } from './read.ts';
 import { redriveCases } from './redrive.ts';
@@ -24,6 +25,7 @@ const suite: readonly StoreCase[] = [
   ...keyCases,
   ...claimCases,
   ...laneCases,
+  ...partitionCases,
   ...heartbeatCases,
   ...settleCases,
   ...fenceCases,
@@ -33,7 +35,7 @@ const suite: readonly StoreCase[] = [
   ...cancelCases,
   ...redriveCases,
   ...discardCases,
-  ...pauseCases,
+  ...holdCases,
   ...pruneCases,
   ...statsCases,
   ...wakeCases,

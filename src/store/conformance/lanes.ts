@@ -2,10 +2,12 @@ import assert from 'node:assert/strict';
 import {
   claim,
   claimOne,
+  complete,
   countLanes,
   crash,
   enqueueInLane,
   enqueueOne,
+  fenceOf,
   giveBack,
   HOUR,
   idsOf,
@@ -114,9 +116,62 @@ const suspects: StoreCase[] = cases('lanes', {
 
   'no more suspects are claimed than there are places for them': async ({ store }) => {
     await enqueueInLane(store, 'suspect', 3);
-    const { jobs, suspectsWait } = await claim(store, { queues: [quota({ suspect: 1 })] });
+    const { jobs } = await claim(store, { queues: [quota({ suspect: 1 })] });
     assert.deepEqual(countLanes(jobs), { suspect: 1 });
-    assert.equal(suspectsWait, true);
+  },
+
+  'no suspect is claimed while another one of its queue runs, in whichever worker': async ({ store }) => {
+    await enqueueInLane(store, 'suspect', 2);
+    await enqueueInLane(store, 'suspect', 1, 'other');
+    const trial = { queues: [quota({ suspect: 1 })] };
+    const first = await claim(store, { worker: 'a', ...trial });
+    assert.deepEqual([countLanes(first.jobs), first.suspectsWait], [{ suspect: 1 }, false]);
+    const second = await claim(store, { worker: 'b', ...trial });
+    assert.deepEqual([second.jobs, second.suspectsWait], [[], false]);
+    const other = await claim(store, { worker: 'b', queues: [quota({ queue: 'other', suspect: 1 })] });
+    assert.deepEqual(countLanes(other.jobs), { suspect: 1 });
+    await settleOne(store, only(first.jobs), complete);
+    assert.equal((await claim(store)).suspectsWait, true);
+    assert.deepEqual(countLanes((await claim(store, trial)).jobs), { suspect: 1 });
+  },
+
+  'of many claims for suspects at once only one gets a suspect': async ({ store }) => {
+    await enqueueInLane(store, 'suspect', 8);
+    const workers = Array.from({ length: 8 }, (_, index) => `worker-${index}`);
+    const claims = await Promise.all(
+      workers.map((worker) => claim(store, { worker, queues: [quota({ suspect: 1 })] })),
+    );
+    assert.equal(claims.flatMap(({ jobs }) => jobs).length, 1);
+  },
+
+  'a suspect whose lease ran out counts as running until it is rescued': async ({ store, advance }) => {
+    await enqueueInLane(store, 'suspect', 2);
+    const trial = { queues: [quota({ suspect: 1 })] };
+    const lost = await claimOne(store, trial);
+    await advance(2 * LEASE);
+    assert.deepEqual((await claim(store, trial)).jobs, []);
+    await store.settle([crash(lost, retryIn(HOUR, 'suspect'))]);
+    assert.equal((await claim(store, trial)).jobs.length, 1);
+  },
+
+  'what a heartbeat says of running alone comes back with the expired run, and ends with it': async ({
+    store,
+    advance,
+  }) => {
+    await enqueueInLane(store, 'suspect', 1);
+    const trial = { queues: [quota({ suspect: 1 })] };
+    const job = await claimOne(store, trial);
+    assert.equal(job.alone, false);
+    await store.heartbeat([{ ...fenceOf(job), leaseMs: LEASE, alone: true }]);
+    await store.heartbeat([{ ...fenceOf(job), leaseMs: LEASE }]);
+    await advance(2 * LEASE);
+    assert.equal(only(await store.expired(10)).alone, true);
+    await store.heartbeat([{ ...fenceOf(job), leaseMs: LEASE, alone: false }]);
+    await advance(2 * LEASE);
+    assert.equal(only(await store.expired(10)).alone, false);
+    await store.heartbeat([{ ...fenceOf(job), leaseMs: LEASE, alone: true }]);
+    await settleOne(store, job, retryIn(0, 'suspect'));
+    assert.equal((await claimOne(store, trial)).alone, false);
   },
 
   'a suspect that is not due, or waits elsewhere, is not announced': async ({ store }) => {
@@ -162,14 +217,37 @@ const cap: StoreCase[] = cases('lanes', {
     await store.enqueue(newJobs(2));
     const capped = quota({ retry: 5, redrive: 5, maxRetriesInFlight: 2 });
     const trial = await claim(store, { queues: [{ ...capped, suspect: 1 }] });
-    assert.deepEqual([countLanes(trial.jobs), trial.suspectsWait], [{ suspect: 1 }, true]);
+    assert.deepEqual(countLanes(trial.jobs), { suspect: 1 });
     const { jobs } = await claim(store, { queues: [capped] });
     assert.deepEqual(countLanes(jobs), { retry: 1, redrive: 2, fresh: 2 });
-    // One that could not be run is no reason to make room for it.
     for (const suspect of [0, 1]) {
       const again = await claim(store, { queues: [{ ...capped, suspect }] });
       assert.deepEqual([again.jobs, again.suspectsWait], [[], false]);
     }
+  },
+
+  'while a suspect is due one place under the cap is kept for it': async ({ store }) => {
+    await enqueueInLane(store, 'suspect', 1);
+    await enqueueInLane(store, 'retry', 5);
+    const capped = quota({ retry: 5, maxRetriesInFlight: 2 });
+    const retries = await claim(store, { queues: [capped] });
+    assert.deepEqual([countLanes(retries.jobs), retries.suspectsWait], [{ retry: 1 }, true]);
+    const trial = await claim(store, { queues: [{ ...capped, suspect: 1 }] });
+    assert.deepEqual(countLanes(trial.jobs), { suspect: 1 });
+    await settleOne(store, only(trial.jobs), complete);
+    assert.deepEqual(countLanes((await claim(store, { queues: [capped] })).jobs), { retry: 1 });
+  },
+
+  'a suspect that the cap holds back is announced once a retry ends': async ({ store }) => {
+    await enqueueInLane(store, 'retry', 2);
+    const capped = quota({ retry: 5, maxRetriesInFlight: 1 });
+    const running = await claimOne(store, { queues: [capped] });
+    await settleOne(store, await startOne(store), retryIn(0, 'suspect'));
+    const full = await claim(store, { queues: [capped] });
+    assert.deepEqual([full.jobs, full.suspectsWait], [[], false]);
+    await settleOne(store, running, complete);
+    const free = await claim(store, { queues: [capped] });
+    assert.deepEqual([free.jobs, free.suspectsWait], [[], true]);
   },
 
   'the cap is per queue, and zero lets no retry through': async ({ store }) => {

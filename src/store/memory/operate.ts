@@ -1,6 +1,14 @@
 import { ConfigError } from '../../errors.ts';
 import { isTerminal } from '../../job.ts';
-import type { CancelAnswer, DeadSelection, Redriven, RedriveRefusal, RedriveRequest, Retention } from '../store.ts';
+import type {
+  CancelAnswer,
+  DeadSelection,
+  HoldTarget,
+  Redriven,
+  RedriveRefusal,
+  RedriveRequest,
+  Retention,
+} from '../store.ts';
 import { keySlot } from './keys.ts';
 import type { Row } from './row.ts';
 import type { MemoryState } from './state.ts';
@@ -101,12 +109,12 @@ function selectDead(state: MemoryState, selection: DeadSelection): Row[] {
     .slice(0, limit);
 }
 
-export function pause(state: MemoryState, queue: string): void {
-  state.paused.add(queue);
+export function hold(state: MemoryState, target: HoldTarget, until: number | null): void {
+  state.partitions.hold(target, until);
 }
 
-export function resume(state: MemoryState, queue: string): void {
-  if (state.paused.delete(queue)) state.wake.hint();
+export function release(state: MemoryState, target: HoldTarget): void {
+  if (state.partitions.release(target)) state.wake.hint();
 }
 
 export function prune(state: MemoryState, retention: Retention, limit: number, now: number): number {

@@ -55,7 +55,7 @@ function noJobs(): Record<JobState, number> {
 
 /** Every queue that a stored job is in or came from, and every paused one, even while it is empty. */
 export function queues(state: MemoryState): QueueInfo[] {
-  const names = new Set(state.paused);
+  const names = new Set(state.partitions.pausedQueues());
   for (const row of state.rows.values()) names.add(row.queue).add(row.homeQueue);
-  return [...names].sort().map((queue) => ({ queue, paused: state.paused.has(queue) }));
+  return [...names].sort().map((queue) => ({ queue, paused: state.partitions.isPaused(queue) }));
 }

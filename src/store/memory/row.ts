@@ -48,6 +48,7 @@ export interface Lease {
   readonly worker: string;
   readonly claimedAt: number;
   readonly endsAt: number;
+  readonly alone: boolean;
 }
 
 export function toJob(row: Row, now: number): Job {
@@ -102,6 +103,7 @@ export function toClaimedJob(row: Row, lease: Lease): ClaimedJob {
     previousDelayMs: row.previousDelayMs,
     lastError: row.lastError,
     cancelRequested: row.cancelRequested,
+    alone: lease.alone,
   };
 }
 

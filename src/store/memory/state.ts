@@ -1,9 +1,10 @@
-import { isRetry, isTerminal, type JobState, stateAt, transitions } from '../../job.ts';
+import { isTerminal, type JobState, stateAt, transitions } from '../../job.ts';
 import type { Fence } from '../store.ts';
 import { Keys } from './keys.ts';
+import { Partitions } from './partitions.ts';
 import type { Lease, Row } from './row.ts';
+import { Running } from './running.ts';
 import { TotalsBook } from './totals.ts';
-import { Waiting } from './waiting.ts';
 import { Wake } from './wake.ts';
 
 type Ended = 'completed' | 'dead' | 'cancelled';
@@ -15,20 +16,14 @@ type Changes = Partial<Omit<Row, 'state' | 'accepted' | 'id' | 'name' | 'key' | 
 export class MemoryState {
   /** In the order they were accepted. */
   readonly rows: Map<string, Row> = new Map();
-  readonly waiting: Waiting = new Waiting();
-  readonly running: Set<Row> = new Set();
+  readonly partitions: Partitions = new Partitions();
+  readonly running: Running = new Running();
   /** In the order they ended. */
   readonly ended: Record<Ended, Set<Row>> = { completed: new Set(), dead: new Set(), cancelled: new Set() };
   readonly keys: Keys = new Keys();
-  readonly paused: Set<string> = new Set();
   readonly totals: TotalsBook = new TotalsBook();
   readonly wake: Wake = new Wake();
-  readonly #retriesInFlight: Map<string, number> = new Map();
   #accepted = 0;
-
-  retriesInFlight(queue: string): number {
-    return this.#retriesInFlight.get(queue) ?? 0;
-  }
 
   /** The row whose newest run the fence names, while that run still holds it; its lease may have expired. */
   held(fence: Fence): (Row & { lease: Lease }) | null {
@@ -61,18 +56,14 @@ export class MemoryState {
   }
 
   #file(row: Row): void {
-    if (row.state === 'running') {
-      this.running.add(row);
-      if (isRetry(row.lane)) this.#retriesInFlight.set(row.queue, this.retriesInFlight(row.queue) + 1);
-    } else if (isTerminal(row.state)) this.ended[row.state as Ended].add(row);
-    else this.waiting.add(row);
+    if (row.state === 'running') this.running.add(row);
+    else if (isTerminal(row.state)) this.ended[row.state as Ended].add(row);
+    else this.partitions.add(row);
   }
 
   #unfile(row: Row): void {
-    if (row.state === 'running') {
-      this.running.delete(row);
-      if (isRetry(row.lane)) this.#retriesInFlight.set(row.queue, this.retriesInFlight(row.queue) - 1);
-    } else if (isTerminal(row.state)) this.ended[row.state as Ended].delete(row);
-    else this.waiting.remove(row);
+    if (row.state === 'running') this.running.remove(row);
+    else if (isTerminal(row.state)) this.ended[row.state as Ended].delete(row);
+    else this.partitions.remove(row);
   }
 }

@@ -13,6 +13,7 @@ import type {
   Fence,
   Heartbeat,
   HeartbeatAnswer,
+  HoldTarget,
   JobFilter,
   NewJob,
   QueueInfo,
@@ -30,7 +31,7 @@ import { enqueue } from './enqueue.ts';
 import { expired } from './expired.ts';
 import { heartbeat } from './heartbeat.ts';
 import { recall, remember } from './memo.ts';
-import { cancel, discard, pause, prune, redrive, resume } from './operate.ts';
+import { cancel, discard, hold, prune, redrive, release } from './operate.ts';
 import { get, list, queues, runs, stats } from './read.ts';
 import { settle } from './settle.ts';
 import { MemoryState } from './state.ts';
@@ -121,12 +122,12 @@ export class MemoryStore implements Store {
     return discard(this.#open(), selection);
   }
 
-  async pause(queue: string): Promise<void> {
-    pause(this.#open(), queue);
+  async hold(target: HoldTarget, until: number | null): Promise<void> {
+    hold(this.#open(), target, until);
   }
 
-  async resume(queue: string): Promise<void> {
-    resume(this.#open(), queue);
+  async release(target: HoldTarget): Promise<void> {
+    release(this.#open(), target);
   }
 
   async prune(retention: Retention, limit: number): Promise<number> {

@@ -1,6 +1,6 @@
 import { ConfigError } from '../../errors.ts';
 import { DEAD_REASON, STATE } from '../codes.ts';
-import type { CancelAnswer, DeadSelection, Redriven, RedriveRefusal, RedriveRequest, Retention } from '../store.ts';
+import type { HoldTarget, CancelAnswer, DeadSelection, Redriven, RedriveRefusal, RedriveRequest, Retention } from '../store.ts';
 import { plain } from './connection/arrays.ts';
 import type { Session } from './session.ts';
 import { isUuid } from './uuid.ts';
@@ -51,11 +51,13 @@ export async function discard(session: Session, selection: DeadSelection): Promi
   return rows.map(([id]) => id);
 }
 
-export async function pause(session: Session, queue: string): Promise<void> {
+export async function hold(session: Session, target: HoldTarget, _until: number | null): Promise<void> {
+  const queue = 'queue' in target ? target.queue : '';
   await session.db.query('INSERT INTO @.paused_queues VALUES ($1) ON CONFLICT DO NOTHING', [queue]);
 }
 
-export async function resume(session: Session, queue: string): Promise<void> {
+export async function release(session: Session, target: HoldTarget): Promise<void> {
+  const queue = 'queue' in target ? target.queue : '';
   await session.db.query('DELETE FROM @.paused_queues WHERE queue = $1', [queue]);
 }
 

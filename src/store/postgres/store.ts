@@ -33,7 +33,7 @@ import { connect } from './connection/hosts.ts';
 import { enqueue } from './enqueue.ts';
 import { expired } from './expired.ts';
 import { heartbeat, remember } from './heartbeat.ts';
-import { cancel, discard, pause, prune, redrive, resume } from './operate.ts';
+import { cancel, discard, hold, prune, redrive, release } from './operate.ts';
 import { get, list, queues, recall, runs, stats } from './read.ts';
 import { migrate, refuseOutdated } from './schema/migrate.ts';
 import { Session } from './session.ts';

@@ -7,7 +7,7 @@ import { enqueue } from './enqueue.ts';
 import { isBusy, toStoreError } from './failure.ts';
 import { heartbeat, remember } from './heartbeat.ts';
 import { InPlace } from './in-place.ts';
-import { cancel, discard, pause, prune, redrive, resume } from './operate.ts';
+import { cancel, discard, hold, prune, redrive, release } from './operate.ts';
 import { expired, get, list, queues, recall, runs, stats } from './read.ts';
 import { Session } from './session.ts';
 import { settle } from './settle.ts';
@@ -30,8 +30,8 @@ const writes: Record<WriteName, Verb> = {
   cancel,
   redrive,
   discard,
-  pause,
-  resume,
+  hold,
+  release,
   prune,
   claim,
 };

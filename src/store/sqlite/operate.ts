@@ -1,7 +1,7 @@
 import { ConfigError } from '../../errors.ts';
 import type { JobState } from '../../job.ts';
 import { KEY_LIFE, LANE, STATE } from '../codes.ts';
-import type { CancelAnswer, DeadSelection, Redriven, RedriveRefusal, RedriveRequest, Retention } from '../store.ts';
+import type { CancelAnswer, DeadSelection, HoldTarget, Redriven, RedriveRefusal, RedriveRequest, Retention } from '../store.ts';
 import type { Session } from './session.ts';
 
 const FIND = 'SELECT seq, state, name, home_stream, key_life FROM jobs WHERE id = ?';
@@ -158,11 +158,13 @@ export function prune(session: Session, retention: Retention, limit: number): nu
   return pruned;
 }
 
-export function pause(session: Session, queue: string): void {
+export function hold(session: Session, target: HoldTarget): void {
+  const queue = 'queue' in target ? target.queue : '';
   session.sql(PAUSE).run(queue);
 }
 
-export function resume(session: Session, queue: string): void {
+export function release(session: Session, target: HoldTarget): void {
+  const queue = 'queue' in target ? target.queue : '';
   session.sql(RESUME).run(queue);
   session.madeWork = true;
 }

@@ -183,5 +183,6 @@ function unpackJob(
     previousDelayMs: Number.isNaN(previousDelayMs) ? null : previousDelayMs,
     lastError: texts.lastError,
     cancelRequested: number(AT.cancelRequested) === 1,
+    alone: false,
   };
 }

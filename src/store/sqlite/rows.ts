@@ -61,6 +61,7 @@ export function claimedJob(session: Session, row: ClaimedRow): ClaimedJob {
     previousDelayMs: row.previous_delay_ms,
     lastError: parse<StoredError>(row.last_error),
     cancelRequested: row.cancel_requested === 1,
+    alone: false,
   };
 }
 

@@ -18,7 +18,7 @@ import {
 } from './builders.ts';
 import { cases, type StoreCase } from './suite.ts';
 
-export const pauseCases: readonly StoreCase[] = cases('pause', {
+export const holdCases: readonly StoreCase[] = cases('hold', {
   'nothing is claimed from a paused queue until it is resumed': async ({ store }) => {
     const id = await enqueueOne(store);
     await store.hold({ queue: 'default' }, null);

@@ -1,0 +1,309 @@
+import assert from 'node:assert/strict';
+import type { ClaimedJob, Store } from '../store.ts';
+import { CLAIM_BYTES } from '../store.ts';
+import {
+  bury,
+  claim,
+  claimOne,
+  complete,
+  countLanes,
+  enqueueInLane,
+  enqueueOne,
+  giveBack,
+  HOUR,
+  hostileTexts,
+  idsOf,
+  MINUTE,
+  newJob,
+  newJobs,
+  quota,
+  retryIn,
+  settlement,
+  settleOne,
+} from './builders.ts';
+import { cases, type StoreCase } from './suite.ts';
+
+/** Due retries of one job name. Call it before fresh jobs wait in the queue. */
+async function retriesOf(store: Store, name: string, count: number): Promise<string[]> {
+  await store.enqueue(newJobs(count, { name }));
+  const { jobs } = await claim(store, { limit: count });
+  assert.equal(jobs.length, count);
+  await store.settle(jobs.map((job) => settlement(job, retryIn(0))));
+  return idsOf(jobs);
+}
+
+function countBy(jobs: readonly ClaimedJob[], of: (job: ClaimedJob) => string | null): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const job of jobs) counts[String(of(job))] = (counts[String(of(job))] ?? 0) + 1;
+  return counts;
+}
+
+const names: StoreCase[] = cases('partitions', {
+  'a name with many due retries leaves the retries of another name their turn': async ({ store, advance }) => {
+    await retriesOf(store, 'stormy', 50);
+    await advance(MINUTE);
+    const [healthy] = await retriesOf(store, 'healthy', 1);
+    const { jobs } = await claim(store, { limit: 4 });
+    assert.equal(jobs.length, 4);
+    assert.ok(idsOf(jobs).includes(healthy as string), 'the retry that fell due last waits for its own name only');
+  },
+
+  'names share the places of their lane equally, and one lends the others what it leaves': async ({ store }) => {
+    for (const [name, count] of Object.entries({ a: 10, b: 10, c: 1 })) await retriesOf(store, name, count);
+    const { jobs } = await claim(store, { limit: 9 });
+    assert.deepEqual(
+      countBy(jobs, ({ name }) => name),
+      { a: 4, b: 4, c: 1 },
+    );
+    const rest = await claim(store, { limit: 100 });
+    assert.deepEqual(
+      countBy(rest.jobs, ({ name }) => name),
+      { a: 6, b: 6 },
+    );
+  },
+
+  'names take turns when claims take one job at a time': async ({ store, advance }) => {
+    await retriesOf(store, 'a', 3);
+    await advance(MINUTE);
+    await retriesOf(store, 'b', 3);
+    const turns: string[] = [];
+    for (let turn = 0; turn < 6; turn++) {
+      turns.push((await claimOne(store)).name);
+      await advance(1);
+    }
+    for (let at = 0; at < 6; at += 2) assert.deepEqual([...turns.slice(at, at + 2)].sort(), ['a', 'b']);
+  },
+
+  'redriven jobs of one name leave those of another their turn': async ({ store, advance }) => {
+    const ids: string[] = [];
+    for (let count = 0; count < 10; count++) ids.push(await bury(store, { name: 'stormy' }));
+    await store.redrive({ ids, attempts: 'reset', dryRun: false });
+    await advance(MINUTE);
+    // Its own queue, so that the redriven ones are not due first.
+    const other = await bury(store, { name: 'healthy', queue: 'elsewhere' });
+    await store.redrive({ ids: [other], attempts: 'reset', dryRun: false });
+    const queues = ['default', 'elsewhere'].map((queue) => quota({ queue, share: 2 }));
+    assert.ok(idsOf((await claim(store, { limit: 4, queues })).jobs).includes(other));
+  },
+
+  'fresh jobs of different names come in due order': async ({ store, advance }) => {
+    const ids: string[] = [];
+    for (let made = 0; made < 6; made++) {
+      ids.push(await enqueueOne(store, { name: made % 2 === 0 ? 'a' : 'b' }));
+      await advance(1);
+    }
+    assert.deepEqual(idsOf((await claim(store, { limit: 3 })).jobs), ids.slice(0, 3));
+    assert.deepEqual(idsOf((await claim(store, { limit: 3 })).jobs), ids.slice(3));
+  },
+
+  'inside a name retries come in due order': async ({ store, advance }) => {
+    const first = await retriesOf(store, 'a', 2);
+    await advance(MINUTE);
+    const second = await retriesOf(store, 'a', 2);
+    assert.deepEqual(idsOf((await claim(store, { limit: 3 })).jobs), [...first, second[0]]);
+  },
+});
+
+const resources: StoreCase[] = cases('partitions', {
+  'resources of one priority share the places of a claim': async ({ store }) => {
+    for (const resource of ['smtp', 'http', null]) await store.enqueue(newJobs(10, { resource }));
+    const { jobs } = await claim(store, { limit: 9 });
+    assert.deepEqual(
+      countBy(jobs, ({ resource }) => resource),
+      { smtp: 3, http: 3, null: 3 },
+    );
+  },
+
+  'the lowest priority number comes first, whatever the resource': async ({ store }) => {
+    await store.enqueue([...newJobs(3, { resource: 'smtp' }), ...newJobs(3, { resource: 'http', priority: 1 })]);
+    const { jobs } = await claim(store, { limit: 4 });
+    assert.deepEqual(
+      countBy(jobs, ({ resource }) => resource),
+      { http: 3, smtp: 1 },
+    );
+  },
+
+  'a retry waits with its resource': async ({ store }) => {
+    await store.enqueue([newJob({ resource: 'smtp' })]);
+    const job = await claimOne(store);
+    await settleOne(store, job, retryIn(0));
+    await store.hold({ resource: 'smtp' }, null);
+    assert.deepEqual((await claim(store)).jobs, []);
+    await store.release({ resource: 'smtp' });
+    assert.deepEqual(idsOf((await claim(store)).jobs), [job.id]);
+  },
+
+  'many resources with one job each are all served': async ({ store }) => {
+    const jobs = Array.from({ length: 300 }, (_, index) => newJob({ resource: `host-${index}` }));
+    await store.enqueue(jobs);
+    const claimed: string[] = [];
+    for (let left = 300; left > 0; ) {
+      const batch = (await claim(store, { limit: 50 })).jobs;
+      assert.equal(batch.length, 50);
+      claimed.push(...idsOf(batch));
+      left -= batch.length;
+    }
+    assert.deepEqual([...claimed].sort(), idsOf(jobs).sort());
+    assert.deepEqual((await claim(store)).jobs, []);
+  },
+
+  'a job is found among many resources whose jobs fall due later': async ({ store, advance }) => {
+    await store.enqueue(
+      Array.from({ length: 200 }, (_, index) => newJob({ resource: `host-${index}`, delayMs: HOUR + index })),
+    );
+    assert.deepEqual((await claim(store)).jobs, []);
+    const id = await enqueueOne(store, { resource: 'host-150' });
+    assert.deepEqual(idsOf((await claim(store)).jobs), [id]);
+    await advance(2 * HOUR);
+    assert.equal((await claim(store, { limit: 1_000 })).jobs.length, 200);
+  },
+
+  'a resource that ran empty is served again when it has work': async ({ store, advance }) => {
+    for (let round = 0; round < 3; round++) {
+      const id = await enqueueOne(store, { resource: 'smtp' });
+      const job = await claimOne(store);
+      assert.equal(job.id, id);
+      await settleOne(store, job, complete);
+      assert.deepEqual((await claim(store)).jobs, []);
+      await store.prune({ completedMs: 0, deadMs: null, cancelledMs: null }, 100);
+      await advance(HOUR);
+    }
+  },
+
+  'a job that is given back is served again, though its partition was empty': async ({ store }) => {
+    const id = await enqueueOne(store, { resource: 'smtp' });
+    const job = await claimOne(store);
+    assert.deepEqual((await claim(store)).jobs, []);
+    await settleOne(store, job, giveBack('release'));
+    assert.deepEqual(idsOf((await claim(store)).jobs), [id]);
+  },
+});
+
+const holds: StoreCase[] = cases('hold', {
+  'jobs of a held resource wait, and the others go on': async ({ store }) => {
+    const held = await enqueueOne(store, { resource: 'smtp' });
+    const others = [await enqueueOne(store, { resource: 'http' }), await enqueueOne(store)];
+    await store.hold({ resource: 'smtp' }, null);
+    assert.deepEqual(idsOf((await claim(store)).jobs).sort(), [...others].sort());
+    const later = await enqueueOne(store, { resource: 'smtp' });
+    assert.deepEqual((await claim(store)).jobs, []);
+    await store.release({ resource: 'smtp' });
+    assert.deepEqual(idsOf((await claim(store)).jobs), [held, later]);
+  },
+
+  'a hold ends at its time by itself': async ({ store, advance }) => {
+    const id = await enqueueOne(store, { resource: 'smtp' });
+    const { now } = await claim(store, { queues: [quota({ queue: 'empty' })] });
+    await store.hold({ resource: 'smtp' }, now + HOUR);
+    const answer = await claim(store);
+    assert.deepEqual([answer.jobs, answer.nextDueAt], [[], now + HOUR]);
+    await advance(2 * HOUR);
+    assert.deepEqual(idsOf((await claim(store)).jobs), [id]);
+  },
+
+  'a held queue tells when its hold ends or its first job falls due, whichever comes later': async ({ store }) => {
+    await enqueueOne(store, { delayMs: 2 * HOUR });
+    const { now, nextDueAt } = await claim(store);
+    await store.hold({ queue: 'default' }, now + HOUR);
+    assert.equal((await claim(store)).nextDueAt, nextDueAt);
+    await store.hold({ queue: 'default' }, now + 3 * HOUR);
+    assert.equal((await claim(store)).nextDueAt, now + 3 * HOUR);
+  },
+
+  'a later hold of the same target replaces the earlier one': async ({ store, advance }) => {
+    await enqueueOne(store, { resource: 'smtp' });
+    const { now } = await claim(store, { queues: [quota({ queue: 'empty' })] });
+    await store.hold({ resource: 'smtp' }, null);
+    await store.hold({ resource: 'smtp' }, now + MINUTE);
+    await advance(HOUR);
+    assert.equal((await claim(store)).jobs.length, 1);
+  },
+
+  'a job starts when neither its queue nor its resource is held': async ({ store }) => {
+    await enqueueOne(store, { resource: 'smtp' });
+    await store.hold({ resource: 'smtp' }, null);
+    await store.hold({ queue: 'default' }, null);
+    await store.release({ resource: 'smtp' });
+    assert.deepEqual((await claim(store)).jobs, []);
+    await store.release({ queue: 'default' });
+    assert.equal((await claim(store)).jobs.length, 1);
+  },
+
+  'a resource is held in every queue, lane and priority': async ({ store }) => {
+    await store.enqueue([newJob({ resource: 'smtp' }), newJob({ resource: 'smtp', priority: 0, queue: 'b' })]);
+    const queues = [quota(), quota({ queue: 'b' })];
+    const [job] = (await claim(store, { limit: 1, queues })).jobs as [ClaimedJob];
+    await settleOne(store, job, retryIn(0));
+    await store.hold({ resource: 'smtp' }, null);
+    assert.deepEqual((await claim(store, { queues })).jobs, []);
+    await store.release({ resource: 'smtp' });
+    assert.equal((await claim(store, { queues })).jobs.length, 2);
+  },
+
+  'a queue that is held for a time is not reported as paused': async ({ store }) => {
+    await enqueueOne(store);
+    const { now } = await claim(store, { queues: [quota({ queue: 'empty' })] });
+    await store.hold({ queue: 'default' }, now + HOUR);
+    assert.deepEqual(
+      (await store.queues()).map(({ paused }) => paused),
+      [false],
+    );
+  },
+
+  'resources of any name can be held, and a queue of the same name is another target': async ({ store }) => {
+    for (const text of hostileTexts) {
+      const id = await enqueueOne(store, { queue: text, resource: text });
+      const free = await enqueueOne(store, { queue: text });
+      await store.hold({ resource: text }, null);
+      assert.deepEqual(idsOf((await claim(store, { queues: [quota({ queue: text })] })).jobs), [free]);
+      await store.release({ resource: text });
+      assert.deepEqual(idsOf((await claim(store, { queues: [quota({ queue: text })] })).jobs), [id]);
+    }
+  },
+});
+
+/** JSON text of about so many bytes. */
+function payloadOf(bytes: number): string {
+  return JSON.stringify('x'.repeat(bytes - 2));
+}
+
+const bytes: StoreCase[] = cases('claim', {
+  'a claim stops when the payloads it takes would grow beyond its bytes, and says that more is due': async ({
+    store,
+  }) => {
+    const payload = payloadOf(CLAIM_BYTES / 8);
+    for (let made = 0; made < 20; made++) await store.enqueue([newJob({ payload })]);
+    const first = await claim(store);
+    assert.deepEqual([first.jobs.length, first.nextDueAt], [8, first.now]);
+    assert.equal((await claim(store)).jobs.length, 8);
+    const last = await claim(store);
+    assert.deepEqual([last.jobs.length, last.nextDueAt], [4, null]);
+  },
+
+  'a job that is larger than a claim may be travels alone': async ({ store }) => {
+    const large = await enqueueOne(store, { payload: payloadOf(CLAIM_BYTES + 100), priority: 1 });
+    const small = await enqueueOne(store, { priority: 2 });
+    const first = await claim(store);
+    assert.deepEqual([idsOf(first.jobs), first.nextDueAt], [[large], first.now]);
+    assert.deepEqual(idsOf((await claim(store)).jobs), [small]);
+  },
+
+  'a large job is not overtaken for ever by small ones': async ({ store }) => {
+    const small = await enqueueOne(store, { priority: 1 });
+    const large = await enqueueOne(store, { payload: payloadOf(CLAIM_BYTES), priority: 2 });
+    await store.enqueue(newJobs(5, { priority: 3 }));
+    assert.deepEqual(idsOf((await claim(store)).jobs), [small]);
+    assert.deepEqual(idsOf((await claim(store)).jobs), [large]);
+    assert.equal((await claim(store)).jobs.length, 5);
+  },
+
+  'a claim that stopped by bytes has shared its places all the same': async ({ store }) => {
+    await enqueueInLane(store, 'retry', 5);
+    const payload = payloadOf(CLAIM_BYTES / 4);
+    for (let made = 0; made < 6; made++) await store.enqueue([newJob({ payload })]);
+    const { jobs } = await claim(store, { limit: 10, queues: [quota({ retry: 2 })] });
+    assert.deepEqual(countLanes(jobs), { retry: 2, fresh: 3 });
+  },
+});
+
+export const partitionCases: readonly StoreCase[] = [...names, ...resources, ...holds, ...bytes];
