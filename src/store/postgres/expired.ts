@@ -31,6 +31,8 @@ type ExpiredRow = [
 ];
 
 export async function expired(session: Session, limit: number): Promise<ClaimedJob[]> {
+  const awayMs = session.db.takeAwayMs();
+  if (awayMs > 0) await session.db.query('SELECT @.pardon($1)', [awayMs]);
   const rows = await session.db.query<ExpiredRow>(EXPIRED, [limit]);
   await session.kinds.know(rows.map((row) => row[3]));
   await session.lines.know(rows.map((row) => row[2]));

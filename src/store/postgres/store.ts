@@ -158,11 +158,11 @@ export class PostgresStore implements Store {
   discard(selection: DeadSelection): Promise<string[]> {
     return this.#do(discard, selection);
   }
-  hold(target: HoldTarget, _until: number | null): Promise<void> {
-    return this.#do(pause, (target as { queue: string }).queue);
+  hold(target: HoldTarget, until: number | null): Promise<void> {
+    return this.#do(hold, target, until);
   }
   async release(target: HoldTarget): Promise<void> {
-    await this.#do(resume, (target as { queue: string }).queue);
+    await this.#do(release, target);
     this.#wake.notify();
   }
   prune(retention: Retention, limit: number): Promise<number> {
