@@ -36,14 +36,14 @@ await using queue = await testQueue({
   work: { queues: ['default', 'nightly'] },
 });
 
-async function show(what: string, { id, lowered }: EnqueueResult): Promise<void> {
+async function show(what: string, { id, capped }: EnqueueResult): Promise<void> {
   await queue.drain();
   const runs = await queue.mulligan.jobs.runs(id);
   const delays = runs.flatMap(({ decision }) => (decision.kind === 'retry' ? [decision.delayMs] : []));
   const end = runs.at(-1)?.decision;
   const reason = end?.kind === 'dead' ? `dead: ${end.reason}, by ${end.rule}` : '';
   console.log(`${what}\n  ${delays.join(', ') || 'no delay'}; ${reason}`);
-  if (lowered) console.log(`  the hard cap lowered ${lowered.asked} attempts to ${lowered.hardCap}`);
+  if (capped) console.log(`  the hard cap lowered ${capped.asked} attempts to ${capped.hardCap}`);
 }
 
 console.log('Delays in ms:\n');

@@ -1,7 +1,7 @@
 import type { Clock } from '../src/clock.ts';
 import { type AnyJobDefinition, defineJob } from '../src/definition.ts';
+import { Cancel, RetryAfter, Unrecoverable } from '../src/retry/control-errors.ts';
 import type { RetryOptions } from '../src/retry/policy.ts';
-import { Cancel, RetryAfter, Unrecoverable } from '../src/retry/said.ts';
 import type { JobContext } from '../src/worker/context.ts';
 import type { History } from './history.ts';
 import type { Random } from './random.ts';

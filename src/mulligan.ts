@@ -10,7 +10,7 @@ import {
   queuesOf,
 } from './definition.ts';
 import { type Duration, parseDuration } from './duration.ts';
-import { type EnqueueOptions, type EnqueueResult, Enqueuer } from './enqueue.ts';
+import { type EnqueueOptions, type EnqueueResult, Enqueuer, LEAST_RETENTION_MS } from './enqueue.ts';
 import { ClosedError } from './errors.ts';
 import { type EventName, Events, type Listener } from './observe/events.ts';
 import { type Logger, type LogSink, makeLogger, writeToStderr } from './observe/log.ts';
@@ -33,7 +33,11 @@ export interface MulliganOptions {
   readonly hardCap?: number;
   /** Largest payload in bytes of JSON. Default 256 KiB. */
   readonly maxPayloadBytes?: number;
-  /** How long finished jobs and their ledgers are kept: defaults 1 d, 90 d and 7 d; `null` keeps them for ever. */
+  /**
+   * How long finished jobs and their ledgers are kept: defaults 1 d, 90 d and 7 d; `null` keeps them for ever. The least is
+   * 5 minutes, and a shorter time means that: an enqueue whose answer was lost is sent again, and finds out by the stored
+   * job that it was accepted before.
+   */
   readonly retention?: {
     readonly completed?: Duration | null;
     readonly dead?: Duration | null;
@@ -233,7 +237,7 @@ function readRetention(retention: NonNullable<MulliganOptions['retention']>): Re
   const what = 'Mulligan.open: retention';
   const { completed, dead, cancelled } = readOptions(retention, ['completed', 'dead', 'cancelled'], what);
   const readMs = (value: Duration | null | undefined, fallback: Duration, field: string): number | null =>
-    value === null ? null : parseDuration(value ?? fallback, `${what}.${field}`);
+    value === null ? null : Math.max(LEAST_RETENTION_MS, parseDuration(value ?? fallback, `${what}.${field}`));
   return {
     completedMs: readMs(completed, '1d', 'completed'),
     deadMs: readMs(dead, '90d', 'dead'),

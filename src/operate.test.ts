@@ -3,7 +3,7 @@ import { defineJob } from './definition.ts';
 import { ConfigError } from './errors.ts';
 import { Mulligan } from './mulligan.ts';
 import type { ListOptions, RedriveOptions } from './operate.ts';
-import { Unrecoverable } from './retry/said.ts';
+import { Unrecoverable } from './retry/control-errors.ts';
 import { MemoryStore } from './store/memory/store.ts';
 import type { DeadSelection, Redriven, RedriveRequest } from './store/store.ts';
 import { type TestQueue, testQueue } from './testing/queue.ts';

@@ -1,7 +1,7 @@
 import { checkBoolean, checkInteger, checkList, checkOneOf, readOptions, unexpected } from './config.ts';
 import { checkName } from './definition.ts';
 import { type Job, type RunRecord, states } from './job.ts';
-import { type DeadReason, deadReasons } from './retry/decision.ts';
+import { deadReasons } from './retry/decision.ts';
 import type {
   CancelAnswer,
   DeadSelection,

@@ -18,7 +18,7 @@ describe.concurrent('mulligan demo', () => {
     expect(stdout).toMatch(/report\.build #1 .* attempt 3 completed, saved by a retry/);
     expect(stdout).toMatch(/sms\.send #1 .* as it was asked to wait/);
     expect(stdout).toMatch(/video\.encode #1 .* TimeoutError/);
-    expect(stdout).toMatch(/invoice\.import #1 .* dead: unrecoverable \(said:Unrecoverable\)/);
+    expect(stdout).toMatch(/invoice\.import #1 .* dead: unrecoverable \(thrown:Unrecoverable\)/);
     expect(stdout).toMatch(/card\.charge #1 .* dead: exhausted \(attempts 4 of 4\)/);
     expect(stdout).toMatch(/worker process \d+ was killed by the job it ran \(SIGKILL\)/);
     expect(stdout).toMatch(

@@ -2,11 +2,11 @@ import { describe } from '../config.ts';
 import type { Duration } from '../duration.ts';
 import { toStoredError } from '../untrusted/stored-error.ts';
 import { read } from '../untrusted/thrown.ts';
+import { type Control, controlErrorOf, waitFrom } from './control-errors.ts';
 import { ask, type FailedRun, joinNotes, readDelay } from './custom.ts';
 import type { Failure, FailureClass, Outcome } from './outcome.ts';
 import { retryAfterOf } from './retry-after.ts';
 import { type ClassifyRule, defaultRules, failureClasses, type Match, matchRules } from './rules.ts';
-import { type Said, waitFrom, whatWasSaid } from './said.ts';
 
 export { type BackoffArgs, type BackoffFunction, customDelay, type FailedRun, withCustomDelay } from './custom.ts';
 export { type ClassifyRule, validateClassifyRules } from './rules.ts';
@@ -29,26 +29,26 @@ export interface ClassifyContext {
 /** What a throw can mean: mostly a failure, but a handler may also ask for a snooze or give up its job by throwing. */
 export type ThrownOutcome = Extract<Outcome, { kind: 'failed' | 'snoozed' | 'cancelled' }>;
 
-/** What the handler said, then what the definition's function answers, then the rules, then `job`. Never throws. */
+/** A control error first, then what the definition's function answers, then the rules, then `job`. Never throws. */
 export function classify(thrown: unknown, context: ClassifyContext): ThrownOutcome {
-  const said = whatWasSaid(thrown);
-  if (said !== null) return bySaid(said, thrown, context.now);
+  const control = controlErrorOf(thrown);
+  if (control !== null) return byControl(control, thrown, context.now);
   const verdict = verdictOf(thrown, context);
   const match = verdict.class === null ? byRules(thrown, context.rules) : { class: verdict.class, rule: 'classify()' };
   return failed(thrown, match, verdict.retryAfterMs ?? retryAfterOf(thrown, context.now), verdict.note);
 }
 
-function bySaid(said: Said, thrown: unknown, now: number): ThrownOutcome {
-  switch (said.kind) {
+function byControl(control: Control, thrown: unknown, now: number): ThrownOutcome {
+  switch (control.kind) {
     case 'snooze':
-      return { kind: 'snoozed', delayMs: waitFrom(said.wait, now) };
+      return { kind: 'snoozed', delayMs: waitFrom(control.wait, now) };
     case 'cancel':
       return { kind: 'cancelled', error: toStoredError(thrown) };
     case 'unrecoverable':
-      return failed(thrown, { class: 'permanent', rule: 'said:Unrecoverable' }, null, null);
+      return failed(thrown, { class: 'permanent', rule: 'thrown:Unrecoverable' }, null, null);
     case 'retry-after':
       // Whoever asks for time is in trouble, not the job.
-      return failed(thrown, { class: 'environment', rule: 'said:RetryAfter' }, waitFrom(said.wait, now), null);
+      return failed(thrown, { class: 'environment', rule: 'thrown:RetryAfter' }, waitFrom(control.wait, now), null);
   }
 }
 

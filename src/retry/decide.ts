@@ -74,14 +74,16 @@ function delayAfterFailure(job: DecidableJob, failure: Failure, random: Random):
 function afterCrash(job: DecidableJob, now: number, random: Random): Decision {
   const { policy, attempts, previousDelayMs } = job;
   const crashes = job.crashes + 1;
-  if (isPoison(job, crashes)) return dead('poison', `maxCrashes ${policy.maxCrashes}`);
+  if (isPoison(job, crashes)) return dead('poison', poisonRule(job, crashes));
   if (isExhausted(job)) return exhausted(job);
   if (job.cancelRequested) return cancelRequested;
   const delayMs = delayBefore(policy, attempts, previousDelayMs, random);
   if (isPastDeadline(job, now + delayMs)) return pastDeadline(job, { counted: true });
-  const rule = `crash ${crashes} of ${policy.maxCrashes}`;
-  return { kind: 'retry', why: 'crash', delayMs, lane: laneAfter(crashes, job), rule };
+  return { kind: 'retry', why: 'crash', delayMs, lane: laneAfter(crashes, job), rule: crashRule(job, crashes) };
 }
+
+/** A suspect that never crashes alone is buried at this many times `maxCrashes`. */
+const MOST_CRASHES_BESIDE_OTHERS = 2;
 
 /**
  * A suspect is buried when it crashed with no other job beside it. A crash beside others proves nothing, since any of them
@@ -89,7 +91,17 @@ function afterCrash(job: DecidableJob, now: number, random: Random): Decision {
  */
 function isPoison({ policy, lane, alone }: DecidableJob, crashes: number): boolean {
   if (crashes < policy.maxCrashes) return false;
-  return lane !== 'suspect' || alone || crashes >= policy.maxCrashes * 2;
+  return lane !== 'suspect' || alone || crashes >= policy.maxCrashes * MOST_CRASHES_BESIDE_OTHERS;
+}
+
+function poisonRule({ policy, lane, alone }: DecidableJob, crashes: number): string {
+  const rule = `maxCrashes ${policy.maxCrashes}`;
+  return lane !== 'suspect' || alone ? rule : `${rule}: crash ${crashes}, never alone`;
+}
+
+function crashRule({ policy }: DecidableJob, crashes: number): string {
+  if (crashes < policy.maxCrashes) return `crash ${crashes} of ${policy.maxCrashes}`;
+  return `crash ${crashes} of ${policy.maxCrashes * MOST_CRASHES_BESIDE_OTHERS}, not alone`;
 }
 
 function afterSnooze(job: DecidableJob, delayMs: number, now: number): Decision {

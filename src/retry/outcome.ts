@@ -36,7 +36,7 @@ export type FailureClass = 'permanent' | 'environment' | 'job';
 export interface Failure {
   readonly error: StoredError;
   readonly class: FailureClass;
-  /** The rule that classified it, for the ledger: `said:Unrecoverable`, `http:503`, `default`, ... */
+  /** The rule that classified it, for the ledger: `thrown:Unrecoverable`, `http:503`, `default`, ... */
   readonly rule: string;
   /** A wait the other side asked for; jitter and caps never shorten it. */
   readonly retryAfterMs: number | null;

@@ -19,7 +19,7 @@ test('the default: 4 attempts, 500 ms doubling up to 30 s, full jitter, no deadl
     maxCrashes: 3,
   };
   expect(defaultPolicy).toEqual(policy);
-  expect(resolvePolicy({})).toEqual({ policy, lowered: null });
+  expect(resolvePolicy({})).toEqual({ policy, capped: null });
 });
 
 describe('resolvePolicy', () => {
@@ -64,9 +64,9 @@ describe('resolvePolicy', () => {
   test('a hard cap lowers what was asked for, and says so', () => {
     const capped = resolvePolicy({ job: { maxAttempts: 9 }, hardCap: 5 });
     expect(capped.policy.maxAttempts).toBe(5);
-    expect(capped.lowered).toEqual({ asked: 9, hardCap: 5 });
-    expect(resolvePolicy({ job: { maxAttempts: 5 }, hardCap: 5 }).lowered).toBeNull();
-    expect(resolvePolicy({ hardCap: 3 }).lowered).toEqual({ asked: 4, hardCap: 3 });
+    expect(capped.capped).toEqual({ asked: 9, hardCap: 5 });
+    expect(resolvePolicy({ job: { maxAttempts: 5 }, hardCap: 5 }).capped).toBeNull();
+    expect(resolvePolicy({ hardCap: 3 }).capped).toEqual({ asked: 4, hardCap: 3 });
     expect(() => resolvePolicy({ hardCap: 0 })).toThrow(/^hardCap: expected a whole number of at least 1, came 0/);
   });
 

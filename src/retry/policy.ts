@@ -60,7 +60,7 @@ export interface PolicySources {
 export interface ResolvedPolicy {
   readonly policy: RetryPolicy;
   /** Set when the hard cap took attempts away, so that it can be reported and not silently applied. */
-  readonly lowered: { readonly asked: number; readonly hardCap: number } | null;
+  readonly capped: { readonly asked: number; readonly hardCap: number } | null;
 }
 
 /** The `standard` preset gives what it names; a preset has no deadline and leaves crashes alone. */
@@ -78,8 +78,8 @@ export function resolvePolicy({ job, definition, queue, hardCap }: PolicySources
     ...(definition === undefined ? {} : validateRetryOptions(definition, 'definition.retry')),
     ...(job === undefined ? {} : validateRetryOptions(job, 'retry')),
   };
-  if (hardCap === undefined) return { policy: asked, lowered: null };
+  if (hardCap === undefined) return { policy: asked, capped: null };
   checkInteger(hardCap, 'hardCap', { min: 1, hint: 'Leave it out for no cap.' });
-  if (asked.maxAttempts <= hardCap) return { policy: asked, lowered: null };
-  return { policy: { ...asked, maxAttempts: hardCap }, lowered: { asked: asked.maxAttempts, hardCap } };
+  if (asked.maxAttempts <= hardCap) return { policy: asked, capped: null };
+  return { policy: { ...asked, maxAttempts: hardCap }, capped: { asked: asked.maxAttempts, hardCap } };
 }

@@ -123,7 +123,7 @@ describe('a test queue', () => {
       work: { name: 'tester', concurrency: 1 },
     });
     expect(queue.worker.id).toMatch(/^tester-/);
-    expect(await queue.mulligan.enqueue(job, null)).toMatchObject({ lowered: { asked: 4, hardCap: 2 } });
+    expect(await queue.mulligan.enqueue(job, null)).toMatchObject({ capped: { asked: 4, hardCap: 2 } });
     await queue.drain();
     expect(logged).toEqual(['hello']);
   });

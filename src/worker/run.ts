@@ -6,9 +6,9 @@ import { ConfigError, LeaseLostError } from '../errors.ts';
 import { type Logger, type LogSink, makeLogger } from '../observe/log.ts';
 import { encodeJson } from '../payload.ts';
 import { classify, type FailedRun, withCustomDelay } from '../retry/classify.ts';
+import { Cancel, controlErrorOf, Snooze } from '../retry/control-errors.ts';
 import { decide, isPastDeadline } from '../retry/decide.ts';
 import type { Outcome } from '../retry/outcome.ts';
-import { Cancel, Snooze, whatWasSaid } from '../retry/said.ts';
 import { validateInput } from '../schema.ts';
 import type { Settlement, Store, TransactionClient } from '../store/store.ts';
 import { toStoredError } from '../untrusted/stored-error.ts';
@@ -142,7 +142,7 @@ export class Run implements JobContext {
 
   /** What the handler threw, read together with why it may have been told to stop. What it said itself comes first. */
   #failed(thrown: unknown): Outcome {
-    if (whatWasSaid(thrown) !== null) return this.#classified(thrown);
+    if (controlErrorOf(thrown) !== null) return this.#classified(thrown);
     switch (this.#stopReason) {
       case 'cancel':
         return { kind: 'cancelled', error: toStoredError(thrown) };

@@ -1,4 +1,4 @@
-import { Flights, type Told } from '../batch.ts';
+import { type BatchCallbacks, Batcher } from '../batch.ts';
 import { type Clock, nextTurn } from '../clock.ts';
 import type { Decision } from '../retry/decision.ts';
 import type { Outcome, OutcomeKind, StoredError } from '../retry/outcome.ts';
@@ -26,10 +26,10 @@ export type Landed = Exclude<SettleAnswer, 'stale'>;
  * The answer is `stale` when another run owns the job; it fails when the store could not be reached while the lease lasted.
  */
 export class Settler {
-  readonly #flights: Flights<Ending, SettleAnswer>;
+  readonly #batcher: Batcher<Ending, SettleAnswer>;
 
-  constructor(store: Pick<Store, 'settle'>, clock: Clock, told: Told<Ending, SettleAnswer> & Retried) {
-    this.#flights = new Flights(
+  constructor(store: Pick<Store, 'settle'>, clock: Clock, told: BatchCallbacks<Ending, SettleAnswer> & Retried) {
+    this.#batcher = new Batcher(
       (endings) =>
         whileLeased(
           endings.map(({ hand }) => hand.lease),
@@ -43,11 +43,11 @@ export class Settler {
   }
 
   settle(ending: Ending): void {
-    this.#flights.add(ending);
+    this.#batcher.add(ending);
   }
 
   flushed(): Promise<void> {
-    return this.#flights.settled();
+    return this.#batcher.settled();
   }
 }
 

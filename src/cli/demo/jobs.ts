@@ -2,7 +2,7 @@ import { systemClock } from '../../clock.ts';
 import { type AnyJobDefinition, defineJob } from '../../definition.ts';
 import type { DeadReason } from '../../retry/decision.ts';
 import type { RetryOptions } from '../../retry/policy.ts';
-import { Unrecoverable } from '../../retry/said.ts';
+import { Unrecoverable } from '../../retry/control-errors.ts';
 
 /** Worked in a process of its own, which one of its jobs will kill. */
 export const RISKY_QUEUE = 'risky';

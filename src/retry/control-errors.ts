@@ -5,10 +5,10 @@ import { read } from '../untrusted/thrown.ts';
 import { LONGEST_DELAY_MS } from './backoff.ts';
 
 /**
- * What a handler says by throwing. It travels as plain data under a registered symbol, because an
+ * What a handler asks for by throwing a control error. It travels as plain data under a registered symbol, because
  * `instanceof` fails between two copies of this package and between realms.
  */
-export type Said =
+export type Control =
   | { readonly kind: 'unrecoverable' }
   | { readonly kind: 'retry-after'; readonly wait: Wait }
   | { readonly kind: 'snooze'; readonly wait: Wait }
@@ -17,15 +17,15 @@ export type Said =
 /** A span, or a point in time that becomes one when `now` is known. */
 export type Wait = { readonly delayMs: number } | { readonly at: number };
 
-const brand = Symbol.for('mulligan.said');
+const brand = Symbol.for('mulligan.control-error');
 
-function say(error: Error, said: Said): void {
-  Object.defineProperty(error, brand, { value: Object.freeze(said) });
+function mark(error: Error, control: Control): void {
+  Object.defineProperty(error, brand, { value: Object.freeze(control) });
 }
 
 /**
- * The caller's message, whatever it is: what a handler throws on purpose must be heard. An error here would turn
- * "never again" into just another failure.
+ * The caller's message, whatever it is. This never throws: an error here would replace the control error that the handler
+ * means to throw, and turn "never again" into an ordinary failure.
  */
 function textOf(message: unknown): string {
   try {
@@ -40,7 +40,7 @@ export class Unrecoverable extends Error {
   constructor(message = 'The job cannot succeed.', options?: ErrorOptions) {
     super(textOf(message), options);
     this.name = 'Unrecoverable';
-    say(this, { kind: 'unrecoverable' });
+    mark(this, { kind: 'unrecoverable' });
   }
 }
 
@@ -49,7 +49,7 @@ export class RetryAfter extends Error {
   constructor(delay: Duration | Date, message = 'Asked to try again later.', options?: ErrorOptions) {
     super(textOf(message), options);
     this.name = 'RetryAfter';
-    say(this, { kind: 'retry-after', wait: readWait(delay, 'RetryAfter') });
+    mark(this, { kind: 'retry-after', wait: readWait(delay, 'RetryAfter') });
   }
 }
 
@@ -58,7 +58,7 @@ export class Snooze extends Error {
   constructor(delay: Duration | Date, message = 'Snoozed.', options?: ErrorOptions) {
     super(textOf(message), options);
     this.name = 'Snooze';
-    say(this, { kind: 'snooze', wait: readWait(delay, 'Snooze') });
+    mark(this, { kind: 'snooze', wait: readWait(delay, 'Snooze') });
   }
 }
 
@@ -67,14 +67,14 @@ export class Cancel extends Error {
   constructor(message = 'Cancelled by its handler.', options?: ErrorOptions) {
     super(textOf(message), options);
     this.name = 'Cancel';
-    say(this, { kind: 'cancel' });
+    mark(this, { kind: 'cancel' });
   }
 }
 
 function readWait(delay: unknown, what: string): Wait {
   // Not instanceof: a test runner's realm has a Date of its own.
   if (types.isDate(delay)) {
-    // Not `delay.getTime()`: that may be anybody's function.
+    // Not `delay.getTime()`: the caller may have replaced it.
     const at = Date.prototype.getTime.call(delay);
     if (!Number.isNaN(at)) return { at };
     throw unexpected(what, 'a valid Date or a duration', 'Invalid Date');
@@ -85,13 +85,13 @@ function readWait(delay: unknown, what: string): Wait {
   throw unexpected(what, `a duration of at most ${formatDuration(LONGEST_DELAY_MS)}`, delay, hint);
 }
 
-/** Null when nothing was said, or nothing that makes sense: the brand may be forged, or from a newer version. */
-export function whatWasSaid(error: unknown): Said | null {
-  const said = read(error, brand);
-  const kind = read(said, 'kind');
+/** Null when this is no control error, or one that makes no sense: the brand may be forged, or from a newer version. */
+export function controlErrorOf(error: unknown): Control | null {
+  const control = read(error, brand);
+  const kind = read(control, 'kind');
   if (kind === 'unrecoverable' || kind === 'cancel') return { kind };
   if (kind !== 'retry-after' && kind !== 'snooze') return null;
-  const wait = sensibleWait(read(said, 'wait'));
+  const wait = sensibleWait(read(control, 'wait'));
   return wait === null ? null : { kind, wait };
 }
 

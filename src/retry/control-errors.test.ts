@@ -2,9 +2,9 @@ import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
 import { ConfigError } from '../errors.ts';
 import { LONGEST_DELAY_MS } from './backoff.ts';
-import { Cancel, RetryAfter, type Said, Snooze, Unrecoverable, waitFrom, whatWasSaid } from './said.ts';
+import { Cancel, type Control, controlErrorOf, RetryAfter, Snooze, Unrecoverable, waitFrom } from './control-errors.ts';
 
-test.each<[Error, Said, string]>([
+test.each<[Error, Control, string]>([
   [new Unrecoverable(), { kind: 'unrecoverable' }, 'Unrecoverable'],
   [new Cancel(), { kind: 'cancel' }, 'Cancel'],
   [new RetryAfter('1.5s'), { kind: 'retry-after', wait: { delayMs: 1_500 } }, 'RetryAfter'],
@@ -13,8 +13,8 @@ test.each<[Error, Said, string]>([
   [new Snooze(0), { kind: 'snooze', wait: { delayMs: 0 } }, 'Snooze'],
   [new Snooze(250), { kind: 'snooze', wait: { delayMs: 250 } }, 'Snooze'],
   [new Snooze(new Date(0)), { kind: 'snooze', wait: { at: 0 } }, 'Snooze'],
-])('%s is understood', (error, said, name) => {
-  expect(whatWasSaid(error)).toEqual(said);
+])('%s is understood', (error, control, name) => {
+  expect(controlErrorOf(error)).toEqual(control);
   expect(error).toBeInstanceOf(Error);
   expect(error.name).toBe(name);
   expect(error.message).not.toBe('');
@@ -33,7 +33,7 @@ test('message and cause are the caller’s', () => {
   }
 });
 
-test('whatever the message is, what was said is heard', () => {
+test('a control error is understood whatever its message is', () => {
   const hostile = { [Symbol.toPrimitive]: () => expect.fail('the caller’s own code threw') };
   for (const [message, text] of [
     [Symbol('no'), 'Symbol(no)'],
@@ -41,38 +41,50 @@ test('whatever the message is, what was said is heard', () => {
     [null, 'null'],
     [hostile, 'an empty object'],
   ] as [never, string][]) {
-    const said = [new Unrecoverable(message), new RetryAfter(1, message), new Snooze(1, message), new Cancel(message)];
-    expect(said.map((error) => error.message)).toEqual(said.map(() => text));
-    expect(said.map((error) => whatWasSaid(error)?.kind)).toEqual(['unrecoverable', 'retry-after', 'snooze', 'cancel']);
+    const errors = [
+      new Unrecoverable(message),
+      new RetryAfter(1, message),
+      new Snooze(1, message),
+      new Cancel(message),
+    ];
+    expect(errors.map((error) => error.message)).toEqual(errors.map(() => text));
+    expect(errors.map((error) => controlErrorOf(error)?.kind)).toEqual([
+      'unrecoverable',
+      'retry-after',
+      'snooze',
+      'cancel',
+    ]);
   }
 });
 
 test('a Date is asked for its own time, whatever its getTime answers', () => {
   const forged = Object.assign(new Date(9), { getTime: () => 'soon' });
-  expect(whatWasSaid(new Snooze(forged))).toEqual({ kind: 'snooze', wait: { at: 9 } });
+  expect(controlErrorOf(new Snooze(forged))).toEqual({ kind: 'snooze', wait: { at: 9 } });
 });
 
 test('a subclass says the same', () => {
   class CardDeclined extends Unrecoverable {}
-  expect(whatWasSaid(new CardDeclined())).toEqual({ kind: 'unrecoverable' });
+  expect(controlErrorOf(new CardDeclined())).toEqual({ kind: 'unrecoverable' });
 });
 
 test('another realm or package copy is understood, without any shared class', () => {
   const foreign: unknown = runInNewContext(`
     const error = new Error('later');
-    error[Symbol.for('mulligan.said')] = { kind: 'retry-after', wait: { delayMs: 7 }, from: 'elsewhere' };
+    error[Symbol.for('mulligan.control-error')] = { kind: 'retry-after', wait: { delayMs: 7 }, from: 'elsewhere' };
     error`);
   expect(foreign).not.toBeInstanceOf(Error);
-  expect(whatWasSaid(foreign)).toEqual({ kind: 'retry-after', wait: { delayMs: 7 } });
+  expect(controlErrorOf(foreign)).toEqual({ kind: 'retry-after', wait: { delayMs: 7 } });
 });
 
 test('a Date of another realm is a Date', () => {
-  expect(whatWasSaid(new Snooze(runInNewContext('new Date(9)')))).toEqual({ kind: 'snooze', wait: { at: 9 } });
+  expect(controlErrorOf(new Snooze(runInNewContext('new Date(9)')))).toEqual({ kind: 'snooze', wait: { at: 9 } });
 });
 
-test('what was said cannot be changed afterwards, and does not show among an error’s own fields', () => {
+test('what a control error asks for cannot be changed afterwards, and does not show among the error’s own fields', () => {
   const error = new RetryAfter(1);
-  expect(() => Object.assign(Reflect.get(error, Symbol.for('mulligan.said')), { kind: 'cancel' })).toThrow(TypeError);
+  expect(() => Object.assign(Reflect.get(error, Symbol.for('mulligan.control-error')), { kind: 'cancel' })).toThrow(
+    TypeError,
+  );
   expect(Reflect.ownKeys({ ...error })).toEqual(['name']);
 });
 
@@ -104,13 +116,15 @@ describe('a brand with nonsense in it is ignored', () => {
     [{ kind: 'snooze', wait: { delayMs: LONGEST_DELAY_MS + 1 } }],
     [{ kind: 'retry-after', wait: { at: Infinity } }],
     [{ kind: 'retry-after', wait: { at: 8.64e15 + 1 } }],
-  ])('%o', (said) => {
-    expect(whatWasSaid(Object.assign(new Error('x'), { [Symbol.for('mulligan.said')]: said }))).toBeNull();
+  ])('%o', (control) => {
+    expect(
+      controlErrorOf(Object.assign(new Error('x'), { [Symbol.for('mulligan.control-error')]: control })),
+    ).toBeNull();
   });
 
   test('and so is everything without a brand', () => {
     for (const thrown of [new Error('x'), 'Unrecoverable', null, undefined, 5, { name: 'Unrecoverable' }]) {
-      expect(whatWasSaid(thrown)).toBeNull();
+      expect(controlErrorOf(thrown)).toBeNull();
     }
   });
 });
