@@ -16,7 +16,7 @@ const STORM_MS = Number(process.env.MULLIGAN_SOAK_SECONDS ?? 4) * 1_000;
 const PATIENCE_MS = STORM_MS + 90_000;
 const mishaps: readonly Mishap[] = ['lose the request', 'cut after the request', 'lose the answer'];
 /** Where a lost answer hurts: the statements that write, and the COMMIT of a handler's transaction. */
-const WRITES = /\.(?:enqueue|claim|settle|heartbeat)\(|^COMMIT/;
+const WRITES = /\.(?:enqueue|claim|settle|heartbeat)_\w+\(|^COMMIT/;
 
 /** A queue behind a bad network, and the same queue seen from beside it. */
 class Behind implements AsyncDisposable {

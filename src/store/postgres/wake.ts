@@ -1,4 +1,5 @@
 import type { Timer } from '../../clock.ts';
+import { doubling, Pauses } from '../../retrying.ts';
 import type { Unsubscribe } from '../store.ts';
 import type { Database } from './connection/database.ts';
 import type { ClientLike } from './connection/driver.ts';
@@ -12,8 +13,7 @@ const NOTIFICATIONS_AT_ONCE = 5;
 /** How often the listening connection is checked, and how long an answer may take before it is replaced. */
 const CHECK_EVERY_MS = 15_000;
 const CHECK_TIMEOUT_MS = 5_000;
-const FIRST_PAUSE_MS = 250;
-const LONGEST_PAUSE_MS = 15_000;
+const reconnects = doubling(250, 15_000);
 
 /**
  * Wakes workers when there may be work: those of this process at once, those of others by NOTIFY, which is part of our
@@ -124,12 +124,13 @@ class Listening {
   readonly #onNotification: (sender: string) => void;
   #client: ClientLike | null = null;
   #timer: Timer | null = null;
-  #pauseMs = FIRST_PAUSE_MS;
+  readonly #pauses: Pauses;
   #hasBroken = false;
   #closed = false;
 
   constructor(db: Database, channel: string, onNotification: (sender: string) => void) {
     this.#db = db;
+    this.#pauses = new Pauses(reconnects, () => db.clock.random());
     this.#channel = channel;
     this.#onNotification = onNotification;
     void this.#connect();
@@ -147,18 +148,18 @@ class Listening {
       if (this.#closed) return void client.end();
       this.#client = client;
       const broken = (): void => {
-        if (this.#client === client) this.#again();
+        if (this.#client === client) this.#reconnect();
       };
       client.on('error', broken);
       client.on('end', broken);
       client.on('notification', ({ payload }) => this.#onNotification(payload ?? ''));
       await client.query(`LISTEN ${this.#channel}`);
-      this.#pauseMs = FIRST_PAUSE_MS;
+      this.#pauses.reset();
       // Notifications may have been missed since the last connection broke.
       if (this.#hasBroken) this.#onNotification('');
       this.#checkLater(client);
     } catch {
-      this.#again();
+      this.#reconnect();
     }
   }
 
@@ -166,7 +167,7 @@ class Listening {
     if (this.#closed || this.#client !== client) return;
     this.#timer = this.#db.clock.after(CHECK_EVERY_MS, () => {
       // A connection that was cut off silently answers nothing, not even an error.
-      this.#timer = this.#db.clock.after(CHECK_TIMEOUT_MS, () => this.#again());
+      this.#timer = this.#db.clock.after(CHECK_TIMEOUT_MS, () => this.#reconnect());
       client.query('SELECT 1').then(
         () => {
           this.#timer?.cancel();
@@ -177,15 +178,12 @@ class Listening {
     });
   }
 
-  #again(): void {
+  #reconnect(): void {
     this.#timer?.cancel();
     void this.#drop();
     if (this.#closed) return;
     this.#hasBroken = true;
-    const { clock } = this.#db;
-    const pauseMs = this.#pauseMs * (0.5 + clock.random());
-    this.#pauseMs = Math.min(LONGEST_PAUSE_MS, this.#pauseMs * 2);
-    this.#timer = clock.after(pauseMs, () => void this.#connect());
+    this.#timer = this.#db.clock.after(this.#pauses.next(), () => void this.#connect());
   }
 
   async #drop(): Promise<void> {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../../clock.ts';
 import { StoreUnavailableError } from '../../../errors.ts';
+import { doubling, type RetryingOptions, withRetries } from '../../../retrying.ts';
 import { functions } from '../schema/functions.ts';
 import { IDENTITY } from '../schema/identity.ts';
 import { Absence } from './absence.ts';
@@ -8,10 +9,12 @@ import type { PoolClientLike } from './driver.ts';
 import { isAway, isConflict, isTimeout, toStoreError } from './failure.ts';
 import type { Hosts } from './hosts.ts';
 
-/** For how long a transaction that conflicted with another is tried again, and the pauses in between. */
-const CONFLICT_PATIENCE_MS = 20_000;
-const FIRST_PAUSE_MS = 10;
-const LONGEST_PAUSE_MS = 1_000;
+/** A transaction that conflicted with another is simply tried again. */
+const afterConflicts: RetryingOptions = {
+  policy: doubling(10, 1_000),
+  isTransient: isConflict,
+  giveUpAfterMs: 20_000,
+};
 
 /**
  * Begins a transaction with a mark that ends with it, so that a transaction which the handler has ended is noticed, also
@@ -170,16 +173,12 @@ export class Database implements Runner {
     use: 'statement' | 'read',
   ): Promise<Row[]> {
     const statement = this.statement(sql, values);
-    const patientUntil = this.clock.monotonic() + CONFLICT_PATIENCE_MS;
-    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs * 2)) {
-      try {
-        const { rows } = await this.#hosts.query(statement, use);
-        return rows as Row[];
-      } catch (error) {
-        if (isAway(error)) this.#lost();
-        if (!isConflict(error) || this.clock.monotonic() >= patientUntil) throw toStoreError(error, this.#hosts.name);
-        await this.pause(pauseMs);
-      }
+    try {
+      const { rows } = await withRetries(this.clock, afterConflicts, () => this.#hosts.query(statement, use));
+      return rows as Row[];
+    } catch (error) {
+      if (isAway(error)) this.#lost();
+      throw toStoreError(error, this.#hosts.name);
     }
   }
 
