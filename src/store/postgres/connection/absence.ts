@@ -2,15 +2,17 @@
  * For how long this process could not reach the server. Whoever looks for expired leases must know, because nobody could
  * renew a lease meanwhile (see ../../expiry.ts).
  *
- * An absence begins with the first call that fails and ends with the next one that succeeds, as long as calls were made
- * in between: a producer whose enqueue failed an hour ago and who has not called since was not absent for an hour. A call
- * that waits, behind a lock for example, is an absence too.
+ * An absence begins with the first call that fails and ends with the next write that succeeds (a server that only reads
+ * renews no lease), as long as calls were made in between: a producer whose enqueue failed an hour ago and who has not
+ * called since was not absent for an hour. A call that waits, behind a lock for example, is an absence too.
  */
 
 /** Calls further apart than this say nothing about the time between them. */
 const LONGEST_GAP_MS = 60_000;
 /** A shorter absence cannot have cost a lease. */
 const SHORTEST_MS = 1_000;
+
+export type CallEnd = 'written' | 'read' | 'failed';
 
 export class Absence {
   readonly #now: () => number;
@@ -32,13 +34,14 @@ export class Absence {
   }
 
   /** A call begins; answers what to say at its end. */
-  begin(): (succeeded: boolean) => void {
+  begin(): (end: CallEnd) => void {
     const call = { since: this.#now() };
     this.#underWay.add(call);
-    return (succeeded) => {
+    return (end) => {
       this.#underWay.delete(call);
-      if (succeeded) this.#succeeded(call.since);
-      else this.failed(call.since);
+      if (end === 'failed') this.failed(call.since);
+      else this.#ended(call.since);
+      if (end === 'written') this.#written(call.since);
     };
   }
 
@@ -49,12 +52,15 @@ export class Absence {
     this.#isReported = false;
   }
 
-  #succeeded(since: number): void {
-    const isContinued = this.#since !== null && since - this.#lastFailureAt <= LONGEST_GAP_MS;
-    const from = isContinued ? Math.min(since, this.#since as number) : since;
-    if (!this.#isReported) this.#endedMs = Math.max(this.#endedMs, this.#now() - from);
+  #written(since: number): void {
+    if (this.#since === null) return;
+    if (!this.#isReported && since - this.#lastFailureAt <= LONGEST_GAP_MS) this.#ended(this.#since);
     this.#since = null;
     this.#isReported = false;
+  }
+
+  #ended(since: number): void {
+    this.#endedMs = Math.max(this.#endedMs, this.#now() - since);
   }
 
   /** How long the longest absence since the last call was; 0 when it was too short to matter. One that goes on stays. */

@@ -150,11 +150,12 @@ export class Database implements Runner {
     const end = this.#absence.begin();
     try {
       const rows = await this.#run<Row>(sql, values, 'statement');
-      end(true);
+      // What writes is a function of ours; the other statements look something up.
+      end(CALL.test(sql) ? 'written' : 'read');
       return rows;
     } catch (error) {
       // A refusal was answered by a server that can be reached.
-      end(!(error instanceof StoreUnavailableError || isTimeout(causeOf(error))));
+      end(error instanceof StoreUnavailableError || isTimeout(causeOf(error)) ? 'failed' : 'read');
       throw error;
     }
   }
