@@ -135,6 +135,7 @@ export class Mulligan {
       logSink: log,
       retention,
       maxPayloadBytes,
+      isOnlyWorker: () => this.#workers.size === 1,
       onStopped: () => this.#workers.delete(worker),
     });
     this.#workers.add(worker);

@@ -115,6 +115,8 @@ function afterRelease(job: DecidableJob, because: ReleaseCause, now: number, ran
   switch (because.kind) {
     case 'shutdown':
       return { kind: 'release', delayMs: 0, rule: 'shutdown' };
+    case 'trial':
+      return { kind: 'release', delayMs: 0, rule: 'trial of a suspect' };
     case 'late':
       return { kind: 'release', delayMs: 0, rule: 'lease over before the start' };
     case 'cancelled':

@@ -22,6 +22,8 @@ export type OutcomeKind = (typeof outcomeKinds)[number];
 /** Why a run was handed back without having run its handler to an end. */
 export type ReleaseCause =
   | { readonly kind: 'shutdown' }
+  /** The worker made room for the trial of a suspect before it could start. */
+  | { readonly kind: 'trial' }
   /** Its lease was over before it could start: it waited too long in the worker, or for the claim's answer. */
   | { readonly kind: 'late' }
   /** It was cancelled before it could start. */

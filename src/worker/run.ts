@@ -38,10 +38,10 @@ export interface RunServices {
   readonly clock: Clock;
   readonly logSink: LogSink;
   readonly store: ConstructorParameters<typeof Memos>[1] & Pick<Store, 'transactions'>;
-  /** Sends a heartbeat for this run now; false when its lease was lost. */
-  readonly beat: (run: Run) => Promise<boolean>;
-  /** Sends heartbeats soon, for progress. */
-  readonly beatSoon: () => void;
+  /** Renews the lease of this run now; false when it was lost. */
+  readonly renew: (run: Run) => Promise<boolean>;
+  /** Renews all leases within a moment, for progress. */
+  readonly renewSoon: () => void;
   readonly maxPayloadBytes: number;
 }
 
@@ -72,7 +72,7 @@ export class Run implements JobContext {
     this.#services = services;
   }
 
-  /** Whatever happens in the handler becomes an outcome, told once. A callback, because a promise costs every job. */
+  /** All that the handler does becomes an outcome, reported once. A callback, because a promise costs every job. */
   start(onEnd: (outcome: Outcome) => void): void {
     const { timeoutMs } = this.#definition;
     this.#onEnd = onEnd;
@@ -86,7 +86,7 @@ export class Run implements JobContext {
 
   /** Tells the handler to stop; if it does not, its place is freed after a grace. */
   stop(reason: StopReason): void {
-    // Whoever has ended has nothing left to stop.
+    // A run that has ended has nothing left to stop.
     if (this.#onEnd === null || this.#stopReason !== null) return;
     this.#stopReason = reason;
     const error = this.#stopError(reason);
@@ -218,7 +218,7 @@ export class Run implements JobContext {
   get progress(): JobContext['progress'] {
     return (value) => {
       this.unsentProgress = encodeJson(value, PROGRESS_LIMIT, 'progress');
-      this.#services.beatSoon();
+      this.#services.renewSoon();
     };
   }
 
@@ -237,7 +237,7 @@ export class Run implements JobContext {
   get extend(): JobContext['extend'] {
     return async (duration) => {
       this.lease.want(readLeaseMs(duration, 'extend'));
-      const kept = await whileLeased([this.lease], this.#services.clock, () => this.#services.beat(this));
+      const kept = await whileLeased([this.lease], this.#services.clock, () => this.#services.renew(this));
       if (!kept) throw this.#stopError('lease-lost');
     };
   }
@@ -248,9 +248,9 @@ export class Run implements JobContext {
       throw new ConfigError('transaction: expected a store that shares its database, such as PostgreSQL; use `once`.');
     }
     if (typeof work !== 'function') throw unexpected('transaction', 'a function that takes a database client', work);
-    if (this.recorded) throw new ConfigError('transaction: expected one per run, came a second; the job is completed.');
+    if (this.recorded) throw new ConfigError('transaction: expected one per run, got a second. The job is completed.');
     if (this.#isInTransaction) {
-      throw new ConfigError('transaction: expected one per run, came a second while the first is under way.');
+      throw new ConfigError('transaction: expected one per run, got a second while the first is under way.');
     }
     let settlement: Settlement | null = null;
     this.#isInTransaction = true;

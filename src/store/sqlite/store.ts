@@ -27,10 +27,12 @@ import type {
   Unsubscribe,
 } from '../store.ts';
 import { type Channel, DirectChannel, ThreadChannel } from './channel.ts';
+import type { PackedClaim } from './claim.ts';
 import { DatabaseThread, type ThreadEntry } from './database-thread.ts';
+import type { RedrivePreview } from './dead.ts';
 import type { ReadName, VerbName, WriteName } from './engine.ts';
 import { InPlace } from './in-place.ts';
-import { type PackedClaim, unpack } from './packed-claim.ts';
+import { type PackedJobs, unpackJobs } from './packed-claim.ts';
 import { type PackedEnqueued, packNewJobs, unpackEnqueued } from './packed-jobs.ts';
 import { type PackedAnswers, packSettlement, unpackAnswers } from './packed-settlements.ts';
 
@@ -43,8 +45,8 @@ export interface SqliteOptions {
   readonly entry?: ThreadEntry;
 }
 
-type Args<V extends VerbName> = Parameters<Store[V]>;
-type Answer<V extends VerbName> = ReturnType<Store[V]>;
+type Args<V extends VerbName & keyof Store> = Parameters<Store[V]>;
+type Answer<V extends VerbName & keyof Store> = ReturnType<Store[V]>;
 
 /**
  * A queue in a SQLite file. Writes go through one connection; what may take long to read goes through another, so
@@ -98,11 +100,12 @@ export class SqliteStore implements Store {
     checkPayloads(jobs);
     const answer = this.#call('enqueue', ...packNewJobs(jobs));
     // Before it is committed: the claim of a worker that has nothing to do shares the transaction.
-    this.#tell();
+    this.#notify();
     return unpackEnqueued((await answer) as PackedEnqueued, jobs);
   }
   async claim(request: ClaimRequest): Promise<Claim> {
-    return unpack((await this.#call('claim', request)) as PackedClaim);
+    const { jobs, ...answer } = (await this.#call('claim', request)) as PackedClaim;
+    return { ...answer, jobs: unpackJobs(jobs) };
   }
   heartbeat(beats: readonly Heartbeat[]): Promise<HeartbeatAnswer[]> {
     return this.#write('heartbeat', beats);
@@ -118,7 +121,7 @@ export class SqliteStore implements Store {
     return this.#write('cancel', ids);
   }
   redrive(request: RedriveRequest): Promise<Redriven> {
-    return this.#write('redrive', request);
+    return request.dryRun ? this.#previewRedrive(request) : this.#write('redrive', request);
   }
   discard(selection: DeadSelection): Promise<string[]> {
     return this.#write('discard', selection);
@@ -132,10 +135,10 @@ export class SqliteStore implements Store {
   prune(retention: Retention, limit: number): Promise<number> {
     return this.#write('prune', retention, limit);
   }
-
-  expired(limit: number): Promise<ClaimedJob[]> {
-    return this.#read('expired', limit);
+  async expired(limit: number): Promise<ClaimedJob[]> {
+    return unpackJobs((await this.#call('expired', limit)) as PackedJobs);
   }
+
   recall(jobId: string): Promise<ReadonlyMap<string, string>> {
     return this.#read('recall', jobId);
   }
@@ -172,7 +175,29 @@ export class SqliteStore implements Store {
     await this.#writer.close();
   }
 
-  #tell(): void {
+  /** By reading, part by part. */
+  async #previewRedrive(request: RedriveRequest): Promise<Redriven> {
+    const redriven: Redriven = { ids: [], skipped: [] };
+    const promised = new Set<string>();
+    let preview: RedrivePreview | null = null;
+    do {
+      const limit = request.limit && request.limit - redriven.ids.length - redriven.skipped.length;
+      const part = { ...request, ...(limit !== undefined && { limit }) };
+      preview = (await this.#callReader('previewRedrive', part, preview?.next ?? null)) as RedrivePreview;
+      for (const { id, why, keySlot } of preview.jobs) {
+        // Of two dead jobs with one key, the real redrive would refuse the second.
+        const refusal = why ?? (keySlot !== null && promised.has(keySlot) ? 'key-taken' : null);
+        if (refusal !== null) redriven.skipped.push({ id, why: refusal });
+        else {
+          redriven.ids.push(id);
+          if (keySlot !== null) promised.add(keySlot);
+        }
+      }
+    } while (preview.next !== null);
+    return redriven;
+  }
+
+  #notify(): void {
     for (const listener of this.#listeners) listener();
   }
 
@@ -185,9 +210,13 @@ export class SqliteStore implements Store {
     return this.#writer.call(verb, args);
   }
 
-  #read<V extends ReadName>(verb: V, ...args: Args<V>): Answer<V> {
-    if (this.#closed) return Promise.reject(closed()) as Answer<V>;
-    return this.#reader.call(verb, args) as Answer<V>;
+  #read<V extends ReadName & keyof Store>(verb: V, ...args: Args<V>): Answer<V> {
+    return this.#callReader(verb, ...args) as Answer<V>;
+  }
+
+  async #callReader(verb: ReadName, ...args: unknown[]): Promise<unknown> {
+    if (this.#closed) throw closed();
+    return this.#reader.call(verb, args);
   }
 }
 

@@ -8,19 +8,19 @@ export type WorkerStore = Pick<
   'claim' | 'heartbeat' | 'settle' | 'expired' | 'remember' | 'recall' | 'prune' | 'onWork' | 'transactions'
 >;
 
-/** A store whose calls fail when they are not answered in time. `claim` is left alone: the fetcher must see late answers. */
-export function patientStore(store: Store, clock: Clock, timeoutMs: number): WorkerStore {
+/** A store whose calls fail when they are not answered in time. `claim` has no limit here: the fetcher must see late answers. */
+export function withTimeouts(store: Store, clock: Clock, timeoutMs: number): WorkerStore {
   const within = <Answer>(call: Promise<Answer>): Promise<Answer> => answerWithin(clock, timeoutMs, call);
   return {
     claim: (request) => store.claim(request),
-    heartbeat: (beats) => within(store.heartbeat(beats)),
+    heartbeat: (heartbeats) => within(store.heartbeat(heartbeats)),
     settle: (settlements) => within(store.settle(settlements)),
     expired: (limit) => within(store.expired(limit)),
     remember: (fence, key, value) => within(store.remember(fence, key, value)),
     recall: (id) => within(store.recall(id)),
     prune: (retention, limit) => within(store.prune(retention, limit)),
     onWork: (listener) => store.onWork(listener),
-    // How long these take is the handler's choice.
+    // How long a transaction takes is the handler's choice.
     ...(store.transactions && { transactions: store.transactions }),
   };
 }
