@@ -1,8 +1,8 @@
 import { systemClock } from '../../clock.ts';
 import { type AnyJobDefinition, defineJob } from '../../definition.ts';
+import { Unrecoverable } from '../../retry/control-errors.ts';
 import type { DeadReason } from '../../retry/decision.ts';
 import type { RetryOptions } from '../../retry/policy.ts';
-import { Unrecoverable } from '../../retry/control-errors.ts';
 
 /** Worked in a process of its own, which one of its jobs will kill. */
 export const RISKY_QUEUE = 'risky';
