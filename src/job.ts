@@ -33,7 +33,7 @@ export const transitions = {
 export type Next<From extends JobState> = (typeof transitions)[From][number];
 
 /** The states in which a job waits to be claimed. */
-export const waitingStates = ['scheduled', 'ready', 'retrying'] as const satisfies readonly JobState[];
+export const waitingStates = ['scheduled', 'ready', 'retrying'] as const;
 
 export function isTerminal(state: JobState): boolean {
   return state === 'completed' || state === 'dead' || state === 'cancelled';

@@ -116,7 +116,7 @@ describe.concurrent('mulligan work', () => {
     expect(await cli.run(['jobs', 'show', id])).toMatchObject({ code: 1 });
   });
 
-  it('hands back uncounted what does not finish within the grace', async ({ cli }) => {
+  it('releases uncounted what does not finish within the grace', async ({ cli }) => {
     writeJobs(cli);
     const { id } = await cli.json<{ id: string }>('enqueue', 'endless', '{}');
     const worker = cli.start(['work', '--jobs', 'jobs.ts', '--grace', '1ms']);
@@ -169,7 +169,7 @@ describe.concurrent('mulligan work', () => {
 
   it.for<[string, string | null, RegExp]>([
     ['none.ts', null, /there is no file none\.ts/],
-    ['empty.ts', 'export const a = 1;', /expected exports made by defineJob, .*came a\./],
+    ['empty.ts', 'export const a = 1;', /expected exports made by defineJob, .*got a\./],
     ['throws.js', 'throw new Error("boo\\u001b[2J");', /throws\.js could not be loaded: Error: boo\\x1b\[2J\./],
     ['enum.ts', 'export enum A { B }', /only strips types/],
     ['text.txt', 'hello', /Give a \.ts/],

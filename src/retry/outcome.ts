@@ -16,7 +16,7 @@ export const outcomeKinds = [
   'released',
   'deferred',
   'cancelled',
-] as const satisfies readonly (Outcome['kind'] | 'deferred')[];
+] as const;
 export type OutcomeKind = (typeof outcomeKinds)[number];
 
 /** Why a run was handed back without having run its handler to an end. */

@@ -27,7 +27,7 @@ export interface ChosenPolicy {
   readonly policy: RetryPolicy;
 }
 
-/** A preset, with whatever the flags say instead. */
+/** A preset, changed by the flags. */
 export function choosePolicy(flags: PolicyFlags): ChosenPolicy {
   const preset = checkOneOf(flags.preset ?? 'standard', presetNames, '--preset');
   const { policy } = resolvePolicy({ definition: policies[preset] });
@@ -49,7 +49,7 @@ function chooseBackoff(flags: PolicyFlags, preset: Backoff): BackoffOptions {
   if (kind === 'table') return { kind, delays: readDelays(delays ?? '') };
   const baseMs = base === undefined ? baseOf(preset) : readDuration(base, '--base');
   if (kind === 'fixed') return { kind, base: baseMs };
-  // As text, so that a complaint about a preset's own max shows 30s and not 30000.
+  // As text, so that an error about a preset's own max shows 30s and not 30000.
   const maxText = max ?? ('maxMs' in preset ? formatDuration(preset.maxMs) : undefined);
   const limits = { base: baseMs, ...(maxText === undefined ? {} : { max: maxText as `${number}ms` }) };
   if (kind !== 'exponential') return { kind, ...limits };

@@ -8,13 +8,13 @@ export function titleOf({ name, payload }: Job): string {
   return printable(`${name} #${(payload as { number: number }).number}`);
 }
 
-/** A job that succeeds at once is no news. */
-export function isNews({ outcome, attempt }: RunRecord): boolean {
+/** Jobs that succeed at their first attempt are not listed. */
+export function isWorthShowing({ outcome, attempt }: RunRecord): boolean {
   return outcome !== 'completed' || attempt > 1;
 }
 
 /** One ended run as a sentence. */
-export function tell(job: Job, record: RunRecord): string {
+export function describeRun(job: Job, record: RunRecord): string {
   return printable(`${titleOf(job).padEnd(17)} attempt ${record.attempt} ${whatHappened(record)}${whatNext(record)}`);
 }
 
@@ -23,7 +23,7 @@ function whatHappened({ outcome, error }: RunRecord): string {
     case 'completed':
       return 'completed';
     case 'crashed':
-      return 'crashed: its worker fell silent';
+      return 'crashed: its worker sent no more heartbeats';
     default:
       return error === null ? outcome : `${outcome}: ${errorText(error)}`;
   }

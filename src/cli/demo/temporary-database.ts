@@ -7,10 +7,10 @@ export type Afterwards = 'keep' | 'remove';
 const INTERRUPTED = 130;
 
 /**
- * A temporary database for `action`. Whatever ends the process leaves nothing behind: the first signal to stop lets
- * the action end by itself, through `interrupted`, and a second one ends it at once.
+ * A temporary database for `action`, removed whatever ends the process. The first signal to stop lets the action end by
+ * itself, through `interrupted`; a second one ends the process at once.
  */
-export async function onStage<T>(
+export async function withTemporaryDatabase<T>(
   afterwards: Afterwards,
   action: (url: string, interrupted: AbortSignal) => Promise<T>,
 ): Promise<T> {

@@ -3,38 +3,38 @@ import type { Job } from '../../job.ts';
 import { Mulligan } from '../../mulligan.ts';
 import { Failure } from '../failure.ts';
 import { printable } from '../printable.ts';
-import { Crew } from './crew.ts';
-import { type Ending, readEnding } from './finale.ts';
-import { demoJobs, roles, SAFE_QUEUE } from './jobs.ts';
+import { demoJobs, jobTypes, SAFE_QUEUE } from './jobs.ts';
+import { readSummary, type Summary } from './summary.ts';
 import type { View } from './view.ts';
 import { Watch } from './watch.ts';
+import { WorkerProcess } from './worker-process.ts';
 
-const LOOK_EVERY_MS = 100;
+const READ_EVERY_MS = 100;
 /** It takes about ten seconds; on a machine that needs longer than this, something is wrong. */
 const LONGEST_MS = 50_000;
 
 /** Enqueues all jobs, lets two processes work on them, and watches until every job has ended. Null when interrupted. */
-export async function perform(url: string, view: View, interrupted: AbortSignal): Promise<Ending | null> {
+export async function runDemo(url: string, view: View, interrupted: AbortSignal): Promise<Summary | null> {
   const mulligan = await Mulligan.open(url, {
     jobs: demoJobs,
-    log: ({ level, message }) => (level === 'debug' ? undefined : view.tell(printable(`${level}: ${message}`))),
+    log: ({ level, message }) => (level === 'debug' ? undefined : view.event(printable(`${level}: ${message}`))),
   });
   const broken = Promise.withResolvers<never>();
-  const crew = new Crew(url, (what) => view.tell(what), broken.reject);
+  const workerProcess = new WorkerProcess(url, (what) => view.event(what), broken.reject);
   try {
     await enqueueAll(mulligan);
-    crew.start();
+    workerProcess.start();
     mulligan.work({ queues: [SAFE_QUEUE], concurrency: 6, lease: '3s', poll: '100ms', name: 'demo' });
     const jobs = await Promise.race([watch(mulligan, view, interrupted), broken.promise]);
-    return jobs === null ? null : await readEnding(mulligan, jobs);
+    return jobs === null ? null : await readSummary(mulligan, jobs);
   } finally {
     view.end();
-    await Promise.all([crew.stop(), mulligan.close({ grace: interrupted.aborted ? 0 : '1s' })]);
+    await Promise.all([workerProcess.stop(), mulligan.close({ grace: interrupted.aborted ? 0 : '1s' })]);
   }
 }
 
 async function enqueueAll(mulligan: Mulligan): Promise<void> {
-  for (const { definition, count } of roles) {
+  for (const { definition, count } of jobTypes) {
     const inputs = Array.from({ length: count }, (_, index) => ({ number: index + 1 }));
     await mulligan.enqueueMany(definition, inputs);
   }
@@ -44,11 +44,11 @@ async function watch(mulligan: Mulligan, view: View, interrupted: AbortSignal): 
   const watching = new Watch(mulligan);
   const giveUpAt = systemClock.monotonic() + LONGEST_MS;
   for (;;) {
-    const look = await watching.look();
-    view.show(look);
-    if (look.done) return look.jobs;
-    if (systemClock.monotonic() > giveUpAt) throw tooSlow(look.jobs);
-    await pause(LOOK_EVERY_MS, interrupted);
+    const snapshot = await watching.snapshot();
+    view.show(snapshot);
+    if (snapshot.done) return snapshot.jobs;
+    if (systemClock.monotonic() > giveUpAt) throw tooSlow(snapshot.jobs);
+    await pause(READ_EVERY_MS, interrupted);
     if (interrupted.aborted) return null;
   }
 }

@@ -8,17 +8,17 @@ const PATIENCE_MS = 3_000;
 const MOST_STARTS = 20;
 
 /** The worker process that gets killed: started again whenever it dies, until it is stopped. */
-export class Crew {
+export class WorkerProcess {
   readonly #url: string;
-  readonly #tell: (what: string) => void;
+  readonly #onEvent: (what: string) => void;
   readonly #failed: (error: Error) => void;
   #child: ChildProcess | null = null;
   #starts = 0;
   #stopping = false;
 
-  constructor(url: string, tell: (what: string) => void, failed: (error: Error) => void) {
+  constructor(url: string, onEvent: (what: string) => void, failed: (error: Error) => void) {
     this.#url = url;
-    this.#tell = tell;
+    this.#onEvent = onEvent;
     this.#failed = failed;
     process.on('exit', this.#kill);
   }
@@ -33,9 +33,9 @@ export class Crew {
     });
     this.#child = child;
     child.on('error', this.#failed);
-    child.on('message', (logged) => this.#tell(printable(`worker process ${child.pid}: ${logged}`)));
+    child.on('message', (logged) => this.#onEvent(printable(`worker process ${child.pid}: ${logged}`)));
     child.on('exit', (code, signal) => this.#died(child, code, signal));
-    this.#tell(`worker process ${child.pid} ${this.#starts === 1 ? 'started' : 'takes its place'}`);
+    this.#onEvent(`worker process ${child.pid} ${this.#starts === 1 ? 'started' : 'takes its place'}`);
   }
 
   #died(child: ChildProcess, code: number | null, signal: NodeJS.Signals | null): void {
@@ -44,11 +44,11 @@ export class Crew {
       this.#failed(new Error(`the demo's worker process ended unexpectedly (${signal ?? `exit code ${code}`})`));
       return;
     }
-    this.#tell(`worker process ${child.pid} was killed by the job it ran (${signal})`);
+    this.#onEvent(`worker process ${child.pid} was killed by the job it ran (${signal})`);
     this.start();
   }
 
-  /** Lets it end by itself, and ends it when it does not. */
+  /** Asks the process to end, and kills it when it does not. */
   async stop(): Promise<void> {
     this.#stopping = true;
     const child = this.#child;
