@@ -78,6 +78,7 @@ export class Database implements Runner {
   onReturn: () => void = () => {};
   #awaySince: number | null = null;
   #returning: Promise<void> | null = null;
+  #awayMs = 0;
 
   constructor(hosts: Hosts, schema: string, clock: Clock) {
     this.#hosts = hosts;
@@ -133,6 +134,13 @@ export class Database implements Runner {
     };
   }
 
+  /** For how long this process could not reach the server, since this was last asked for; 0 when it always could. */
+  takeAwayMs(): number {
+    const awayMs = this.#awayMs;
+    this.#awayMs = 0;
+    return awayMs;
+  }
+
   close(): Promise<void> {
     return this.#hosts.close();
   }
@@ -166,7 +174,7 @@ export class Database implements Runner {
     const { rows } = await this.#hosts.query(this.statement(READS_ONLY, []));
     if ((rows as [boolean][])[0]?.[0]) throw readOnly();
     const awayMs = Math.ceil(this.clock.monotonic() - (this.#awaySince as number));
-    if (awayMs >= SHORTEST_ABSENCE_MS) await this.#hosts.query(this.statement('SELECT @.pardon($1)', [awayMs]));
+    if (awayMs >= SHORTEST_ABSENCE_MS) this.#awayMs = Math.max(this.#awayMs, awayMs);
     this.#awaySince = null;
     this.onReturn();
   }
