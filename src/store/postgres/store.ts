@@ -162,8 +162,7 @@ export class PostgresStore implements Store {
     return this.#do(hold, target, until);
   }
   async release(target: HoldTarget): Promise<void> {
-    await this.#do(release, target);
-    this.#wake.notify();
+    if (await this.#do(release, target)) this.#wake.notify();
   }
   prune(retention: Retention, limit: number): Promise<number> {
     return this.#do(prune, retention, limit);

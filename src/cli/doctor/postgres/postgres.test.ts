@@ -206,7 +206,7 @@ describe('jobs', () => {
     await server.query(`UPDATE ${schema}.live SET due_at = due_at - 120000`);
     const lease = `worker = 1, lease_ends_at = ${schema}.now_ms() - 90000`;
     await server.query(
-      `UPDATE ${schema}.live SET ${lease} WHERE line = (SELECT id FROM ${schema}.lines WHERE queue = 'b')`,
+      `UPDATE ${schema}.live SET ${lease} WHERE partition = (SELECT id FROM ${schema}.partitions WHERE queue = 'b')`,
     );
     const checks = await checksOf(url);
     expect(checks.get('jobs')?.found).toBe('2 ready, 1 running');

@@ -146,12 +146,25 @@ export class Database implements Runner {
   }
 
   /** One statement in a transaction of its own. It may be carried out twice, so it must be safe to repeat. */
-  async query<Row extends readonly unknown[]>(sql: string, values: unknown[] = []): Promise<Row[]> {
+  query<Row extends readonly unknown[]>(sql: string, values: unknown[] = []): Promise<Row[]> {
+    // What writes is a function of ours; the other statements look something up.
+    return this.#watched<Row>(sql, values, CALL.test(sql) ? 'written' : 'read');
+  }
+
+  /** A function of ours that writes nothing, and that a claim or a rescue waits for. */
+  lookUp<Row extends readonly unknown[]>(sql: string, values: unknown[] = []): Promise<Row[]> {
+    return this.#watched<Row>(sql, values, 'read');
+  }
+
+  async #watched<Row extends readonly unknown[]>(
+    sql: string,
+    values: unknown[],
+    success: 'written' | 'read',
+  ): Promise<Row[]> {
     const end = this.#absence.begin();
     try {
       const rows = await this.#run<Row>(sql, values, 'statement');
-      // What writes is a function of ours; the other statements look something up.
-      end(CALL.test(sql) ? 'written' : 'read');
+      end(success);
       return rows;
     } catch (error) {
       // A refusal was answered by a server that can be reached.

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import { quoted } from '../connection/address.ts';
+import { backScanSql } from '../sql/back-scan.ts';
 import { claimSql } from '../sql/claim.ts';
 import { enqueueSql } from '../sql/enqueue.ts';
+import { expiredSql } from '../sql/expired.ts';
 import { heartbeatSql } from '../sql/heartbeat.ts';
-import { namesSql } from '../sql/names.ts';
+import { internedSql } from '../sql/interned.ts';
 import { operateSql } from '../sql/operate.ts';
-import { overlookedSql } from '../sql/overlooked.ts';
-import { rescueSql } from '../sql/rescue.ts';
+import { partitionsSql } from '../sql/partitions.ts';
 import { settleSql } from '../sql/settle.ts';
 
 /*
@@ -48,5 +49,7 @@ export function functionSet(source: string): FunctionSet {
 
 /** Those of this program. */
 export const functions: FunctionSet = functionSet(
-  [namesSql, enqueueSql, claimSql, overlookedSql, rescueSql, settleSql, heartbeatSql, operateSql].join('\n'),
+  [internedSql, partitionsSql, enqueueSql, claimSql, backScanSql, expiredSql, settleSql, heartbeatSql, operateSql].join(
+    '\n',
+  ),
 );

@@ -21,7 +21,7 @@ export const identityTables = `
 `;
 
 /**
- * The identity as one text, of a row of schema_identity. A restored dump has the id of the tables it was made from, but
- * its tables are new ones and have numbers (oids) of their own, so those are part of it.
+ * The identity as one value, of the row of schema_identity. A restored dump has the id of the tables it was made from,
+ * but its tables are new ones and have oids of their own, so the table's oid is part of it.
  */
-export const IDENTITY = "id || '/' || tableoid";
+export const IDENTITY = 'md5(id::text || tableoid::text)::uuid';

@@ -103,7 +103,7 @@ export class PostgresTransactions implements Transactions {
       }
       done = { result, sent };
       await client.query('COMMIT');
-      session.release(sent.id, sent.run);
+      session.leases.release(sent.id, sent.run);
       return done;
     } catch (error) {
       // A connection that is gone, or cannot even do this, is dropped, and the server rolls back.
