@@ -157,7 +157,7 @@ describe('a network that falls silent', () => {
     const worker = mulligan.work({ concurrency: 10, lease: '25s', poll: '100ms' });
     await expect.poll(() => worker.running, { timeout: 20_000 }).toBe(5);
     proxy.fallSilentForThese();
-    // Its answer never comes, and nobody says so.
+    // Its answer never comes, and the connection stays open.
     const { id } = await mulligan.enqueue(quick, { n: 1 });
     await expect.poll(async () => (await beside.jobs.get(id))?.state, { timeout: 60_000 }).toBe('completed');
     gate.resolve();

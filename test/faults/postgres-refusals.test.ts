@@ -77,7 +77,7 @@ describe('an address that cannot be opened is refused with one clear error, with
     expect(refusal.message).toMatch(/^postgres:\/\/nowhere\.invalid\/jobs: .*nowhere\.invalid/);
   });
 
-  it('ports where nobody listens, all of them', async () => {
+  it('ports on which no server listens, all of them', async () => {
     const [one, other] = [await freePort(), await freePort()];
     const refusal = await refusalOf(`postgres://me:${SECRET}@127.0.0.1:${one},127.0.0.1:${other}/jobs`);
     expect(refusal).toBeInstanceOf(StoreUnavailableError);
@@ -170,7 +170,7 @@ describe('a database that does not fit is refused, and nothing is touched:', () 
   );
 });
 
-describe('a role that may not do something is told what, as whom and where to read on:', () => {
+describe('the error of a role that may not do something says what, as whom and where to read on:', () => {
   const role = newSchema();
   const schema = newSchema();
   const own = url.replace('postgres@', `${role}@`);

@@ -9,7 +9,7 @@ const server = inject('postgresUrl');
 const quiet = { jobs, log: () => {} };
 const LISTENS = `query LIKE 'LISTEN%'`;
 
-/** Two processes as far as the store can tell: the one enqueues, the other works. */
+/** Two stores, as two processes would have: one enqueues, the other works. */
 async function open(database: TestDatabase): Promise<{ sender: Mulligan; receiver: Mulligan }> {
   return { sender: await Mulligan.open(database.url, quiet), receiver: await Mulligan.open(database.url, quiet) };
 }

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { expect } from 'vitest';
 import { newSchema, runSql } from './postgres-schema.ts';
 
-/** A database of its own on a server that others use: what is done to all of its connections harms nobody else. */
+/** A database of its own on a shared server: a test may do anything to its connections. */
 export class TestDatabase implements AsyncDisposable {
   readonly name: string;
   /** Of the database; the queue is in its default schema. */

@@ -48,7 +48,7 @@ export class TcpProxy implements AsyncDisposable {
     for (const link of this.#links) link.cut();
   }
 
-  /** What is connected now never hears anything again, nor is it told; new connections are good ones. */
+  /** Connections that are open now pass nothing on and are not closed; new connections work. */
   fallSilentForThese(): void {
     for (const link of this.#links) link.silent = true;
   }

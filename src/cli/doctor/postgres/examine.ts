@@ -14,7 +14,7 @@ import { idleTransactions, preparedTransactions, replicationSlots, snapshots } f
 import { tables } from './tables.ts';
 
 export async function examinePostgres(database: Database): Promise<Check[]> {
-  // A name of its own, so that it can be told from workers where sessions are listed.
+  // A name of its own, so that it is not mistaken for a worker where sessions are listed.
   const options = { url: database.url, poolOptions: { application_name: 'mulligan doctor' } };
   try {
     return await onServer(options, (server) => examineServer(server, database));

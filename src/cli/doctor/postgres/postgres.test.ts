@@ -39,7 +39,7 @@ async function inTransaction(...statements: string[]): Promise<AsyncDisposable> 
 }
 
 describe('a PostgreSQL server', () => {
-  it('that is sound has nothing bad about it, and is told in full', async () => {
+  it('that is sound has nothing bad about it, and every check is listed', async () => {
     const { url, schema } = await newQueue();
     const checks = await checksOf(url);
     // On a machine that is loaded a round trip may be slow.
@@ -61,7 +61,7 @@ describe('a PostgreSQL server', () => {
     });
   });
 
-  it('is named when it is one of several, and told when its role only reads', async () => {
+  it('is named when it is one of several, and is bad when its role only reads', async () => {
     const { schema } = await newQueue();
     const role = `role_${schema}`;
     await server.query(`CREATE ROLE ${role} LOGIN`);
@@ -160,7 +160,7 @@ describe('a schema', () => {
     expect((await mulligan.stats()).states).toMatchObject({ completed: 1 });
   });
 
-  it('is migrated by whoever owns it, without the right to create others', async () => {
+  it('is migrated by the role that owns it, without the right to create others', async () => {
     const schema = newSchema();
     const role = `role_${schema}`;
     await server.query(`CREATE ROLE ${role} LOGIN`);
@@ -173,7 +173,7 @@ describe('a schema', () => {
 });
 
 describe('a pooler', () => {
-  it('is noticed, and that notices pass through it', async () => {
+  it('is found, and notifications pass through it', async () => {
     await using pooler = await FakePooler.before((await newQueue()).url, 'session');
     const checks = await checksOf(pooler.url);
     expect(checks.get('pooler')?.found).toBe('one is in between, where a statement may take 30s');
@@ -188,17 +188,17 @@ describe('a pooler', () => {
     expect(worst([...checks.values()])).not.toBe('bad');
   });
 
-  it('that loses notices is warned of', async () => {
+  it('that loses notifications is warned of', async () => {
     await using pooler = await FakePooler.before((await newQueue()).url, 'silent');
     expect((await checksOf(pooler.url)).get('wake-ups')).toMatchObject({
       health: 'warn',
-      found: expect.stringMatching(/^no notice came .*polling/),
+      found: expect.stringMatching(/^no notification arrived .*polling/),
     });
   });
 });
 
 describe('jobs', () => {
-  it('are counted, and so are those that nobody runs or rescues', async () => {
+  it('are counted, and so are those that no worker runs or rescues', async () => {
     const { url, schema } = await newQueue();
     await using mulligan = await Mulligan.open(url);
     for (const queue of ['a', 'b', 'c']) await mulligan.enqueue('x', null, { queue });

@@ -1,6 +1,6 @@
 /*
- * For how long this process could not reach the server. Whoever looks for expired leases must know, because nobody could
- * renew a lease meanwhile (see ../../expiry.ts).
+ * For how long this process could not reach the server. The search for expired leases must know, because no lease could
+ * be renewed meanwhile (see ../../expiry.ts).
  *
  * An absence begins with the first call that fails and ends with the next write that succeeds (a server that only reads
  * renews no lease), as long as calls were made in between: a producer whose enqueue failed an hour ago and who has not

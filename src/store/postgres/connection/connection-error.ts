@@ -1,8 +1,8 @@
 import { MulliganError } from '../../../errors.ts';
 
 /*
- * The errors of `pg` itself ("Connection terminated unexpectedly") have neither a class nor a code, only a text. What they
- * mean is told by where they come from: from a connection that could not be made, or from one that has ended.
+ * The errors of `pg` itself ("Connection terminated unexpectedly") have neither a class nor a code, only a text. Their
+ * meaning follows from where they come from: from a connection that could not be made, or from one that has ended.
  */
 
 /** A connection could not be made, or has broken. It has a code of its own, as errors of the server and of Node have. */

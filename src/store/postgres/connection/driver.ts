@@ -76,7 +76,7 @@ export async function loadDriver(): Promise<Driver> {
   }
 }
 
-/** A client of `pg` whose connection errors can be told from others, and that never throws at the whole process. */
+/** A client of `pg` whose connection errors have a class, and whose errors never end the process. */
 function safeClient(Client: Driver['Client']): Driver['Client'] {
   return class SafeClient extends Client {
     #asksForPassword = false;
@@ -96,13 +96,14 @@ function safeClient(Client: Driver['Client']): Driver['Client'] {
     }
 
     override connect(callback?: Connected): Promise<unknown> | undefined {
-      if (callback === undefined) return super.connect()?.catch((error: unknown) => Promise.reject(this.#told(error)));
-      return super.connect((error, ...rest) => callback(error && (this.#told(error) as Error), ...rest));
+      if (callback === undefined)
+        return super.connect()?.catch((error: unknown) => Promise.reject(this.#explained(error)));
+      return super.connect((error, ...rest) => callback(error && (this.#explained(error) as Error), ...rest));
     }
 
-    #told(error: unknown): unknown {
-      const told = connectionError(error);
-      if (!(told instanceof ConnectionError) || !this.#asksForPassword || this.password) return told;
+    #explained(error: unknown): unknown {
+      const explained = connectionError(error);
+      if (!(explained instanceof ConnectionError) || !this.#asksForPassword || this.password) return explained;
       return new ConnectionError(error, 'no password');
     }
   };

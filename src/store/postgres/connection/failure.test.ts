@@ -79,13 +79,13 @@ describe('a failure of the connection', () => {
     }
   });
 
-  it('is told from a lock that was not given in time, which suspends lease expiry too but may be tried again', async () => {
+  it('is not the same as a lock that was not given in time: that suspends lease expiry too, but is StoreBusyError', async () => {
     const { error, isOutage } = await outcome(poolOf(() => Promise.reject(withCode('55P03'))));
     expect(error).toBeInstanceOf(StoreBusyError);
     expect(isOutage).toBe(true);
   });
 
-  it('is told by SQLSTATE', () => {
+  it('is recognised by SQLSTATE', () => {
     for (const state of ['08006', '53100', '53300', '57P01', '57P03', '58030', 'XX000', '25006', '28P01', '3D000']) {
       expect(toStoreError(withCode(state), 'here')).toBeInstanceOf(StoreUnavailableError);
     }

@@ -107,7 +107,7 @@ export function adviceOn(error: unknown): string | undefined {
   return advice[state] ?? advice[state.slice(0, 2)];
 }
 
-/** In words without a password in them. */
+/** Without a password in it. */
 function reason(error: unknown): string {
   const hint = adviceOn(error);
   return `${scrub(messageOf(error))}${hint ? `: ${hint}` : ''}`;
@@ -123,7 +123,7 @@ export function noHost(troubles: ReadonlyMap<string, unknown>, where: string): u
   });
 }
 
-/** The server says what was forbidden, but not to whom: that is asked for. */
+/** The server says what is forbidden, but not to which role: that is asked for. */
 export async function withRole(
   error: unknown,
   where: string,

@@ -33,7 +33,7 @@ export class GivenPool implements Hosts {
     }
     this.#pool = pool;
     this.#timesOut = read(options, 'query_timeout') !== undefined;
-    // A pool that does not tell its size is taken to be the smallest, because more could end in a deadlock.
+    // A pool without a known size is taken to be the smallest, because more could end in a deadlock.
     const connections = (typeof most === 'number' ? most : FEWEST) - 1;
     this.#limiter = limiters.get(pool) ?? new ConnectionLimiter(connections);
     limiters.set(pool, this.#limiter);

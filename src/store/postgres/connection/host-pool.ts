@@ -70,7 +70,7 @@ export class HostPool implements Hosts {
     this.name = address.name;
     this.#most = typeof config.max === 'number' ? config.max : CONNECTIONS;
     this.#limiter = new ConnectionLimiter(this.#most);
-    // The driver's own limit rejects with an error that cannot be told from others.
+    // The driver's own limit rejects with an error without a class or a code.
     this.#noAnswerMs = typeof config.query_timeout === 'number' ? config.query_timeout : NO_ANSWER_MS;
   }
 
@@ -249,7 +249,7 @@ export class HostPool implements Hosts {
     return (row as { ms: number }).ms === this.#settings(host.url)[name];
   }
 
-  /** Where there is one host only, it is taken as it is: the statements will tell. */
+  /** A single host is taken as it is: its statements will fail if it only reads. */
   async #isWritable(host: Host): Promise<boolean> {
     const asked = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::bool AS ro";
     const [row] = await this.#ask(host, asked);

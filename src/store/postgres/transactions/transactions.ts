@@ -10,7 +10,7 @@ import { isAway, isConflict, isReadOnly, isReplaced, toStoreError } from '../con
 import { ENQUEUE, enqueued, enqueueValuesInside, type Taken } from '../enqueue.ts';
 import type { Session } from '../session.ts';
 import { settleThrough } from '../settle.ts';
-import { lend } from './lend.ts';
+import { withScopedClient } from './scoped-client.ts';
 
 /** Waits until no transaction holds the row any more: a COMMIT whose answer was lost may still be under way. */
 const WAIT_FOR_ROW = 'SELECT 1 FROM @.live WHERE id = $1 FOR UPDATE';
@@ -65,7 +65,7 @@ export class PostgresTransactions implements Transactions {
     return enqueued(jobs, takenOf(answer));
   }
 
-  /** In a transaction of a strict isolation, a heartbeat that came meanwhile is a conflict: then all is done again. */
+  /** In a transaction of a strict isolation, a heartbeat meanwhile is a conflict: then all of it is done again. */
   async settleWith<Result>(
     work: (client: TransactionClient) => Promise<Result>,
     settlement: () => Settlement,
@@ -91,7 +91,7 @@ export class PostgresTransactions implements Transactions {
     let broken = false;
     try {
       await client.query(BEGIN_MARKED);
-      const result = await lend(client, work);
+      const result = await withScopedClient(client, work);
       // Last of all, so that the row is locked for a moment only, and heartbeats go on while the work is done.
       const sent = settlement();
       const [answer] = await settleThrough(session, [sent], db.through(client)).catch((error: unknown) => {
