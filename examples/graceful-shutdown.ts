@@ -1,5 +1,5 @@
 // A deploy is no failure: on SIGTERM the worker claims no more, lets runs finish within a grace, aborts the rest and
-// hands back what did not finish. No attempt is spent.
+// releases jobs that did not finish. No attempt is spent.
 
 import { once } from 'node:events';
 import { mkdtempDisposable } from 'node:fs/promises';

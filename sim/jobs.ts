@@ -1,7 +1,7 @@
 import type { Clock } from '../src/clock.ts';
 import { type AnyJobDefinition, defineJob } from '../src/definition.ts';
+import { Cancel, RetryAfter, Unrecoverable } from '../src/retry/control-errors.ts';
 import type { RetryOptions } from '../src/retry/policy.ts';
-import { Cancel, RetryAfter, Unrecoverable } from '../src/retry/said.ts';
 import type { JobContext } from '../src/worker/context.ts';
 import type { History } from './history.ts';
 import type { Random } from './random.ts';
@@ -51,6 +51,9 @@ export const simPolicies: Readonly<Record<string, RetryOptions>> = {
   fragile: { maxAttempts: 20, backoff: { kind: 'fixed', base: 100 }, jitter: 'none', maxCrashes: 2 },
 };
 
+/** What some of them depend on: operators hold these now and then. */
+export const simResources: Readonly<Record<string, string>> = { short: 'mail', wandering: 'mail', bounded: 'payments' };
+
 /** One definition per policy; all run scripts. */
 export function simJobs(process: SimProcess, history: History): AnyJobDefinition[] {
   return Object.entries(simPolicies).map(([name, retry]) =>
@@ -59,6 +62,7 @@ export function simJobs(process: SimProcess, history: History): AnyJobDefinition
       retry,
       timeout: 20_000,
       ...(name === 'spread' ? { retryQueue: 'second' } : {}),
+      ...(simResources[name] === undefined ? {} : { resource: simResources[name] }),
       async run(script, context) {
         history.add({
           at: now(process),

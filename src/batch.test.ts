@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Batch, Flights } from './batch.ts';
+import { Batch, Batcher, partsOf } from './batch.ts';
 
 /** Records what was sent, and answers when the test says so. */
 function wire() {
@@ -32,7 +32,7 @@ async function ask<Answer>(batch: Pick<Batch<number, Answer>, 'add'>, item: numb
 describe('a batch', () => {
   it('sends what was added in one tick as one call, and gives each caller its own answer', async () => {
     const { send, sent, answer, reached } = wire();
-    const batch = new Batch(send, 100);
+    const batch = new Batch(send, { limit: 100 });
     const all = Promise.all([3, 1, 2].map((item) => ask(batch, item)));
     await reached(1);
     expect(sent).toEqual([[3, 1, 2]]);
@@ -43,7 +43,7 @@ describe('a batch', () => {
 
   it('gathers what comes while a call is under way, and sends it with the next one', async () => {
     const { send, sent, answer, reached } = wire();
-    const batch = new Batch(send, 100);
+    const batch = new Batch(send, { limit: 100 });
     const first = ask(batch, 1);
     await reached(1);
     const later = [ask(batch, 2), ask(batch, 3)];
@@ -58,7 +58,7 @@ describe('a batch', () => {
 
   it('lets in callers that add again as soon as they are answered', async () => {
     const { send, sent, answer, reached } = wire();
-    const batch = new Batch(send, 100);
+    const batch = new Batch(send, { limit: 100 });
     const first = batch.add([1]);
     await reached(1);
     const gathered = ask(batch, 2);
@@ -72,7 +72,7 @@ describe('a batch', () => {
 
   it('keeps together what one caller adds at once, and answers it in its order', async () => {
     const { send, sent, answer, reached } = wire();
-    const batch = new Batch(send, 4);
+    const batch = new Batch(send, { limit: 4 });
     const all = [batch.add([3, 1]), batch.add([2]), batch.add([5, 4]), batch.add([6, 7, 8, 9, 10])];
     for (let call = 0; call < 3; call++) {
       await reached(call + 1);
@@ -93,7 +93,7 @@ describe('a batch', () => {
 
   it('sends no more than its limit at once, in the order it was given', async () => {
     const { send, sent, answer, reached } = wire();
-    const batch = new Batch(send, 2);
+    const batch = new Batch(send, { limit: 2 });
     const all = Promise.all([1, 2, 3, 4, 5].map((item) => ask(batch, item)));
     for (let call = 0; call < 3; call++) {
       await reached(call + 1);
@@ -103,9 +103,21 @@ describe('a batch', () => {
     expect(sent).toEqual([[1, 2], [3, 4], [5]]);
   });
 
+  it('sends no more bytes at once than its bound, unless one caller adds more', async () => {
+    const { send, sent, answer, reached } = wire();
+    const batch = new Batch(send, { limit: 100, maxBytes: 10, bytesOf: (item) => item });
+    const all = [batch.add([4]), batch.add([3, 3]), batch.add([1]), batch.add([20]), batch.add([1])];
+    for (let call = 0; call < 4; call++) {
+      await reached(call + 1);
+      answer(call);
+    }
+    expect(await Promise.all(all)).toHaveLength(5);
+    expect(sent).toEqual([[4, 3, 3], [1], [20], [1]]);
+  });
+
   it('that fails rejects each of its callers, and no others', async () => {
     const { send, answer, fail, reached } = wire();
-    const batch = new Batch(send, 2);
+    const batch = new Batch(send, { limit: 2 });
     const all = [1, 2, 3].map((item) => ask(batch, item));
     await reached(1);
     fail(0, new Error('no'));
@@ -124,21 +136,31 @@ describe('a batch', () => {
         throw new Error('at once');
       },
       () => Promise.resolve(undefined as never),
+      () => Promise.resolve([]),
       (items: readonly number[]) => Promise.resolve(items),
     ];
-    const batch = new Batch<number, number>((items) => (senders.shift() as (typeof senders)[2])(items), 10);
+    const batch = new Batch<number, number>((items) => (senders.shift() as (typeof senders)[3])(items), { limit: 10 });
     await expect(ask(batch, 1)).rejects.toThrow('at once');
     await expect(ask(batch, 2)).rejects.toThrow(TypeError);
-    expect(await ask(batch, 3)).toBe(3);
+    await expect(ask(batch, 3)).rejects.toThrow('expected 1 answers, got 0');
+    expect(await ask(batch, 4)).toBe(4);
   });
+});
 
-  it('is settled once nothing waits and nothing is under way, failed calls included', async () => {
+describe('a batcher', () => {
+  it('is settled once nothing waits and no call is under way, also after a call has failed', async () => {
     const { send, answer, fail, reached } = wire();
-    const batch = new Batch(send, 1);
-    await batch.settled();
-    const all = Promise.allSettled([ask(batch, 1), ask(batch, 2)]);
+    const fates: string[] = [];
+    const batcher = new Batcher(
+      send,
+      { answered: (item) => fates.push(`${item} answered`), failed: (item) => fates.push(`${item} failed`) },
+      { limit: 1 },
+    );
+    await batcher.settled();
+    batcher.add(1);
+    batcher.add(2);
     let settled = false;
-    const watching = batch.settled().then(() => {
+    const watching = batcher.settled().then(() => {
       settled = true;
     });
     await reached(1);
@@ -147,39 +169,53 @@ describe('a batch', () => {
     expect(settled).toBe(false);
     answer(1);
     await watching;
-    await all;
+    expect(fates).toEqual(['1 failed', '2 answered']);
   });
-});
 
-describe('flights', () => {
-  it('wait before each call for as long as they are told to gather, and take all that came by then', async () => {
+  it('waits for `gather` before each call, and sends all items that were added by then', async () => {
     const { send, sent, answer, reached } = wire();
     const gathered = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const waits = gathered.map(({ promise }) => promise);
-    const told: [number, string][] = [];
-    const flights = new Flights(
+    const answers: [number, string][] = [];
+    const batcher = new Batcher(
       send,
-      { answered: (item, reply) => told.push([item, reply]), failed: () => {} },
+      { answered: (item, reply) => answers.push([item, reply]), failed: () => {} },
       { limit: 100, gather: () => waits.shift() ?? Promise.resolve() },
     );
-    flights.add(1);
+    batcher.add(1);
     await new Promise(setImmediate);
-    flights.add(2);
+    batcher.add(2);
     expect(sent).toEqual([]);
     gathered[0]?.resolve();
     await reached(1);
-    flights.add(3);
+    batcher.add(3);
     answer(0);
     await new Promise(setImmediate);
     expect(sent).toEqual([[1, 2]]);
     gathered[1]?.resolve();
     await reached(2);
     answer(1);
-    await flights.settled();
-    expect(told).toEqual([
+    await batcher.settled();
+    expect(answers).toEqual([
       [1, 'answer 1'],
       [2, 'answer 2'],
       [3, 'answer 3'],
     ]);
+  });
+});
+
+describe('partsOf', () => {
+  const bounds = { limit: 3, maxBytes: 10, bytesOf: (item: number) => item };
+
+  it('splits a list by number and by bytes, in order', () => {
+    expect(partsOf([1, 1, 1, 1, 8, 2, 1, 10], bounds)).toEqual([[1, 1, 1], [1, 8], [2, 1], [10]]);
+  });
+
+  it('gives an item that is larger than the bound a part of its own', () => {
+    expect(partsOf([1, 11, 1], bounds)).toEqual([[1], [11], [1]]);
+  });
+
+  it('makes no part of an empty list', () => {
+    expect(partsOf([], bounds)).toEqual([]);
   });
 });

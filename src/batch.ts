@@ -1,115 +1,161 @@
-/** Who is told what became of an item. Neither may throw. */
-export interface Told<Item, Answer> {
+/** What a batcher calls with the fate of each item. Neither callback may throw. */
+export interface BatchCallbacks<Item, Answer> {
   answered(item: Item, answer: Answer): void;
   failed(item: Item, error: unknown): void;
 }
 
-export interface FlightPlan<Item> {
-  /** No flight takes more, unless one item alone is larger. */
+/** What one call may carry: a bound on the number and one on the bytes. A single item that is larger travels alone. */
+export interface BatchBounds<Item> {
   readonly limit: number;
+  /** How much of `limit` an item takes; 1 unless given. */
   readonly sizeOf?: (item: Item) => number;
-  /** Waited for before each flight, to let more items in; by default it is the rest of the tick. */
+  readonly maxBytes?: number;
+  readonly bytesOf?: (item: Item) => number;
+}
+
+/** How many items of a list, beginning at `from`, go into one call: as many as the bounds allow, and at least one. */
+function countThatFits<Item>(items: readonly Item[], from: number, bounds: BatchBounds<Item>): number {
+  const { limit, sizeOf = () => 1, maxBytes = Infinity, bytesOf = () => 0 } = bounds;
+  let size = 0;
+  let bytes = 0;
+  for (let at = from; at < items.length; at++) {
+    size += sizeOf(items[at] as Item);
+    bytes += bytesOf(items[at] as Item);
+    if ((size > limit || bytes > maxBytes) && at > from) return at - from;
+  }
+  return items.length - from;
+}
+
+/** A list as parts that each fit into one call, in order. */
+export function partsOf<Item>(items: readonly Item[], bounds: BatchBounds<Item>): (readonly Item[])[] {
+  const parts: (readonly Item[])[] = [];
+  for (let from = 0; from < items.length; from += (parts.at(-1) as readonly Item[]).length) {
+    parts.push(items.slice(from, from + countThatFits(items, from, bounds)));
+  }
+  return parts;
+}
+
+export interface BatcherOptions<Item> extends BatchBounds<Item> {
+  /** Waited for before each call, to let more items in; by default it is the rest of the tick. */
   readonly gather?: () => Promise<void>;
 }
 
 /**
- * Group commit: whatever is added in one tick travels as one call, and while a call is under way the next ones gather.
+ * Group commit: items that are added in one tick travel as one call, and while a call is under way the next ones gather.
  * Each item gets its own answer, or the error of the call that carried it.
  */
-export class Flights<Item, Answer> {
+export class Batcher<Item, Answer> {
   readonly #send: (items: readonly Item[]) => Promise<readonly Answer[]>;
-  readonly #told: Told<Item, Answer>;
-  readonly #plan: Required<FlightPlan<Item>>;
+  readonly #callbacks: BatchCallbacks<Item, Answer>;
+  readonly #bounds: BatchBounds<Item>;
+  readonly #gather: () => Promise<void>;
   #waiting: Item[] = [];
-  #flying: Promise<void> | null = null;
+  #sending: Promise<void> | null = null;
 
   constructor(
     send: (items: readonly Item[]) => Promise<readonly Answer[]>,
-    told: Told<Item, Answer>,
-    plan: FlightPlan<Item>,
+    callbacks: BatchCallbacks<Item, Answer>,
+    { gather = async () => {}, ...bounds }: BatcherOptions<Item>,
   ) {
     this.#send = send;
-    this.#told = told;
-    this.#plan = { sizeOf: () => 1, gather: async () => {}, ...plan };
+    this.#callbacks = callbacks;
+    this.#bounds = bounds;
+    this.#gather = gather;
   }
 
   add(item: Item): void {
     this.#waiting.push(item);
-    this.#flying ??= this.#fly();
+    this.#sending ??= this.#sendAll();
   }
 
   /** Resolves when nothing waits and nothing is under way. */
   async settled(): Promise<void> {
-    while (this.#flying) await this.#flying;
+    while (this.#sending) await this.#sending;
   }
 
-  async #fly(): Promise<void> {
-    await this.#plan.gather();
+  async #sendAll(): Promise<void> {
+    await this.#gather();
     while (this.#waiting.length > 0) {
-      const items = this.#load();
-      try {
-        const answers = await this.#send(items);
-        for (let at = 0; at < items.length; at++) this.#told.answered(items[at] as Item, answers[at] as Answer);
-      } catch (error) {
-        for (const item of items) this.#told.failed(item, error);
-      }
-      // Callers that were just answered may add at once; let them in before the next flight leaves.
-      await this.#plan.gather();
+      await this.#sendSome(this.#waiting.splice(0, countThatFits(this.#waiting, 0, this.#bounds)));
+      // Callers that were just answered may add at once; let them in before the next call.
+      await this.#gather();
     }
-    this.#flying = null;
+    this.#sending = null;
   }
 
-  #load(): Item[] {
-    const { limit, sizeOf } = this.#plan;
-    let size = 0;
-    let count = 0;
-    for (const item of this.#waiting) {
-      size += sizeOf(item);
-      if (size > limit && count > 0) break;
-      count++;
+  async #sendSome(items: readonly Item[]): Promise<void> {
+    let answers: readonly Answer[];
+    try {
+      answers = allAnswers(items, await this.#send(items));
+    } catch (error) {
+      for (const item of items) this.#callbacks.failed(item, error);
+      return;
     }
-    return this.#waiting.splice(0, count);
+    for (const [at, item] of items.entries()) this.#callbacks.answered(item, answers[at] as Answer);
   }
 }
 
-/** What one caller adds at once stays together, in its order. */
-export interface Asked<Item, Answer> {
+function allAnswers<Answer>(items: readonly unknown[], answers: readonly Answer[]): readonly Answer[] {
+  if (answers.length === items.length) return answers;
+  throw new TypeError(`expected ${items.length} answers, got ${answers.length}`);
+}
+
+/** What one caller adds at once: it stays together, in its order. */
+export interface BatchRequest<Item, Answer> {
   readonly items: readonly Item[];
+  readonly bytes: number;
   readonly resolve: (answers: readonly Answer[]) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** What several callers ask for goes as one call, and each gets the answers to its own items. */
+/** The bounds of the requests of a batch, when these are the bounds of its items. */
+export function boundsOfRequests<Item>({
+  limit,
+  maxBytes,
+}: BatchBounds<Item>): BatchBounds<Pick<BatchRequest<Item, unknown>, 'items' | 'bytes'>> {
+  return {
+    limit,
+    sizeOf: ({ items }) => items.length,
+    ...(maxBytes === undefined ? {} : { maxBytes, bytesOf: ({ bytes }) => bytes }),
+  };
+}
+
+/** Sends the items of several requests as one call, and gives each request the answers to its own items. */
 export function sendTogether<Item, Answer>(
   send: (items: readonly Item[]) => Promise<readonly Answer[]>,
-): (asked: readonly Asked<Item, Answer>[]) => Promise<(readonly Answer[])[]> {
-  return async (asked) => {
-    const answers = await send(asked.flatMap(({ items }) => items));
+): (requests: readonly Pick<BatchRequest<Item, Answer>, 'items'>[]) => Promise<(readonly Answer[])[]> {
+  return async (requests) => {
+    const all = requests.flatMap(({ items }) => items);
+    const answers = allAnswers(all, await send(all));
     let from = 0;
-    return asked.map(({ items }) => {
+    return requests.map(({ items }) => {
       from += items.length;
       return answers.slice(from - items.length, from);
     });
   };
 }
 
-/** Flights for callers that wait for their answers. */
-export class Batch<Item, Answer> {
-  readonly #flights: Flights<Asked<Item, Answer>, readonly Answer[]>;
+/** The bytes of all items together. */
+export function totalBytes<Item>(items: readonly Item[], { bytesOf }: BatchBounds<Item>): number {
+  return bytesOf === undefined ? 0 : items.reduce((sum, item) => sum + bytesOf(item), 0);
+}
 
-  constructor(send: (items: readonly Item[]) => Promise<readonly Answer[]>, limit: number) {
-    this.#flights = new Flights(
+/** A batcher for callers that wait for their answers. */
+export class Batch<Item, Answer> {
+  readonly #bounds: BatchBounds<Item>;
+  readonly #batcher: Batcher<BatchRequest<Item, Answer>, readonly Answer[]>;
+
+  constructor(send: (items: readonly Item[]) => Promise<readonly Answer[]>, bounds: BatchBounds<Item>) {
+    this.#bounds = bounds;
+    this.#batcher = new Batcher<BatchRequest<Item, Answer>, readonly Answer[]>(
       sendTogether(send),
       { answered: ({ resolve }, answers) => resolve(answers), failed: ({ reject }, error) => reject(error) },
-      { limit, sizeOf: ({ items }) => items.length },
+      boundsOfRequests(bounds),
     );
   }
 
   add(items: readonly Item[]): Promise<readonly Answer[]> {
-    return new Promise((resolve, reject) => this.#flights.add({ items, resolve, reject }));
-  }
-
-  settled(): Promise<void> {
-    return this.#flights.settled();
+    const bytes = totalBytes(items, this.#bounds);
+    return new Promise((resolve, reject) => this.#batcher.add({ items, bytes, resolve, reject }));
   }
 }

@@ -1,30 +1,43 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { runInNewContext } from 'node:vm';
 import * as v from 'valibot';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { systemClock } from './clock.ts';
 import { defineJob } from './definition.ts';
 import type { EnqueueOptions } from './enqueue.ts';
 import { ConfigError, InputError, PayloadError, StoreIncompatibleError, StoreUnavailableError } from './errors.ts';
 import { Mulligan, type MulliganOptions } from './mulligan.ts';
 import { MemoryStore } from './store/memory/store.ts';
-import type { NewJob, Store } from './store/store.ts';
+import { openStore } from './store/open.ts';
+import type { Enqueued, NewJob, Store } from './store/store.ts';
 import { testQueue } from './testing/queue.ts';
 import { VirtualClock } from './testing/virtual-clock.ts';
 
 const job = defineJob<unknown>({ name: 'job', run: () => {} });
+
+interface Outage {
+  error: Error | null;
+  afterMs: number;
+  ofKeys: Promise<void> | null;
+}
 
 /** A queue without a worker, and every batch of jobs its store was sent. */
 async function producer(options: MulliganOptions = {}) {
   const clock = new VirtualClock();
   const memory = new MemoryStore({ clock });
   const sent: (readonly NewJob[])[] = [];
-  const outage: { error: Error | null; ofKeys: Promise<void> | null } = { error: null, ofKeys: null };
+  const outage: Outage = { error: null, afterMs: 0, ofKeys: null };
   const store = new Proxy<Store>(memory, {
     get(target, verb: keyof Store) {
       if (verb !== 'enqueue') return typeof target[verb] === 'function' ? target[verb].bind(target) : target[verb];
       return async (jobs: readonly NewJob[]) => {
         sent.push(jobs);
-        if (outage.error) throw outage.error;
+        const { error, afterMs } = outage;
+        if (error && afterMs > 0) await new Promise<void>((resolve) => clock.after(afterMs, resolve));
+        if (error) throw error;
         if (jobs.some(({ key }) => key !== null)) await outage.ofKeys;
         return target.enqueue(jobs);
       };
@@ -40,6 +53,31 @@ async function producer(options: MulliganOptions = {}) {
   };
 }
 
+/** A queue that takes large payloads, and how many bytes of them each call to its store carried. */
+async function largeProducer(kind: 'memory' | 'sqlite') {
+  const folder = mkdtempSync(join(tmpdir(), 'mulligan-'));
+  const store = await openStore(kind === 'memory' ? 'memory:' : `sqlite:${join(folder, 'jobs.db')}`, systemClock);
+  const bytesPerCall: number[] = [];
+  const counted = new Proxy<Store>(store, {
+    get(target, verb: keyof Store) {
+      if (verb !== 'enqueue') return typeof target[verb] === 'function' ? target[verb].bind(target) : target[verb];
+      return (jobs: readonly NewJob[]) => {
+        bytesPerCall.push(jobs.reduce((sum, { payload }) => sum + Buffer.byteLength(payload), 0));
+        return target.enqueue(jobs);
+      };
+    },
+  });
+  const mulligan = await Mulligan.open(counted, { log: () => {}, maxPayloadBytes: 16 * 1_048_576 });
+  return {
+    mulligan,
+    bytesPerCall,
+    async [Symbol.asyncDispose]() {
+      await mulligan.close();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
 async function rejection(call: Promise<unknown>): Promise<Error & { issues?: unknown }> {
   return call.then(
     () => new Error('it was accepted'),
@@ -49,17 +87,21 @@ async function rejection(call: Promise<unknown>): Promise<Error & { issues?: unk
 
 describe('the options of an enqueue', () => {
   it.each<[string, unknown, string]>([
-    ['null', null, 'enqueue: expected an object with options, came null.'],
-    ['a list', [], 'enqueue: expected an object with options, came an empty array.'],
+    ['null', null, 'enqueue: expected an object with options, got null.'],
+    ['a list', [], 'enqueue: expected an object with options, got an empty array.'],
     ['a misspelt option', { priorty: 1 }, 'enqueue: there is no option "priorty". Did you mean priority?'],
-    ['an option of a definition', { timeout: '5s' }, 'enqueue: there is no option "timeout". Known are delay, at,'],
-    ['delay and at together', { delay: '1s', at: new Date() }, 'enqueue: expected delay or at, came both.'],
+    [
+      'an option of a definition',
+      { timeout: '5s' },
+      'enqueue: there is no option "timeout". Valid options: delay, at,',
+    ],
+    ['delay and at together', { delay: '1s', at: new Date() }, 'enqueue: expected delay or at, got both.'],
     ['a negative delay', { delay: -1 }, 'enqueue: delay: expected a duration'],
-    ['a delay without a unit', { delay: '5' }, 'came "5". Add a unit.'],
+    ['a delay without a unit', { delay: '5' }, 'got "5". Add a unit.'],
     [
       'a delay of more than a year',
       { delay: '366d' },
-      'enqueue: delay: expected a duration of at most 365d, came "366d". Give a Date as `at` for a later time.',
+      'enqueue: delay: expected a duration of at most 365d, got "366d". Give a Date as `at` for a later time.',
     ],
     [
       'a delay no store could add to the time',
@@ -69,30 +111,30 @@ describe('the options of an enqueue', () => {
     [
       'an invalid Date',
       { at: new Date(Number.NaN) },
-      'enqueue: at: expected a valid Date, came an object of class Date.',
+      'enqueue: at: expected a valid Date, got an object of class Date.',
     ],
-    ['a date as text', { at: '2026-01-01' }, 'enqueue: at: expected a valid Date, came "2026-01-01".'],
-    ['a priority beyond 9', { priority: 10 }, 'enqueue: priority: expected a whole number from 0 to 9, came 10.'],
-    ['a priority in between', { priority: 1.5 }, 'enqueue: priority: expected a whole number from 0 to 9, came 1.5.'],
+    ['a date as text', { at: '2026-01-01' }, 'enqueue: at: expected a valid Date, got "2026-01-01".'],
+    ['a priority beyond 9', { priority: 10 }, 'enqueue: priority: expected a whole number from 0 to 9, got 10.'],
+    ['a priority in between', { priority: 1.5 }, 'enqueue: priority: expected a whole number from 0 to 9, got 1.5.'],
     ['an empty queue', { queue: '' }, 'enqueue: queue: expected a text of 1 to 200 characters'],
     ['an empty key', { key: '' }, 'enqueue: key: expected a text of 1 to 200 characters'],
     ['a key that is no text', { key: 42 }, 'enqueue: key: expected a text of 1 to 200 characters'],
     [
       'a misspelt keyUntil',
       { keyUntil: 'finish' },
-      'enqueue: keyUntil: expected one of started, finished, pruned, came "finish". Did you mean finished?',
+      'enqueue: keyUntil: expected one of started, finished, pruned, got "finish". Did you mean finished?',
     ],
     [
       'a policy of 0 attempts',
       { retry: { maxAttempts: 0 } },
-      'enqueue: retry.maxAttempts: expected a whole number of at least 1, came 0.',
+      'enqueue: retry.maxAttempts: expected a whole number of at least 1, got 0.',
     ],
     [
       'a misspelt policy',
       { retry: { maxAttempt: 2 } },
       'enqueue: retry: there is no option "maxAttempt". Did you mean maxAttempts?',
     ],
-    ['no policy at all', { retry: 3 }, 'enqueue: retry: expected an object with options, came 3.'],
+    ['no policy at all', { retry: 3 }, 'enqueue: retry: expected an object with options, got 3.'],
   ])('refuse %s before anything is stored, alone and for many', async (_, options, message) => {
     await using queue = await producer({ jobs: [job] });
     for (const call of [
@@ -108,11 +150,11 @@ describe('the options of an enqueue', () => {
   });
 
   it.each<[string, unknown, string]>([
-    ['nothing', undefined, 'enqueue: expected a definition made by defineJob, or a job name, came undefined.'],
+    ['nothing', undefined, 'enqueue: expected a definition made by defineJob, or a job name, got undefined.'],
     [
       'options that never went through defineJob',
       { name: 'a', run() {} },
-      'enqueue: expected a definition made by defineJob, or a job name, came an object with the keys name, run.',
+      'enqueue: expected a definition made by defineJob, or a job name, got an object with the keys name, run.',
     ],
     ['an empty name', '', 'enqueue: job name: expected a text of 1 to 200 characters'],
   ])('refuse %s as a job', async (_, target, message) => {
@@ -124,7 +166,7 @@ describe('the options of an enqueue', () => {
   it('refuse to take many inputs from anything but a list', async () => {
     await using queue = await producer();
     const error = await rejection(queue.mulligan.enqueueMany(job, new Set([1]) as unknown as unknown[]));
-    expect(error.message).toBe('enqueueMany: expected a list of inputs, came an object of class Set.');
+    expect(error.message).toBe('enqueueMany: expected a list of inputs, got an object of class Set.');
   });
 });
 
@@ -153,6 +195,20 @@ describe('a job is due', () => {
     const earlier = await queue.mulligan.enqueue(job, 1, { at: at(now - 1_000) });
     expect(await queue.mulligan.jobs.get(later.id)).toMatchObject({ state: 'scheduled', dueAt: now + 1_000 });
     expect(await queue.mulligan.jobs.get(earlier.id)).toMatchObject({ state: 'ready', dueAt: now - 1_000 });
+  });
+
+  it('at the epoch when it is given a time long before it', async () => {
+    await using queue = await producer();
+    for (const remote of [at(-1), new Date('1400-01-01'), at(-8.64e15)]) {
+      const { id } = await queue.mulligan.enqueue(job, 1, { at: remote });
+      expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'ready', dueAt: 0 });
+    }
+  });
+
+  it('as late as a Date can say', async () => {
+    await using queue = await producer();
+    const { id } = await queue.mulligan.enqueue(job, 1, { at: at(8.64e15) });
+    expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'scheduled', dueAt: 8.64e15 });
   });
 
   it('at a Date of another realm, as test runners make them', async () => {
@@ -292,16 +348,16 @@ describe('the policy of a job', () => {
     expect(new Set(policies).size).toBe(1);
   });
 
-  it('is lowered by the hard cap, and the answer says so', async () => {
+  it('is capped by the hard cap, and the answer says so', async () => {
     await using queue = await producer({ hardCap: 5, queues });
-    const lowered = { asked: 9, hardCap: 5 };
-    expect(await queue.mulligan.enqueue(job, 1, { retry: { maxAttempts: 9 } })).toMatchObject({ lowered });
+    const capped = { asked: 9, hardCap: 5 };
+    expect(await queue.mulligan.enqueue(job, 1, { retry: { maxAttempts: 9 } })).toMatchObject({ capped });
     expect(await queue.mulligan.enqueueMany(job, [1, 2], { retry: { maxRetries: 8 } })).toMatchObject([
-      { lowered },
-      { lowered },
+      { capped },
+      { capped },
     ]);
-    expect(await queue.mulligan.enqueue(job, 1)).toMatchObject({ lowered: { asked: 7, hardCap: 5 } });
-    expect(await queue.mulligan.enqueue(defined, 1)).not.toHaveProperty('lowered');
+    expect(await queue.mulligan.enqueue(job, 1)).toMatchObject({ capped: { asked: 7, hardCap: 5 } });
+    expect(await queue.mulligan.enqueue(defined, 1)).not.toHaveProperty('capped');
     expect(queue.sent.flat().map(({ policy }) => policy.maxAttempts)).toEqual([5, 5, 5, 5, 5]);
   });
 });
@@ -504,6 +560,28 @@ describe('group commit', () => {
     expect(queue.sent.map((jobs) => jobs.length)).toEqual([1_000, 1_000, 500]);
   });
 
+  it.each(['memory', 'sqlite'] as const)(
+    'sends 40 payloads of 1 MiB to a %s store in calls of at most 8 MiB, and all are stored',
+    async (kind) => {
+      await using queue = await largeProducer(kind);
+      const text = 'x'.repeat(1_048_576 - 2);
+      await Promise.all(Array.from({ length: 40 }, () => queue.mulligan.enqueue(job, text)));
+      await Promise.all(Array.from({ length: 40 }, (_, n) => queue.mulligan.enqueue(job, text, { key: `${n}` })));
+      await queue.mulligan.enqueueMany(job, Array(20).fill(text));
+      expect(Math.max(...queue.bytesPerCall)).toBe(8 * 1_048_576);
+      expect(queue.bytesPerCall).toHaveLength(5 + 5 + 3);
+      expect((await queue.mulligan.stats()).states.ready).toBe(100);
+    },
+    60_000,
+  );
+
+  it('sends a payload that is larger than the bound of a call alone', async () => {
+    await using queue = await largeProducer('memory');
+    const texts = [10, 9 * 1_048_576, 10].map((length) => 'x'.repeat(length - 2));
+    await Promise.all(texts.map((text) => queue.mulligan.enqueue(job, text)));
+    expect(queue.bytesPerCall).toEqual([10, 9 * 1_048_576, 10]);
+  });
+
   it('sends jobs again under their own ids when the store was away for a moment', async () => {
     await using queue = await producer();
     queue.outage.error = new StoreUnavailableError('the store is away');
@@ -534,10 +612,72 @@ describe('group commit', () => {
     expect((await queue.mulligan.stats()).states.ready).toBe(1);
   });
 
+  it('does not send a job again later than a minute after the first time', async () => {
+    await using queue = await producer();
+    queue.outage.error = new StoreUnavailableError('the store is away');
+    queue.outage.afterMs = 61_000;
+    const answer = rejection(queue.mulligan.enqueue(job, 1));
+    await queue.clock.advance(600_000);
+    expect(await answer).toBe(queue.outage.error);
+    expect(queue.sent).toHaveLength(1);
+  });
+
+  it.each([[{}], [{ key: 'k' }]])('takes a bug of ours for no outage: it is thrown at once (%o)', async (options) => {
+    await using queue = await producer();
+    queue.outage.error = new TypeError('the store is away: STORE_UNAVAILABLE ECONNREFUSED');
+    expect(await rejection(queue.mulligan.enqueue(job, 1, options))).toBe(queue.outage.error);
+    expect(queue.sent).toHaveLength(1);
+    expect(queue.clock.pending).toBe(0);
+  });
+
   it('does not send again what the store refused for good', async () => {
     await using queue = await producer();
     queue.outage.error = new StoreIncompatibleError('made by a newer version');
     expect(await rejection(queue.mulligan.enqueue(job, 1))).toBe(queue.outage.error);
     expect(queue.sent).toHaveLength(1);
+  });
+});
+
+describe('an enqueue whose answer was lost', () => {
+  /** Carries out the first enqueue, and loses its answer after `lateMs`. */
+  class LosesAnswer extends MemoryStore {
+    readonly #clock: VirtualClock;
+    readonly #lateMs: number;
+    #isLost = false;
+
+    constructor(clock: VirtualClock, lateMs: number) {
+      super({ clock });
+      this.#clock = clock;
+      this.#lateMs = lateMs;
+    }
+
+    override async enqueue(jobs: readonly NewJob[]): Promise<Enqueued[]> {
+      const answers = await super.enqueue(jobs);
+      if (this.#isLost) return answers;
+      this.#isLost = true;
+      await new Promise<void>((resolve) => this.#clock.after(this.#lateMs, resolve));
+      throw new StoreUnavailableError('the connection broke before the answer came');
+    }
+  }
+
+  it('is sent again and runs once, also when finished jobs are to be deleted at once', async () => {
+    let runs = 0;
+    const counted = defineJob<unknown>({ name: 'counted', run: () => void runs++ });
+    const clock = new VirtualClock();
+    // By then a worker, which prunes at least every 45 s, has run the job and looked for jobs to delete.
+    const store = new LosesAnswer(clock, 59_000);
+    await using mulligan = await Mulligan.open(store, {
+      clock,
+      jobs: [counted],
+      log: () => {},
+      retention: { completed: 0 },
+    });
+    const worker = mulligan.work();
+    const answer = mulligan.enqueue(counted, 1);
+    await clock.advance(60_000);
+    expect(await answer).toMatchObject({ existed: false });
+    await clock.advance(60_000);
+    expect(runs).toBe(1);
+    await worker.stop();
   });
 });

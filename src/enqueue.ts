@@ -1,7 +1,7 @@
 import { types } from 'node:util';
-import { Batch } from './batch.ts';
+import { Batch, type BatchBounds, partsOf } from './batch.ts';
 import type { Clock } from './clock.ts';
-import { checkList, checkOneOf, readOptions, unexpected } from './config.ts';
+import { checkList, checkOneOf, namesOf, readOptions, unexpected } from './config.ts';
 import { type AnyJobDefinition, checkName, checkPriority, checkRetry } from './definition.ts';
 import { type Duration, formatDuration, parseDuration } from './duration.ts';
 import { ConfigError, StoreBusyError, StoreUnavailableError } from './errors.ts';
@@ -10,7 +10,9 @@ import { KeyedBatch } from './keyed-batch.ts';
 import type { Events } from './observe/events.ts';
 import { encodeJson } from './payload.ts';
 import { LONGEST_DELAY_MS } from './retry/backoff.ts';
-import { type RetryOptions, resolvePolicy } from './retry/policy.ts';
+import type { RetryOptions } from './retry/policy.ts';
+import { resolvePolicy } from './retry/resolve.ts';
+import { doubling, withRetries } from './retrying.ts';
 import { checkInput } from './schema.ts';
 import type { Enqueued, NewJob, Store, TransactionClient } from './store/store.ts';
 import { read } from './untrusted/thrown.ts';
@@ -18,37 +20,59 @@ import { read } from './untrusted/thrown.ts';
 export interface EnqueueOptions {
   /** Run no sooner than this from now; or `at`. */
   readonly delay?: Duration;
-  /** Run no sooner than this point in time. */
+  /** Run no sooner than this point in time; one that has passed means now. */
   readonly at?: Date;
   /** 0 (first) to 9 (last). */
   readonly priority?: number;
   /** Another queue than the definition's. */
   readonly queue?: string;
-  /** At most one live job per name and key; a second enqueue answers with the first. */
+  /** At most one live job per name and key; a second enqueue returns the id of the first. */
   readonly key?: string;
   /** Until when the job holds its key: `started`, `finished` (default) or `pruned`. */
   readonly keyUntil?: KeyLife;
   /** Overrides the definition's policy, field by field. */
   readonly retry?: RetryOptions;
   /**
-   * A client inside a transaction of your own (PostgreSQL): the job is committed or rolled back with it. Until then
-   * nobody can see it, and an `enqueued` event may come for a job that is rolled back.
+   * A client inside a transaction of your own (PostgreSQL): the job is committed or rolled back with it. No worker sees
+   * it before the commit. The `enqueued` event is emitted before that, so also for a job that is then rolled back.
    */
   readonly tx?: TransactionClient;
 }
 
-/** What the store answered, and what the hard cap took away. */
+/** The id of the job, and what the hard cap took away. */
 export interface EnqueueResult extends Enqueued {
   /** Set when `hardCap` gave the job fewer attempts than it asked for. */
-  readonly lowered?: { readonly asked: number; readonly hardCap: number };
+  readonly capped?: { readonly asked: number; readonly hardCap: number };
 }
 
-const optionNames = ['delay', 'at', 'priority', 'queue', 'key', 'keyUntil', 'retry', 'tx'] as const;
-const LARGEST_BATCH = 1_000;
-/** Stands for the definition of jobs that are known by name alone. */
+const optionNames = namesOf<EnqueueOptions>({
+  delay: true,
+  at: true,
+  priority: true,
+  queue: true,
+  key: true,
+  keyUntil: true,
+  retry: true,
+  tx: true,
+});
+/** What one call to the store carries at most, unless a single job is larger. */
+const batchBounds: BatchBounds<NewJob> = {
+  limit: 1_000,
+  maxBytes: 8 * 1_048_576,
+  bytesOf: ({ payload }) => Buffer.byteLength(payload),
+};
+/** Stands for the definition of jobs that are enqueued by name alone. */
 const NO_DEFINITION = {};
 const TOO_LARGE = 'Store the data elsewhere and enqueue a reference to it, or raise maxPayloadBytes.';
-const RESEND_AFTER_MS = [50, 200];
+const pausesBeforeResend = doubling(50, 200);
+const MOST_SENDS = 3;
+const RESEND_WITHIN_MS = 60_000;
+/**
+ * The shortest time for which finished jobs are kept. A job whose answer was lost is sent again under its id, and only its
+ * row shows that it has been accepted, perhaps even run, before. A resend starts at most `RESEND_WITHIN_MS` after the first
+ * send, or `KEY_PATIENCE_MS` later when it waits for a key; the rest is for the call itself.
+ */
+export const LEAST_RETENTION_MS: number = 5 * 60_000;
 
 export interface EnqueueSettings {
   readonly store: Pick<Store, 'enqueue' | 'transactions'>;
@@ -59,7 +83,7 @@ export interface EnqueueSettings {
   readonly maxPayloadBytes: number;
 }
 
-/** What is known of a job by its name alone, when its definition is not at hand (the CLI, another service). */
+/** A definition, or the name of a job whose definition this process does not have (the CLI, another service). */
 export type Target = AnyJobDefinition | { readonly name: string };
 
 /** validate -> encode -> group commit -> wake (by the store) */
@@ -67,25 +91,25 @@ export class Enqueuer {
   readonly #settings: EnqueueSettings;
   readonly #keyless: Batch<NewJob, Enqueued>;
   readonly #keyed: KeyedBatch;
-  /** Jobs of one definition share one policy object, which stores recognise. */
+  /** By definition and queue, so that a policy is resolved once and not for each job. */
   readonly #policies: WeakMap<object, Map<string, ReturnType<typeof resolvePolicy>>> = new WeakMap();
 
   constructor(settings: EnqueueSettings) {
     this.#settings = settings;
-    this.#keyless = new Batch((jobs) => this.#send(jobs, isPassing), LARGEST_BATCH);
-    // A busy store may mean that one of the keys is contested: that is for the batch to sort out.
-    this.#keyed = new KeyedBatch((jobs) => this.#send(jobs, isAway), LARGEST_BATCH, settings.clock);
+    this.#keyless = new Batch((jobs) => this.#send(jobs, isAwayOrBusy), batchBounds);
+    // A busy store may mean that one of the keys is contested: the batch finds out which.
+    this.#keyed = new KeyedBatch((jobs) => this.#send(jobs, isAway), batchBounds, settings.clock);
   }
 
   async enqueue(target: Target, input: unknown, options: EnqueueOptions = {}): Promise<EnqueueResult> {
     const checked = checkOptions(options);
     const prepared = this.#prepare(target, input, checked);
-    const { job, lowered } = prepared instanceof Promise ? await prepared : prepared;
+    const { job, capped } = prepared instanceof Promise ? await prepared : prepared;
     const [answer] = await this.#store([job], checked.tx);
-    return this.#answer(job, answer as Enqueued, lowered);
+    return this.#answer(job, answer as Enqueued, capped);
   }
 
-  /** All or nothing is checked before the first is sent; then they go in batches. */
+  /** Checks all inputs before it sends the first; then sends them in batches. */
   async enqueueMany(
     target: Target,
     inputs: readonly unknown[],
@@ -100,14 +124,13 @@ export class Enqueuer {
     }
     const jobs = prepared.map(({ job }) => job);
     const answers = await this.#store(jobs, checked.tx);
-    return prepared.map(({ job, lowered }, index) => this.#answer(job, answers[index] as Enqueued, lowered));
+    return prepared.map(({ job, capped }, index) => this.#answer(job, answers[index] as Enqueued, capped));
   }
 
   #store(jobs: readonly NewJob[], tx: TransactionClient | null): Promise<readonly Enqueued[]> {
-    if (jobs.length === 0) return Promise.resolve([]);
-    if (tx === null) return jobs.length <= LARGEST_BATCH ? this.#add(jobs) : this.#storeParts(jobs);
+    if (tx === null) return inParts(jobs, (part) => this.#add(part));
     const { transactions } = this.#settings.store;
-    if (transactions !== undefined) return transactions.enqueue(tx, jobs);
+    if (transactions !== undefined) return inParts(jobs, (part) => transactions.enqueue(tx, part));
     throw new ConfigError('enqueue: tx needs a store that shares its database with you: open a postgres:// one.');
   }
 
@@ -116,33 +139,20 @@ export class Enqueuer {
     return jobs[0]?.key === null ? this.#keyless.add(jobs) : this.#keyed.add(jobs);
   }
 
-  /** One after the other, so that they are accepted in their order. */
-  async #storeParts(jobs: readonly NewJob[]): Promise<Enqueued[]> {
-    const answers: Enqueued[] = [];
-    for (let at = 0; at < jobs.length; at += LARGEST_BATCH) {
-      answers.push(...(await this.#add(jobs.slice(at, at + LARGEST_BATCH))));
-    }
-    return answers;
-  }
-
   /**
    * A call that failed may have been carried out all the same. Under their own ids the jobs can be sent again without
    * being doubled, so a short outage does not reach the caller.
    */
-  async #send(jobs: readonly NewJob[], passes: (error: unknown) => boolean): Promise<Enqueued[]> {
+  #send(jobs: readonly NewJob[], isTransient: (error: unknown) => boolean): Promise<Enqueued[]> {
     const { store, clock } = this.#settings;
-    for (const pauseMs of RESEND_AFTER_MS) {
-      try {
-        return await store.enqueue(jobs);
-      } catch (error) {
-        if (!passes(error)) throw error;
-        await new Promise<void>((resolve) => clock.after(pauseMs * (0.5 + clock.random()), resolve));
-      }
-    }
-    return store.enqueue(jobs);
+    return withRetries(
+      clock,
+      { policy: pausesBeforeResend, isTransient, maxAttempts: MOST_SENDS, giveUpAfterMs: RESEND_WITHIN_MS },
+      () => store.enqueue(jobs),
+    );
   }
 
-  /** Waits only for a schema. */
+  /** Returns a promise only when a schema has to be asked. */
   #prepare(target: Target, input: unknown, options: CheckedOptions): Prepared | Promise<Prepared> {
     const { maxPayloadBytes } = this.#settings;
     const definition = 'run' in target ? target : undefined;
@@ -161,7 +171,7 @@ export class Enqueuer {
   ): Prepared {
     const { clock } = this.#settings;
     const queue = options.queue ?? definition?.queue ?? DEFAULT_QUEUE;
-    const { policy, lowered } = this.#policy(definition, queue, options.retry);
+    const { policy, capped } = this.#policy(definition, queue, options.retry);
     const job: NewJob = {
       id: clock.newId(),
       name: target.name,
@@ -176,7 +186,7 @@ export class Enqueuer {
       key: options.key,
       keyLife: options.keyLife,
     };
-    return { job, lowered };
+    return { job, capped };
   }
 
   #policy(
@@ -191,30 +201,40 @@ export class Enqueuer {
     const owner = definition ?? NO_DEFINITION;
     const byQueue = this.#policies.get(owner) ?? new Map();
     this.#policies.set(owner, byQueue);
-    // Queues without defaults of their own share one, however many there are.
+    // All queues without defaults of their own share one policy.
     const key = queueRetry.has(queue) ? queue : '';
     const known = byQueue.get(key) ?? resolve();
     byQueue.set(key, known);
     return known;
   }
 
-  #answer(job: NewJob, { id, existed }: Enqueued, lowered: Prepared['lowered']): EnqueueResult {
+  #answer(job: NewJob, { id, existed }: Enqueued, capped: Prepared['capped']): EnqueueResult {
     this.#settings.events.emit('enqueued', () => ({ id, name: job.name, queue: job.queue, existed }));
-    return lowered === null ? { id, existed } : { id, existed, lowered };
+    return capped === null ? { id, existed } : { id, existed, capped };
   }
+}
+
+/** One part after the other, so that the jobs are accepted in their order. */
+async function inParts(
+  jobs: readonly NewJob[],
+  store: (part: readonly NewJob[]) => Promise<readonly Enqueued[]>,
+): Promise<readonly Enqueued[]> {
+  const answers: Enqueued[] = [];
+  for (const part of partsOf(jobs, batchBounds)) answers.push(...(await store(part)));
+  return answers;
 }
 
 function isAway(error: unknown): boolean {
   return error instanceof StoreUnavailableError;
 }
 
-function isPassing(error: unknown): boolean {
+function isAwayOrBusy(error: unknown): boolean {
   return isAway(error) || error instanceof StoreBusyError;
 }
 
 interface Prepared {
   readonly job: NewJob;
-  readonly lowered: { readonly asked: number; readonly hardCap: number } | null;
+  readonly capped: { readonly asked: number; readonly hardCap: number } | null;
 }
 
 interface CheckedOptions {
@@ -231,7 +251,7 @@ interface CheckedOptions {
 function checkOptions(options: EnqueueOptions): CheckedOptions {
   const { delay, at, priority, queue, key, keyUntil, retry, tx } = readOptions(options, optionNames, 'enqueue');
   if (delay !== undefined && at !== undefined) {
-    throw new ConfigError('enqueue: expected delay or at, came both. Give the one that says when it should run.');
+    throw new ConfigError('enqueue: expected delay or at, got both. Give one of them.');
   }
   return {
     delayMs: delay === undefined ? 0 : readDelay(delay),
@@ -246,7 +266,7 @@ function checkOptions(options: EnqueueOptions): CheckedOptions {
 }
 
 function checkClient(tx: unknown): TransactionClient {
-  // Each query of a pool may go to another connection, so it is never part of the caller's transaction.
+  // Each query of a pool may use another connection, so it is never part of the caller's transaction.
   if (typeof read(tx, 'totalCount') === 'number') {
     const hint = 'Give the client that has begun the transaction: await pool.connect().';
     throw unexpected('enqueue: tx', 'a client inside a transaction', tx, `That is a pool. ${hint}`);
@@ -256,7 +276,7 @@ function checkClient(tx: unknown): TransactionClient {
   throw unexpected('enqueue: tx', 'a client with query(text, values)', tx, hint);
 }
 
-/** Bounded, so that the due time stays a number every store can hold. */
+/** Bounded, so that every store can hold the due time. */
 function readDelay(delay: unknown): number {
   const ms = parseDuration(delay, 'enqueue: delay');
   if (ms <= LONGEST_DELAY_MS) return ms;
@@ -265,8 +285,9 @@ function readDelay(delay: unknown): number {
 }
 
 function readDate(at: unknown): number {
-  // Not instanceof: a test runner's realm has a Date of its own. Not `at.getTime()`: that may be anybody's function.
+  // Not instanceof: a test runner's realm has a Date of its own. Not `at.getTime()`: the caller may have replaced it.
   const ms = types.isDate(at) ? Date.prototype.getTime.call(at) : Number.NaN;
   if (Number.isNaN(ms)) throw unexpected('enqueue: at', 'a valid Date', at);
-  return ms;
+  // A due time before the epoch means "now" as well as any other in the past, and no store needs to hold it.
+  return Math.max(0, ms);
 }

@@ -30,11 +30,11 @@ export type {
   FailedRun,
   Verdict,
 } from './retry/classify.ts';
+export { Cancel, RetryAfter, Snooze, Unrecoverable } from './retry/control-errors.ts';
 export type { DeadReason, Decision, RetryCause } from './retry/decision.ts';
 export type { FailureClass, OutcomeKind, StoredError } from './retry/outcome.ts';
 export type { Backoff, BackoffOptions, Jitter, RetryOptions, RetryPolicy } from './retry/policy.ts';
 export { policies } from './retry/presets.ts';
-export { Cancel, RetryAfter, Snooze, Unrecoverable } from './retry/said.ts';
 export type { InputSchema } from './schema.ts';
 export type {
   CancelAnswer,

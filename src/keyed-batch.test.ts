@@ -20,7 +20,7 @@ function contestable(busyMs = 0) {
       if (busyMs > 0) await new Promise<void>((resolve) => clock.after(busyMs, resolve));
       throw new StoreBusyError('held');
     },
-    100,
+    { limit: 100 },
     clock,
   );
   const told: string[] = [];
@@ -114,7 +114,7 @@ describe('jobs with keys', () => {
         await new Promise<void>((resolve) => clock.after(10_000, resolve));
         throw new StoreBusyError('locked');
       },
-      100,
+      { limit: 100 },
       clock,
     );
     const all = Promise.allSettled(['a', 'b', 'c', 'd', 'e', 'f'].map((key) => batch.add([keyed(key)])));
@@ -132,7 +132,7 @@ describe('jobs with keys', () => {
         if (error) throw error;
         return accepted(jobs);
       },
-      100,
+      { limit: 100 },
       clock,
     );
     const all = Promise.allSettled([batch.add([keyed('a')]), batch.add([keyed('a')])]);

@@ -1,119 +1,130 @@
-import { type Asked, Flights, sendTogether } from './batch.ts';
+import { type BatchBounds, Batcher, type BatchRequest, boundsOfRequests, sendTogether, totalBytes } from './batch.ts';
 import type { Clock } from './clock.ts';
 import { StoreBusyError } from './errors.ts';
+import { doubling, Pauses } from './retrying.ts';
 import type { Enqueued, NewJob } from './store/store.ts';
 
-/** How long to ask for a key that somebody's open transaction holds. */
-const PATIENCE_MS = 30_000;
-const FIRST_PAUSE_MS = 50;
-const LONGEST_PAUSE_MS = 1_000;
+/** How long a request waits for a key that an open transaction of another process holds. */
+export const KEY_PATIENCE_MS = 30_000;
+const pausesForKey = doubling(50, 1_000);
 
-interface Ask extends Asked<NewJob, Enqueued> {
+interface KeyRequest extends BatchRequest<NewJob, Enqueued> {
   readonly until: number;
 }
 
-/** A key that travels alone, and all who ask for it here. The first of them travels; the others learn from its answer. */
-interface Apart {
+/** A key that is sent alone, and all requests for it in this process. The first is sent; the others use its answer. */
+interface IsolatedKey {
   readonly identity: string;
-  asked: Ask[];
+  requests: KeyRequest[];
   busy: StoreBusyError;
-  pauseMs: number;
+  readonly pauses: Pauses;
 }
 
 /**
- * Group commit for jobs with keys. A key that an open transaction elsewhere holds makes the store busy for all that
- * travel with it. They are then sent again, each key alone, so that in the end only who wants that key waits for it.
+ * Group commit for jobs with keys. A key that an open transaction of another process holds makes the store busy for all
+ * jobs of the same call. They are then sent again, each key alone, so that only requests for the contested key wait:
+ *
+ *   together -> busy: each key is isolated -> busy again: the key is contested, and is sent after growing pauses
+ *                                          -> answered: the other requests for it travel together again
  */
 export class KeyedBatch {
   readonly #clock: Clock;
-  readonly #together: Flights<Ask, readonly Enqueued[]>;
-  /** Keys that were in a flight of which one is contested. */
-  readonly #suspects: Flights<Apart, readonly Enqueued[]>;
-  /** Keys that were contested even when alone; in a line of their own, where they hold up nobody else. */
-  readonly #contested: Flights<Apart, readonly Enqueued[]>;
-  readonly #apart: Map<string, Apart> = new Map();
+  readonly #bounds: BatchBounds<NewJob>;
+  readonly #together: Batcher<KeyRequest, readonly Enqueued[]>;
+  /** Keys that were in a call of which one is contested. */
+  readonly #isolated: Batcher<IsolatedKey, readonly Enqueued[]>;
+  /** Keys that were contested even when sent alone; a batcher of their own, so that they delay no other key. */
+  readonly #contested: Batcher<IsolatedKey, readonly Enqueued[]>;
+  readonly #byIdentity: Map<string, IsolatedKey> = new Map();
 
-  constructor(send: (jobs: readonly NewJob[]) => Promise<readonly Enqueued[]>, limit: number, clock: Clock) {
+  constructor(
+    send: (jobs: readonly NewJob[]) => Promise<readonly Enqueued[]>,
+    bounds: BatchBounds<NewJob>,
+    clock: Clock,
+  ) {
     this.#clock = clock;
+    this.#bounds = bounds;
     const sendAll = sendTogether(send);
-    this.#together = new Flights<Ask, readonly Enqueued[]>(
+    this.#together = new Batcher<KeyRequest, readonly Enqueued[]>(
       sendAll,
       {
         answered: ({ resolve }, answers) => resolve(answers),
-        failed: (ask, error) => (error instanceof StoreBusyError ? this.#setApart(ask, error) : ask.reject(error)),
+        failed: (request, error) =>
+          error instanceof StoreBusyError ? this.#isolate(request, error) : request.reject(error),
       },
-      { limit, sizeOf: ({ items }) => items.length },
+      boundsOfRequests(bounds),
     );
-    const alone = (): Flights<Apart, readonly Enqueued[]> =>
-      new Flights(
-        async ([apart]) => {
-          const { asked, busy } = apart as Apart;
-          // It may have waited long for its turn.
-          if (this.#isOver(asked[0] as Ask)) throw busy;
-          return sendAll(asked.slice(0, 1));
+    const oneByOne = (): Batcher<IsolatedKey, readonly Enqueued[]> =>
+      new Batcher(
+        async ([isolated]) => {
+          const { requests, busy } = isolated as IsolatedKey;
+          // The request may have waited long for its turn.
+          if (this.#isOver(requests[0] as KeyRequest)) throw busy;
+          return sendAll(requests.slice(0, 1));
         },
         {
-          answered: (apart, answers) => this.#release(apart).resolve(answers),
-          failed: (apart, error) =>
-            error instanceof StoreBusyError ? this.#tryLater(apart, error) : this.#release(apart).reject(error),
+          answered: (isolated, answers) => this.#rejoin(isolated).resolve(answers),
+          failed: (isolated, error) =>
+            error instanceof StoreBusyError ? this.#tryLater(isolated, error) : this.#rejoin(isolated).reject(error),
         },
         { limit: 1 },
       );
-    this.#suspects = alone();
-    this.#contested = alone();
+    this.#isolated = oneByOne();
+    this.#contested = oneByOne();
   }
 
   /** All of them have one name and one key. */
   add(items: readonly NewJob[]): Promise<readonly Enqueued[]> {
-    const until = this.#clock.monotonic() + PATIENCE_MS;
+    const until = this.#clock.monotonic() + KEY_PATIENCE_MS;
+    const bytes = totalBytes(items, this.#bounds);
     return new Promise((resolve, reject) => {
-      const ask = { items, resolve, reject, until };
-      const apart = this.#apart.get(identityOf(ask));
-      if (apart === undefined) this.#together.add(ask);
-      else apart.asked.push(ask);
+      const request = { items, bytes, resolve, reject, until };
+      const isolated = this.#byIdentity.get(identityOf(request));
+      if (isolated === undefined) this.#together.add(request);
+      else isolated.requests.push(request);
     });
   }
 
-  #setApart(ask: Ask, busy: StoreBusyError): void {
-    const identity = identityOf(ask);
-    const known = this.#apart.get(identity);
+  #isolate(request: KeyRequest, busy: StoreBusyError): void {
+    const identity = identityOf(request);
+    const known = this.#byIdentity.get(identity);
     if (known !== undefined) {
-      known.asked.push(ask);
+      known.requests.push(request);
       return;
     }
-    const apart: Apart = { identity, asked: [ask], busy, pauseMs: FIRST_PAUSE_MS };
-    this.#apart.set(identity, apart);
-    this.#suspects.add(apart);
+    const pauses = new Pauses(pausesForKey, () => this.#clock.random());
+    const isolated: IsolatedKey = { identity, requests: [request], busy, pauses };
+    this.#byIdentity.set(identity, isolated);
+    this.#isolated.add(isolated);
   }
 
-  /** The first has its answer, so the others need not wait any longer. */
-  #release({ identity, asked }: Apart): Ask {
-    const [first, ...others] = asked;
-    this.#apart.delete(identity);
-    for (const ask of others) this.#together.add(ask);
-    return first as Ask;
+  /** Ends the isolation of a key whose first request has its answer; returns that request. */
+  #rejoin({ identity, requests }: IsolatedKey): KeyRequest {
+    const [first, ...others] = requests;
+    this.#byIdentity.delete(identity);
+    for (const request of others) this.#together.add(request);
+    return first as KeyRequest;
   }
 
-  #tryLater(apart: Apart, busy: StoreBusyError): void {
-    const { identity, asked, pauseMs } = apart;
-    for (const ask of asked) if (this.#isOver(ask)) ask.reject(busy);
-    apart.asked = asked.filter((ask) => !this.#isOver(ask));
-    if (apart.asked.length === 0) {
-      this.#apart.delete(identity);
+  #tryLater(isolated: IsolatedKey, busy: StoreBusyError): void {
+    const { identity, requests, pauses } = isolated;
+    for (const request of requests) if (this.#isOver(request)) request.reject(busy);
+    isolated.requests = requests.filter((request) => !this.#isOver(request));
+    if (isolated.requests.length === 0) {
+      this.#byIdentity.delete(identity);
       return;
     }
-    apart.busy = busy;
-    apart.pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs * 2);
-    this.#clock.after(pauseMs * (0.5 + this.#clock.random()), () => this.#contested.add(apart));
+    isolated.busy = busy;
+    this.#clock.after(pauses.next(), () => this.#contested.add(isolated));
   }
 
-  #isOver({ until }: Ask): boolean {
+  #isOver({ until }: KeyRequest): boolean {
     return this.#clock.monotonic() >= until;
   }
 }
 
-/** Neither has control characters in it. */
-function identityOf({ items }: Ask): string {
+/** Neither name nor key contains control characters. */
+function identityOf({ items }: KeyRequest): string {
   const { name, key } = items[0] as NewJob;
   return `${name}\n${key}`;
 }

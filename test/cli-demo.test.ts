@@ -12,13 +12,13 @@ function processesIn(text: string): number[] {
 }
 
 describe.concurrent('mulligan demo', () => {
-  it('ends by itself, tells its story and leaves nothing behind', async ({ cli }) => {
+  it('ends by itself, shows the ledgers and leaves nothing behind', async ({ cli }) => {
     const { code, stdout, stderr } = await cli.run(['demo'], { env: { TMPDIR: cli.folder } });
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(/report\.build #1 .* attempt 3 completed, saved by a retry/);
     expect(stdout).toMatch(/sms\.send #1 .* as it was asked to wait/);
     expect(stdout).toMatch(/video\.encode #1 .* TimeoutError/);
-    expect(stdout).toMatch(/invoice\.import #1 .* dead: unrecoverable \(said:Unrecoverable\)/);
+    expect(stdout).toMatch(/invoice\.import #1 .* dead: unrecoverable \(thrown:Unrecoverable\)/);
     expect(stdout).toMatch(/card\.charge #1 .* dead: exhausted \(attempts 4 of 4\)/);
     expect(stdout).toMatch(/worker process \d+ was killed by the job it ran \(SIGKILL\)/);
     expect(stdout).toMatch(
@@ -29,7 +29,7 @@ describe.concurrent('mulligan demo', () => {
     expect(cli.files).toEqual([]);
   });
 
-  it('answers in JSON when it is over', async ({ cli }) => {
+  it('prints JSON when it is over', async ({ cli }) => {
     const { code, stdout, stderr } = await cli.run(['demo', '--json'], { env: { TMPDIR: cli.folder } });
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     const { jobs, stats } = JSON.parse(stdout) as { jobs: { job: Job; runs: RunRecord[] }[]; stats: Stats };

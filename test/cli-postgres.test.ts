@@ -69,7 +69,7 @@ describe.concurrent('mulligan on PostgreSQL', () => {
     expectDiscreet(ended);
   });
 
-  it('makes no schema for whoever only looks', async ({ cli }) => {
+  it('makes no schema for a command that only reads', async ({ cli }) => {
     const { url, schema } = address();
     const ended = await cli.run(['stats', '--db', url]);
     expect(ended).toMatchObject({ code: 1, stdout: '' });
@@ -121,7 +121,7 @@ describe.concurrent('mulligan migrate', () => {
     expect([all.map(({ code }) => code), done.length]).toEqual([[0, 0, 0, 0], 1]);
   });
 
-  it('prints with --dry-run what makes the schema when it is applied by hand, and touches nothing', async ({ cli }) => {
+  it('prints with --dry-run what makes the schema when it is applied by hand, and changes nothing', async ({ cli }) => {
     const { url, schema } = address();
     const { code, stdout, stderr } = await cli.run(['migrate', '--dry-run', '--db', url]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: `-- schema ${schema}: version 0 -> 1; nothing was touched\n` });
@@ -185,7 +185,7 @@ describe.concurrent('mulligan doctor', () => {
     expect(ended.stdout).toMatch(/, 0 bad\.$/m);
   });
 
-  it('looks at no file that is not there', async ({ cli }) => {
+  it('does not create a file that does not exist', async ({ cli }) => {
     const ended = await cli.run(['doctor', '--db', 'sqlite:none.db']);
     expect(ended).toMatchObject({ code: 1, stdout: '' });
     expect(ended.stderr).toMatch(/^mulligan: there is no database none\.db/);

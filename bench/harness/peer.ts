@@ -38,10 +38,10 @@ export interface Servers {
 export type Server = { readonly url: string; readonly version: string } | { readonly reason: string };
 
 /**
- * `noop` ends at once · `twice` fails on its first two runs · `storm` always fails · `work` takes 20 ms and writes
+ * `noop` ends at once · `once` fails on its first run · `twice` fails on its first two · `storm` always fails · `work` takes 20 ms and writes
  * down when it starts and ends · `poison` kills its process.
  */
-export type Kind = 'noop' | 'twice' | 'storm' | 'work' | 'poison';
+export type Kind = 'noop' | 'once' | 'twice' | 'storm' | 'work' | 'poison';
 
 export interface Payload {
   /** Numbered from 0 within a measurement; -1 for jobs that only stand in the way. */
@@ -81,6 +81,14 @@ export interface Usage {
   readonly keptBytes: number;
 }
 
+/** A queue whose jobs wait in partitions that can be held. */
+export interface Partitioned {
+  /** Enqueues `jobs` due jobs over so many partitions, then holds the first `held` of these. */
+  fill(jobs: number, partitions: number, held: number): Promise<void>;
+  /** Ms that a claim of `limit` jobs takes; the jobs stay claimed. Throws when it got fewer, or one that is held. */
+  claim(limit: number): Promise<number>;
+}
+
 export interface OpenPeer {
   /** Leaves an empty queue with the peer's own schema; `crashSoon` as for workers, where it is a matter of the queue. */
   reset(crashSoon?: boolean): Promise<void>;
@@ -107,6 +115,9 @@ export interface OpenPeer {
    * keeps its size; throws when it got others than it asked for.
    */
   timeClaim?(count: number): Promise<number>;
+  /** Ms from the due time of a second attempt to its start, of each job of this kind, by the queue's own record. */
+  secondAttempts?(kind: Kind): Promise<number[]>;
+  readonly partitions?: Partitioned;
   /** What its server has used so far. */
   usage?(): Promise<Usage>;
   /** From now until the answer is called: of a hundred sessions at work, how many waited for a lock. */

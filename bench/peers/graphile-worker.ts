@@ -19,6 +19,7 @@ const MOST_ATTEMPTS = 32_767;
 
 const maxAttempts: Readonly<Record<Kind, number | undefined>> = {
   noop: undefined,
+  once: 2,
   twice: 3,
   storm: MOST_ATTEMPTS,
   work: undefined,

@@ -75,13 +75,13 @@ export function check(history: History, final: FinalState, options: CheckOptions
 }
 
 /** A handler begins only under a lease that lasts. */
-function checkStart({ job: id, run }: { job: string; run: number }, { model, now, expect }: Check): void {
+export function checkStart({ job: id, run }: { job: string; run: number }, { model, now, expect }: Check): void {
   const job = model.jobs.get(id);
   const lasts = job?.state === 'running' && job.runs === run && (job.lease?.endsAt ?? 0) > now;
   expect(2, lasts, () => `run ${run} of ${id} began when its lease was over`);
 }
 
-function checkCall(event: ExecutedEvent, check: Check): void {
+export function checkCall(event: ExecutedEvent, check: Check): void {
   const { verb, args, value } = event;
   const [first] = args;
   switch (verb) {

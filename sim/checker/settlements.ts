@@ -86,7 +86,7 @@ function checkDecision(job: ModelJob, settlement: Settlement, check: Check): voi
       () => `crash ${crashes} of ${policy.maxCrashes} of ${id} was decided ${JSON.stringify(decision)}`,
     );
   }
-  const hopeless = decision.rule === 'said:Unrecoverable' && !job.cancelRequested;
+  const hopeless = decision.rule === 'thrown:Unrecoverable' && !job.cancelRequested;
   expect(6, !hopeless || decision.kind === 'dead', () => `${id} said Unrecoverable, and was decided ${decision.kind}`);
   if (decision.kind === 'dead') checkDeath(job, settlement, decision, check);
   if (decision.kind === 'retry') checkRetry(job, settlement, decision, crashes, check);
@@ -156,7 +156,7 @@ function checkRetry(
     () => `${id} with ${crashes} crashes went to ${decision.lane}`,
   );
   const { least, most } = delayRange(policy, job.attempts, job.previousDelayMs);
-  if (decision.rule === 'said:RetryAfter') {
+  if (decision.rule === 'thrown:RetryAfter') {
     expect(
       5,
       decision.delayMs >= RETRY_AFTER_MS,

@@ -3,7 +3,7 @@ import { readExposition } from '../../test/support/exposition.ts';
 import { defineJob } from '../definition.ts';
 import { ConfigError } from '../errors.ts';
 import { Mulligan } from '../mulligan.ts';
-import { Unrecoverable } from '../retry/said.ts';
+import { Unrecoverable } from '../retry/control-errors.ts';
 import { claimOne, enqueueOne } from '../store/conformance/builders.ts';
 import { MemoryStore } from '../store/memory/store.ts';
 import { type TestQueue, testQueue } from '../testing/queue.ts';

@@ -7,25 +7,25 @@ import {
   classify,
   type FailedRun,
 } from './classify.ts';
+import { Cancel, RetryAfter, Snooze, Unrecoverable } from './control-errors.ts';
 import type { Failure } from './outcome.ts';
-import { Cancel, RetryAfter, Snooze, Unrecoverable } from './said.ts';
 
 const now = 1_000_000;
 const run: FailedRun = { name: 'email.send', run: 3, attempt: 2, maxAttempts: 4, previousDelayMs: 500 };
 
 function failureOf(thrown: unknown, context: Partial<ClassifyContext> = {}): Failure {
   const outcome = classify(thrown, { now, run, ...context });
-  if (outcome.kind !== 'failed') throw new Error(`expected a failure, came ${outcome.kind}`);
+  if (outcome.kind !== 'failed') throw new Error(`expected a failure, got ${outcome.kind}`);
   return outcome.failure;
 }
 
 const unavailable = Object.assign(new Error('x'), { status: 503, headers: { 'retry-after': '7' } });
 
-describe('first comes what the handler said', () => {
+describe('a control error comes first', () => {
   test('Unrecoverable is permanent', () => {
     expect(failureOf(new Unrecoverable('no'))).toMatchObject({
       class: 'permanent',
-      rule: 'said:Unrecoverable',
+      rule: 'thrown:Unrecoverable',
       retryAfterMs: null,
       error: { name: 'Unrecoverable', message: 'no' },
     });
@@ -34,7 +34,7 @@ describe('first comes what the handler said', () => {
   test('RetryAfter is the environment, with its wait', () => {
     expect(failureOf(new RetryAfter('5s'))).toMatchObject({
       class: 'environment',
-      rule: 'said:RetryAfter',
+      rule: 'thrown:RetryAfter',
       retryAfterMs: 5_000,
     });
     expect(failureOf(new RetryAfter(new Date(now + 9)))).toMatchObject({ retryAfterMs: 9 });
@@ -54,7 +54,7 @@ describe('first comes what the handler said', () => {
     expect(failureOf(new Unrecoverable(), { classify: asked })).toMatchObject({ class: 'permanent', note: null });
   });
 
-  test('it has to be said by what was thrown, not by its cause', () => {
+  test('it has to be the thrown error itself, not its cause', () => {
     expect(failureOf(new Error('x', { cause: new Snooze('1s') }))).toMatchObject({ class: 'job', rule: 'default' });
   });
 });

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { settledBy } from '../job.ts';
+import { lanes, settledBy } from '../job.ts';
 import { LONGEST_DELAY_MS } from './backoff.ts';
-import { type DecidableJob, type Decision, decide } from './decide.ts';
+import { type DecidableJob, decide } from './decide.ts';
+import type { Decision } from './decision.ts';
 import type { Failure, Outcome } from './outcome.ts';
 import type { Jitter, RetryPolicy } from './policy.ts';
 
@@ -19,8 +20,10 @@ const policy: RetryPolicy = {
 /** The second attempt of a job that first started a minute ago. */
 const job: DecidableJob = {
   policy,
+  lane: 'retry',
   attempts: 2,
   crashes: 0,
+  alone: false,
   firstStartedAt: now - 60_000,
   availableAt: now - 60_000,
   previousDelayMs: 500,
@@ -44,6 +47,7 @@ const noHandler = (giveUpAfterMs: number): Outcome => ({
 const withPolicy = (change: Partial<RetryPolicy>): Partial<DecidableJob> => ({ policy: { ...policy, ...change } });
 const cancelRequested = { cancelRequested: true };
 const spent = { attempts: 4 };
+const suspect = { lane: 'suspect' } as const;
 
 const cancel: Decision = { kind: 'cancel', counted: true, rule: 'cancel requested' };
 const cancelUncounted: Decision = { kind: 'cancel', counted: false, rule: 'cancel requested' };
@@ -86,8 +90,8 @@ const failures: Case[] = [
   [
     'permanent on the last attempt',
     spent,
-    failed({ class: 'permanent', rule: 'said:Unrecoverable' }),
-    { kind: 'dead', reason: 'unrecoverable', counted: true, rule: 'said:Unrecoverable' },
+    failed({ class: 'permanent', rule: 'thrown:Unrecoverable' }),
+    { kind: 'dead', reason: 'unrecoverable', counted: true, rule: 'thrown:Unrecoverable' },
   ],
   ['the attempts are spent', spent, failed(), exhausted],
   ['the attempts are more than spent', { attempts: 9 }, failed(), { ...exhausted, rule: 'attempts 9 of 4' }],
@@ -140,8 +144,43 @@ const delays: Case[] = [
 
 const crashes: Case[] = [
   ['the first', {}, crashed, retry({ why: 'crash', rule: 'crash 1 of 3' })],
-  ['the last but one: alone', { crashes: 1 }, crashed, retry({ why: 'crash', lane: 'suspect', rule: 'crash 2 of 3' })],
+  [
+    'the last but one: it becomes a suspect',
+    { crashes: 1 },
+    crashed,
+    retry({ why: 'crash', lane: 'suspect', rule: 'crash 2 of 3' }),
+  ],
   ['the last', { crashes: 2 }, crashed, poison],
+  ['the last of a job that is no suspect, beside others or alone', { crashes: 2, alone: true }, crashed, poison],
+  ['the last of a redriven job', { crashes: 2, lane: 'redrive' }, crashed, poison],
+  ['a suspect that crashed alone', { ...suspect, crashes: 2, alone: true }, crashed, poison],
+  [
+    'a suspect that crashed beside others is tried again',
+    { ...suspect, crashes: 2 },
+    crashed,
+    retry({ why: 'crash', lane: 'suspect', rule: 'crash 3 of 6, not alone' }),
+  ],
+  [
+    'a suspect before twice the crashes is tried again',
+    { ...suspect, crashes: 4 },
+    crashed,
+    retry({ why: 'crash', lane: 'suspect', rule: 'crash 5 of 6, not alone' }),
+  ],
+  [
+    'a suspect at twice the crashes',
+    { ...suspect, crashes: 5 },
+    crashed,
+    { ...poison, rule: 'maxCrashes 3: crash 6, never alone' },
+  ],
+  [
+    'a suspect with a crash left, alone',
+    { ...suspect, crashes: 1, alone: true },
+    crashed,
+    {
+      ...retry({ why: 'crash', lane: 'suspect', rule: 'crash 2 of 3' }),
+    },
+  ],
+  ['a suspect whose attempts are spent', { ...suspect, ...spent, crashes: 2 }, crashed, exhausted],
   ['poison before exhausted', { crashes: 2, ...spent }, crashed, poison],
   ['poison before cancel', { crashes: 2, ...cancelRequested }, crashed, poison],
   ['one crash is too many', withPolicy({ maxCrashes: 1 }), crashed, { ...poison, rule: 'maxCrashes 1' }],
@@ -259,7 +298,8 @@ describe('any job and any outcome', () => {
     policy: anyPolicy,
     attempts: fc.integer({ min: 1, max: 10_000 }),
     crashes: fc.nat(6),
-    lane: fc.constantFrom('fresh', 'retry', 'redrive', 'suspect'),
+    lane: fc.constantFrom(...lanes),
+    alone: fc.boolean(),
     firstStartedAt: fc.nat(now),
     availableAt: fc.nat(now),
     previousDelayMs: fc.option(delay),
@@ -306,11 +346,36 @@ describe('any job and any outcome', () => {
         const crashCount = one.crashes + (outcome.kind === 'crashed' ? 1 : 0);
         expect(one.attempts).toBeLessThan(maxAttempts);
         expect(one.cancelRequested).toBe(false);
-        if (outcome.kind === 'crashed') expect(crashCount).toBeLessThan(maxCrashes);
+        const isOnTrial = one.lane === 'suspect' && !one.alone;
+        if (outcome.kind === 'crashed') expect(crashCount).toBeLessThan(isOnTrial ? 2 * maxCrashes : maxCrashes);
         if (deadlineMs !== null) expect(now + decision.delayMs - one.firstStartedAt).toBeLessThanOrEqual(deadlineMs);
         if (outcome.kind === 'failed')
           expect(decision.delayMs).toBeGreaterThanOrEqual(outcome.failure.retryAfterMs ?? 0);
         expect(decision.lane).toBe(maxCrashes > 1 && crashCount >= maxCrashes - 1 ? 'suspect' : 'retry');
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+
+  test('never bury a suspect that crashed beside others before twice its crashes', () => {
+    const suspectBesideOthers = anyJob.map((one): DecidableJob => ({ ...one, lane: 'suspect', alone: false }));
+    fc.assert(
+      fc.property(suspectBesideOthers, drawn, (one, value) => {
+        const decision = decide(one, crashed, now, () => value);
+        const isPoison = decision.kind === 'dead' && decision.reason === 'poison';
+        expect(isPoison).toBe(one.crashes + 1 >= 2 * one.policy.maxCrashes);
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+
+  test('bury every other job at its crashes', () => {
+    const decided = anyJob.filter(({ lane, alone }) => lane !== 'suspect' || alone);
+    fc.assert(
+      fc.property(decided, drawn, (one, value) => {
+        const decision = decide(one, crashed, now, () => value);
+        const isPoison = decision.kind === 'dead' && decision.reason === 'poison';
+        expect(isPoison).toBe(one.crashes + 1 >= one.policy.maxCrashes);
       }),
       { numRuns: 3_000 },
     );

@@ -19,7 +19,7 @@ export interface DecidableJob {
   readonly cancelRequested: boolean;
 }
 
-/** A worker of the new deploy is likely up by then; the spread keeps a backlog of unknown jobs from coming back as one. */
+/** A worker of the new deploy is likely up by then; the spread keeps the unknown jobs from falling due at the same time. */
 const NO_HANDLER_DELAY_MS = 15_000;
 const NO_HANDLER_SPREAD = 0.2;
 
@@ -31,7 +31,7 @@ const LONGEST_STRETCH_MS = 5 * 60_000;
 export function decide(job: DecidableJob, outcome: Outcome, now: number, random: Random): Decision {
   switch (outcome.kind) {
     case 'completed':
-      // Even when it was to be cancelled: the work is done.
+      // Also when a cancel was requested: the work is done.
       return complete;
     case 'cancelled':
       return { kind: 'cancel', counted: true, rule: 'cancelled' };
@@ -74,14 +74,16 @@ function delayAfterFailure(job: DecidableJob, failure: Failure, random: Random):
 function afterCrash(job: DecidableJob, now: number, random: Random): Decision {
   const { policy, attempts, previousDelayMs } = job;
   const crashes = job.crashes + 1;
-  if (isPoison(job, crashes)) return dead('poison', `maxCrashes ${policy.maxCrashes}`);
+  if (isPoison(job, crashes)) return dead('poison', poisonRule(job, crashes));
   if (isExhausted(job)) return exhausted(job);
   if (job.cancelRequested) return cancelRequested;
   const delayMs = delayBefore(policy, attempts, previousDelayMs, random);
   if (isPastDeadline(job, now + delayMs)) return pastDeadline(job, { counted: true });
-  const rule = `crash ${crashes} of ${policy.maxCrashes}`;
-  return { kind: 'retry', why: 'crash', delayMs, lane: laneAfter(crashes, job), rule };
+  return { kind: 'retry', why: 'crash', delayMs, lane: laneAfter(crashes, job), rule: crashRule(job, crashes) };
 }
+
+/** A suspect that never crashes alone is buried at this many times `maxCrashes`. */
+const MOST_CRASHES_BESIDE_OTHERS = 2;
 
 /**
  * A suspect is buried when it crashed with no other job beside it. A crash beside others proves nothing, since any of them
@@ -89,7 +91,17 @@ function afterCrash(job: DecidableJob, now: number, random: Random): Decision {
  */
 function isPoison({ policy, lane, alone }: DecidableJob, crashes: number): boolean {
   if (crashes < policy.maxCrashes) return false;
-  return lane !== 'suspect' || alone || crashes >= policy.maxCrashes * 2;
+  return lane !== 'suspect' || alone || crashes >= policy.maxCrashes * MOST_CRASHES_BESIDE_OTHERS;
+}
+
+function poisonRule({ policy, lane, alone }: DecidableJob, crashes: number): string {
+  const rule = `maxCrashes ${policy.maxCrashes}`;
+  return lane !== 'suspect' || alone ? rule : `${rule}: crash ${crashes}, never alone`;
+}
+
+function crashRule({ policy }: DecidableJob, crashes: number): string {
+  if (crashes < policy.maxCrashes) return `crash ${crashes} of ${policy.maxCrashes}`;
+  return `crash ${crashes} of ${policy.maxCrashes * MOST_CRASHES_BESIDE_OTHERS}, not alone`;
 }
 
 function afterSnooze(job: DecidableJob, delayMs: number, now: number): Decision {
@@ -103,6 +115,8 @@ function afterRelease(job: DecidableJob, because: ReleaseCause, now: number, ran
   switch (because.kind) {
     case 'shutdown':
       return { kind: 'release', delayMs: 0, rule: 'shutdown' };
+    case 'trial':
+      return { kind: 'release', delayMs: 0, rule: 'trial of a suspect' };
     case 'late':
       return { kind: 'release', delayMs: 0, rule: 'lease over before the start' };
     case 'cancelled':
@@ -134,7 +148,7 @@ function exhausted({ attempts, policy }: DecidableJob): Decision {
   return dead('exhausted', `attempts ${attempts} of ${policy.maxAttempts}`);
 }
 
-/** A run that could only start beyond the deadline is not waited for, and not started. */
+/** True for a run that could only start after the deadline: it is neither waited for nor started. */
 export function isPastDeadline(
   { policy, firstStartedAt }: Pick<DecidableJob, 'policy' | 'firstStartedAt'>,
   startsAt: number,

@@ -82,7 +82,7 @@ export interface Store {
 export type HoldTarget = { readonly queue: string } | { readonly resource: string };
 
 /** At most this many bytes of payload travel in one claim, unless a single job is larger. */
-export const CLAIM_BYTES = 8 * 1_048_576;
+export const CLAIM_BYTES: number = 8 * 1_048_576;
 
 export type Unsubscribe = () => void;
 

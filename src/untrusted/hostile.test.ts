@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { describe as describeValue } from '../config.ts';
 import { type ClassifyContext, classify } from '../retry/classify.ts';
+import { controlErrorOf } from '../retry/control-errors.ts';
 import { retryAfterOf } from '../retry/retry-after.ts';
-import { whatWasSaid } from '../retry/said.ts';
 import { toStoredError } from './stored-error.ts';
 
 /*
@@ -56,7 +56,7 @@ const oddError = fc
     return error;
   });
 
-const branded = fc.anything().map((said) => ({ [Symbol.for('mulligan.said')]: said }));
+const branded = fc.anything().map((control) => ({ [Symbol.for('mulligan.control-error')]: control }));
 const withHeaders = fc.anything().map((headers) => ({ headers, response: { headers }, $response: { headers } }));
 
 const odd = fc.oneof(
@@ -84,8 +84,8 @@ const hostile: fc.Arbitrary<() => unknown> = fc.oneof(
     () => ({ errors: revoked([]), cause: refusing({}) }),
     () => ({ errors: [revoked({}), refusing([]), endless()] }),
     () => ({ issues: [revoked({}), { message: 'm', path: revoked([]) }, { message: 'm', path: [refusing({})] }] }),
-    () => ({ [Symbol.for('mulligan.said')]: refusing({}) }),
-    () => ({ [Symbol.for('mulligan.said')]: { kind: 'snooze', wait: refusing({}) } }),
+    () => ({ [Symbol.for('mulligan.control-error')]: refusing({}) }),
+    () => ({ [Symbol.for('mulligan.control-error')]: { kind: 'snooze', wait: refusing({}) } }),
     () => Object.create(refusing({})),
     () => ({ message: '\ud800'.repeat(9_000), stack: '\0'.repeat(9_000) }),
   ),
@@ -124,11 +124,11 @@ test('retryAfterOf answers a whole number of ms or null', () => {
   );
 });
 
-test('whatWasSaid answers sense or null', () => {
+test('controlErrorOf returns a control it knows, or null', () => {
   fc.assert(
     fc.property(hostile, (make) => {
       const kinds = [undefined, 'unrecoverable', 'retry-after', 'snooze', 'cancel'];
-      expect(kinds).toContain(whatWasSaid(make())?.kind);
+      expect(kinds).toContain(controlErrorOf(make())?.kind);
     }),
     options,
   );

@@ -1,30 +1,22 @@
 import { type Clock, nextTurn } from '../clock.ts';
-import type { Claim, ClaimRequest, QueueQuota, Store } from '../store/store.ts';
+import { doubling, Pauses } from '../retrying.ts';
+import type { Claim, ClaimedJob, ClaimRequest, QueueQuota, Store } from '../store/store.ts';
 import { Quotas } from './lanes.ts';
 import type { WorkPlan } from './options.ts';
 import { answerWithin } from './persist.ts';
+import type { Load, Prefetch } from './prefetch.ts';
 import { Signal } from './signal.ts';
-import { MOST_AHEAD_IN_STORM, Storm } from './storm.ts';
 
-/** Jobs are claimed ahead only as far as they will start within this time: a crash counts against all that is claimed. */
-const AHEAD_MS = 50;
-/** How many outcomes per place may wait to be recorded before new work is held back. */
-const MOST_UNRECORDED = 18;
-/** The part of the places that a storm leaves to work that somebody has just made, however many second chances wait here. */
-const FOR_NEW_WORK = 0.1;
-const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 2_000;
 const FOREVER_MS = 2 ** 31 - 1;
 
-/** What the fetcher must know of the worker's hands. */
-export interface Capacity {
-  readonly running: number;
-  readonly buffered: number;
-  readonly settling: number;
-  readonly meanRunMs: number | null;
-  /** Nearly all second chances have failed of late. */
-  readonly inVain: boolean;
-}
+/**
+ * Why the fetcher should look again:
+ * - `new-work`: jobs were enqueued, here or elsewhere.
+ * - `due`: a job of this worker was settled and waits again; it may fall due before all others.
+ * - `retry-ended`: a queue may have room for a retry again, under maxRetriesInFlight, or for the next suspect.
+ * - `room`: a place became free. It matters only while the fetcher waits for one.
+ */
+export type WakeReason = 'new-work' | 'due' | 'retry-ended' | 'room';
 
 export interface FetcherParts {
   readonly store: Pick<Store, 'claim'>;
@@ -32,43 +24,53 @@ export interface FetcherParts {
   readonly plan: WorkPlan;
   readonly worker: string;
   readonly callTimeoutMs: number;
-  readonly capacity: () => Capacity;
+  readonly prefetch: Prefetch;
+  readonly load: () => Load;
   /** Takes over what was claimed. */
   readonly accept: (claim: Claim, askedAt: number) => void;
+  /** Whether this worker may take a suspect now. */
+  readonly canTry: () => boolean;
+  /** Holds the trial of a suspect; nothing is claimed until it resolves. */
+  readonly tryOut: (suspect: ClaimedJob, askedAt: number) => Promise<void>;
   /** Nothing is left that is due. */
   readonly onDrained: () => void;
-  readonly onTrouble: (error: unknown) => void;
+  /** The store failed to answer, or our own code failed. */
+  readonly onError: (error: unknown) => void;
   readonly onAnswer: () => void;
+}
+
+interface Answer {
+  readonly claim: Claim;
+  /** By the worker's own clock, before the store was asked. */
+  readonly askedAt: number;
 }
 
 /**
  * Keeps the worker supplied. One claim is under way at a time:
  *
- *   room -> claim -> filled: look for room again
+ *   room -> claim -> filled, or the store has more: look for room again
  *                 -> not filled: wait for a wake-up, the next due time, or the poll
- *                 -> a suspect waits: empty the worker, run it alone
+ *                 -> a suspect waits: claim it and hold its trial, and so on for up to a lease; then look for room again
  */
 export class Fetcher {
   readonly #parts: FetcherParts;
   readonly #quotas: Quotas;
   readonly #signal: Signal;
-  readonly #storm: Storm;
+  readonly #pauses: Pauses;
   #stopped = false;
   #drained = false;
   /** A wake-up came while a claim was under way: its answer may already be out of date. */
   #wokenMeanwhile = false;
-  #pauseMs = FIRST_PAUSE_MS;
-  #noSuspectUntil = 0;
-  #wantsRoom = false;
-  /** There may be fresh work, which must not wait until a large claim is worth while. */
-  #newWork = false;
+  /** Another worker took the suspect that the last claim had announced; until then this one does not ask again. */
+  #noTrialUntil = Number.NEGATIVE_INFINITY;
+  #waitsForRoom = false;
   #loop: Promise<void> | null = null;
 
   constructor(parts: FetcherParts) {
     this.#parts = parts;
     this.#quotas = new Quotas(parts.plan.queues);
     this.#signal = new Signal(parts.clock);
-    this.#storm = new Storm(parts.clock, () => parts.capacity().inVain);
+    this.#pauses = new Pauses(doubling(100, 2_000), () => parts.clock.random());
   }
 
   /** True when the last claim left places empty. */
@@ -80,23 +82,16 @@ export class Fetcher {
     this.#loop = this.#run();
   }
 
-  /** There may be work. */
-  wake(): void {
+  wake(reason: WakeReason): void {
+    if (reason === 'room') {
+      if (this.#waitsForRoom) this.#signal.notify();
+      return;
+    }
+    if (reason === 'new-work') this.#parts.prefetch.newWork();
     this.#wokenMeanwhile = true;
     this.#drained = false;
+    this.#noTrialUntil = Number.NEGATIVE_INFINITY;
     this.#signal.notify();
-  }
-
-  /** Somebody made work. */
-  newWork(): void {
-    this.#newWork = true;
-    this.#storm.newWork();
-    this.wake();
-  }
-
-  /** A place became free; of interest only while that is what is waited for. */
-  room(): void {
-    if (this.#wantsRoom) this.#signal.notify();
   }
 
   async stop(): Promise<void> {
@@ -106,117 +101,106 @@ export class Fetcher {
   }
 
   async #run(): Promise<void> {
-    const { clock } = this.#parts;
     while (!this.#stopped) {
-      const places = this.#places();
-      if (places === 0) {
-        await this.#waitForRoom(FOREVER_MS);
-        // Whatever else ends in this turn makes the next claim larger.
-        await nextTurn(clock);
-        continue;
+      try {
+        await this.#fetch();
+      } catch (error) {
+        this.#parts.onError(error);
+        await this.#pause();
       }
-      const restMs = this.#newWork ? 0 : this.#storm.restMs();
-      if (restMs > 0) {
-        await this.#signal.wait(restMs);
-        continue;
-      }
-      const askedAt = clock.monotonic();
-      const claim = await this.#claim(places, this.#quotas.next(places));
-      if (claim === null) continue;
-      this.#quotas.settle(places, claim.jobs);
-      this.#storm.claimed(claim.jobs, clock.monotonic() - askedAt);
-      this.#drained = claim.jobs.length < places && !this.#wokenMeanwhile;
-      if (claim.suspectsWait && clock.monotonic() >= this.#noSuspectUntil) {
-        this.#drained = false;
-        await this.#runSuspect();
-        continue;
-      }
-      if (!this.#drained || this.#stopped) continue;
-      this.#parts.onDrained();
-      await this.#signal.wait(this.#untilDue(claim));
     }
   }
 
-  /** How many to claim now; 0 when it is better to wait until more room can be filled at once. */
-  #places(): number {
-    const { concurrency } = this.#parts.plan;
-    const { running, buffered, settling, meanRunMs } = this.#parts.capacity();
-    if (settling > MOST_UNRECORDED * concurrency) return 0;
-    const soon = meanRunMs === null ? 0 : Math.floor((concurrency * AHEAD_MS) / meanRunMs);
-    const capacity = (most: number): number => concurrency + Math.min(soon, concurrency * most);
-    const room = (most: number): number => Math.max(0, capacity(most) - running - buffered);
-    const most = this.#storm.mostAhead();
-    const atOnce = this.#storm.mostAtOnce();
-    if (this.#newWork && this.#storm.blows) {
-      const forNewWork = Math.min(room(MOST_AHEAD_IN_STORM), Math.ceil(concurrency * FOR_NEW_WORK));
-      return Math.min(atOnce, Math.max(room(most), forNewWork));
+  async #fetch(): Promise<void> {
+    const { clock, prefetch, load, accept, onDrained } = this.#parts;
+    const places = prefetch.places(load());
+    if (places === 0) {
+      await this.#waitForRoom();
+      // Jobs that end in the same turn make the next claim larger.
+      await nextTurn(clock);
+      return;
     }
-    return buffered === 0 || room(most) >= capacity(most) / 2 ? Math.min(atOnce, room(most)) : 0;
+    this.#wokenMeanwhile = false;
+    prefetch.asked();
+    const answer = await this.#claim(places, this.#quotas.next(places));
+    if (answer === null) return;
+    const { claim, askedAt } = answer;
+    accept(claim, askedAt);
+    this.#quotas.settle(places, claim.jobs);
+    prefetch.claimed(claim.jobs);
+    if (claim.suspectsWait && (await this.#holdTrials())) return;
+    const waitMs = claim.jobs.length < places ? this.#untilDue(claim) : 0;
+    this.#drained = waitMs > 0 && !this.#wokenMeanwhile;
+    if (!this.#drained || this.#stopped) return;
+    onDrained();
+    await this.#signal.wait(waitMs);
   }
 
-  #untilDue({ now, nextDueAt }: Claim): number {
+  /** 0 when the store has more that is due, which did not fit into its answer. */
+  #untilDue({ jobs, now, nextDueAt }: Claim): number {
     const { pollMs } = this.#parts.plan;
-    return nextDueAt === null ? pollMs : Math.max(1, Math.min(pollMs, nextDueAt - now));
+    if (nextDueAt === null) return pollMs;
+    const shortestMs = jobs.length > 0 ? 0 : 1;
+    return Math.max(shortestMs, Math.min(pollMs, nextDueAt - now));
   }
 
   /** Null when the store did not answer; then it has already waited. */
-  async #claim(limit: number, queues: QueueQuota[]): Promise<Claim | null> {
-    const { store, clock, plan, worker, callTimeoutMs, accept, onAnswer, onTrouble } = this.#parts;
+  async #claim(limit: number, queues: QueueQuota[]): Promise<Answer | null> {
+    const { store, clock, plan, worker, callTimeoutMs, accept, onAnswer, onError } = this.#parts;
     const request: ClaimRequest = { worker, leaseMs: plan.leaseMs, limit, queues };
     const askedAt = clock.monotonic();
-    this.#wokenMeanwhile = false;
-    this.#newWork = false;
-    const answer = store.claim(request);
+    const call = store.claim(request);
+    let claim: Claim;
     try {
-      const claim = await answerWithin(clock, callTimeoutMs, answer);
-      accept(claim, askedAt);
-      this.#pauseMs = FIRST_PAUSE_MS;
-      onAnswer();
-      return claim;
+      claim = await answerWithin(clock, callTimeoutMs, call);
     } catch (error) {
-      onTrouble(error);
-      // Should the answer come after all, its jobs are leased to this worker and to nobody else.
-      answer.then((late) => accept(late, askedAt)).catch(() => {});
-      if (!this.#stopped) await this.#pause(this.#pauseMs * (0.5 + clock.random()));
-      this.#pauseMs = Math.min(LONGEST_PAUSE_MS, this.#pauseMs * 2);
+      onError(error);
+      // Should the answer come after all, its jobs are leased to this worker and to no other.
+      call
+        .then(
+          (late) => accept(late, askedAt),
+          () => {},
+        )
+        .catch(onError);
+      await this.#pause();
       return null;
     }
+    this.#pauses.reset();
+    onAnswer();
+    return { claim, askedAt };
   }
 
   /**
-   * A suspect's next crash would bury it, so it gets a fair trial: alone, with nobody else to blame or to harm. Both
-   * the wait for an empty worker and the time alone end after one lease, or a slow job would stop the whole worker.
+   * Tries suspects one after the other, for up to a lease: emptying the worker is what costs. Answers false when there was
+   * none to try.
    */
-  async #runSuspect(): Promise<void> {
-    const { clock, plan, capacity } = this.#parts;
-    const patientUntil = clock.monotonic() + plan.leaseMs;
-    const busy = (): boolean => capacity().running + capacity().buffered > 0;
-    while (busy() && !this.#stopped && clock.monotonic() < patientUntil) {
-      await this.#waitForRoom(patientUntil - clock.monotonic());
+  async #holdTrials(): Promise<boolean> {
+    const { clock, plan, canTry, tryOut } = this.#parts;
+    const startedAt = clock.monotonic();
+    if (startedAt < this.#noTrialUntil) return false;
+    let tried = false;
+    while (!this.#stopped && canTry() && clock.monotonic() < startedAt + plan.leaseMs) {
+      const answer = await this.#claim(1, this.#quotas.suspect());
+      const suspect = answer?.claim.jobs[0];
+      if (answer === null || suspect === undefined) break;
+      this.#drained = false;
+      tried = true;
+      await tryOut(suspect, answer.askedAt);
     }
-    if (this.#stopped) return;
-    const claim = await this.#claim(1, this.#quotas.suspect());
-    if (claim === null || claim.jobs.length === 0) {
-      // Another worker was faster, or maxRetriesInFlight holds it back: do not empty this worker for nothing again.
-      this.#noSuspectUntil = clock.monotonic() + plan.pollMs;
-      return;
-    }
-    const aloneUntil = clock.monotonic() + plan.leaseMs;
-    while (busy() && !this.#stopped && clock.monotonic() < aloneUntil) {
-      await this.#waitForRoom(aloneUntil - clock.monotonic());
-    }
+    if (!tried) this.#noTrialUntil = clock.monotonic() + plan.pollMs;
+    return tried;
   }
 
-  async #waitForRoom(timeoutMs: number): Promise<void> {
-    this.#wantsRoom = true;
-    await this.#signal.wait(timeoutMs);
-    this.#wantsRoom = false;
+  async #waitForRoom(): Promise<void> {
+    this.#waitsForRoom = true;
+    await this.#signal.wait(FOREVER_MS);
+    this.#waitsForRoom = false;
   }
 
-  async #pause(ms: number): Promise<void> {
-    const until = this.#parts.clock.monotonic() + ms;
-    while (!this.#stopped && this.#parts.clock.monotonic() < until) {
-      await this.#signal.wait(until - this.#parts.clock.monotonic());
-    }
+  /** After a failure; only a stop ends it early. */
+  async #pause(): Promise<void> {
+    const { clock } = this.#parts;
+    const until = clock.monotonic() + this.#pauses.next();
+    while (!this.#stopped && clock.monotonic() < until) await this.#signal.wait(until - clock.monotonic());
   }
 }

@@ -1,14 +1,18 @@
+import { partsOf } from '../batch.ts';
 import type { Clock, Timer } from '../clock.ts';
 import type { Heartbeat, HeartbeatAnswer, Store } from '../store/store.ts';
 import type { Lease } from './lease.ts';
 
 /** Three chances before a lease runs out. */
-const BEATS_PER_LEASE = 3;
-/** Progress does not wait for the next regular beat, but does not cause a write per call either. */
+const RENEWALS_PER_LEASE = 3;
+/** Progress does not wait for the next regular renewal, but does not cause a write per call either. */
 const SOON_MS = 500;
+/** Progress travels with heartbeats, so a call is bounded in bytes; one without progress is this large. */
+const HEARTBEAT_BYTES = 200;
+const LARGEST_CALL_BYTES = 4 * 1_048_576;
 
-/** One job in hand, as the heart sees it. */
-export interface Held {
+/** One active job, as the renewer sees it. */
+export interface Renewable {
   readonly lease: Lease;
   /** JSON text that the store has not got yet. */
   unsentProgress: string | null;
@@ -16,11 +20,11 @@ export interface Held {
   onCancel(): void;
 }
 
-/** Extends all leases of a worker in one call per beat, and passes on what the store says about them. */
-export class Heart {
+/** Renews all leases of a worker together, three times per lease, and passes on what the store says about them. */
+export class LeaseRenewer {
   readonly #store: Pick<Store, 'heartbeat'>;
   readonly #clock: Clock;
-  readonly #held: () => readonly Held[];
+  readonly #renewable: () => readonly Renewable[];
   readonly #everyMs: number;
   readonly #onError: (error: unknown) => void;
   #timer: Timer | null = null;
@@ -31,30 +35,31 @@ export class Heart {
     store: Pick<Store, 'heartbeat'>,
     clock: Clock,
     leaseMs: number,
-    held: () => readonly Held[],
+    renewable: () => readonly Renewable[],
     onError: (error: unknown) => void,
   ) {
     this.#store = store;
     this.#clock = clock;
-    this.#held = held;
-    this.#everyMs = leaseMs / BEATS_PER_LEASE;
+    this.#renewable = renewable;
+    this.#everyMs = leaseMs / RENEWALS_PER_LEASE;
     this.#onError = onError;
   }
 
   start(): void {
     if (this.#stopped) return;
     this.#timer = this.#clock.after(this.#everyMs, () => {
-      // The next beat does not wait for this one: a hanging call must not silence the heart.
+      // The next renewal does not wait for this one: a call that hangs must not end all leases.
       this.start();
-      this.#beatAll();
+      this.#renewAll();
     });
   }
 
-  soon(): void {
+  /** Renews within a moment, for progress. */
+  renewSoon(): void {
     if (this.#soon !== null || this.#stopped) return;
     this.#soon = this.#clock.after(SOON_MS, () => {
       this.#soon = null;
-      this.#beatAll();
+      this.#renewAll();
     });
   }
 
@@ -64,34 +69,40 @@ export class Heart {
     this.#soon?.cancel();
   }
 
+  /** False when the lease was lost. `alone` says whether another job runs beside it; only this call writes that. */
+  async renew(job: Renewable, alone?: boolean): Promise<boolean> {
+    return this.#send([job], alone === undefined ? {} : { alone });
+  }
+
   /** False when any of the leases was lost. */
-  async beat(held: readonly Held[]): Promise<boolean> {
-    if (held.length === 0) return true;
+  async #send(jobs: readonly Renewable[], more: Pick<Heartbeat, 'alone'> = {}): Promise<boolean> {
     const askedAt = this.#clock.monotonic();
-    const beats = held.map(beatFor);
-    const answers = await this.#store.heartbeat(beats);
+    const heartbeats = jobs.map((job) => ({ ...heartbeatOf(job), ...more }));
+    const answers = await this.#store.heartbeat(heartbeats);
     let kept = true;
-    for (const [index, one] of held.entries()) {
+    for (const [index, job] of jobs.entries()) {
       const answer = answers[index] as HeartbeatAnswer;
-      const { leaseMs, progress } = beats[index] as Heartbeat;
+      const { leaseMs, progress } = heartbeats[index] as Heartbeat;
       if (!answer.kept) {
         kept = false;
-        one.onLost();
+        job.onLost();
         continue;
       }
-      one.lease.renewed(askedAt, leaseMs);
-      if (one.unsentProgress === progress) one.unsentProgress = null;
-      if (answer.cancelRequested) one.onCancel();
+      job.lease.renewed(askedAt, leaseMs);
+      if (job.unsentProgress === progress) job.unsentProgress = null;
+      if (answer.cancelRequested) job.onCancel();
     }
     return kept;
   }
 
-  #beatAll(): void {
-    this.beat(this.#held()).catch(this.#onError);
+  #renewAll(): void {
+    const bytesOf = ({ unsentProgress }: Renewable): number => HEARTBEAT_BYTES + (unsentProgress?.length ?? 0);
+    const bounds = { limit: Number.POSITIVE_INFINITY, maxBytes: LARGEST_CALL_BYTES, bytesOf };
+    for (const part of partsOf(this.#renewable(), bounds)) this.#send(part).catch(this.#onError);
   }
 }
 
-function beatFor({ lease, unsentProgress }: Held): Heartbeat {
+function heartbeatOf({ lease, unsentProgress }: Renewable): Heartbeat {
   const { id, run, worker } = lease.job;
   return { id, run, worker, leaseMs: lease.wantedMs, ...(unsentProgress === null ? {} : { progress: unsentProgress }) };
 }

@@ -5,7 +5,7 @@ export interface QueuePlan {
   readonly queue: string;
   /** Its part of the worker's places, relative to the other queues. */
   readonly weight: number;
-  /** The part of its places that second chances may take while fresh work waits. */
+  /** The part of its places that retries and redrives may take while fresh work waits. */
   readonly retryShare: number;
   readonly maxRetriesInFlight: number | null;
 }
@@ -33,7 +33,7 @@ export class Quotas {
       .map(({ quota }) => quota);
   }
 
-  /** For a worker that has emptied itself to run one suspect alone. */
+  /** The quotas of a claim for one suspect, of whichever queue has one. */
   suspect(): QueueQuota[] {
     return this.#queues.map(({ plan }) => ({ ...nothing(plan), share: 1, suspect: 1 }));
   }
@@ -82,10 +82,10 @@ class QueueCredit {
   readonly part: number;
   /** Places it is owed; below 0 when it took what was others'. */
   #places = 0;
-  /** Second chances it is owed. */
-  #seconds = 0;
-  /** Those of them that redriven jobs are owed. */
-  #redrives = 0;
+  /** Retries and redrives it is owed. */
+  #retryCredit = 0;
+  /** The part of them that is owed to redrives. */
+  #redriveCredit = 0;
   #offered: QueueQuota;
 
   constructor(plan: QueuePlan, part: number) {
@@ -99,16 +99,16 @@ class QueueCredit {
     const share = Math.min(limit, Math.max(0, whole(owed)));
     // Not only over its share: when other queues are empty, this one gets their places too.
     const expected = Math.max(share, limit * this.part);
-    const seconds = Math.min(limit, Math.max(0, whole(this.#seconds + expected * this.plan.retryShare)));
-    // Half of the second chances are for redriven jobs, when both kinds wait.
-    const redrive = Math.min(seconds, Math.max(0, whole(this.#redrives + seconds / 2)));
-    this.#offered = { ...nothing(this.plan), share, retry: seconds - redrive, redrive };
+    const retries = Math.min(limit, Math.max(0, whole(this.#retryCredit + expected * this.plan.retryShare)));
+    // Half of them are for redrives, when both lanes wait.
+    const redrive = Math.min(retries, Math.max(0, whole(this.#redriveCredit + retries / 2)));
+    this.#offered = { ...nothing(this.plan), share, retry: retries - redrive, redrive };
     return { quota: this.#offered, owed };
   }
 
   /** Answers what it leaves of its places when nothing more of it is due, else null. */
   charge(limit: number, taken: Taken): number | null {
-    this.#chargeSeconds(taken);
+    this.#chargeRetries(taken);
     this.#places += limit * this.part - taken.places;
     if (taken.places >= this.#offered.share) return null;
     const unused = Math.max(0, this.#places);
@@ -116,17 +116,17 @@ class QueueCredit {
     return unused;
   }
 
-  #chargeSeconds({ places, retry, redrive }: Taken): void {
+  #chargeRetries({ places, retry, redrive }: Taken): void {
     const offered = this.#offered;
     const granted = offered.retry + offered.redrive;
     // Beyond what was kept for them, they only took what fresh work left.
     const used = Math.min(granted, retry + redrive);
-    this.#seconds += places * this.plan.retryShare - used;
-    this.#redrives += used / 2 - Math.min(offered.redrive, redrive);
+    this.#retryCredit += places * this.plan.retryShare - used;
+    this.#redriveCredit += used / 2 - Math.min(offered.redrive, redrive);
     // A lane that left places to others is empty; one that found no place left is not.
     const gaveWay = places > used;
-    if (used < granted && gaveWay) this.#seconds = Math.min(0, this.#seconds);
-    if (redrive < offered.redrive && (gaveWay || retry > offered.retry)) this.#redrives = 0;
+    if (used < granted && gaveWay) this.#retryCredit = Math.min(0, this.#retryCredit);
+    if (redrive < offered.redrive && (gaveWay || retry > offered.retry)) this.#redriveCredit = 0;
   }
 
   inherit(places: number): void {
@@ -135,8 +135,8 @@ class QueueCredit {
 
   forget(): void {
     this.#places = 0;
-    this.#seconds = 0;
-    this.#redrives = 0;
+    this.#retryCredit = 0;
+    this.#redriveCredit = 0;
   }
 }
 

@@ -13,7 +13,7 @@ describe('a plan of work', () => {
       concurrency: 10,
       leaseMs: 30_000,
       pollMs: 1_000,
-      giveUpUnknownMs: 7 * 86_400_000,
+      unknownJobTimeoutMs: 7 * 86_400_000,
       name: null,
     });
     expect(planWork({}, named(['a', 'b'])).queues.map(({ queue }) => queue)).toEqual(['a', 'b']);

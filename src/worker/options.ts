@@ -7,21 +7,21 @@ import type { QueuePlan } from './lanes.ts';
 export interface WorkOptions {
   /**
    * Queues to serve: a list, or a map from queue to its own options. Default: the queues of the definitions, their retry
-   * queues included. Whoever lists queues must list these too, here or for another worker.
+   * queues included. A list of your own must name these too, here or for another worker.
    */
   readonly queues?: readonly string[] | Readonly<Record<string, QueueOptions>>;
   /** How many jobs run at once. Default 10. */
   readonly concurrency?: number;
   /** How long a silent worker keeps its jobs. Default 30 s. */
   readonly lease?: Duration;
-  /** The part of each claim that second chances may take while fresh work waits. Default 0.2. */
+  /** The part of each claim that retries and redrives may take while fresh work waits. Default 0.2. */
   readonly retryShare?: number;
   /** Per queue and over all workers: how many retries may run at once. Default: no limit. */
   readonly maxRetriesInFlight?: number;
   /** How often to look for work when nothing wakes the worker. Default 1 s. */
   readonly poll?: Duration;
-  /** After this long, a job whose name no worker knew is dead (`no-handler`). Default 7 d. */
-  readonly giveUpUnknown?: Duration;
+  /** A job whose name no worker has known for this long is dead (`no-handler`). Default 7 d. */
+  readonly unknownJobTimeout?: Duration;
   /** A name for this worker in the ledger; a random part is added. Default: host and process id. */
   readonly name?: string;
 }
@@ -41,7 +41,7 @@ export interface WorkPlan {
   readonly concurrency: number;
   readonly leaseMs: number;
   readonly pollMs: number;
-  readonly giveUpUnknownMs: number;
+  readonly unknownJobTimeoutMs: number;
   readonly name: string | null;
 }
 
@@ -52,7 +52,7 @@ export const workOptionNames = [
   'retryShare',
   'maxRetriesInFlight',
   'poll',
-  'giveUpUnknown',
+  'unknownJobTimeout',
   'name',
 ] as const;
 
@@ -68,7 +68,7 @@ export function planWork(options: WorkOptions, named: NamedQueues = queuesOf([])
     concurrency: checkInteger(given.concurrency ?? 10, 'work: concurrency', { min: 1, max: 10_000 }),
     leaseMs: readLease(given.lease ?? '30s'),
     pollMs: Math.max(1, parseDuration(given.poll ?? '1s', 'work: poll')),
-    giveUpUnknownMs: parseDuration(given.giveUpUnknown ?? '7d', 'work: giveUpUnknown'),
+    unknownJobTimeoutMs: parseDuration(given.unknownJobTimeout ?? '7d', 'work: unknownJobTimeout'),
     name: given.name === undefined ? null : checkName(given.name, 'work: name'),
   };
 }

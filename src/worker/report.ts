@@ -3,7 +3,7 @@ import type { Events, RunEvent } from '../observe/events.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { ClaimedJob, Settlement } from '../store/store.ts';
-import type { Landed } from './settle.ts';
+import type { Applied } from './settle.ts';
 
 /** Tells the world what happened to a run: events, metrics, the log, and the definition's `onDead`. */
 export class Reporter {
@@ -25,7 +25,7 @@ export class Reporter {
     this.#events.emit('started', () => ({ ...runEvent(job), waitedMs }));
   }
 
-  settled(job: ClaimedJob, settlement: Settlement, answer: Landed): void {
+  settled(job: ClaimedJob, settlement: Settlement, answer: Applied): void {
     const { decision, outcome, error, startedAt, endedAt } = settlement;
     const durationMs = endedAt - startedAt;
     this.#metrics.settled(job, settlement);
@@ -53,7 +53,7 @@ export class Reporter {
     }
   }
 
-  rescued(job: ClaimedJob, settlement: Settlement, answer: Landed): void {
+  rescued(job: ClaimedJob, settlement: Settlement, answer: Applied): void {
     this.#events.emit('rescued', () => runEvent(job));
     this.settled(job, settlement, answer);
   }

@@ -11,7 +11,7 @@ import { type Rescued, rescue } from './rescue.ts';
 const LEASE_MS = 10_000;
 const fixed = { backoff: { kind: 'fixed', base: '5s' }, jitter: 'none' } as const;
 
-/** Jobs in the hands of a worker that has gone silent. */
+/** Jobs that a worker has claimed, which has gone silent since. */
 async function silence(howMany: number, retry: RetryOptions = fixed) {
   const clock = new VirtualClock();
   const store = new MemoryStore({ clock });
@@ -34,15 +34,25 @@ async function rescueAll(store: Pick<Store, 'expired' | 'settle'>, clock: Virtua
 }
 
 describe('a rescuer', () => {
-  it('leaves running jobs alone until their lease has ended', async () => {
+  it('sends no settlement for a running job before its lease has ended', async () => {
     const { clock, store, mulligan, jobs } = await silence(3);
+    const sent: string[] = [];
+    const watched = {
+      expired: (limit: number) => store.expired(limit),
+      settle(settlements: Parameters<Store['settle']>[0]) {
+        sent.push(...settlements.map(({ id }) => id));
+        return store.settle(settlements);
+      },
+    };
     await clock.advance(LEASE_MS - 1);
-    expect(await rescueAll(store, clock)).toEqual([]);
+    expect(await rescueAll(watched, clock)).toEqual([]);
+    expect(sent).toEqual([]);
     expect((await mulligan.stats()).states.running).toBe(3);
     await clock.advance(1);
-    expect((await rescueAll(store, clock)).map(({ job }) => job.id).toSorted()).toEqual(
-      jobs.map(({ id }) => id).toSorted(),
-    );
+    const rescued = await rescueAll(watched, clock);
+    const all = jobs.map(({ id }) => id).toSorted();
+    expect(rescued.map(({ job }) => job.id).toSorted()).toEqual(all);
+    expect(sent.toSorted()).toEqual(all);
   });
 
   it('decides as everything else does, and dates the crash to the end of the lease however late it comes', async () => {
@@ -111,7 +121,7 @@ describe('a rescuer', () => {
     expect((await mulligan.stats()).states).toMatchObject({ running: 0, retrying: 500 });
   });
 
-  it('that meets another counts each crash once: both have looked before either writes', async () => {
+  it('counts and reports each crash once, when another rescuer has found the same jobs before either writes', async () => {
     const { clock, store, mulligan, jobs } = await silence(250);
     await clock.advance(LEASE_MS);
     const bothLooked = Promise.withResolvers<void>();
@@ -126,7 +136,8 @@ describe('a rescuer', () => {
       settle: (settlements: Parameters<Store['settle']>[0]) => store.settle(settlements),
     };
     const both = await Promise.all([rescueAll(careful, clock), rescueAll(careful, clock)]);
-    expect(new Set(both.flat().map(({ job }) => job.id)).size).toBe(jobs.length);
+    const reported = both.flat().map(({ job }) => job.id);
+    expect(reported.toSorted()).toEqual(jobs.map(({ id }) => id).toSorted());
     for (const { id } of jobs) {
       expect(await mulligan.jobs.runs(id)).toHaveLength(1);
       expect(await mulligan.jobs.get(id)).toMatchObject({ crashes: 1, attempts: 1 });

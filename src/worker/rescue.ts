@@ -1,14 +1,14 @@
 import type { Clock } from '../clock.ts';
 import { decide } from '../retry/decide.ts';
 import type { ClaimedJob, SettleAnswer, Settlement, Store } from '../store/store.ts';
-import type { Landed } from './settle.ts';
+import type { Applied } from './settle.ts';
 
 const BATCH = 200;
 
 export interface Rescued {
   readonly job: ClaimedJob;
   readonly settlement: Settlement;
-  readonly answer: Landed;
+  readonly answer: Applied;
 }
 
 /**

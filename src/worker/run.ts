@@ -6,12 +6,12 @@ import { ConfigError, LeaseLostError } from '../errors.ts';
 import { type Logger, type LogSink, makeLogger } from '../observe/log.ts';
 import { encodeJson } from '../payload.ts';
 import { classify, type FailedRun, withCustomDelay } from '../retry/classify.ts';
+import { Cancel, controlErrorOf, Snooze } from '../retry/control-errors.ts';
 import { decide, isPastDeadline } from '../retry/decide.ts';
 import type { Outcome } from '../retry/outcome.ts';
-import { Cancel, Snooze, whatWasSaid } from '../retry/said.ts';
 import { validateInput } from '../schema.ts';
 import type { Settlement, Store, TransactionClient } from '../store/store.ts';
-import { toStoredError } from '../untrusted/stored-error.ts';
+import { type ErrorCache, toStoredError } from '../untrusted/stored-error.ts';
 import type { JobContext } from './context.ts';
 import type { Lease } from './lease.ts';
 import { Memos } from './once.ts';
@@ -38,11 +38,13 @@ export interface RunServices {
   readonly clock: Clock;
   readonly logSink: LogSink;
   readonly store: ConstructorParameters<typeof Memos>[1] & Pick<Store, 'transactions'>;
-  /** Sends a heartbeat for this run now; false when its lease was lost. */
-  readonly beat: (run: Run) => Promise<boolean>;
-  /** Sends heartbeats soon, for progress. */
-  readonly beatSoon: () => void;
+  /** Renews the lease of this run now; false when it was lost. */
+  readonly renew: (run: Run) => Promise<boolean>;
+  /** Renews all leases within a moment, for progress. */
+  readonly renewSoon: () => void;
   readonly maxPayloadBytes: number;
+  /** Equal errors of one worker are cleaned once. */
+  readonly recentErrors: ErrorCache;
 }
 
 /** One run under way: the handler's call, its signal, and the outcome it will have. */
@@ -72,7 +74,7 @@ export class Run implements JobContext {
     this.#services = services;
   }
 
-  /** Whatever happens in the handler becomes an outcome, told once. A callback, because a promise costs every job. */
+  /** All that the handler does becomes an outcome, reported once. A callback, because a promise costs every job. */
   start(onEnd: (outcome: Outcome) => void): void {
     const { timeoutMs } = this.#definition;
     this.#onEnd = onEnd;
@@ -86,7 +88,7 @@ export class Run implements JobContext {
 
   /** Tells the handler to stop; if it does not, its place is freed after a grace. */
   stop(reason: StopReason): void {
-    // Whoever has ended has nothing left to stop.
+    // A run that has ended has nothing left to stop.
     if (this.#onEnd === null || this.#stopReason !== null) return;
     this.#stopReason = reason;
     const error = this.#stopError(reason);
@@ -142,10 +144,10 @@ export class Run implements JobContext {
 
   /** What the handler threw, read together with why it may have been told to stop. What it said itself comes first. */
   #failed(thrown: unknown): Outcome {
-    if (whatWasSaid(thrown) !== null) return this.#classified(thrown);
+    if (controlErrorOf(thrown) !== null) return this.#classified(thrown);
     switch (this.#stopReason) {
       case 'cancel':
-        return { kind: 'cancelled', error: toStoredError(thrown) };
+        return { kind: 'cancelled', error: toStoredError(thrown, this.#services.recentErrors) };
       case 'shutdown':
         return { kind: 'released', because: { kind: 'shutdown' } };
       case 'timeout':
@@ -165,7 +167,13 @@ export class Run implements JobContext {
       maxAttempts: job.policy.maxAttempts,
       previousDelayMs: job.previousDelayMs,
     };
-    const outcome = classify(error, { now: storeNow, run: failed, classify: custom, rules });
+    const outcome = classify(error, {
+      now: storeNow,
+      run: failed,
+      classify: custom,
+      rules,
+      recentErrors: this.#services.recentErrors,
+    });
     if (outcome.kind !== 'failed' || backoff === undefined) return outcome;
     return { kind: 'failed', failure: withCustomDelay(outcome.failure, backoff, { ...failed, error }) };
   }
@@ -218,7 +226,7 @@ export class Run implements JobContext {
   get progress(): JobContext['progress'] {
     return (value) => {
       this.unsentProgress = encodeJson(value, PROGRESS_LIMIT, 'progress');
-      this.#services.beatSoon();
+      this.#services.renewSoon();
     };
   }
 
@@ -237,7 +245,7 @@ export class Run implements JobContext {
   get extend(): JobContext['extend'] {
     return async (duration) => {
       this.lease.want(readLeaseMs(duration, 'extend'));
-      const kept = await whileLeased([this.lease], this.#services.clock, () => this.#services.beat(this));
+      const kept = await whileLeased([this.lease], this.#services.clock, () => this.#services.renew(this));
       if (!kept) throw this.#stopError('lease-lost');
     };
   }
@@ -248,9 +256,9 @@ export class Run implements JobContext {
       throw new ConfigError('transaction: expected a store that shares its database, such as PostgreSQL; use `once`.');
     }
     if (typeof work !== 'function') throw unexpected('transaction', 'a function that takes a database client', work);
-    if (this.recorded) throw new ConfigError('transaction: expected one per run, came a second; the job is completed.');
+    if (this.recorded) throw new ConfigError('transaction: expected one per run, got a second. The job is completed.');
     if (this.#isInTransaction) {
-      throw new ConfigError('transaction: expected one per run, came a second while the first is under way.');
+      throw new ConfigError('transaction: expected one per run, got a second while the first is under way.');
     }
     let settlement: Settlement | null = null;
     this.#isInTransaction = true;

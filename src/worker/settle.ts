@@ -1,54 +1,72 @@
-import { Flights, type Told } from '../batch.ts';
+import { type BatchCallbacks, Batcher } from '../batch.ts';
 import { type Clock, nextTurn } from '../clock.ts';
 import type { Decision } from '../retry/decision.ts';
 import type { Outcome, OutcomeKind, StoredError } from '../retry/outcome.ts';
 import type { Fence, SettleAnswer, Settlement, Store } from '../store/store.ts';
-import type { Hand } from './hand.ts';
+import type { ActiveJob } from './active-job.ts';
 import { whileLeased } from './persist.ts';
 
 const LARGEST_BATCH = 1_000;
+const LARGEST_BATCH_BYTES = 4 * 1_048_576;
+/** What a settlement without an error takes. */
+const SETTLEMENT_BYTES = 300;
 
 export interface Ending {
-  readonly hand: Hand;
+  readonly job: ActiveJob;
   readonly settlement: Settlement;
 }
 
-export interface Retried {
+export interface SettlerCallbacks extends BatchCallbacks<Ending, SettleAnswer> {
   /** So many outcomes could not be recorded at the first try. */
   retried(endings: number, error: unknown): void;
 }
 
 /** What a store answers to a settlement that it wrote down. */
-export type Landed = Exclude<SettleAnswer, 'stale'>;
+export type Applied = Exclude<SettleAnswer, 'stale'>;
 
 /**
- * Records how runs ended, many at a time. Retried on its own: a success that could not be recorded is not a failure.
- * The answer is `stale` when another run owns the job; it fails when the store could not be reached while the lease lasted.
+ * Records how runs ended, many at a time. Recording is retried apart from running: a success that could not be recorded is
+ * not a failure. The answer is `stale` when another run owns the job; the settlement fails when the store could not be
+ * reached while the lease lasted.
  */
 export class Settler {
-  readonly #flights: Flights<Ending, SettleAnswer>;
+  readonly #batcher: Batcher<Ending, SettleAnswer>;
 
-  constructor(store: Pick<Store, 'settle'>, clock: Clock, told: Told<Ending, SettleAnswer> & Retried) {
-    this.#flights = new Flights(
+  constructor(store: Pick<Store, 'settle'>, clock: Clock, callbacks: SettlerCallbacks) {
+    this.#batcher = new Batcher(
       (endings) =>
         whileLeased(
-          endings.map(({ hand }) => hand.lease),
+          endings.map(({ job }) => job.lease),
           clock,
           () => store.settle(endings.map(({ settlement }) => settlement)),
-          (error) => told.retried(endings.length, error),
+          (error) => callbacks.retried(endings.length, error),
         ),
-      told,
-      { limit: LARGEST_BATCH, gather: () => nextTurn(clock) },
+      callbacks,
+      {
+        limit: LARGEST_BATCH,
+        maxBytes: LARGEST_BATCH_BYTES,
+        bytesOf: ({ settlement }) => bytesOf(settlement),
+        gather: () => nextTurn(clock),
+      },
     );
   }
 
   settle(ending: Ending): void {
-    this.#flights.add(ending);
+    this.#batcher.add(ending);
   }
 
   flushed(): Promise<void> {
-    return this.#flights.settled();
+    return this.#batcher.settled();
   }
+}
+
+/** About; texts are counted by their length. */
+function bytesOf({ error, decision }: Settlement): number {
+  const noteLength = decision.note?.length ?? 0;
+  if (error === null) return SETTLEMENT_BYTES + noteLength;
+  const issues = error.issues?.reduce((sum, { message, path }) => sum + message.length + path.length, 0) ?? 0;
+  const { name, message, stack } = error;
+  return SETTLEMENT_BYTES + noteLength + name.length + message.length + (stack?.length ?? 0) + issues;
 }
 
 /** The times are the store's. */

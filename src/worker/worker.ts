@@ -8,21 +8,24 @@ import { type Logger, makeLogger } from '../observe/log.ts';
 import { decide } from '../retry/decide.ts';
 import type { Random } from '../retry/jitter.ts';
 import type { Outcome, ReleaseCause } from '../retry/outcome.ts';
-import type { Claim, Retention, SettleAnswer, Settlement, Store } from '../store/store.ts';
-import { Averages } from './averages.ts';
-import { Buffer } from './buffer.ts';
+import type { Claim, ClaimedJob, Retention, SettleAnswer, Settlement, Store } from '../store/store.ts';
+import { RecentErrors } from '../untrusted/recent-errors.ts';
+import type { ActiveJob } from './active-job.ts';
+import { ActiveJobs } from './active-jobs.ts';
 import { Chore } from './chores.ts';
 import { Fetcher } from './fetch.ts';
-import { Hand } from './hand.ts';
-import { Hands } from './hands.ts';
-import { Heart } from './heartbeat.ts';
+import { LeaseRenewer } from './heartbeat.ts';
 import { Lease } from './lease.ts';
 import { readGrace, type WorkPlan } from './options.ts';
-import { patientStore, type WorkerStore } from './patient.ts';
+import { whileLeased } from './persist.ts';
+import { Prefetch } from './prefetch.ts';
 import type { Reporter } from './report.ts';
 import { rescue } from './rescue.ts';
 import { Run, type RunServices } from './run.ts';
 import { type Ending, errorOf, Settler, settlementOf } from './settle.ts';
+import { Trial } from './trial.ts';
+import { Trouble } from './trouble.ts';
+import { type WorkerStore, withTimeouts } from './with-timeouts.ts';
 
 const PRUNE_EVERY_MS = 30_000;
 const PRUNE_BATCH = 500;
@@ -41,6 +44,8 @@ export interface WorkerParts {
   readonly logSink: LogSink;
   readonly retention: Retention;
   readonly maxPayloadBytes: number;
+  /** Whether no other worker shares this process: only then can a job be the only one in it. */
+  readonly isOnlyWorker: () => boolean;
   readonly onStopped: () => void;
 }
 
@@ -49,90 +54,99 @@ export interface WorkerParts {
  *
  *   fetch (lanes, capacity) -> run (signal, timeout, heartbeat) -> outcome -> decide -> settle
  *
- * Beside it: the heart extends leases, the rescuer settles what silent workers left, the pruner deletes what
- * outlived its retention.
+ * `ActiveJobs` keeps the state of each job on that way. Beside it: the renewer extends leases, trials give suspects a run
+ * of their own, the rescuer settles what silent workers left, the pruner deletes what outlived its retention.
  */
 export class Worker {
   readonly id: string;
   readonly #parts: WorkerParts;
   readonly #store: WorkerStore;
   readonly #fetcher: Fetcher;
+  readonly #prefetch: Prefetch;
+  readonly #trial: Trial;
   readonly #settler: Settler;
-  readonly #heart: Heart;
+  readonly #renewer: LeaseRenewer;
   readonly #chores: readonly Chore[];
   readonly #runServices: RunServices;
   readonly #log: Logger;
+  readonly #trouble: Trouble;
   readonly #random: Random;
-  readonly #hands: Hands = new Hands();
-  readonly #buffer: Buffer = new Buffer();
-  readonly #averages: Averages = new Averages();
-  #running = 0;
+  readonly #jobs: ActiveJobs = new ActiveJobs();
   #startTimer: Timer | null = null;
-  #settling = 0;
-  #inTrouble = false;
   #unsubscribe: () => void = () => {};
   #stopping: Promise<void> | null = null;
   #stopped = false;
   readonly #idleWaiters: Set<() => void> = new Set();
-  #onEmpty: () => void = () => {};
 
   constructor(parts: WorkerParts) {
     const { clock, plan, logSink } = parts;
-    const callTimeoutMs = Math.max(SHORTEST_CALL_TIMEOUT_MS, plan.leaseMs / CALLS_PER_LEASE);
-    const store = patientStore(parts.store, clock, callTimeoutMs);
+    const { leaseMs, concurrency } = plan;
+    const callTimeoutMs = Math.max(SHORTEST_CALL_TIMEOUT_MS, leaseMs / CALLS_PER_LEASE);
+    const store = withTimeouts(parts.store, clock, callTimeoutMs);
     this.#parts = parts;
     this.#store = store;
     this.id = `${plan.name ?? `${hostname()}-${process.pid}`}-${clock.newId().slice(-8)}`;
     this.#log = makeLogger(logSink, () => ({ worker: this.id }));
+    this.#trouble = new Trouble(this.#log);
     this.#random = () => clock.random();
+    const onError = (error: unknown): void => this.#trouble.failed(error);
     this.#settler = new Settler(store, clock, {
       answered: (ending, answer) => this.#settled(ending, answer),
       failed: (ending, error) => this.#settleFailed(ending, error),
-      retried: (endings, error) => this.#unrecorded(endings, error),
+      retried: (endings, error) => this.#trouble.unrecorded(endings, error),
     });
-    const onTrouble = (error: unknown): void => this.#trouble(error);
-    this.#heart = new Heart(store, clock, plan.leaseMs, () => this.#alive(), onTrouble);
+    this.#renewer = new LeaseRenewer(store, clock, leaseMs, () => this.#renewable(), onError);
+    this.#prefetch = new Prefetch(clock, concurrency);
+    this.#trial = new Trial({
+      clock,
+      leaseMs,
+      concurrency,
+      jobs: this.#jobs,
+      isOnlyWorker: parts.isOnlyWorker,
+      releaseBuffer: () => this.#releaseBuffer({ kind: 'trial' }),
+      start: (suspect) => this.#startOrRelease(suspect),
+      release: (suspect) => this.#release(suspect, { kind: 'shutdown' }),
+      record: (suspect, alone) => this.#recordAlone(suspect, alone),
+    });
     this.#fetcher = new Fetcher({
       store,
       clock,
       plan,
       worker: this.id,
       callTimeoutMs,
-      capacity: () => ({
-        running: this.#running,
-        buffered: this.#buffer.size,
-        settling: this.#settling,
-        meanRunMs: this.#averages.runMs,
-        inVain: this.#averages.inVain,
-      }),
+      prefetch: this.#prefetch,
+      load: () => this.#jobs,
       accept: (claim, askedAt) => this.#accept(claim, askedAt),
+      canTry: () => !this.#jobs.listRunning().some(({ lease }) => lease.job.lane === 'suspect'),
+      tryOut: (suspect, askedAt) => this.#trial.hold(this.#jobs.add(this.#leaseOf(suspect, askedAt))),
       onDrained: () => this.#checkIdle(),
-      onTrouble,
-      onAnswer: () => this.#troubleOver(),
+      onError,
+      onAnswer: () => this.#trouble.over(),
     });
     this.#chores = [
-      new Chore(clock, plan.leaseMs / RESCUES_PER_LEASE, () => this.#rescue(), onTrouble),
-      new Chore(clock, PRUNE_EVERY_MS, () => this.#prune(), onTrouble),
+      new Chore(clock, leaseMs / RESCUES_PER_LEASE, () => this.#rescue(), onError),
+      new Chore(clock, PRUNE_EVERY_MS, () => this.#prune(), onError),
     ];
     this.#runServices = {
       clock,
       logSink,
       store,
-      beat: (run) => this.#beat(run),
-      beatSoon: () => this.#heart.soon(),
+      renew: (run) => this.#renew(run),
+      renewSoon: () => this.#renewer.renewSoon(),
       maxPayloadBytes: parts.maxPayloadBytes,
+      recentErrors: new RecentErrors(),
     };
   }
 
   /** How many jobs run right now. */
   get running(): number {
-    return this.#running;
+    return this.#jobs.running;
   }
 
   start(): void {
-    this.#unsubscribe = this.#store.onWork(() => this.#fetcher.newWork());
+    this.#unsubscribe = this.#store.onWork(() => this.#fetcher.wake('new-work'));
     this.#fetcher.start();
-    this.#heart.start();
+    this.#renewer.start();
     for (const chore of this.#chores) chore.start();
   }
 
@@ -152,7 +166,7 @@ export class Worker {
     const graceMs = readGrace(options, 'stop');
     this.#stopping ??= this.#stop();
     const abort = this.#parts.clock.after(graceMs, () => {
-      for (const hand of this.#hands.list()) hand.run?.stop('shutdown');
+      for (const job of this.#jobs.list()) job.run?.stop('shutdown');
     });
     void this.#stopping.finally(() => abort.cancel());
     return this.#stopping;
@@ -165,12 +179,13 @@ export class Worker {
   async #stop(): Promise<void> {
     this.#unsubscribe();
     this.#startTimer?.cancel();
+    this.#trial.stop();
     const fetching = this.#fetcher.stop();
-    this.#releaseBuffer();
+    this.#releaseBuffer({ kind: 'shutdown' });
     await fetching;
-    this.#releaseBuffer();
-    while (this.#hands.size > 0) await new Promise<void>((resolve) => (this.#onEmpty = resolve));
-    this.#heart.stop();
+    this.#releaseBuffer({ kind: 'shutdown' });
+    await this.#jobs.whenEmpty();
+    this.#renewer.stop();
     await Promise.all(this.#chores.map((chore) => chore.stop()));
     await this.#settler.flushed();
     this.#stopped = true;
@@ -178,25 +193,32 @@ export class Worker {
     this.#parts.onStopped();
   }
 
-  #releaseBuffer(): void {
-    for (const hand of this.#buffer.take(this.#buffer.size)) this.#release(hand, { kind: 'shutdown' });
-  }
+  // Claimed -> buffered -> started, or handed back
 
-  #release(hand: Hand, because: ReleaseCause): void {
-    hand.startedAt = hand.lease.storeNow;
-    hand.endedAt = hand.startedAt;
-    this.#finish(hand, { kind: 'released', because });
+  #leaseOf(job: ClaimedJob, askedAt: number): Lease {
+    const { plan, clock } = this.#parts;
+    return new Lease(job, plan.leaseMs, askedAt, clock);
   }
 
   #accept(claim: Claim, askedAt: number): void {
-    const { plan, clock } = this.#parts;
-    for (const job of claim.jobs) {
-      const hand = new Hand(new Lease(job, plan.leaseMs, askedAt, clock));
-      this.#hands.add(hand);
-      this.#buffer.add(hand);
+    for (const claimed of claim.jobs) {
+      const job = this.#jobs.add(this.#leaseOf(claimed, askedAt));
+      // The answer to a claim for a suspect, so late that its trial was given up.
+      if (claimed.lane === 'suspect') this.#release(job, { kind: 'trial' });
     }
-    if (this.#stopping) this.#releaseBuffer();
+    if (this.#stopping) this.#releaseBuffer({ kind: 'shutdown' });
+    else if (this.#trial.underWay) this.#releaseBuffer({ kind: 'trial' });
     else this.#startNext();
+  }
+
+  #releaseBuffer(because: ReleaseCause): void {
+    for (const job of this.#jobs.takeBuffered(this.#jobs.buffered)) this.#release(job, because);
+  }
+
+  #release(job: ActiveJob, because: ReleaseCause): void {
+    job.startedAt = job.lease.storeNow;
+    job.endedAt = job.startedAt;
+    this.#finish(job, { kind: 'released', because });
   }
 
   /**
@@ -204,7 +226,7 @@ export class Worker {
    * process would run. It also lets one wave of jobs run here while the store still works on the one before.
    */
   #startSoon(): void {
-    if (this.#startTimer !== null || this.#buffer.size === 0) return;
+    if (this.#startTimer !== null || this.#jobs.buffered === 0) return;
     this.#startTimer = this.#parts.clock.after(0, () => {
       this.#startTimer = null;
       this.#startNext();
@@ -212,121 +234,133 @@ export class Worker {
   }
 
   #startNext(): void {
+    if (this.#trial.underWay) return;
     const { concurrency } = this.#parts.plan;
-    while (this.#buffer.size > 0 && this.#running < concurrency) {
-      for (const hand of this.#buffer.take(concurrency - this.#running)) {
-        if (hand.lease.lost) this.#drop(hand);
-        // Another worker may have it by now, so it must not start. If nobody has, it goes back uncounted: it never ran.
-        else if (hand.lease.ended) this.#release(hand, { kind: 'late' });
-        else if (hand.cancelRequested) this.#release(hand, { kind: 'cancelled' });
-        else this.#start(hand);
-      }
+    for (;;) {
+      const next = this.#jobs.takeBuffered(concurrency - this.#jobs.running);
+      if (next.length === 0) return;
+      for (const job of next) this.#startOrRelease(job);
     }
   }
 
-  #start(hand: Hand): void {
+  #startOrRelease(job: ActiveJob): void {
+    if (job.lease.lost) this.#drop(job);
+    // Another worker may have it by now, so it must not start. If none has, it goes back uncounted: it never ran.
+    else if (job.lease.ended) this.#release(job, { kind: 'late' });
+    else if (job.cancelRequested) this.#release(job, { kind: 'cancelled' });
+    else this.#start(job);
+  }
+
+  #start(job: ActiveJob): void {
     const { definitions, report, plan } = this.#parts;
-    const { lease } = hand;
-    this.#running++;
-    hand.startedAt = lease.storeNow;
+    const { lease } = job;
+    this.#jobs.runs(job);
+    job.startedAt = lease.storeNow;
     const definition = definitions.get(lease.job.name);
     if (definition === undefined) {
-      const because: ReleaseCause = { kind: 'no-handler', giveUpAfterMs: plan.giveUpUnknownMs };
-      this.#end(hand, { kind: 'released', because });
+      const because: ReleaseCause = { kind: 'no-handler', giveUpAfterMs: plan.unknownJobTimeoutMs };
+      this.#end(job, { kind: 'released', because });
       return;
     }
-    report.started(lease.job, hand.startedAt);
-    hand.run = new Run(lease, hand.startedAt, definition, this.#runServices);
-    hand.run.start((outcome) => this.#end(hand, outcome));
+    report.started(lease.job, job.startedAt);
+    job.run = new Run(lease, job.startedAt, definition, this.#runServices);
+    job.run.start((outcome) => this.#end(job, outcome));
   }
 
-  #end(hand: Hand, outcome: Outcome): void {
-    this.#running--;
-    hand.endedAt = hand.lease.storeNow;
-    this.#averages.observe(hand.lease.job.lane, outcome, hand.endedAt - hand.startedAt);
-    this.#finish(hand, outcome);
+  // Ran -> decided -> settled -> gone
+
+  #end(job: ActiveJob, outcome: Outcome): void {
+    job.endedAt = job.lease.storeNow;
+    const handlerRan = outcome.kind !== 'released' || outcome.because.kind === 'shutdown';
+    if (handlerRan) this.#prefetch.ran(job.endedAt - job.startedAt);
+    this.#finish(job, outcome);
     this.#startSoon();
-    this.#fetcher.room();
+    this.#fetcher.wake('room');
+    this.#trial.jobChanged();
   }
 
-  /** decide, then settle. */
-  #finish(hand: Hand, outcome: Outcome): void {
-    if (hand.run?.recorded) this.#finishRecorded(hand, hand.run.recorded, outcome);
-    else if (hand.lease.lost) this.#drop(hand);
-    else this.#settle(hand, outcome);
+  #finish(job: ActiveJob, outcome: Outcome): void {
+    if (job.run?.recorded) this.#finishRecorded(job, job.run.recorded, outcome);
+    else if (job.lease.lost) this.#drop(job);
+    else this.#settle(job, outcome);
   }
 
-  #settle(hand: Hand, outcome: Outcome): void {
-    const { lease } = hand;
-    hand.settlingSince = this.#parts.clock.monotonic();
-    this.#settling++;
-    const job = hand.cancelRequested ? { ...lease.job, cancelRequested: true } : lease.job;
-    const decision = decide(job, outcome, hand.endedAt, this.#random);
-    this.#settler.settle({ hand, settlement: settlementOf(job, hand, outcome, decision) });
+  #settle(job: ActiveJob, outcome: Outcome): void {
+    const { lease } = job;
+    this.#jobs.settles(job, this.#parts.clock.monotonic());
+    const claimed = job.cancelRequested ? { ...lease.job, cancelRequested: true } : lease.job;
+    const decision = decide(claimed, outcome, job.endedAt, this.#random);
+    this.#settler.settle({ job, settlement: settlementOf(claimed, job, outcome, decision) });
   }
 
   #settled(ending: Ending, answer: SettleAnswer): void {
-    const { hand, settlement } = ending;
+    const { job, settlement } = ending;
     const { report } = this.#parts;
     try {
-      if (answer === 'stale') report.leaseLost(hand.lease.job);
-      else report.settled(hand.lease.job, settlement, answer);
+      if (answer === 'stale') report.leaseLost(job.lease.job);
+      else report.settled(job.lease.job, settlement, answer);
     } catch (error) {
-      report.settleFailed(hand.lease.job, error);
+      this.#trouble.failed(error);
     }
     this.#finished(ending);
   }
 
   /** The job will run again. */
   #settleFailed(ending: Ending, error: unknown): void {
-    this.#parts.report.settleFailed(ending.hand.lease.job, error);
+    this.#parts.report.settleFailed(ending.job.lease.job, error);
     this.#finished(ending);
   }
 
-  #finished({ hand, settlement }: Ending): void {
-    this.#settling--;
-    this.#letGo(hand);
+  #finished({ job, settlement }: Ending): void {
+    this.#letGo(job);
     // The job may fall due sooner than anything the fetcher knows of.
-    if ('delayMs' in settlement.decision) this.#fetcher.wake();
+    if ('delayMs' in settlement.decision) this.#fetcher.wake('due');
   }
 
-  /** The handler's own transaction has completed the job; whatever the handler did after it changes nothing. */
-  #finishRecorded(hand: Hand, settlement: Settlement, outcome: Outcome): void {
-    const { job } = hand.lease;
+  /** The handler's own transaction has completed the job; what the handler did after it changes nothing. */
+  #finishRecorded(job: ActiveJob, settlement: Settlement, outcome: Outcome): void {
+    const claimed = job.lease.job;
     if (outcome.kind !== 'completed') {
       const error = errorOf(outcome);
-      this.#log.warn('the handler failed after its transaction had completed the job', { job: job.id, error });
+      this.#log.warn('the handler failed after its transaction had completed the job', { job: claimed.id, error });
     }
-    this.#parts.report.settled(job, settlement, 'settled');
-    this.#letGo(hand);
+    this.#parts.report.settled(claimed, settlement, 'settled');
+    this.#letGo(job);
   }
 
-  #drop(hand: Hand): void {
-    this.#parts.report.leaseLost(hand.lease.job);
-    this.#letGo(hand);
+  #drop(job: ActiveJob): void {
+    this.#parts.report.leaseLost(job.lease.job);
+    this.#letGo(job);
   }
 
-  #letGo(hand: Hand): void {
-    const { lane } = hand.lease.job;
-    this.#hands.delete(hand);
-    if (this.#hands.size === 0) this.#onEmpty();
-    this.#fetcher.room();
-    // A retry that ended may leave room under maxRetriesInFlight.
-    if (isRetry(lane)) this.#fetcher.wake();
+  #letGo(job: ActiveJob): void {
+    this.#jobs.isGone(job);
+    this.#fetcher.wake(isRetry(job.lease.job.lane) ? 'retry-ended' : 'room');
+    this.#trial.jobChanged();
     this.#checkIdle();
   }
 
+  // Leases
+
   /** An outcome that could not be recorded for a whole lease is given up with the next: its lease is not renewed again. */
-  #alive(): Hand[] {
+  #renewable(): ActiveJob[] {
     const since = this.#parts.clock.monotonic() - this.#parts.plan.leaseMs;
-    return this.#hands.list().filter(({ settlingSince }) => settlingSince === null || settlingSince >= since);
+    return this.#jobs.list().filter(({ settlingSince }) => settlingSince === null || settlingSince >= since);
   }
 
-  /** False when the run has lost its lease, or its place: a zombie holds nothing any more. */
-  async #beat(run: Run): Promise<boolean> {
-    const hands = this.#hands.list().filter((hand) => hand.run === run);
-    return hands.length > 0 && (await this.#heart.beat(hands));
+  /** False when the run has lost its lease, or its place: a run that was given up holds nothing any more. */
+  async #renew(run: Run): Promise<boolean> {
+    const job = this.#jobs.list().find((one) => one.run === run);
+    return job !== undefined && (await this.#renewer.renew(job));
   }
+
+  async #recordAlone(suspect: ActiveJob, alone: boolean): Promise<void> {
+    const renew = (): Promise<boolean> => this.#renewer.renew(suspect, alone);
+    // When that fails, the lease is over: the suspect does not start, or its run is lost.
+    await whileLeased([suspect.lease], this.#parts.clock, renew).catch((error) => this.#trouble.failed(error));
+  }
+
+  // Chores
 
   async #rescue(): Promise<void> {
     const { clock, report } = this.#parts;
@@ -339,28 +373,9 @@ export class Worker {
   }
 
   #checkIdle(): void {
-    const isIdle = this.#stopped || (this.#hands.size === 0 && this.#fetcher.drained);
+    const isIdle = this.#stopped || (this.#jobs.size === 0 && this.#fetcher.drained);
     if (this.#idleWaiters.size === 0 || !isIdle) return;
     for (const resolve of this.#idleWaiters) resolve();
     this.#idleWaiters.clear();
-  }
-
-  /** Said once when it begins and once when it is over: an outage must not fill the log. */
-  #trouble(error: unknown): void {
-    if (this.#inTrouble) return;
-    this.#inTrouble = true;
-    this.#log.error('the store does not answer; trying again until it does', { error });
-  }
-
-  /** When nothing is answered at all, that has been said. */
-  #unrecorded(runs: number, error: unknown): void {
-    if (this.#inTrouble) return;
-    this.#log.warn('outcomes could not be recorded; trying again while their leases last', { runs, error });
-  }
-
-  #troubleOver(): void {
-    if (!this.#inTrouble) return;
-    this.#inTrouble = false;
-    this.#log.info('the store answers again');
   }
 }

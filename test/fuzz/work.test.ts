@@ -44,7 +44,7 @@ const options = optionsOf({
   retryShare: ofQueue.retryShare,
   maxRetriesInFlight: ofQueue.maxRetriesInFlight,
   poll: duration,
-  giveUpUnknown: duration,
+  unknownJobTimeout: duration,
   name: name,
 });
 

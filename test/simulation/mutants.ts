@@ -1,10 +1,7 @@
-/** A deliberate mistake in the sources, which the simulation must notice. */
-export interface Mutant {
-  readonly name: string;
-  /** Below src/. */
-  readonly file: string;
-  readonly find: string;
-  readonly replace: string;
+import type { Mistake } from './mistake.ts';
+
+/** A mistake that the simulation must notice. */
+export interface Mutant extends Mistake {
   readonly engine?: 'memory' | 'sqlite';
 }
 
@@ -69,15 +66,15 @@ export const mutants: readonly Mutant[] = [
   // The store: order and shares
   {
     name: 'jobs are claimed before they are due',
-    file: 'store/memory/waiting.ts',
-    find: 'row && row.dueAt <= now; row = this.#later',
-    replace: 'row && row.dueAt <= now + 400; row = this.#later',
+    file: 'store/memory/partitions.ts',
+    find: 'first !== undefined && first.dueAt <= now ? first',
+    replace: 'first !== undefined && first.dueAt <= now + 400 ? first',
   },
   {
     name: 'priorities are ignored',
-    file: 'store/memory/waiting.ts',
-    find: 'new Heap(byPriority)',
-    replace: 'new Heap(byDueTime)',
+    file: 'store/memory/partitions.ts',
+    find: '.sort((a, b) => a - b)',
+    replace: '',
   },
   {
     name: 'retries are served before fresh work, whatever the share',
@@ -88,14 +85,45 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'maxRetriesInFlight is ignored',
     file: 'store/memory/claim.ts',
-    find: 'if (isRetry(lane) && isFull(queue)) break;',
-    replace: '',
+    find: 'const places = Math.min(count, this.#room(queue, lane));',
+    replace: 'const places = count;',
   },
   {
     name: 'a claim leaves places empty that retries could have',
     file: 'store/fill.ts',
     find: "    draw('fresh', left);\n    draw('retry', left);\n",
     replace: "    draw('fresh', left);\n",
+  },
+  // The store: partitions
+  {
+    name: 'jobs of a held resource are claimed',
+    file: 'store/memory/partitions.ts',
+    find: 'return resource === null ? ofQueue : Math.max(ofQueue,',
+    replace: 'return resource !== undefined ? ofQueue : Math.max(ofQueue,',
+  },
+  {
+    name: 'a hold does not end by itself',
+    file: 'store/memory/partitions.ts',
+    find: 'this.#heldUntil(partition) <= now && partition.firstDue',
+    replace: 'this.#heldUntil(partition) === 0 && partition.firstDue',
+  },
+  {
+    name: 'a release of a resource is lost',
+    file: 'store/memory/partitions.ts',
+    find: 'return this.#holds.delete(keyOf(target));',
+    replace: "return 'queue' in target && this.#holds.delete(keyOf(target));",
+  },
+  {
+    name: 'a partition is forgotten when its first job leaves',
+    file: 'store/memory/partitions.ts',
+    find: 'if (partition?.isEmpty) partitions',
+    replace: 'if (partition) partitions',
+  },
+  {
+    name: 'a suspect starts beside another one of its queue',
+    file: 'store/memory/claim.ts',
+    find: 'this.#state.running.suspects(queue) === 0 && ',
+    replace: '',
   },
   // The store: keys, cancels, operators
   {
@@ -117,7 +145,7 @@ export const mutants: readonly Mutant[] = [
     replace: 'false',
   },
   {
-    name: 'a cancel that overrules a decision is not told',
+    name: 'a cancel that overrules a decision is not reported',
     file: 'store/memory/settle.ts',
     find: "settled.overruled ? 'cancelled' : 'settled'",
     replace: "'settled'",
@@ -144,8 +172,14 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'poison is buried one crash late',
     file: 'retry/decide.ts',
-    find: 'if (crashes >= policy.maxCrashes) return',
-    replace: 'if (crashes > policy.maxCrashes) return',
+    find: 'if (crashes < policy.maxCrashes) return false;',
+    replace: 'if (crashes <= policy.maxCrashes) return false;',
+  },
+  {
+    name: 'a suspect that crashed beside others is buried',
+    file: 'retry/decide.ts',
+    find: "return lane !== 'suspect' || alone ||",
+    replace: "return lane !== 'suspect' || !alone ||",
   },
   {
     name: 'a Retry-After is shortened',
@@ -169,17 +203,17 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'an outcome that was not recorded is not sent again',
     file: 'worker/persist.ts',
-    find: 'if (leftMs <= 0) throw error;',
-    replace: 'throw error;',
+    find: 'isTransient: () => true,',
+    replace: 'isTransient: () => false,',
   },
   {
     name: 'heartbeats are not sent',
     file: 'worker/heartbeat.ts',
-    find: '      this.#beatAll();\n    });\n  }\n\n  soon',
-    replace: '    });\n  }\n\n  soon',
+    find: '      this.start();\n      this.#renewAll();',
+    replace: '      this.start();',
   },
   {
-    name: 'nobody rescues',
+    name: 'expired leases are not rescued',
     file: 'worker/rescue.ts',
     find: 'if (expired.length === 0) return;',
     replace: 'if (expired.length >= 0) return;',
@@ -187,11 +221,11 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a late claim is started although its lease has ended',
     file: 'worker/worker.ts',
-    find: 'else if (hand.lease.ended) this.#release',
+    find: 'else if (job.lease.ended) this.#release',
     replace: 'else if (false) this.#release',
   },
   {
-    name: 'memos are never looked up',
+    name: 'stored results of once are never looked up',
     file: 'worker/once.ts',
     find: 'if (this.#lease.job.run === 1)',
     replace: 'if (this.#lease.job.run >= 1)',
@@ -199,8 +233,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a call that hangs hangs the fetcher',
     file: 'worker/fetch.ts',
-    find: 'await answerWithin(clock, callTimeoutMs, answer)',
-    replace: 'await answer',
+    find: 'await answerWithin(clock, callTimeoutMs, call)',
+    replace: 'await call',
   },
   {
     name: 'suspects are never claimed',

@@ -53,7 +53,7 @@ const ending: StoreCase[] = cases('settle', {
 
   'a job cancelled by its worker has ended': async ({ store }) => {
     const job = await startOne(store);
-    await settleOne(store, job, { kind: 'cancel', counted: true, rule: 'said:Cancel' });
+    await settleOne(store, job, { kind: 'cancel', counted: true, rule: 'thrown:Cancel' });
     const ended = await jobOf(store, job.id);
     assert.partialDeepStrictEqual(ended, { state: 'cancelled', attempts: 1, worker: null, leaseEndsAt: null });
     assert.notEqual(ended.finishedAt, null);

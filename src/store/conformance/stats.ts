@@ -89,7 +89,7 @@ export const statsCases: readonly StoreCase[] = cases('stats', {
     const lost = await startOne(store);
     await advance(2 * LEASE);
     await store.settle([crash(lost, retryIn(HOUR)), settlement(lost, complete)]);
-    await settleOne(store, await startOne(store), { kind: 'cancel', counted: true, rule: 'said:Cancel' });
+    await settleOne(store, await startOne(store), { kind: 'cancel', counted: true, rule: 'thrown:Cancel' });
     const { runs } = (await statsOf(store)).totals;
     const once = { completed: 1, failed: 1, crashed: 1, snoozed: 1, released: 1, cancelled: 1, deferred: 1 };
     assert.deepEqual(runs, once);

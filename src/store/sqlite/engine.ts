@@ -1,18 +1,22 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Clock } from '../../clock.ts';
 import type { MulliganError } from '../../errors.ts';
-import type { ClaimRequest, Store } from '../store.ts';
+import type { Store } from '../store.ts';
 import { claim, claimNothing } from './claim.ts';
+import { discard, previewRedrive, redrive } from './dead.ts';
 import { enqueue } from './enqueue.ts';
+import { expired, expiredNothing } from './expired.ts';
 import { isBusy, toStoreError } from './failure.ts';
-import { heartbeat, remember } from './heartbeat.ts';
+import { heartbeat } from './heartbeat.ts';
 import { InPlace } from './in-place.ts';
-import { cancel, discard, hold, prune, redrive, release } from './operate.ts';
-import { expired, get, list, queues, recall, runs, stats } from './read.ts';
+import { recall, remember } from './memo.ts';
+import { cancel, hold, prune, release } from './operate.ts';
+import { Outage } from './outage.ts';
+import { get, list, queues, runs, stats } from './read.ts';
 import { Session } from './session.ts';
 import { settle } from './settle.ts';
 
-export type ReadName = 'get' | 'list' | 'runs' | 'recall' | 'stats' | 'queues' | 'expired';
+export type ReadName = 'get' | 'list' | 'runs' | 'recall' | 'stats' | 'queues' | 'previewRedrive';
 export type WriteName = Exclude<keyof Store, ReadName | 'kind' | 'onWork' | 'close' | 'transactions'>;
 export type VerbName = ReadName | WriteName;
 
@@ -33,9 +37,12 @@ const writes: Record<WriteName, Verb> = {
   hold,
   release,
   prune,
+  expired,
   claim,
 };
-const reads: Record<ReadName, Verb> = { get, list, runs, recall, stats, queues, expired };
+const reads: Record<ReadName, Verb> = { get, list, runs, recall, stats, queues, previewRedrive };
+/** What idle workers ask again and again must not compete for the write lock: these answer null when it takes a write. */
+const idle: Partial<Record<VerbName, Verb>> = { claim: claimNothing, expired: expiredNothing };
 
 function isRead(verb: VerbName): verb is ReadName {
   return verb in reads;
@@ -58,7 +65,7 @@ export interface Executed {
   readonly shared: boolean;
 }
 
-interface Writing {
+interface IndexedCall {
   readonly call: Call;
   /** Where its result goes. */
   readonly index: number;
@@ -71,46 +78,46 @@ export class Engine {
   readonly #clock: Clock;
   readonly #path: string;
   readonly #inPlace: InPlace;
+  readonly #outage: Outage;
   readonly #dataVersion: StatementSync;
   #version: number;
+  /** Another connection has committed since the last calls. */
+  #hasOthers = false;
 
   constructor(db: DatabaseSync, path: string, clock: Clock) {
     this.#db = db;
     this.#path = path;
     this.#clock = clock;
-    this.#session = new Session(db);
+    this.#outage = new Outage(clock);
+    this.#session = new Session(db, this.#outage);
     this.#inPlace = new InPlace(path);
     this.#dataVersion = db.prepare('PRAGMA data_version');
     this.#version = this.dataVersion();
   }
 
-  /** Throws only when nothing happened: the file was busy (call again), or is gone. Every other trouble is a result. */
+  /** Throws only when nothing happened: the file was busy (call again), or is gone. All other failures are results. */
   execute(calls: readonly Call[]): Executed {
     this.#inPlace.check();
     const results: Result[] = new Array(calls.length);
-    this.#session.now = Math.floor(this.#clock.now());
     this.#session.madeWork = false;
-    const writing: Writing[] = [];
-    const writesAnyway = calls.some(({ verb }) => !isRead(verb) && verb !== 'claim');
-    for (const [index, call] of calls.entries()) {
-      const answer = this.#answerByReading(call, writesAnyway);
-      if (answer) results[index] = answer;
-      else writing.push({ call, index });
-    }
-    writing.sort((a, b) => (rank.get(a.call.verb) as number) - (rank.get(b.call.verb) as number));
-    if (writing.length > 0) this.#transact(writing, results);
-    return { results, madeWork: this.#session.madeWork, shared: this.#isShared() };
-  }
-
-  /** Whether another connection has committed since the last time. When that cannot be told, what was done is done all the same. */
-  #isShared(): boolean {
-    const before = this.#version;
     try {
-      this.#version = this.dataVersion();
-    } catch {
-      return true;
+      // A write that is under way anyway may bring what an idle claim beside it waits for.
+      const isWriting = calls.some(({ verb }) => !isRead(verb) && !(verb in idle));
+      const indexed = calls.map((call, index) => ({ call, index }));
+      const reading = indexed.filter(({ call: { verb } }) => isRead(verb) || !isWriting);
+      const writing = indexed.filter(({ call: { verb } }) => !isRead(verb) && isWriting);
+      if (reading.length > 0) writing.push(...this.#read(reading, results));
+      writing.sort((a, b) => (rank.get(a.call.verb) as number) - (rank.get(b.call.verb) as number));
+      if (writing.length > 0) this.#write(writing, results);
+    } catch (error) {
+      this.#noticeOthers();
+      if (isBusy(error)) this.#outage.busy();
+      throw error;
     }
-    return this.#version !== before;
+    this.#noticeOthers();
+    const shared = this.#hasOthers;
+    this.#hasOthers = false;
+    return { results, madeWork: this.#session.madeWork, shared };
   }
 
   /** Changes whenever another connection has committed. */
@@ -122,16 +129,39 @@ export class Engine {
     this.#db.close();
   }
 
-  /**
-   * Reads, and the claims of an idle worker: those must not fight for the write lock. Null when it takes a write, or
-   * when there is one anyway, which may bring what the claim is waiting for.
-   */
-  #answerByReading({ verb, args }: Call, writesAnyway: boolean): Result | null {
+  #noticeOthers(): void {
+    const before = this.#version;
     try {
-      if (isRead(verb)) return { value: reads[verb](this.#session, ...(args as never[])) };
-      if (verb !== 'claim' || writesAnyway) return null;
-      const nothing = claimNothing(this.#session, args[0] as ClaimRequest);
-      return nothing && { value: nothing };
+      this.#version = this.dataVersion();
+    } catch {
+      // It cannot be told; what was done is done all the same.
+      this.#version = before - 1;
+    }
+    if (this.#version === before) return;
+    this.#hasOthers = true;
+    this.#outage.committed();
+  }
+
+  /** Answers the calls that take no write transaction; returns the others. */
+  #read(calls: readonly IndexedCall[], results: Result[]): IndexedCall[] {
+    this.#db.exec('BEGIN');
+    try {
+      this.#session.now = Math.floor(this.#clock.now());
+      this.#session.checkIdentity();
+      return calls.filter(({ call: { verb, args }, index }) => {
+        const result = this.#readOne((isRead(verb) ? reads[verb] : idle[verb]) as Verb, args);
+        if ('value' in result && result.value === null) return true;
+        results[index] = result;
+        return false;
+      });
+    } finally {
+      if (this.#db.isTransaction) this.#db.exec('COMMIT');
+    }
+  }
+
+  #readOne(verb: Verb, args: readonly unknown[]): Result {
+    try {
+      return { value: verb(this.#session, ...(args as never[])) };
     } catch (error) {
       if (isBusy(error)) throw error;
       return { error: toStoreError(error, this.#path) };
@@ -139,30 +169,33 @@ export class Engine {
   }
 
   /** Savepoints cost a copy of every page that is written, and calls hardly ever fail: there are none until one did. */
-  #transact(writing: readonly Writing[], results: Result[]): void {
-    if (this.#attempt(writing, results, (call) => ({ value: this.#perform(call) })) || writing.length === 1) return;
-    this.#attempt(writing, results, (call) => this.#savepoint(call));
+  #write(calls: readonly IndexedCall[], results: Result[]): void {
+    if (this.#attempt(calls, results, (call) => ({ value: this.#perform(call) })) || calls.length === 1) return;
+    this.#attempt(calls, results, (call) => this.#savepoint(call));
   }
 
   /** False when it failed: then nothing happened, and each call has the error. */
-  #attempt(writing: readonly Writing[], results: Result[], perform: (call: Call) => Result): boolean {
+  #attempt(calls: readonly IndexedCall[], results: Result[], perform: (call: Call) => Result): boolean {
     this.#db.exec('BEGIN IMMEDIATE');
-    // The lock may have taken a while: leases and due times count from when it was got.
-    this.#session.now = Math.floor(this.#clock.now());
     try {
-      for (const { call, index } of writing) results[index] = perform(call);
+      // The lock may have taken a while: leases and due times count from when it was got.
+      this.#session.now = Math.floor(this.#clock.now());
+      this.#session.checkIdentity();
+      for (const { call, index } of calls) results[index] = perform(call);
       this.#db.exec('COMMIT');
+      this.#outage.committed();
       return true;
     } catch (error) {
-      this.#rollback();
-      for (const { index } of writing) results[index] = { error: toStoreError(error, this.#path) };
+      this.#session.forget();
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
+      for (const { index } of calls) results[index] = { error: toStoreError(error, this.#path) };
       return false;
     }
   }
 
   #perform({ verb, args }: Call): unknown {
     const value = writes[verb as WriteName](this.#session, ...(args as never[]));
-    this.#session.writeCounts();
+    this.#session.endCall();
     return value;
   }
 
@@ -177,13 +210,8 @@ export class Engine {
       if (!this.#db.isTransaction) throw error;
       this.#db.exec('ROLLBACK TO call');
       this.#db.exec('RELEASE call');
-      this.#session.rolledBack();
+      this.#session.forget();
       return { error: toStoreError(error, this.#path) };
     }
-  }
-
-  #rollback(): void {
-    this.#session.rolledBack();
-    if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
   }
 }

@@ -1,5 +1,6 @@
 import { KEY_LIFE, LANE, STATE } from '../codes.ts';
 import { splitJson } from '../json.ts';
+import { holderOf } from './keys.ts';
 import type { PackedEnqueued, PackedNewJobs, SharedParts } from './packed-jobs.ts';
 import type { Session } from './session.ts';
 
@@ -8,31 +9,28 @@ const TOGETHER = 16;
 const INSERT_MANY = insert(TOGETHER);
 const INSERT_ONE = insert(1);
 
-/** The first eleven values are those that jobs share, then come the id and the payload of each. */
+/** The first twelve values are those that jobs share, then come the id and the payload of each. */
 function insert(jobs: number): string {
-  const own = Array.from({ length: jobs }, (_, index) => `(?${12 + 2 * index}, ?${13 + 2 * index})`);
+  const own = Array.from({ length: jobs }, (_, index) => `(?${13 + 2 * index}, ?${14 + 2 * index})`);
   // The condition only keeps ON CONFLICT from being read as part of a join.
   return `
-    INSERT INTO jobs (id, payload, state, stream, lane, priority, due_at, available_at, enqueued_at, name, policy,
-                      home_stream, retry_stream, key, key_life, held_key)
-    SELECT column1, column2, ?1, ?2, ?3, ?4, ?5, max(?5, ?6), ?6, ?7, ?8, ?2, ?9, ?10, ?11, ?10
+    INSERT INTO jobs (id, payload, state, partition, queue, home_queue, lane, priority, resource, due_at, available_at,
+                      enqueued_at, name, policy, retry_queue, key, key_life, held_key)
+    SELECT column1, column2, ?1, ?2, ?3, ?3, ${LANE.fresh}, ?4, ?5, ?6, max(?6, ?7), ?7, ?8, ?9, ?10, ?11, ?12, ?11
     FROM (VALUES ${own.join(', ')}) WHERE true
     ON CONFLICT DO NOTHING`;
 }
 
 const HAS_ID = 'SELECT 1 FROM jobs WHERE id = ?';
-const HOLDER = 'SELECT id FROM jobs WHERE name = ? AND held_key = ?';
-
-const FRESH = LANE.fresh;
 
 export function enqueue(session: Session, ...[ids, joined, groups]: PackedNewJobs): PackedEnqueued {
   const payloads = splitJson(joined);
   const taken: [index: number, holder: string][] = [];
   let at = 0;
   for (const { shared, count } of groups) {
-    const stream = session.streams.intern(shared.queue, shared.resource);
-    const name = session.words.intern(shared.name);
-    const common = commonValues(session, shared, stream, name);
+    const queue = session.strings.intern(shared.queue);
+    const name = session.strings.intern(shared.name);
+    const [partition, common] = commonValues(session, shared, queue, name);
     let added = 0;
     for (const end = at + count; at < end; ) {
       // Jobs with a key go one by one: each may find that another holds it.
@@ -45,34 +43,39 @@ export function enqueue(session: Session, ...[ids, joined, groups]: PackedNewJob
       if (holder !== null) taken.push([at, holder]);
       at += together;
     }
-    if (added === 0) continue;
-    session.count(stream, name, 'enqueued', added);
+    if (added === 0) {
+      session.partitions.leave(partition);
+      continue;
+    }
+    session.count(queue, name, 'enqueued', added);
     // A job for later matters too: a waiting worker must learn when it falls due.
     session.madeWork = true;
   }
   return taken;
 }
 
-function commonValues(session: Session, shared: SharedParts, stream: number, name: number): (string | number | null)[] {
-  const { now, words, streams } = session;
-  const dueAt = shared.dueAt ?? now + shared.delayMs;
-  return [
-    dueAt > now ? STATE.scheduled : STATE.ready,
-    stream,
-    FRESH,
-    shared.priority,
-    dueAt,
-    now,
-    name,
-    words.intern(session.policyText.of(shared.policy)),
-    shared.retryQueue === null ? null : streams.intern(shared.retryQueue, shared.resource),
-    shared.key,
-    KEY_LIFE[shared.keyLife],
-  ];
+/** What the jobs of a group share, and the partition they enter. */
+function commonValues(
+  session: Session,
+  shared: SharedParts,
+  queue: number,
+  name: number,
+): [partition: number, values: (string | number | null)[]] {
+  const { now, strings } = session;
+  const { priority, key, retryQueue } = shared;
+  // Times before the epoch are as good as the epoch, and not every reader of the file could tell them.
+  const dueAt = Math.max(0, shared.dueAt ?? now + shared.delayMs);
+  const resource = shared.resource === null ? 0 : strings.intern(shared.resource);
+  const partition = session.partitions.enter({ queue, lane: LANE.fresh, priority, resource, name }, dueAt);
+  const policy = strings.intern(session.policyText.of(shared.policy));
+  const state = dueAt > now ? STATE.scheduled : STATE.ready;
+  const retriesIn = retryQueue === null ? null : strings.intern(retryQueue);
+  const keyLife = KEY_LIFE[shared.keyLife];
+  return [partition, [state, partition, queue, priority, resource, dueAt, now, name, policy, retriesIn, key, keyLife]];
 }
 
 /** Null when this very job is sent again, which changes nothing; else a live job holds its key. */
 function otherHolder(session: Session, id: string, name: number, key: string | null): string | null {
   if (key === null || session.sql(HAS_ID).get(id)) return null;
-  return (session.sql(HOLDER).get(name, key) as { id: string }).id;
+  return holderOf(session, name, key);
 }

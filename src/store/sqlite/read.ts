@@ -1,29 +1,27 @@
 import type { Job, JobState, RunRecord } from '../../job.ts';
 import { states } from '../../job.ts';
 import { STATE } from '../codes.ts';
-import type { ClaimedJob, JobFilter, QueueInfo, StatsRow, StoreStats } from '../store.ts';
+import type { JobFilter, QueueInfo, StatsRow, StoreStats } from '../store.ts';
 import { emptyTotals, type MutableTotals } from '../totals.ts';
-import { CLAIMED_COLUMNS, type ClaimedRow, claimedJob, type JobRow, job, type RunRow, runRecord } from './rows.ts';
+import { NEVER } from './partitions.ts';
+import { JOB_COLUMNS, type JobRow, job, type RunRow, runRecord } from './rows.ts';
 import type { Session } from './session.ts';
 
-const JOB_COLUMNS = `${CLAIMED_COLUMNS}, state, finished_at, dead_reason, key, progress`;
 const GET = `SELECT ${JOB_COLUMNS} FROM jobs WHERE id = ?`;
 const SEQ = 'SELECT seq FROM jobs WHERE id = ?';
 const RUNS = `
   SELECT run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision,
     (SELECT e.error FROM errors e WHERE e.id = r.error) AS error
   FROM runs r WHERE job = (SELECT seq FROM jobs WHERE id = ?) ORDER BY run`;
-const MEMOS = 'SELECT key, value FROM memos WHERE job = (SELECT seq FROM jobs WHERE id = ?)';
-const EXPIRED = `
-  SELECT ${CLAIMED_COLUMNS} FROM jobs WHERE state = ${STATE.running} AND lease_ends_at <= ?
-  ORDER BY lease_ends_at, seq LIMIT ?`;
-const WAITING = `
-  SELECT home_stream, name, CASE WHEN due_at <= ? THEN ${STATE.ready} ELSE state END AS state, count(*) AS n
-  FROM jobs WHERE state < 3 GROUP BY 1, 2, 3`;
-const RUNNING = `
-  SELECT home_stream, name, state, count(*) AS n FROM jobs WHERE state = ${STATE.running} GROUP BY 1, 2`;
-const TALLIES = 'SELECT stream, name, what, amount FROM tallies';
-const PAUSED = 'SELECT queue FROM paused_queues';
+const WAITING_NOW = `
+  SELECT home_queue, name, CASE WHEN due_at <= ? THEN ${STATE.ready} ELSE state END AS state, count(*) AS n
+  FROM jobs WHERE partition IS NOT NULL GROUP BY 1, 2, 3`;
+const RUNNING_NOW = `
+  SELECT home_queue, name, state, count(*) AS n FROM jobs WHERE state = ${STATE.running} GROUP BY 1, 2`;
+const TALLIES = 'SELECT queue, name, what, amount FROM tallies';
+const QUEUES = `
+  SELECT queue AS id FROM tallies UNION SELECT queue FROM partitions UNION SELECT name FROM holds WHERE scope = 'queue'`;
+const PAUSED = "SELECT name AS id FROM holds WHERE scope = 'queue' AND until = ?";
 
 export function get(session: Session, ids: readonly string[]): Job[] {
   return ids.flatMap((id) => {
@@ -40,8 +38,8 @@ export function list(session: Session, filter: JobFilter): Job[] {
     values.push(...bound);
   };
   if (filter.state !== undefined) where(...stateCondition(filter.state, session.now));
-  if (filter.queue !== undefined) where('stream IN (SELECT id FROM streams WHERE queue = ?)', filter.queue);
-  if (filter.name !== undefined) where('name = (SELECT id FROM words WHERE text = ?)', filter.name);
+  if (filter.queue !== undefined) where('queue = (SELECT id FROM strings WHERE text = ?)', filter.queue);
+  if (filter.name !== undefined) where('name = (SELECT id FROM strings WHERE text = ?)', filter.name);
   if (filter.key !== undefined) where('key = ?', filter.key);
   if (filter.after !== undefined) {
     const last = session.sql(SEQ).get(filter.after) as { seq: number } | undefined;
@@ -54,18 +52,18 @@ export function list(session: Session, filter: JobFilter): Job[] {
   return rows.map((row) => job(session, row));
 }
 
-/** Each repeats the condition of the partial index that serves it: SQLite only then sees that it may use it. */
+/** Each repeats the condition of the partial index that serves it. */
 function stateCondition(state: JobState, now: number): [string, ...number[]] {
   switch (state) {
     case 'ready':
-      return ['state < 3 AND due_at <= ?', now];
+      return ['partition IS NOT NULL AND due_at <= ?', now];
     case 'scheduled':
     case 'retrying':
-      return ['state < 3 AND state = ? AND due_at > ?', STATE[state], now];
+      return ['partition IS NOT NULL AND state = ? AND due_at > ?', STATE[state], now];
     case 'running':
       return [`state = ${STATE.running}`];
     default:
-      return ['state > 3 AND state = ?', STATE[state]];
+      return ['finished_at IS NOT NULL AND state = ?', STATE[state]];
   }
 }
 
@@ -74,50 +72,35 @@ export function runs(session: Session, jobId: string): RunRecord[] {
   return rows.map((row) => runRecord(session, jobId, row));
 }
 
-export function recall(session: Session, jobId: string): ReadonlyMap<string, string> {
-  const rows = session.sql(MEMOS).all(jobId) as unknown as { key: string; value: string }[];
-  return new Map(rows.map((row) => [row.key, row.value]));
-}
-
-export function expired(session: Session, limit: number): ClaimedJob[] {
-  const rows = session.sql(EXPIRED).all(session.now, limit) as unknown as ClaimedRow[];
-  return rows.map((row) => claimedJob(session, row));
-}
-
 export function queues(session: Session): QueueInfo[] {
-  session.streams.refresh();
-  const paused = new Set((session.sql(PAUSED).all() as { queue: string }[]).map((row) => row.queue));
-  const names = new Set([...session.streams.queues(), ...paused]);
-  return [...names].sort().map((queue) => ({ queue, paused: paused.has(queue) }));
+  const paused = new Set((session.sql(PAUSED).all(NEVER) as { id: number }[]).map(({ id }) => id));
+  const known = session.sql(QUEUES).all() as { id: number }[];
+  const infos = known.map(({ id }) => ({ queue: session.strings.text(id), paused: paused.has(id) }));
+  return infos.sort((a, b) => (a.queue < b.queue ? -1 : 1));
 }
 
 export function stats(session: Session): StoreStats {
   const rows = new Map<string, StatsRow & { states: Record<JobState, number>; totals: MutableTotals }>();
-  const rowOf = (streamId: number, nameId: number): NonNullable<ReturnType<typeof rows.get>> => {
-    const { queue } = session.streams.get(streamId);
-    const name = session.words.text(nameId);
-    const key = JSON.stringify([queue, name]);
+  const rowOf = (queueId: number, nameId: number): NonNullable<ReturnType<typeof rows.get>> => {
+    const key = `${queueId} ${nameId}`;
     let row = rows.get(key);
     if (!row) {
       const none = Object.fromEntries(states.map((state) => [state, 0])) as Record<JobState, number>;
+      const [queue, name] = [session.strings.text(queueId), session.strings.text(nameId)];
       row = { queue, name, states: none, totals: emptyTotals() };
       rows.set(key, row);
     }
     return row;
   };
-  const live = [...session.sql(WAITING).all(session.now), ...session.sql(RUNNING).all()];
-  for (const { home_stream, name, state, n } of live as Record<string, number>[]) {
-    rowOf(home_stream as number, name as number).states[stateOf(state as number)] += n as number;
+  const live = [...session.sql(WAITING_NOW).all(session.now), ...session.sql(RUNNING_NOW).all()];
+  for (const { home_queue, name, state, n } of live as Record<string, number>[]) {
+    rowOf(home_queue as number, name as number).states[states[state as number] as JobState] += n as number;
   }
-  type TallyRow = { stream: number; name: number; what: string; amount: number };
+  type TallyRow = { queue: number; name: number; what: string; amount: number };
   for (const tally of session.sql(TALLIES).all() as unknown as TallyRow[]) {
-    addTally(rowOf(tally.stream, tally.name), tally.what, tally.amount);
+    addTally(rowOf(tally.queue, tally.name), tally.what, tally.amount);
   }
   return { now: session.now, rows: [...rows.values()] };
-}
-
-function stateOf(code: number): JobState {
-  return Object.keys(STATE).find((state) => STATE[state as JobState] === code) as JobState;
 }
 
 function addTally(row: { states: Record<JobState, number>; totals: MutableTotals }, what: string, n: number): void {

@@ -1,68 +1,102 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { LANE, STATE } from '../codes.ts';
 
 /*
  * How a queue lies in a SQLite file.
  *
- *   jobs     one row per job, waiting, running and finished alike. Partial indexes keep the three apart, so
- *            that a claim only ever sees waiting rows and its cost does not grow with what has finished.
- *   runs     the ledger: one row per finished run.
- *   errors   what failed runs threw, stored once per call and pointed at.
- *   memos    results of once-only effects.
- *   streams  a queue and the resource its jobs stand behind, as one number. Claims go stream by stream, so a
- *            gate can hold back a resource without the claim walking over the jobs it holds.
- *   words    names, worker ids and policies, stored once and pointed at.
- *   tallies  totals and the sizes of the finished states, kept up to date in the same transactions.
+ *   jobs         one row per job, waiting, running and finished alike. Partial indexes keep the three apart, so that a
+ *                claim reads waiting rows only, and its cost does not grow with what has finished.
+ *   partitions   the waiting jobs that are admitted together; one row for as long as a job waits. See partitions.ts.
+ *   holds        queues and resources whose jobs may not start for now.
+ *   runs         the ledger: one row per finished run.
+ *   errors       what failed runs threw, stored once per call and referred to by number.
+ *   memos        results of once-only effects.
+ *   strings      names of jobs, queues, resources and workers, and policies, referred to by number.
+ *   tallies      totals and the sizes of the finished states per queue and name, kept in the same transactions.
+ *   identity     one row: which file this is, and which versions of Mulligan may use it.
+ *   lease_expiry one row: see expired.ts.
  *
  * Codes are positions in the lists of codes.ts.
  */
 
-/** Marks a file as ours ("MULL"), so that somebody else's database is recognised and left alone. */
+/** Marks a file as ours ("MULL"), so that another program's database is recognised and left alone. */
 export const APPLICATION_ID = 0x4d554c4c;
 
-/** One entry per schema version; forward only, and never edited once released. */
+/**
+ * One entry per schema version; forward only, and never edited once released. An entry may add tables, indexes and
+ * nullable columns, which older versions of Mulligan ignore. One that they could not work with also raises
+ * `minimum_reader` in `identity` to its own version.
+ */
 export const migrations: readonly string[] = [
   `
-  CREATE TABLE streams (
-    id INTEGER PRIMARY KEY,
-    queue TEXT NOT NULL,
-    resource TEXT NOT NULL,               -- '' for none
-    UNIQUE (queue, resource)
+  CREATE TABLE identity (
+    id TEXT NOT NULL,                      -- random; another one means that all numbers in memory are void
+    minimum_reader INTEGER NOT NULL        -- the lowest schema version that a process must know to use this file
   ) STRICT;
+  INSERT INTO identity VALUES (lower(hex(randomblob(16))), 1);
 
-  CREATE TABLE words (
+  CREATE TABLE lease_expiry (
+    looked_at INTEGER,
+    suspended_until INTEGER NOT NULL
+  ) STRICT;
+  INSERT INTO lease_expiry VALUES (NULL, 0);
+
+  CREATE TABLE strings (
     id INTEGER PRIMARY KEY,
     text TEXT NOT NULL UNIQUE
   ) STRICT;
 
-  CREATE TABLE paused_queues (
-    queue TEXT PRIMARY KEY
+  CREATE TABLE holds (
+    scope TEXT NOT NULL,                   -- queue or resource
+    name INTEGER NOT NULL,
+    until INTEGER NOT NULL,
+    PRIMARY KEY (scope, name)
   ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE partitions (
+    id INTEGER PRIMARY KEY,
+    queue INTEGER NOT NULL,
+    lane INTEGER NOT NULL,
+    priority INTEGER NOT NULL,
+    resource INTEGER NOT NULL,             -- 0 for none
+    name INTEGER NOT NULL,                 -- of the jobs, in the lanes that part them by name; 0 in the others
+    held_until INTEGER NOT NULL,
+    admissible_at INTEGER NOT NULL,
+    turn INTEGER NOT NULL,                 -- the order of those with the same admissible_at
+    UNIQUE (queue, lane, priority, resource, name)
+  ) STRICT;
+  CREATE INDEX partitions_admissible ON partitions (queue, lane, priority, admissible_at, turn);
+  CREATE INDEX partitions_resource ON partitions (resource) WHERE resource <> 0;
 
   CREATE TABLE jobs (
     seq INTEGER PRIMARY KEY,               -- the order of acceptance
     id TEXT NOT NULL,
     state INTEGER NOT NULL,
-    stream INTEGER NOT NULL,               -- where it waits now
+    partition INTEGER,                     -- where it waits; null when it does not
+    queue INTEGER NOT NULL,
     lane INTEGER NOT NULL,
     priority INTEGER NOT NULL,
+    resource INTEGER NOT NULL,             -- 0 for none
     due_at INTEGER NOT NULL,
     runs INTEGER NOT NULL DEFAULT 0,
     attempts INTEGER NOT NULL DEFAULT 0,
     crashes INTEGER NOT NULL DEFAULT 0,
     worker INTEGER,
     claimed_at INTEGER,
-    lease_ends_at INTEGER,
+    lease_ends_at INTEGER,                 -- null unless it is running
+    lease_ms INTEGER,
+    alone INTEGER NOT NULL DEFAULT 0,
     cancel_requested INTEGER NOT NULL DEFAULT 0,
     first_started_at INTEGER,
-    finished_at INTEGER,
+    finished_at INTEGER,                   -- null unless it has ended
     dead_reason TEXT,
     previous_delay_ms INTEGER,
     available_at INTEGER NOT NULL,
     enqueued_at INTEGER NOT NULL,
     name INTEGER NOT NULL,
     policy INTEGER NOT NULL,
-    home_stream INTEGER NOT NULL,          -- where it was enqueued
-    retry_stream INTEGER,                  -- where its retries wait, when elsewhere
+    home_queue INTEGER NOT NULL,           -- where it was enqueued
+    retry_queue INTEGER,                   -- where its retries wait, when elsewhere
     key TEXT,
     key_life INTEGER NOT NULL,
     held_key TEXT,                         -- the key, for as long as this job holds it
@@ -73,12 +107,14 @@ export const migrations: readonly string[] = [
 
   CREATE UNIQUE INDEX jobs_id ON jobs (id);
   CREATE UNIQUE INDEX jobs_held_key ON jobs (name, held_key) WHERE held_key IS NOT NULL;
-  CREATE INDEX jobs_waiting ON jobs (stream, lane, priority, due_at, seq) WHERE state < 3;
-  CREATE INDEX jobs_running ON jobs (lease_ends_at, lane, stream) WHERE state = 3;
-  CREATE INDEX jobs_finished ON jobs (state, finished_at) WHERE state > 3;
+  CREATE INDEX jobs_waiting ON jobs (partition, due_at, seq) WHERE partition IS NOT NULL;
+  CREATE INDEX jobs_running ON jobs (lease_ends_at) WHERE state = ${STATE.running};
+  CREATE INDEX jobs_running_retries ON jobs (queue, lane)
+    WHERE state = ${STATE.running} AND lane IN (${LANE.retry}, ${LANE.suspect});
+  CREATE INDEX jobs_finished ON jobs (state, finished_at) WHERE finished_at IS NOT NULL;
 
   CREATE TABLE runs (
-    job INTEGER NOT NULL,                  -- no foreign key: it would cost a look-up per run; see DELETE in operate.ts
+    job INTEGER NOT NULL,                  -- no foreign key: it would cost a look-up per run; see remove in operate.ts
     run INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
     outcome TEXT NOT NULL,
@@ -106,11 +142,11 @@ export const migrations: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
 
   CREATE TABLE tallies (
-    stream INTEGER NOT NULL,
+    queue INTEGER NOT NULL,
     name INTEGER NOT NULL,
     what TEXT NOT NULL,
     amount INTEGER NOT NULL,
-    PRIMARY KEY (stream, name, what)
+    PRIMARY KEY (queue, name, what)
   ) STRICT, WITHOUT ROWID;
   `,
 ];
@@ -126,6 +162,13 @@ export function migrate(db: DatabaseSync): void {
 
 export function schemaVersion(db: DatabaseSync): number {
   return pragma(db, 'user_version');
+}
+
+/** The lowest schema version that a process must know to work with this file, which a newer Mulligan has made. */
+export function minimumReader(db: DatabaseSync): number {
+  const table = db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'identity'").get();
+  if (!table) return Number.POSITIVE_INFINITY;
+  return (db.prepare('SELECT minimum_reader AS version FROM identity').get() as { version: number }).version;
 }
 
 export function pragma(db: DatabaseSync, name: string): number {

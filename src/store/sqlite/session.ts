@@ -1,33 +1,39 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { RetryPolicy } from '../../retry/policy.ts';
 import { Errors } from './errors.ts';
+import { InternedStrings } from './interned.ts';
 import { LastText } from './last-text.ts';
-import { AT, type ClaimedRow } from './packed-claim.ts';
+import type { Outage } from './outage.ts';
+import { Partitions } from './partitions.ts';
+import { RunningRows } from './running.ts';
 import { ADD_TALLY, Tally } from './tally.ts';
-import { Streams, Words } from './words.ts';
+
+const IDENTITY = 'SELECT id FROM identity';
 
 /** One connection and what it remembers between statements. The verbs' functions all take one. */
 export class Session {
   readonly db: DatabaseSync;
-  readonly words: Words;
-  readonly streams: Streams;
+  readonly strings: InternedStrings;
+  readonly partitions: Partitions;
   readonly errors: Errors;
+  readonly outage: Outage;
   /** Store time of the transaction under way. */
   now = 0;
   /** Set by a verb that made work claimable at once. */
   madeWork = false;
-  /** What this connection claimed and has not settled. */
-  readonly inHand: InHand = new InHand();
+  readonly running: RunningRows = new RunningRows();
   readonly policyText: LastText = new LastText();
   readonly decisionText: LastText = new LastText();
   readonly #tally: Tally = new Tally();
   readonly #statements: Map<string, StatementSync> = new Map();
   readonly #policies: Map<number, RetryPolicy> = new Map();
+  #identity: string | null = null;
 
-  constructor(db: DatabaseSync) {
+  constructor(db: DatabaseSync, outage: Outage) {
     this.db = db;
-    this.words = new Words(db);
-    this.streams = new Streams(db);
+    this.outage = outage;
+    this.strings = new InternedStrings(db);
+    this.partitions = new Partitions(this);
     this.errors = new Errors(db);
   }
 
@@ -55,61 +61,38 @@ export class Session {
   policy(id: number): RetryPolicy {
     let policy = this.#policies.get(id);
     if (!policy) {
-      policy = JSON.parse(this.words.text(id)) as RetryPolicy;
+      policy = JSON.parse(this.strings.text(id)) as RetryPolicy;
       this.#policies.set(id, policy);
     }
     return policy;
   }
 
-  count(stream: number, name: number, what: string, amount = 1): void {
-    this.#tally.add(stream, name, what, amount);
+  count(queue: number, name: number, what: string, amount = 1): void {
+    this.#tally.add(queue, name, what, amount);
   }
 
-  /** What the call under way has added up. */
-  writeCounts(): void {
+  /** At the start of every transaction: when the tables were replaced, what is remembered here is void. */
+  checkIdentity(): void {
+    const { id } = this.sql(IDENTITY).get() as { id: string };
+    if (id === this.#identity) return;
+    if (this.#identity !== null) this.forget();
+    this.#identity = id;
+  }
+
+  /** At the end of every call: writes what it has added up. */
+  endCall(): void {
     this.#tally.write(this.sql(ADD_TALLY));
     this.errors.write();
+    this.partitions.forget();
   }
 
-  /** A rollback may take back numbers that are remembered here. */
-  rolledBack(): void {
+  /** After a rollback: numbers that are remembered here may have been taken back. */
+  forget(): void {
     this.#tally.clear();
     this.errors.forget();
-    this.inHand.clear();
-    this.words.forget();
-    this.streams.forget();
+    this.partitions.forget();
+    this.running.clear();
+    this.strings.forget();
     this.#policies.clear();
-  }
-}
-
-/** What a settlement must know of a job; `attempt` counts the run that is being settled. */
-export interface HeldRow {
-  readonly seq: number;
-  readonly attempt: number;
-  readonly homeStream: number;
-  readonly name: number;
-}
-
-/** More than any worker holds; beyond it, settling looks the job up. */
-const MOST_IN_HAND = 50_000;
-
-/** Saves settling a look at the row: it was here when it was claimed. Only a hint: the fence is in the write. */
-export class InHand {
-  readonly #rows: Map<string, ClaimedRow> = new Map();
-
-  add(row: ClaimedRow): void {
-    if (this.#rows.size >= MOST_IN_HAND) this.#rows.clear();
-    this.#rows.set(row[AT.id], row);
-  }
-
-  take(id: string, run: number): HeldRow | null {
-    const row = this.#rows.get(id);
-    if (row === undefined || row[AT.runs] !== run) return null;
-    this.#rows.delete(id);
-    return { seq: row[AT.seq], attempt: row[AT.attempts], homeStream: row[AT.homeStream], name: row[AT.name] };
-  }
-
-  clear(): void {
-    this.#rows.clear();
   }
 }

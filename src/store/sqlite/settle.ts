@@ -1,13 +1,15 @@
 import { isTerminal, type Settled, settledBy } from '../../job.ts';
-import { KEY_LIFE, LANE, STATE } from '../codes.ts';
+import { LANE, STATE } from '../codes.ts';
 import type { SettleAnswer, Settlement } from '../store.ts';
+import { KEY_AFTER_END } from './keys.ts';
 import { type PackedAnswers, type PackedSettlement, packAnswers, unpackSettlement } from './packed-settlements.ts';
-import type { HeldRow, Session } from './session.ts';
+import type { RunningRow } from './running.ts';
+import type { Session } from './session.ts';
 
 /*
- * The fence is in the WHERE of the write itself: whoever no longer holds the run changes no row. A crash is only
- * believed while the lease is over (?5 is the time for a crash, null otherwise): a worker that came back in time
- * keeps its run.
+ * The fence is in the WHERE of the write itself: a worker that no longer holds the run changes no row. A crash only
+ * counts while the lease is over (?5 is the time for a crash, null otherwise): a worker that came back in time keeps
+ * its run.
  */
 const FENCE = `
   seq = ?1 AND id = ?2 AND state = ${STATE.running} AND runs = ?3 AND worker = ?4
@@ -15,21 +17,22 @@ const FENCE = `
 const END = `
   UPDATE jobs SET state = ?7, attempts = max(0, attempts - ?6), crashes = crashes + ?8, finished_at = ?9,
     dead_reason = ?10, last_error = coalesce(?11, last_error),
-    held_key = CASE key_life WHEN ${KEY_LIFE.pruned} THEN held_key END,
+    held_key = ${KEY_AFTER_END},
     worker = NULL, lease_ends_at = NULL, cancel_requested = 0
   WHERE ${FENCE}`;
-/* A job handed back for now keeps its place in the line. */
+/* A job that is handed back at once keeps its due time, and so its place among those that wait. */
 const WAIT = `
   UPDATE jobs SET state = ?7, attempts = max(0, attempts - ?6), crashes = crashes + ?8,
     due_at = CASE ?7 WHEN ${STATE.ready} THEN due_at ELSE ?9 END,
-    lane = coalesce(?10, lane), last_error = coalesce(?11, last_error),
-    stream = CASE WHEN ?12 IS NULL THEN stream ELSE coalesce(retry_stream, stream) END,
+    partition = ?10, queue = ?14, lane = ?15, last_error = coalesce(?11, last_error),
     previous_delay_ms = coalesce(?12, previous_delay_ms),
     available_at = CASE ?13 WHEN 1 THEN ?9 ELSE available_at END,
     first_started_at = CASE WHEN ?13 = 0 AND first_started_at = claimed_at THEN NULL ELSE first_started_at END,
     worker = NULL, lease_ends_at = NULL
   WHERE ${FENCE} AND cancel_requested = 0`;
-const FIND = 'SELECT seq, attempts AS attempt, home_stream AS homeStream, name FROM jobs WHERE id = ?';
+const FIND = `
+  SELECT seq, attempts AS attempt, name, home_queue AS homeQueue, retry_queue AS retryQueue, queue, lane, priority, resource
+  FROM jobs WHERE id = ?`;
 const ALREADY = 'SELECT 1 FROM runs WHERE job = ? AND run = ? AND worker = ? AND outcome = ?';
 const LEDGER = `
   INSERT INTO runs (job, run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision, error)
@@ -41,8 +44,8 @@ export function settle(session: Session, settlements: readonly PackedSettlement[
 
 function settleOne(session: Session, settlement: Settlement): SettleAnswer {
   const { id, run, outcome, decision } = settlement;
-  const worker = session.words.find(settlement.worker);
-  const row = session.inHand.take(id, run) ?? (session.sql(FIND).get(id) as HeldRow | undefined);
+  const worker = session.strings.find(settlement.worker);
+  const row = session.running.take(id, run) ?? (session.sql(FIND).get(id) as RunningRow | undefined);
   if (worker === null || row === undefined) return 'stale';
   const ending: Ending = {
     settlement,
@@ -51,13 +54,13 @@ function settleOne(session: Session, settlement: Settlement): SettleAnswer {
     error: settlement.error && session.errors.number(settlement.error),
   };
   let settled = settledBy(decision, false, session.now);
-  let landed = writeJob(session, ending, settled);
-  if (!landed && settled.dueAt !== null) {
+  let applied = writeJob(session, ending, settled);
+  if (!applied && settled.dueAt !== null) {
     // Perhaps only because a cancel has come in meanwhile.
     settled = settledBy(decision, true, session.now);
-    landed = writeJob(session, ending, settled);
+    applied = writeJob(session, ending, settled);
   }
-  if (!landed)
+  if (!applied)
     return outcome !== 'crashed' && session.sql(ALREADY).get(row.seq, run, worker, outcome) ? 'settled' : 'stale';
   writeLedger(session, ending, settled);
   countRun(session, ending, settled);
@@ -67,7 +70,7 @@ function settleOne(session: Session, settlement: Settlement): SettleAnswer {
 
 interface Ending {
   readonly settlement: Settlement;
-  readonly row: HeldRow;
+  readonly row: RunningRow;
   readonly worker: number;
   /** Its number. */
   readonly error: number | null;
@@ -88,12 +91,15 @@ function writeJob(session: Session, { settlement, row, worker, error }: Ending, 
       .run(row.seq, id, run, worker, overBy, givenBack, state, crashes, now, settled.deadReason, error);
     return changes === 1;
   }
-  const lane = settled.lane && LANE[settled.lane];
+  const { dueAt } = settled;
+  const lane = settled.lane === null ? row.lane : LANE[settled.lane];
+  const queue = decision.kind === 'retry' ? (row.retryQueue ?? row.queue) : row.queue;
   const delayMs = decision.kind === 'retry' ? decision.delayMs : null;
   const ran = settled.ran ? 1 : 0;
-  const { changes } = session
-    .sql(WAIT)
-    .run(row.seq, id, run, worker, overBy, givenBack, state, crashes, settled.dueAt, lane, error, delayMs, ran);
+  const partition = session.partitions.enter({ ...row, queue, lane }, dueAt);
+  const common = [row.seq, id, run, worker, overBy, givenBack, state, crashes];
+  const { changes } = session.sql(WAIT).run(...common, dueAt, partition, error, delayMs, ran, queue, lane);
+  if (changes !== 1) session.partitions.leave(partition);
   return changes === 1;
 }
 
@@ -108,7 +114,7 @@ function writeLedger(session: Session, { settlement, row, worker, error }: Endin
 }
 
 function countRun(session: Session, { settlement, row }: Ending, settled: Settled): void {
-  const count = (what: string): void => session.count(row.homeStream, row.name, what);
+  const count = (what: string): void => session.count(row.homeQueue, row.name, what);
   count(`runs:${settlement.outcome}`);
   if (settled.counted && row.attempt > 1) {
     count('retries');

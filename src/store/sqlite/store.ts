@@ -27,12 +27,15 @@ import type {
   Unsubscribe,
 } from '../store.ts';
 import { type Channel, DirectChannel, ThreadChannel } from './channel.ts';
+import type { PackedClaim } from './claim.ts';
 import { DatabaseThread, type ThreadEntry } from './database-thread.ts';
+import type { RedrivePreview } from './dead.ts';
 import type { ReadName, VerbName, WriteName } from './engine.ts';
 import { InPlace } from './in-place.ts';
-import { type PackedClaim, unpack } from './packed-claim.ts';
+import { type PackedJobs, unpackJobs } from './packed-claim.ts';
 import { type PackedEnqueued, packNewJobs, unpackEnqueued } from './packed-jobs.ts';
-import { type PackedAnswers, packSettlement, unpackAnswers } from './packed-settlements.ts';
+import { bytesOfSettlement, type PackedAnswers, packSettlement, unpackAnswers } from './packed-settlements.ts';
+import { partsOf } from './parts.ts';
 
 export interface SqliteOptions {
   /** The file. Its folder must exist. */
@@ -43,8 +46,8 @@ export interface SqliteOptions {
   readonly entry?: ThreadEntry;
 }
 
-type Args<V extends VerbName> = Parameters<Store[V]>;
-type Answer<V extends VerbName> = ReturnType<Store[V]>;
+type Args<V extends VerbName & keyof Store> = Parameters<Store[V]>;
+type Answer<V extends VerbName & keyof Store> = ReturnType<Store[V]>;
 
 /**
  * A queue in a SQLite file. Writes go through one connection; what may take long to read goes through another, so
@@ -55,6 +58,8 @@ export class SqliteStore implements Store {
   readonly #writer: Channel;
   readonly #reader: Channel;
   readonly #listeners: Set<() => void> = new Set();
+  /** Those that are sent in several parts. */
+  readonly #batches: Set<Promise<unknown>> = new Set();
   #closed: Promise<void> | null = null;
 
   static async open(options: SqliteOptions): Promise<SqliteStore> {
@@ -96,20 +101,30 @@ export class SqliteStore implements Store {
 
   async enqueue(jobs: readonly NewJob[]): Promise<Enqueued[]> {
     checkPayloads(jobs);
-    const answer = this.#call('enqueue', ...packNewJobs(jobs));
-    // Before it is committed: the claim of a worker that has nothing to do shares the transaction.
-    this.#tell();
-    return unpackEnqueued((await answer) as PackedEnqueued, jobs);
+    return this.#inParts(
+      jobs,
+      ({ payload }) => payload.length,
+      async (part) => {
+        const answer = this.#writer.call('enqueue', packNewJobs(part));
+        // Before it is committed: the claim of a worker that has nothing to do shares the transaction.
+        this.#notify();
+        return unpackEnqueued((await answer) as PackedEnqueued, part);
+      },
+    );
   }
   async claim(request: ClaimRequest): Promise<Claim> {
-    return unpack((await this.#call('claim', request)) as PackedClaim);
+    const { jobs, ...answer } = (await this.#call('claim', request)) as PackedClaim;
+    return { ...answer, jobs: unpackJobs(jobs) };
   }
   heartbeat(beats: readonly Heartbeat[]): Promise<HeartbeatAnswer[]> {
-    return this.#write('heartbeat', beats);
+    const send = (part: readonly Heartbeat[]) => this.#writer.call('heartbeat', [part]) as Promise<HeartbeatAnswer[]>;
+    return this.#inParts(beats, ({ progress }) => progress?.length ?? 0, send);
   }
-  async settle(settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
-    const answers = (await this.#call('settle', settlements.map(packSettlement))) as PackedAnswers;
-    return unpackAnswers(answers, settlements.length);
+  settle(settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
+    return this.#inParts(settlements, bytesOfSettlement, async (part) => {
+      const answers = (await this.#writer.call('settle', [part.map(packSettlement)])) as PackedAnswers;
+      return unpackAnswers(answers, part.length);
+    });
   }
   remember(fence: Fence, key: string, value: string): Promise<boolean> {
     return this.#write('remember', fence, key, value);
@@ -118,7 +133,7 @@ export class SqliteStore implements Store {
     return this.#write('cancel', ids);
   }
   redrive(request: RedriveRequest): Promise<Redriven> {
-    return this.#write('redrive', request);
+    return request.dryRun ? this.#previewRedrive(request) : this.#write('redrive', request);
   }
   discard(selection: DeadSelection): Promise<string[]> {
     return this.#write('discard', selection);
@@ -132,10 +147,10 @@ export class SqliteStore implements Store {
   prune(retention: Retention, limit: number): Promise<number> {
     return this.#write('prune', retention, limit);
   }
-
-  expired(limit: number): Promise<ClaimedJob[]> {
-    return this.#read('expired', limit);
+  async expired(limit: number): Promise<ClaimedJob[]> {
+    return unpackJobs((await this.#call('expired', limit)) as PackedJobs);
   }
+
   recall(jobId: string): Promise<ReadonlyMap<string, string>> {
     return this.#read('recall', jobId);
   }
@@ -167,12 +182,53 @@ export class SqliteStore implements Store {
   }
 
   async #close(): Promise<void> {
+    await Promise.allSettled([...this.#batches]);
     // In this order: a reader that is about to start wants a writer that is there.
     await this.#reader.close();
     await this.#writer.close();
   }
 
-  #tell(): void {
+  /** By reading, part by part. */
+  async #previewRedrive(request: RedriveRequest): Promise<Redriven> {
+    const redriven: Redriven = { ids: [], skipped: [] };
+    const promised = new Set<string>();
+    let preview: RedrivePreview | null = null;
+    do {
+      const limit = request.limit && request.limit - redriven.ids.length - redriven.skipped.length;
+      const part = { ...request, ...(limit !== undefined && { limit }) };
+      preview = (await this.#callReader('previewRedrive', part, preview?.next ?? null)) as RedrivePreview;
+      for (const { id, why, keySlot } of preview.jobs) {
+        // Of two dead jobs with one key, the real redrive would refuse the second.
+        const refusal = why ?? (keySlot !== null && promised.has(keySlot) ? 'key-taken' : null);
+        if (refusal !== null) redriven.skipped.push({ id, why: refusal });
+        else {
+          redriven.ids.push(id);
+          if (keySlot !== null) promised.add(keySlot);
+        }
+      }
+    } while (preview.next !== null);
+    return redriven;
+  }
+
+  /** Sends a batch part after part. A batch that is under way when the store is closed is sent to its end. */
+  async #inParts<Item, Answer>(
+    items: readonly Item[],
+    bytesOf: (item: Item) => number,
+    send: (part: readonly Item[]) => Promise<Answer[]>,
+  ): Promise<Answer[]> {
+    if (this.#closed) throw closed();
+    const parts = partsOf(items, bytesOf);
+    if (parts.length <= 1) return send(items);
+    const batch = (async () => {
+      const answers: Answer[] = [];
+      for (const part of parts) answers.push(...(await send(part)));
+      return answers;
+    })();
+    this.#batches.add(batch);
+    return batch.finally(() => this.#batches.delete(batch));
+  }
+
+  #notify(): void {
     for (const listener of this.#listeners) listener();
   }
 
@@ -185,9 +241,13 @@ export class SqliteStore implements Store {
     return this.#writer.call(verb, args);
   }
 
-  #read<V extends ReadName>(verb: V, ...args: Args<V>): Answer<V> {
-    if (this.#closed) return Promise.reject(closed()) as Answer<V>;
-    return this.#reader.call(verb, args) as Answer<V>;
+  #read<V extends ReadName & keyof Store>(verb: V, ...args: Args<V>): Answer<V> {
+    return this.#callReader(verb, ...args) as Answer<V>;
+  }
+
+  async #callReader(verb: ReadName, ...args: unknown[]): Promise<unknown> {
+    if (this.#closed) throw closed();
+    return this.#reader.call(verb, args);
   }
 }
 

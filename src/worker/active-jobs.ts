@@ -1,0 +1,111 @@
+import { ActiveJob } from './active-job.ts';
+import type { Lease } from './lease.ts';
+
+/*
+ * The jobs that a worker holds a lease for. Each goes one way through these states:
+ *
+ *   buffered -> running -> settling -> gone
+ *
+ * - buffered: it is claimed and has not started. A job leaves this state without running when its worker stops, makes room
+ *   for a trial, or finds its lease ended or the job cancelled; then it settles as released. When its lease was lost to
+ *   another worker, it is gone at once.
+ * - running: its handler is called. It takes one of the worker's places.
+ * - settling: its outcome is on the way to the store. It takes no place, and keeps its lease, for at most one more lease.
+ *   A run skips this state when its own transaction has recorded the outcome, or when its lease was lost.
+ * - gone: the worker holds nothing of it any more.
+ */
+const previousStates = {
+  running: ['buffered'],
+  settling: ['buffered', 'running'],
+  gone: ['buffered', 'running', 'settling'],
+} as const satisfies Partial<Record<ActiveJob['state'], readonly ActiveJob['state'][]>>;
+
+export class ActiveJobs {
+  /**
+   * No Set: one that is filled and emptied without end leaves a chain of outgrown tables behind, each of which refers to
+   * the next, and the garbage collector then keeps every finished job.
+   */
+  readonly #all: ActiveJob[] = [];
+  /** Two lists, so that fresh jobs leave the buffer first and none waits behind many retries. */
+  readonly #fresh: ActiveJob[] = [];
+  readonly #others: ActiveJob[] = [];
+  readonly #count: Record<ActiveJob['state'], number> = { buffered: 0, running: 0, settling: 0, gone: 0 };
+  #onEmpty: (() => void)[] = [];
+
+  get size(): number {
+    return this.#all.length;
+  }
+
+  get buffered(): number {
+    return this.#count.buffered;
+  }
+
+  get running(): number {
+    return this.#count.running;
+  }
+
+  get settling(): number {
+    return this.#count.settling;
+  }
+
+  /** A suspect is buffered too, but leaves the buffer only through its trial: `takeBuffered` does not give it. */
+  add(lease: Lease): ActiveJob {
+    const job = new ActiveJob(lease);
+    job.index = this.#all.length;
+    this.#all.push(job);
+    this.#count.buffered++;
+    const { lane } = lease.job;
+    if (lane !== 'suspect') (lane === 'fresh' ? this.#fresh : this.#others).push(job);
+    return job;
+  }
+
+  /** Up to `count` buffered jobs, fresh ones first. The caller moves each of them on at once. */
+  takeBuffered(count: number): ActiveJob[] {
+    const taken = this.#fresh.splice(0, count);
+    if (taken.length < count) taken.push(...this.#others.splice(0, count - taken.length));
+    return taken;
+  }
+
+  runs(job: ActiveJob): void {
+    this.#move(job, 'running');
+  }
+
+  /** @param now by the worker's own clock */
+  settles(job: ActiveJob, now: number): void {
+    this.#move(job, 'settling');
+    job.settlingSince = now;
+  }
+
+  isGone(job: ActiveJob): void {
+    this.#move(job, 'gone');
+    const last = this.#all.pop() as ActiveJob;
+    if (last !== job) {
+      this.#all[job.index] = last;
+      last.index = job.index;
+    }
+    if (this.#all.length > 0) return;
+    for (const resolve of this.#onEmpty.splice(0)) resolve();
+  }
+
+  /** A copy, so that jobs may come and go meanwhile. */
+  list(): ActiveJob[] {
+    return [...this.#all];
+  }
+
+  listRunning(): ActiveJob[] {
+    return this.#all.filter(({ state }) => state === 'running');
+  }
+
+  whenEmpty(): Promise<void> {
+    if (this.#all.length === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#onEmpty.push(resolve));
+  }
+
+  #move(job: ActiveJob, to: keyof typeof previousStates): void {
+    const previous: readonly ActiveJob['state'][] = previousStates[to];
+    if (!previous.includes(job.state)) throw new TypeError(`a job that is ${job.state} cannot become ${to}`);
+    this.#count[job.state]--;
+    this.#count[to]++;
+    job.state = to;
+  }
+}

@@ -1,0 +1,89 @@
+import type { Clock } from '../clock.ts';
+import type { ClaimedJob } from '../store/store.ts';
+
+/*
+ * How many jobs a worker claims at a time.
+ *
+ * A place never stays empty while a job is due: whenever fewer jobs run than may, the worker claims at least as many as
+ * are missing. On top of that it claims ahead, because the number of commits limits how fast short jobs go, and claiming
+ * ahead makes claims and settlements large. Claiming ahead costs, too, so it is bounded:
+ *
+ * - A crash counts against every job that is claimed. So jobs are claimed ahead only as far as they start within AHEAD_MS.
+ * - A fresh job waits for the claims and settlements that are under way. So nothing is claimed ahead while claims bring
+ *   mostly retries and redrives and fresh jobs arrive among them.
+ * - A worker that is full of retries would learn of a fresh job only when half of them have ended. So news of work lets it
+ *   claim a few more at once.
+ */
+
+const AHEAD_MS = 50;
+/** Jobs claimed ahead per place, however short they are. */
+const MOST_AHEAD = 9;
+/** How long fresh jobs count as arriving after a claim has brought one. */
+const FRESH_FOR_MS = 1_000;
+/** The part of the places that a worker full of retries goes beyond them when it hears of new work. */
+const FOR_NEW_WORK = 0.1;
+const LARGEST_CLAIM = 1_000;
+/** How many outcomes per place may wait to be recorded before new work is held back. */
+const MOST_UNRECORDED = 18;
+/** Makes the mean follow the last ten runs or so. */
+const SMOOTHING = 0.1;
+
+/** What the worker holds. */
+export interface Load {
+  readonly running: number;
+  readonly buffered: number;
+  readonly settling: number;
+}
+
+export class Prefetch {
+  readonly #clock: Clock;
+  readonly #concurrency: number;
+  #meanRunMs: number | null = null;
+  #bringsRetries = false;
+  #freshUntil = Number.NEGATIVE_INFINITY;
+  #hasNews = false;
+
+  constructor(clock: Clock, concurrency: number) {
+    this.#clock = clock;
+    this.#concurrency = concurrency;
+  }
+
+  ran(ms: number): void {
+    const mean = this.#meanRunMs ?? ms;
+    this.#meanRunMs = mean + (ms - mean) * SMOOTHING;
+  }
+
+  newWork(): void {
+    this.#hasNews = true;
+  }
+
+  /** Call it when a claim is sent: it will find what was announced before. */
+  asked(): void {
+    this.#hasNews = false;
+  }
+
+  claimed(jobs: readonly Pick<ClaimedJob, 'lane'>[]): void {
+    const fresh = jobs.filter(({ lane }) => lane === 'fresh').length;
+    this.#bringsRetries = jobs.length > 2 * fresh;
+    if (fresh > 0) this.#freshUntil = this.#clock.monotonic() + FRESH_FOR_MS;
+  }
+
+  /** How many to claim now; 0 when it is better to wait until more room can be filled at once. */
+  places({ running, buffered, settling }: Load): number {
+    if (settling > MOST_UNRECORDED * this.#concurrency) return 0;
+    const most = this.#concurrency + this.#ahead();
+    const room = Math.max(0, most - running - buffered);
+    if (this.#hasNews && this.#bringsRetries) {
+      const extra = Math.ceil(this.#concurrency * FOR_NEW_WORK);
+      return Math.min(LARGEST_CLAIM, Math.max(0, most + extra - running - buffered));
+    }
+    return buffered === 0 || room >= most / 2 ? Math.min(LARGEST_CLAIM, room) : 0;
+  }
+
+  #ahead(): number {
+    if (this.#meanRunMs === null) return 0;
+    if (this.#bringsRetries && this.#clock.monotonic() < this.#freshUntil) return 0;
+    const soon = Math.floor((this.#concurrency * AHEAD_MS) / this.#meanRunMs);
+    return Math.min(soon, this.#concurrency * MOST_AHEAD);
+  }
+}

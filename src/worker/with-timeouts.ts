@@ -1,0 +1,26 @@
+import type { Clock } from '../clock.ts';
+import type { Store } from '../store/store.ts';
+import { answerWithin } from './persist.ts';
+
+/** What a worker asks of its store. */
+export type WorkerStore = Pick<
+  Store,
+  'claim' | 'heartbeat' | 'settle' | 'expired' | 'remember' | 'recall' | 'prune' | 'onWork' | 'transactions'
+>;
+
+/** A store whose calls fail when they are not answered in time. `claim` has no limit here: the fetcher must see late answers. */
+export function withTimeouts(store: Store, clock: Clock, timeoutMs: number): WorkerStore {
+  const within = <Answer>(call: Promise<Answer>): Promise<Answer> => answerWithin(clock, timeoutMs, call);
+  return {
+    claim: (request) => store.claim(request),
+    heartbeat: (heartbeats) => within(store.heartbeat(heartbeats)),
+    settle: (settlements) => within(store.settle(settlements)),
+    expired: (limit) => within(store.expired(limit)),
+    remember: (fence, key, value) => within(store.remember(fence, key, value)),
+    recall: (id) => within(store.recall(id)),
+    prune: (retention, limit) => within(store.prune(retention, limit)),
+    onWork: (listener) => store.onWork(listener),
+    // How long a transaction takes is the handler's choice.
+    ...(store.transactions && { transactions: store.transactions }),
+  };
+}

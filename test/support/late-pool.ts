@@ -1,0 +1,90 @@
+import pg from 'pg';
+import type { Statement } from '../../src/store/postgres/connection/database.ts';
+import type { PoolClientLike, PoolLike } from '../../src/store/postgres/connection/driver.ts';
+
+const LOOK_MS = 5;
+const WAITS_FOR_LOCK = `SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND wait_event_type = 'Lock'`;
+
+/** A transaction that has done its work and is not committed: others cannot see it, and wait for its locks. */
+export interface OpenTransaction {
+  commit(): void;
+}
+
+/**
+ * A `pg` pool for tests of what overlaps. A statement that was announced with `keepOpen` is carried out, and its
+ * transaction stays open until the test commits it.
+ */
+export class LatePool implements PoolLike, AsyncDisposable {
+  readonly options: { readonly max: number } = { max: 20 };
+  readonly #pool: pg.Pool;
+  #next: { readonly text: RegExp; reached(transaction: OpenTransaction): void } | null = null;
+  readonly #working: Set<number> = new Set();
+
+  constructor(url: string) {
+    this.#pool = new pg.Pool({ connectionString: url, max: this.options.max });
+  }
+
+  /** The transaction of the next statement whose text matches, as soon as the server has carried it out. */
+  keepOpen(text: RegExp): Promise<OpenTransaction> {
+    return new Promise((reached) => {
+      this.#next = { text, reached };
+    });
+  }
+
+  /** Resolves when a statement of this pool waits for a lock. */
+  async waitsForLock(): Promise<void> {
+    for (;;) {
+      for (const pid of this.#working) {
+        if ((await this.#pool.query(WAITS_FOR_LOCK, [pid])).rows.length > 0) return;
+      }
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    }
+  }
+
+  async query(statement: Statement): Promise<{ rows: unknown[] }> {
+    const client = await this.connect();
+    try {
+      return await client.query(statement);
+    } finally {
+      client.release();
+    }
+  }
+
+  async connect(): Promise<PoolClientLike> {
+    const client = await this.#pool.connect();
+    const send = client.query.bind(client) as unknown as PoolClientLike['query'];
+    const { processID } = client as unknown as { processID: number };
+    const query = async (statement: Statement | string, values?: unknown[]): Promise<{ rows: unknown[] }> => {
+      const late = this.#take(typeof statement === 'string' ? statement : statement.text);
+      if (late !== null) await send('BEGIN');
+      this.#working.add(processID);
+      try {
+        const answer = await send(statement as string, values);
+        if (late === null) return answer;
+        await new Promise<void>((resolve) => late({ commit: resolve }));
+        await send('COMMIT');
+        return answer;
+      } finally {
+        this.#working.delete(processID);
+      }
+    };
+    return {
+      query,
+      release: (error) => client.release(error),
+      on: (event, listener) => client.on(event, listener),
+      removeListener: (event, listener) => client.removeListener(event, listener),
+      processID,
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#pool.end();
+  }
+
+  #take(text: string): ((transaction: OpenTransaction) => void) | null {
+    if (this.#next === null || !this.#next.text.test(text)) return null;
+    const { reached } = this.#next;
+    this.#next = null;
+    return reached;
+  }
+}
