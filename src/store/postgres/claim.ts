@@ -223,7 +223,7 @@ class Claiming {
     const partitions = given.map(({ supply }) => supply.candidate.partition);
     const queueOf = new Map(queues.map((quota, index) => [quota.queue, { index, isTrial: quota.suspect > 0 }]));
     return [
-      await this.#session.identity(),
+      this.#session.identity,
       await this.#session.workers.intern(worker),
       leaseMs,
       limit,

@@ -25,7 +25,7 @@ const ENQUEUE_KEYED = `
 /** The columns of a batch, and what to notify other processes of with it. */
 async function enqueueValues(session: Session, jobs: readonly NewJob[], notice: string | null): Promise<unknown[]> {
   checkPayloads(jobs);
-  const identity = await session.identity();
+  const identity = session.identity;
   const types = await session.jobTypes.intern(jobs);
   const partitions = await session.partitions.intern(jobs.map((job) => partitionIn('fresh', job)));
   const hasKeys = jobs.some(hasKey);

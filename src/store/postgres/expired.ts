@@ -57,7 +57,7 @@ export async function expired(session: Session, limit: number): Promise<ClaimedJ
 async function suspension({ db }: Session): Promise<number | null> {
   const awayMs = db.takeAwayMs();
   if (awayMs === 0) return null;
-  const [row] = await db.query<[now: number, lastLookAt: number | null, longestLeaseMs: number]>(OUTAGE);
+  const [row] = await db.lookUp<[now: number, lastLookAt: number | null, longestLeaseMs: number]>(OUTAGE);
   const [now, lastLookAt, longestLeaseMs] = row as [number, number | null, number];
   return suspendedUntil({ now, awayMs, lastLookAt, longestLeaseMs });
 }

@@ -79,7 +79,7 @@ type JobRow = [
 ];
 
 export async function get(session: Session, ids: readonly string[]): Promise<Job[]> {
-  const rows = await session.db.query<JobRow>(`${jobsOf(ALL_JOBS)} WHERE id = ANY ($1::uuid[])`, [
+  const rows = await session.db.read<JobRow>(`${jobsOf(ALL_JOBS)} WHERE id = ANY ($1::uuid[])`, [
     plain(ids.filter(isUuid)),
   ]);
   const byId = new Map((await toJobs(session, rows)).map((job) => [job.id, job]));
@@ -105,7 +105,7 @@ export async function list(session: Session, filter: JobFilter): Promise<Job[]> 
   const condition = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : '';
   const limit = `$${values.length + 1}`;
   const sql = `${jobsOf(tablesWith(filter.state))} ${condition} ORDER BY id DESC LIMIT ${limit}`;
-  return toJobs(session, await session.db.query<JobRow>(sql, [...values, filter.limit]));
+  return toJobs(session, await session.db.read<JobRow>(sql, [...values, filter.limit]));
 }
 
 /** A list of the dead does not read through all that waits. */
@@ -179,7 +179,7 @@ type RunRow = [
 
 export async function runs(session: Session, jobId: string): Promise<RunRecord[]> {
   if (!isUuid(jobId)) return [];
-  const rows = await session.db.query<RunRow>(RUNS, [jobId]);
+  const rows = await session.db.read<RunRow>(RUNS, [jobId]);
   const nameOf = await session.workers.names(rows.map((row) => row[4]));
   return rows.map(
     ([run, attempt, outcome, counted, worker, startedAt, endedAt, nextDueAt, decision, error]): RunRecord => ({
@@ -201,12 +201,12 @@ export async function runs(session: Session, jobId: string): Promise<RunRecord[]
 export async function recall(session: Session, jobId: string): Promise<ReadonlyMap<string, string>> {
   if (!isUuid(jobId)) return new Map();
   return new Map(
-    await session.db.query<[key: string, value: string]>('SELECT key, value FROM @.memos WHERE job = $1', [jobId]),
+    await session.db.read<[key: string, value: string]>('SELECT key, value FROM @.memos WHERE job = $1', [jobId]),
   );
 }
 
 export async function queues(session: Session): Promise<QueueInfo[]> {
-  const rows = await session.db.query<[queue: string, paused: boolean]>(`
+  const rows = await session.db.read<[queue: string, paused: boolean]>(`
     SELECT queue, bool_or(paused) FROM (
       SELECT DISTINCT queue, false AS paused FROM @.job_types
       UNION ALL SELECT DISTINCT queue, false FROM @.partitions
@@ -219,9 +219,9 @@ type MutableRow = StatsRow & { readonly states: Record<JobState, number>; readon
 
 export async function stats(session: Session): Promise<StoreStats> {
   const [counts, live, time] = await Promise.all([
-    session.db.query<[jobType: number, ...counts: number[]]>(COUNTS),
-    session.db.query<[jobType: number, state: number, count: number]>(LIVE),
-    session.db.query<[now: number]>('SELECT @.now_ms()'),
+    session.db.read<[jobType: number, ...counts: number[]]>(COUNTS),
+    session.db.read<[jobType: number, state: number, count: number]>(LIVE),
+    session.db.read<[now: number]>('SELECT @.now_ms()'),
   ]);
   const typeOf = await session.jobTypes.load([...counts, ...live].map(([jobType]) => jobType));
   const rows = new Map<string, MutableRow>();

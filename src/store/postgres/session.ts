@@ -17,10 +17,12 @@ export class Session {
   readonly cursors: ScanCursors;
   readonly leases: Leases;
   readonly pruned: Pruned;
-  #identity: string | null = null;
+  /** Of the tables whose numbers are cached here. */
+  readonly identity: string;
 
   constructor(db: Database) {
     this.db = db;
+    this.identity = db.identity;
     this.workers = new Workers(db);
     this.jobTypes = new JobTypes(db);
     this.candidates = new Candidates();
@@ -28,11 +30,5 @@ export class Session {
     this.cursors = new ScanCursors(db);
     this.leases = new Leases();
     this.pruned = new Pruned(db.clock);
-  }
-
-  /** Of the tables whose numbers are remembered here. To be asked for before any number is. */
-  async identity(): Promise<string> {
-    this.#identity ??= ((await this.db.query<[id: string]>('SELECT id FROM @.schema_identity'))[0] as [string])[0];
-    return this.#identity;
   }
 }

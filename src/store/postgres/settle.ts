@@ -97,7 +97,7 @@ async function complete(
   if (first === undefined) return;
   const workerOf = await session.workers.find([first.worker]);
   const [row] = await runner.query<[all: boolean]>(COMPLETE + runner.onlyWithin, [
-    await session.identity(),
+    session.identity,
     plain(endings.map(({ sent }) => sent.id)),
     plain(endings.map(({ sent }) => sent.run)),
     workerOf(first.worker),
@@ -143,7 +143,7 @@ async function send(
   effects: readonly Effect[],
   runner: Runner,
 ): Promise<[position: number, answer: number][]> {
-  const identity = await session.identity();
+  const identity = session.identity;
   const workerOf = await session.workers.find(new Set(effects.map(({ sent }) => sent.worker)));
   const partitions = await partitionsAfter(session, effects);
   const errors = new TextList<StoredError>();

@@ -182,7 +182,7 @@ export class ScanCursors {
       const cursor = this.#cursors.get(id);
       return cursor === undefined ? null : (cursor.scannedTo ?? cursor.position.dueAt + 1);
     });
-    const rows = await this.#db.query<ScanRow>(BACK_SCAN, [plain(partitions), plain(below), LONGEST_SCAN_MS]);
+    const rows = await this.#db.lookUp<ScanRow>(BACK_SCAN, [plain(partitions), plain(below), LONGEST_SCAN_MS]);
     for (const [partition, scannedTo, now, dueAt, seq, until] of rows) {
       const first = dueAt === null ? null : { dueAt, seq: (seq as number) - 1 };
       const cursor = this.#cursors.get(partition) ?? {

@@ -1,12 +1,4 @@
-import { claimSql } from '../sql/claim.ts';
-import { enqueueSql } from '../sql/enqueue.ts';
-import { heartbeatSql } from '../sql/heartbeat.ts';
-import { internedSql } from '../sql/interned.ts';
-import { operateSql } from '../sql/operate.ts';
-import { backScanSql } from '../sql/back-scan.ts';
-import { expiredSql } from '../sql/expired.ts';
-import { partitionsSql } from '../sql/partitions.ts';
-import { settleSql } from '../sql/settle.ts';
+import { identityTables } from './identity.ts';
 
 /*
  * How a queue lies in a PostgreSQL schema.
@@ -27,7 +19,8 @@ import { settleSql } from '../sql/settle.ts';
  *   expiry      whether leases may be taken to have expired; see sql/expired.ts.
  *   counts      totals as additions, each transaction its own row, so that no two of them ever wait for one another;
  *               pruning adds them up.
- *   schema_identity  tells these tables from others that were made or restored in their place.
+ *
+ * Beside them schema_identity and function_sets: see identity.ts.
  *
  * All statements of a verb are one function, in the file of sql/ that has its name: a single round trip, plans that are
  * kept, and no prepared statements that a connection pooler could lose. Times are ms since the epoch; codes are positions
@@ -37,9 +30,6 @@ const tables = `
   -- The store's time. All functions ask here, so that tests can move it.
   CREATE FUNCTION now_ms() RETURNS bigint LANGUAGE sql VOLATILE
   AS $$ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
-
-  CREATE TABLE schema_identity (id uuid PRIMARY KEY DEFAULT gen_random_uuid());
-  INSERT INTO schema_identity DEFAULT VALUES;
 
   CREATE TABLE partitions (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -234,7 +224,8 @@ const tables = `
   ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 `;
 
-/** One entry per schema version; forward only, and never edited once released. */
-export const migrations: readonly string[] = [
-  [tables, internedSql, partitionsSql, enqueueSql, claimSql, backScanSql, expiredSql, settleSql, heartbeatSql, operateSql].join('\n'),
-];
+/**
+ * One entry per version of the tables; forward only, and never edited once released. An entry that an older program
+ * cannot work with raises `minimum_reader` in `schema_identity` to its own version.
+ */
+export const migrations: readonly string[] = [[identityTables, tables].join('\n')];

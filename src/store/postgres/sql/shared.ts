@@ -1,4 +1,5 @@
 import { KEY_LIFE } from '../../codes.ts';
+import { IDENTITY } from '../schema/identity.ts';
 
 export { LANE, OUTCOME } from '../../codes.ts';
 export const STARTED: number = KEY_LIFE.started;
@@ -19,7 +20,7 @@ export const REPLACED = 'MU001';
 const SAY_REPLACED = `RAISE EXCEPTION 'these are not the tables that the caller knows' USING ERRCODE = '${REPLACED}';`;
 /** At the start of every function that takes numbers from a process's cache. */
 export const CHECK_IDENTITY: string = `
-    IF NOT EXISTS (SELECT 1 FROM schema_identity WHERE id = p_identity) THEN ${SAY_REPLACED} END IF;`;
+    IF NOT EXISTS (SELECT 1 FROM schema_identity WHERE ${IDENTITY} = p_identity) THEN ${SAY_REPLACED} END IF;`;
 
 /** A hold without an end. JavaScript can still count to it. */
 export const FOR_GOOD: number = Number.MAX_SAFE_INTEGER;
