@@ -1,93 +1,99 @@
 import type { Lane } from '../../job.ts';
+import { plain } from './connection/arrays.ts';
 import { type Partition, type PartitionRow, toPartition } from './partitions.ts';
 import { MOST_CANDIDATES } from './sql/partitions.ts';
 
 /** A partition that a claim may read. */
 export interface Candidate {
   readonly partition: Partition;
-  /** Its queue, lane and priority have more partitions than were offered: the database keeps their turns. */
-  readonly rotates: boolean;
   /** The turn in which this process last took a job from it; 0 for never. */
   servedTurn: number;
 }
 
+/** Those of one queue. */
+interface QueueCandidates {
+  readonly list: Candidate[];
+  /** The list is in the order in which they are to be served. */
+  isSorted: boolean;
+}
+
+/** What the database offers: see the function `candidates`. */
+type Offer = [isComplete: boolean, partitions: PartitionRow[] | null];
+
 /** The lanes in the order in which `fillQuotas` serves them. */
 const laneOrder: Readonly<Record<Lane, number>> = { suspect: 0, retry: 1, redrive: 2, fresh: 3 };
 
+/** A process that claims from more sets of queues than this is offered their partitions again. */
+const MOST_SETS = 100;
+
 /**
- * The partitions that claims should read: those that were offered with the answer to the last claim of the same queues,
- * and those that this process made since. Of one queue, lane and priority that is all there are, usually, and this process
- * lets them take turns. When there are more than MOST_CANDIDATES, the database offers the least recently served ones.
+ * The partitions that claims should read: those that the database offered with the answer to the last claim of the same
+ * queues, and those that this process made since. Usually that is all there are, and this process lets them take turns.
+ * When there are too many, the database offers the least recently served ones.
  */
 export class Candidates {
-  readonly #byQueue: Map<string, Candidate[]> = new Map();
-  #lastOffer = '';
+  readonly #byQueue: Map<string, QueueCandidates> = new Map();
+  /** By set of queues: the numbers of all their partitions; null when there are more than were offered. */
+  readonly #known: Map<string, string | null> = new Map();
   #turn = 0;
 
   /** In the order in which they are to be served. */
   of(queues: readonly string[]): Candidate[] {
-    return queues.flatMap((queue) =>
-      (this.#byQueue.get(queue) ?? []).sort(
-        (a, b) =>
-          laneOrder[a.partition.lane] - laneOrder[b.partition.lane] ||
-          a.partition.priority - b.partition.priority ||
-          turnOf(a) - turnOf(b),
-      ),
-    );
+    return queues.flatMap((queue) => {
+      const candidates = this.#byQueue.get(queue);
+      if (candidates === undefined) return [];
+      if (!candidates.isSorted) candidates.list.sort(inTurn);
+      candidates.isSorted = true;
+      return candidates.list;
+    });
   }
 
-  /** Whether partitions of all these queues have been offered. */
-  knows(queues: readonly string[]): boolean {
-    return queues.every((queue) => this.#byQueue.has(queue));
+  /** The numbers of all partitions of these queues; null when there are more, undefined when none were offered. */
+  known(queues: readonly string[]): string | null | undefined {
+    return this.#known.get(JSON.stringify(queues));
   }
 
-  /** A partition that is new, or may be. */
+  /** A partition that this process has made, or may have. */
   add(partition: Partition): void {
     const { id, queue, lane, priority } = partition;
     const candidates = this.#byQueue.get(queue);
-    if (candidates === undefined || candidates.some((candidate) => candidate.partition.id === id)) return;
-    const group = candidates.filter((one) => one.partition.lane === lane && one.partition.priority === priority);
+    if (candidates === undefined || candidates.list.some((one) => one.partition.id === id)) return;
+    const group = candidates.list.filter((one) => one.partition.lane === lane && one.partition.priority === priority);
     if (group.length >= MOST_CANDIDATES) return;
-    candidates.push({ partition, rotates: false, servedTurn: 0 });
-    this.#lastOffer = '';
+    candidates.list.push({ partition, servedTurn: 0 });
+    candidates.isSorted = false;
   }
 
   /** Partitions were made, or became admissible, that this process does not know. */
   forget(): void {
     this.#byQueue.clear();
-    this.#lastOffer = '';
+    this.#known.clear();
   }
 
   served(candidate: Candidate): void {
     candidate.servedTurn = ++this.#turn;
+    const candidates = this.#byQueue.get(candidate.partition.queue);
+    if (candidates !== undefined) candidates.isSorted = false;
   }
 
-  /** Takes over what the database offered for these queues: partitions as JSON, null for none. */
-  offer(queues: readonly string[], offer: string | null): void {
-    const offered = `${JSON.stringify(queues)}${offer}`;
-    if (offered === this.#lastOffer) return;
-    this.#lastOffer = offered;
-    const known = new Map(queues.flatMap((queue) => this.#byQueue.get(queue) ?? []).map((c) => [c.partition.id, c]));
-    for (const queue of queues) this.#byQueue.set(queue, []);
-    const rows = offer === null ? [] : (JSON.parse(offer) as PartitionRow[]);
-    const sizes = new Map<string, number>();
-    for (const row of rows) sizes.set(groupOf(row), (sizes.get(groupOf(row)) ?? 0) + 1);
-    for (const row of rows) {
-      const rotates = (sizes.get(groupOf(row)) as number) >= MOST_CANDIDATES;
-      const before = known.get(row[0]);
-      const candidate =
-        before?.rotates === rotates
-          ? before
-          : { partition: before?.partition ?? toPartition(row), rotates, servedTurn: before?.servedTurn ?? 0 };
-      this.#byQueue.get(row[1])?.push(candidate);
+  offer(queues: readonly string[], text: string): void {
+    const [isComplete, partitions] = JSON.parse(text) as Offer;
+    const before = new Map(this.of(queues).map((candidate) => [candidate.partition.id, candidate]));
+    for (const queue of queues) this.#byQueue.set(queue, { list: [], isSorted: false });
+    for (const row of partitions ?? []) {
+      const candidate = isComplete ? before.get(row[0]) : undefined;
+      this.#byQueue.get(row[1])?.list.push(candidate ?? { partition: toPartition(row), servedTurn: 0 });
     }
+    if (this.#known.size >= MOST_SETS) this.#known.clear();
+    const ids = (partitions ?? []).map(([id]) => id).sort((a, b) => a - b);
+    this.#known.set(JSON.stringify(queues), isComplete ? plain(ids) : null);
   }
 }
 
-function turnOf({ rotates, servedTurn }: Candidate): number {
-  return rotates ? 0 : servedTurn;
-}
-
-function groupOf([, queue, lane, priority]: PartitionRow): string {
-  return `${lane} ${priority} ${queue}`;
+function inTurn(a: Candidate, b: Candidate): number {
+  return (
+    laneOrder[a.partition.lane] - laneOrder[b.partition.lane] ||
+    a.partition.priority - b.partition.priority ||
+    a.servedTurn - b.servedTurn
+  );
 }

@@ -22,7 +22,7 @@ import { laneKey, share } from './shares.ts';
 
 const CLAIM = `
   SELECT ${claimColumns.join(', ')} FROM @.claim($1, $2, $3, $4, $5, $6::text[], $7::boolean[], $8::int[], $9::bigint[],
-    $10::int[], $11::smallint[], $12::boolean[], $13::boolean[], $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[],
+    $10::bigint[], $11::int[], $12::smallint[], $13::boolean[], $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[],
     $18::int[])`;
 const PARK = 'SELECT @.park($1::bigint[], $2::text[])';
 
@@ -75,7 +75,7 @@ class Claiming {
 
   async claim(): Promise<Claim> {
     const { candidates } = this.#session;
-    if (!candidates.knows(this.#queues)) candidates.offer(this.#queues, await this.#park([]));
+    if (candidates.known(this.#queues) === undefined) candidates.offer(this.#queues, await this.#park([]));
     let calls = 0;
     for (let wants = this.#wants(); calls === 0 || wants.size > 0; wants = this.#wants()) {
       try {
@@ -150,6 +150,7 @@ class Claiming {
 
   async #call(wants: ReadonlyMap<number, number>): Promise<void> {
     const { db, cursors, candidates, leases } = this.#session;
+    const isComplete = candidates.known(this.#queues) !== null;
     const given = await this.#given(wants);
     const limit = this.#request.limit - this.#count;
     const [row] = await db.query(CLAIM, await this.#values(given, limit));
@@ -188,19 +189,20 @@ class Claiming {
       const { id } = supply.candidate.partition;
       const due = header.due[index] ?? null;
       const taken = takenOf.get(id) ?? 0;
-      const isExhausted = due !== null && due <= taken && due < limit;
+      const isExhausted = due !== null && due <= taken && header.allCounted[index] === true;
       // One that gives less than was wanted of it is being emptied by other claims.
       const isContended = taken < Math.min(want, due ?? 0);
-      const rest = isExhausted && range.missed !== null ? Number.POSITIVE_INFINITY : (due ?? 0) - taken;
+      const isUnread = due !== null && (!header.allCounted[index] || (isExhausted && range.missed !== null));
+      const rest = (due ?? 0) > taken || !isUnread ? (due ?? 0) - taken : Number.POSITIVE_INFINITY;
       supply.most = supply.jobs.length + (isContended ? 0 : rest);
       if (taken > 0) candidates.served(supply.candidate);
       return due === null ? [] : [{ partition: id, range, last: lastOf.get(id) ?? null, isExhausted, rest }];
     });
     cursors.advance(found, header.now, header.snapshot);
     if (header.nextDueAt !== null) this.#nextDueAt = Math.min(header.nextDueAt, this.#nextDueAt ?? header.nextDueAt);
-    const emptied = found.filter(({ partition, rest }) => rest === 0 && this.#mayPark(partition));
-    const offer = emptied.length === 0 ? header.candidates : await this.#park(emptied.map(({ partition }) => partition));
-    candidates.offer(this.#queues, offer);
+    const emptied = isComplete ? [] : found.filter(({ partition, rest }) => rest === 0 && this.#hasResource(partition));
+    const offer = emptied.length === 0 ? header.offer : await this.#park(emptied.map(({ partition }) => partition));
+    if (offer !== null) candidates.offer(this.#queues, offer);
   }
 
   /** What this call reads: all that may give a job. Of suspects it is always counted whether they wait. */
@@ -229,11 +231,11 @@ class Claiming {
       texts(this.#queues),
       plain(queues.map(({ suspect }) => suspect > 0)),
       plain(queues.map(({ maxRetriesInFlight }) => maxRetriesInFlight)),
+      this.#session.candidates.known(this.#queues) ?? null,
       plain(partitions.map(({ id }) => id)),
       plain(partitions.map(({ queue }) => (queueOf.get(queue)?.index as number) + 1)),
       plain(partitions.map(({ lane }) => LANE[lane])),
       plain(partitions.map(({ queue, lane }) => queueOf.get(queue)?.isTrial === (lane === 'suspect'))),
-      plain(given.map(({ supply }) => supply.candidate.rotates)),
       plain(given.map(({ range }) => range.from.dueAt)),
       plain(given.map(({ range }) => range.from.seq)),
       plain(given.map(({ range }) => range.until.dueAt)),
@@ -260,15 +262,14 @@ class Claiming {
     return taken;
   }
 
-  /** Of partitions that are all offered at once, each claim simply reads those without due jobs as well. */
-  #mayPark(id: number): boolean {
-    const { partition, rotates } = (this.#supplies.get(id) as Supply).candidate;
-    return rotates && partition.resource !== null;
+  #hasResource(id: number): boolean {
+    return (this.#supplies.get(id) as Supply).candidate.partition.resource !== null;
   }
 
-  async #park(partitions: readonly number[]): Promise<string | null> {
-    const [row] = await this.#session.db.query<[string | null]>(PARK, [plain(partitions), texts(this.#queues)]);
-    return (row as [string | null])[0];
+  /** Parks partitions that have no due job, and answers which ones to read. */
+  async #park(partitions: readonly number[]): Promise<string> {
+    const [row] = await this.#session.db.query<[string]>(PARK, [plain(partitions), texts(this.#queues)]);
+    return (row as [string])[0];
   }
 
   /** The jobs are leased to this worker by now, so what is still to be read is asked for as long as the lease lasts. */

@@ -31,8 +31,9 @@ export const claimColumns = [
   'suspects_wait',
   'cut_short',
   'due',
+  'all_counted',
   'room',
-  'candidates',
+  'offer',
   'lease',
   'lease_of',
   'id',
@@ -61,9 +62,12 @@ export interface ClaimHeader {
   readonly isCutShort: boolean;
   /** By given partition; null for one that is not admissible. */
   readonly due: readonly (number | null)[];
+  /** By given partition: `due` is all that is due. */
+  readonly allCounted: readonly boolean[];
   /** By queue; null for any number. */
   readonly room: readonly (number | null)[];
-  readonly candidates: string | null;
+  /** The partitions that the next claim should read; null when that has not changed. */
+  readonly offer: string | null;
   /** Rows of `leases`, and of each a given partition whose queue and lane it has. */
   readonly leases: readonly { readonly id: number; readonly given: number }[];
 }
@@ -75,16 +79,19 @@ export function readClaim(row: readonly unknown[]): { readonly header: ClaimHead
     const literal = of(column) as string | null;
     return literal === null || literal === '{}' ? [] : elements(literal).map((text) => (text === 'NULL' ? null : Number(text)));
   };
+  const flags = (column: (typeof claimColumns)[number]): boolean[] =>
+    elements((of(column) as string | null) ?? '{}').map((text) => text === 't');
   const leaseOf = list('lease_of');
   const header: ClaimHeader = {
     now: of('store_now') as number,
     snapshot: of('snapshot') as string,
     nextDueAt: of('next_due_at') as number | null,
-    suspectsWait: elements(of('suspects_wait') as string).map((text) => text === 't'),
+    suspectsWait: flags('suspects_wait'),
     isCutShort: of('cut_short') as boolean,
     due: list('due'),
+    allCounted: flags('all_counted'),
     room: list('room'),
-    candidates: of('candidates') as string | null,
+    offer: of('offer') as string | null,
     leases: list('lease').map((id, index) => ({ id: id as number, given: (leaseOf[index] as number) - 1 })),
   };
   return { header, jobs: of('id') === null ? [] : readJobs((column) => of(column) as string) };

@@ -1,8 +1,11 @@
-import { CANDIDATES, NEXT_ADMISSION } from './partitions.ts';
-import { BY_INDEX, CHECK_IDENTITY, HERE, LANE, lookUp } from './shared.ts';
+import { NEXT_ADMISSION } from './partitions.ts';
+import { BY_INDEX, CHECK_IDENTITY, FOR_GOOD, HERE, LANE, lookUp } from './shared.ts';
 
 /** When a queue has more rows of leases than this, counting its running retries makes one row of them. */
 const MANY_LEASES = 100;
+
+/** All given partitions together, so many times the places of a claim are counted. */
+const COUNTED_TIMES = 16;
 
 /** The due jobs of a given partition `g`, in the range that is to be read. */
 const DUE_JOBS = `
@@ -15,7 +18,7 @@ const AS_GIVEN = 'partition, from_due, from_seq, until_due, until_seq, want';
 
 export const claimSql: string = `
   -- How many retries and suspects of a queue are running.
-  CREATE FUNCTION running_retries(p_queue text, OUT retries int, OUT suspects int) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  CREATE FUNCTION running_retries(p_queue text, OUT retries int, OUT suspects int) LANGUAGE plpgsql AS $$
   BEGIN
     -- In one statement, which finds each running job in some row of leases, also when that is folded meanwhile.
     SELECT count(*), count(*) FILTER (WHERE t.lane = ${LANE.suspect}) INTO retries, suspects
@@ -33,7 +36,7 @@ export const claimSql: string = `
   END $$;
 
   -- Puts what is still held of these leases, which the caller has locked, into one row per queue and lane.
-  CREATE FUNCTION fold_leases(p_lease bigint[]) RETURNS void LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  CREATE FUNCTION fold_leases(p_lease bigint[]) RETURNS void LANGUAGE plpgsql AS $$
   BEGIN
     WITH folded AS (
       DELETE FROM leases WHERE id = ANY (p_lease) RETURNING queue, lane, lease_ms, jobs
@@ -51,23 +54,24 @@ export const claimSql: string = `
    * p_want of each, and the caller shares the rest by the numbers in \`due\`. What is not p_open is only counted.
    *
    * p_queue_of is the position of a partition's queue in p_queue. p_trial: the queue gives a suspect and nothing else.
-   * p_cap: maxRetriesInFlight. p_rotates: of its queue, lane and priority there are more partitions than the caller knows,
-   * so one that gave a job goes to the end.
+   * p_cap: maxRetriesInFlight. p_known are all partitions of these queues, as far as the caller knows; when it knows that
+   * there are more it is null, and a partition that gives a job goes to the end.
    *
-   * Answers first of the claim: \`due\` is how much of each given partition was due, at most p_limit, and null when it is
-   * not admissible; \`room\` is how many suspects (on trial) or retries of each queue might start, null for any number;
-   * \`suspects_wait\` says of each queue whether a suspect might, before this claim; \`cut_short\` says that the payloads reached p_bytes. Then of the jobs, column by column: a row of arrays is made and read
-   * in a fraction of the time that as many rows take. Texts are JSON, which has no line breaks, so they are joined by them;
-   * of each error that jobs point at there is one text, in the order of the pointers. \`lease\` is one row of leases per
-   * queue and lane, \`lease_of\` the position of a given partition that it belongs to.
+   * Answers first of the claim: \`due\` is how much of each given partition was due, as far as that was counted, and null
+   * when it is not admissible; \`all_counted\` says whether that is all of it; \`room\` is how many suspects (on trial) or retries of each queue might start, null for any number;
+   * \`suspects_wait\` says of each queue whether a suspect might, before this claim; \`cut_short\` says that the payloads
+   * reached p_bytes. Then of the jobs, column by column: a row of arrays is made and read in a fraction of the time that as
+   * many rows take. Texts are JSON, which has no line breaks, so they are joined by them; of each error that jobs point at
+   * there is one text, in the order of the pointers. \`lease\` is one row of leases per queue and lane, \`lease_of\` the
+   * position of a given partition that it belongs to.
    */
   CREATE FUNCTION claim(
     p_identity uuid, p_worker int, p_lease bigint, p_limit int, p_bytes bigint,
-    p_queue text[], p_trial boolean[], p_cap int[],
-    p_partition bigint[], p_queue_of int[], p_lane smallint[], p_open boolean[], p_rotates boolean[],
+    p_queue text[], p_trial boolean[], p_cap int[], p_known bigint[],
+    p_partition bigint[], p_queue_of int[], p_lane smallint[], p_open boolean[],
     p_from_due bigint[], p_from_seq bigint[], p_until_due bigint[], p_until_seq bigint[], p_want int[],
     OUT store_now bigint, OUT snapshot text, OUT next_due_at bigint, OUT suspects_wait boolean[], OUT cut_short boolean,
-    OUT due int[], OUT room int[], OUT candidates text, OUT lease bigint[], OUT lease_of int[],
+    OUT due int[], OUT all_counted boolean[], OUT room int[], OUT offer text, OUT lease bigint[], OUT lease_of int[],
     OUT id uuid[], OUT run int[], OUT partition bigint[], OUT job_type int[], OUT due_at bigint[], OUT seq bigint[],
     OUT attempts int[], OUT crashes int[], OUT available_at bigint[], OUT first_started_at bigint[],
     OUT previous_delay_ms bigint[], OUT enqueued_at bigint[], OUT last_error bigint[], OUT errors text, OUT payloads text
@@ -77,67 +81,90 @@ export const claimSql: string = `
     bounded boolean := true = ANY (p_trial) OR cardinality(array_remove(p_cap, NULL)) > 0;
     -- With one partition there is nothing to share.
     counted boolean := bounded OR cardinality(p_partition) <> 1 OR NOT p_open[1];
+    -- Among many partitions the places are soon filled, so not all that is due in each is counted.
+    most_counted int := ceil(${COUNTED_TIMES}.0 * p_limit / greatest(1, cardinality(p_partition)));
+    total_due bigint;
     suspect_due boolean;
     running record;
-    takes int[];
+    left_room int;
+    bound int[];                            -- of each partition: no more than this may start
     picked uuid[];
     picked_of int[];
     bytes int[];
-    total bigint;
+    total_bytes bigint;
   BEGIN
     ${CHECK_IDENTITY}
-    suspects_wait := array_fill(false, ARRAY[cardinality(p_queue)]);
     cut_short := false;
-    room := array_fill(NULL::int, ARRAY[cardinality(p_queue)]);
     IF bounded THEN
-      -- One claim at a time, or two would fill the same room; by name, so that no two wait for each other.
-      PERFORM pg_advisory_xact_lock(hashtext(current_schema()), hashtext(g.queue)) FROM (
-        SELECT g.queue FROM unnest(p_queue, p_trial, p_cap) AS g (queue, trial, cap)
-        WHERE g.trial OR g.cap IS NOT NULL ORDER BY hashtext(g.queue)) g;
+      -- One claim at a time, or two would fill the same room; in one order, so that no two wait for each other.
+      PERFORM pg_advisory_xact_lock(hashtext(current_schema()), g.lock) FROM (
+        SELECT DISTINCT hashtext(g.queue) AS lock FROM unnest(p_queue, p_trial, p_cap) AS g (queue, trial, cap)
+        WHERE g.trial OR g.cap IS NOT NULL ORDER BY 1) g;
     END IF;
     store_now := now_ms();
     -- After the time: a transaction that is not in it began later.
     snapshot := pg_current_snapshot();
 
-    IF NOT counted THEN
-      due := ARRAY (SELECT CASE WHEN p.admissible_at <= store_now THEN p_limit END FROM partitions p WHERE p.id = p_partition[1]);
-      takes := due;
+    IF counted THEN
+      SELECT array_agg(g.due ORDER BY g.ord), array_agg(g.due < g.most ORDER BY g.ord),
+        coalesce(sum(g.due) FILTER (WHERE g.open), 0)
+      INTO due, all_counted, total_due FROM (
+        SELECT g.ord, g.open, g.most, CASE WHEN p.admissible_at <= store_now THEN (
+          SELECT count(*)::int FROM (SELECT 1 ${DUE_JOBS} LIMIT g.most) d) END AS due
+        FROM (
+          SELECT g.*, CASE WHEN g.open THEN least(p_limit, greatest(g.want, most_counted)) ELSE 1 END AS most
+          FROM unnest(${GIVEN}, p_open) WITH ORDINALITY AS g (${AS_GIVEN}, open, ord)
+        ) g LEFT JOIN partitions p ON ${lookUp('p.id', 'g.partition')}
+      ) g;
     ELSE
-      SELECT array_agg(CASE WHEN p.id IS NOT NULL THEN (
-          SELECT count(*)::int FROM (SELECT 1 ${DUE_JOBS} LIMIT CASE WHEN g.open THEN p_limit ELSE 1 END) d) END ORDER BY g.ord)
-      INTO due
-      FROM unnest(${GIVEN}, p_open) WITH ORDINALITY AS g (${AS_GIVEN}, open, ord)
-        LEFT JOIN partitions p ON ${lookUp('p.id', 'g.partition')} AND p.admissible_at <= store_now;
-      due := coalesce(due, '{}');
-      -- What suspects and maxRetriesInFlight leave room for.
+      due := ARRAY (SELECT CASE WHEN p.admissible_at <= store_now THEN p_limit END FROM partitions p WHERE p.id = p_partition[1]);
+      total_due := due[1];
+    END IF;
+
+    IF bounded OR ${LANE.suspect} = ANY (p_lane) THEN
+      -- What running retries and suspects leave room for.
+      room := array_fill(NULL::int, ARRAY[cardinality(p_queue)]);
+      suspects_wait := array_fill(false, ARRAY[cardinality(p_queue)]);
+      bound := array_fill(NULL::int, ARRAY[cardinality(p_partition)]);
       FOR q IN 1 .. cardinality(p_queue) LOOP
-        suspect_due := false;
-        FOR i IN 1 .. cardinality(p_partition) LOOP
-          suspect_due := suspect_due OR (p_queue_of[i] = q AND p_lane[i] = ${LANE.suspect} AND due[i] > 0);
-        END LOOP;
+        suspect_due := EXISTS (SELECT 1 FROM unnest(p_queue_of, p_lane, due) AS g (queue_of, lane, due)
+          WHERE g.queue_of = q AND g.lane = ${LANE.suspect} AND g.due > 0);
         CONTINUE WHEN NOT suspect_due AND NOT p_trial[q] AND p_cap[q] IS NULL;
         running := running_retries(p_queue[q]);
         suspect_due := suspect_due AND running.suspects = 0 AND running.retries < coalesce(p_cap[q], running.retries + 1);
         suspects_wait[q] := suspect_due;
         room[q] := CASE WHEN p_trial[q] THEN suspect_due::int
           ELSE greatest(0, p_cap[q] - running.retries - suspect_due::int) END;
+        left_room := room[q];
+        FOR i IN 1 .. cardinality(p_partition) LOOP
+          CONTINUE WHEN room[q] IS NULL OR p_queue_of[i] <> q OR NOT p_open[i] OR NOT due[i] > 0
+            OR p_lane[i] NOT IN (${LANE.retry}, ${LANE.suspect});
+          bound[i] := least(due[i], left_room);
+          left_room := left_room - bound[i];
+          total_due := total_due - due[i] + bound[i];
+        END LOOP;
       END LOOP;
-      takes := bounded_takes(due, p_limit, p_want, p_queue_of, p_lane, p_open, p_trial, room);
     END IF;
 
-    SELECT array_agg(next.id), array_agg(g.ord::int), array_agg(next.payload_bytes), sum(next.payload_bytes)
-    INTO picked, picked_of, bytes, total
-    FROM unnest(${GIVEN}, takes) WITH ORDINALITY AS g (${AS_GIVEN}, take, ord)
-    CROSS JOIN LATERAL (
-      SELECT w.id, w.payload_bytes ${DUE_JOBS} ORDER BY w.due_at, w.seq LIMIT g.take FOR UPDATE SKIP LOCKED
-    ) next
-    WHERE g.take > 0;
-    IF NOT counted AND due[1] IS NOT NULL THEN due[1] := coalesce(cardinality(picked), 0); END IF;
-    IF total > p_bytes THEN
-      total := bytes[1];
+    IF total_due > 0 THEN
+      SELECT array_agg(next.id), array_agg(g.ord::int), array_agg(next.payload_bytes), sum(next.payload_bytes)
+      INTO picked, picked_of, bytes, total_bytes
+      FROM unnest(${GIVEN}, p_open, due, bound) WITH ORDINALITY AS g (${AS_GIVEN}, open, due, bound, ord)
+      CROSS JOIN LATERAL (
+        SELECT w.id, w.payload_bytes ${DUE_JOBS} ORDER BY w.due_at, w.seq
+        LIMIT least(g.due, g.bound, CASE WHEN total_due > p_limit THEN g.want END) FOR UPDATE SKIP LOCKED
+      ) next
+      WHERE g.open AND g.due > 0;
+    END IF;
+    IF NOT counted AND due[1] IS NOT NULL THEN
+      due[1] := coalesce(cardinality(picked), 0);
+      all_counted := ARRAY[due[1] < p_limit];
+    END IF;
+    IF total_bytes > p_bytes THEN
+      total_bytes := bytes[1];
       FOR i IN 2 .. cardinality(picked) LOOP
-        total := total + bytes[i];
-        IF total > p_bytes THEN
+        total_bytes := total_bytes + bytes[i];
+        IF total_bytes > p_bytes THEN
           cut_short := true;
           picked := picked[1:i - 1];
           EXIT;
@@ -151,7 +178,9 @@ export const claimSql: string = `
           claimed_at = store_now, lease_ends_at = store_now + p_lease,
           first_started_at = coalesce(live.first_started_at, store_now)
         FROM unnest(picked, picked_of) WITH ORDINALITY AS g (id, given, ord) WHERE ${lookUp('live.id', 'g.id')}
-        RETURNING live.*, g.given, g.ord
+        RETURNING live.id, live.runs, live.partition, live.job_type, live.due_at, live.seq, live.attempts, live.crashes,
+          live.available_at, live.first_started_at, live.previous_delay_ms, live.enqueued_at, live.last_error,
+          live.payload, g.given, g.ord
       ), leased AS (
         INSERT INTO leases (queue, lane, check_at, lease_ms, jobs)
         SELECT p_queue[p_queue_of[min(t.given)]], p_lane[min(t.given)], store_now + p_lease, p_lease, array_agg(t.id)
@@ -172,53 +201,25 @@ export const claimSql: string = `
         errors := (SELECT string_agg(e.error, E'\\n' ORDER BY e.id)
           FROM (SELECT DISTINCT unnest(last_error) AS id OFFSET 0) used JOIN errors e ON ${lookUp('e.id', 'used.id')});
       END IF;
-      IF true = ANY (p_rotates) THEN
+      IF p_known IS NULL THEN
         UPDATE partitions SET admissible_at = store_now WHERE id IN (
           SELECT p.id FROM (SELECT DISTINCT unnest(partition) AS id OFFSET 0) g JOIN partitions p ON ${lookUp('p.id', 'g.id')}
-          WHERE p_rotates[array_position(p_partition, p.id)] AND p.admissible_at <= store_now
-          FOR NO KEY UPDATE OF p SKIP LOCKED);
+          WHERE p.resource <> '' AND p.admissible_at <= store_now FOR NO KEY UPDATE OF p SKIP LOCKED);
       END IF;
     END IF;
 
     IF cut_short THEN
       next_due_at := store_now;
     ELSIF coalesce(cardinality(picked), 0) < p_limit THEN
-      SELECT least(min(next.due_at), (${NEXT_ADMISSION})) INTO next_due_at
-      FROM unnest(p_partition, due) AS g (partition, due) CROSS JOIN LATERAL (
-        SELECT w.due_at FROM live w WHERE w.partition = g.partition AND w.worker IS NULL AND w.due_at > store_now
+      SELECT min(CASE WHEN p.admissible_at <= store_now THEN next.due_at ELSE greatest(next.due_at, p.admissible_at) END)
+      INTO next_due_at
+      FROM unnest(p_partition) AS g (id) JOIN partitions p ON ${lookUp('p.id', 'g.id')} CROSS JOIN LATERAL (
+        SELECT w.due_at FROM live w WHERE w.partition = p.id AND w.worker IS NULL
+          AND w.due_at > CASE WHEN p.admissible_at <= store_now THEN store_now ELSE -1 END
         ORDER BY w.due_at LIMIT 1) next
-      WHERE g.due IS NOT NULL;
+      WHERE p.admissible_at < ${FOR_GOOD};
+      IF p_known IS NULL THEN next_due_at := least(next_due_at, (${NEXT_ADMISSION})); END IF;
     END IF;
-    candidates := (${CANDIDATES});
-  END $$;
-
-  /*
-   * How many jobs to take of each given partition: all that are due when they fit into p_limit, else what is wanted; and
-   * no more of the suspects (on trial) or retries of a queue than there is room for.
-   */
-  CREATE FUNCTION bounded_takes(
-    p_due int[], p_limit int, p_want int[], p_queue_of int[], p_lane smallint[], p_open boolean[], p_trial boolean[],
-    p_room int[]
-  ) RETURNS int[] LANGUAGE plpgsql IMMUTABLE ${HERE} AS $$
-  DECLARE
-    due int[] := p_due;
-    wanted int[] := p_want;
-    due_room int[] := p_room;
-    want_room int[] := p_room;
-    q int;
-  BEGIN
-    FOR i IN 1 .. cardinality(due) LOOP
-      q := p_queue_of[i];
-      IF due[i] IS NULL OR NOT p_open[i] THEN
-        due[i] := 0;
-      ELSIF p_room[q] IS NOT NULL AND p_lane[i] = (CASE WHEN p_trial[q] THEN ${LANE.suspect} ELSE ${LANE.retry} END) THEN
-        due[i] := least(due[i], due_room[q]);
-        due_room[q] := due_room[q] - due[i];
-        wanted[i] := least(wanted[i], due[i], want_room[q]);
-        want_room[q] := want_room[q] - wanted[i];
-      END IF;
-      wanted[i] := least(wanted[i], due[i]);
-    END LOOP;
-    RETURN CASE WHEN (SELECT sum(d) FROM unnest(due) AS d) <= p_limit THEN due ELSE wanted END;
+    offer := candidates(p_queue, p_known);
   END $$;
 `;

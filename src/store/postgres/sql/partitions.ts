@@ -1,7 +1,9 @@
 import { BY_INDEX, FOR_GOOD, HERE, lookUp } from './shared.ts';
 
-/** Of one queue, lane and priority, a claim is offered no more than this many partitions to read. */
+/** Of one queue, lane and priority, a claim is offered no more than this many partitions, unless it is offered all of them. */
 export const MOST_CANDIDATES = 64;
+/** A claim is offered all partitions of its queues when there are no more than MOST_CANDIDATES and this many per queue. */
+const FEW_PER_QUEUE = 8;
 
 /** A partition without due jobs is read again after this time at the latest. */
 const LONGEST_PARKING_MS = 600_000;
@@ -9,21 +11,16 @@ const LONGEST_PARKING_MS = 600_000;
 /** The queue, lane and priority of every partition of p_queue, found without reading all of the partitions. */
 const GROUPS = `
   groups AS (
-    SELECT q.queue, q.ord, g.lane, g.priority FROM unnest(p_queue) WITH ORDINALITY AS q (queue, ord) CROSS JOIN LATERAL (
+    SELECT q.queue, g.lane, g.priority FROM unnest(p_queue) AS q (queue) CROSS JOIN LATERAL (
       SELECT p.lane, p.priority FROM partitions p WHERE p.queue = q.queue ORDER BY p.lane, p.priority LIMIT 1) g
     UNION ALL
-    SELECT b.queue, b.ord, g.lane, g.priority FROM groups b CROSS JOIN LATERAL (
+    SELECT b.queue, g.lane, g.priority FROM groups b CROSS JOIN LATERAL (
       SELECT p.lane, p.priority FROM partitions p
       WHERE p.queue = b.queue AND (p.lane, p.priority) > (b.lane, b.priority) ORDER BY p.lane, p.priority LIMIT 1) g
   )`;
 
-/** Which partitions of p_queue the next claim should read, as JSON: the least recently served ones of each group. */
-export const CANDIDATES: string = `
-  WITH RECURSIVE ${GROUPS}
-  SELECT json_agg(json_build_array(c.id, c.queue, c.lane, c.priority, c.resource, c.name)) FROM groups g CROSS JOIN LATERAL (
-    SELECT p.* FROM partitions p
-    WHERE p.queue = g.queue AND p.lane = g.lane AND p.priority = g.priority AND p.admissible_at <= store_now
-    ORDER BY p.admissible_at LIMIT ${MOST_CANDIDATES}) c`;
+const asJson = (partitions: string): string =>
+  `(SELECT json_agg(json_build_array(c.id, c.queue, c.lane, c.priority, c.resource, c.name)) FROM ${partitions})`;
 
 /** When the first of the partitions of p_queue that are not admissible may give a job; holds without an end do not count. */
 export const NEXT_ADMISSION: string = `
@@ -79,8 +76,31 @@ export const partitionsSql: string = `
         AND p.resource = g.resource AND p.name = g.name;
   END $$;
 
+  /*
+   * The partitions that the next claim of these queues should read, as JSON: whether these are all, and then each of them.
+   * When they are not, those are offered that are admissible, of each queue, lane and priority the least recently served
+   * ones. Null when all were known to the caller: p_known, by number.
+   */
+  CREATE FUNCTION candidates(p_queue text[], p_known bigint[]) RETURNS text LANGUAGE plpgsql AS $$
+  DECLARE
+    most int := ${MOST_CANDIDATES} + ${FEW_PER_QUEUE} * cardinality(p_queue);
+    found bigint[] := ARRAY (SELECT p.id FROM partitions p WHERE p.queue = ANY (p_queue) LIMIT most + 1);
+    store_now bigint;
+  BEGIN
+    IF cardinality(found) <= most THEN
+      found := ARRAY (SELECT f FROM unnest(found) AS f ORDER BY f);
+      IF found = p_known THEN RETURN NULL; END IF;
+      RETURN json_build_array(true, ${asJson(`unnest(found) AS f (id) JOIN partitions c ON ${lookUp('c.id', 'f.id')}`)});
+    END IF;
+    store_now := now_ms();
+    RETURN (WITH RECURSIVE ${GROUPS} SELECT json_build_array(false, ${asJson(`groups g CROSS JOIN LATERAL (
+      SELECT p.* FROM partitions p
+      WHERE p.queue = g.queue AND p.lane = g.lane AND p.priority = g.priority AND p.admissible_at <= store_now
+      ORDER BY p.admissible_at LIMIT ${MOST_CANDIDATES}) c`)}));
+  END $$;
+
   -- Before the transaction that puts jobs into these partitions, which have a resource, ends.
-  CREATE FUNCTION admit(p_partition bigint[]) RETURNS void LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  CREATE FUNCTION admit(p_partition bigint[]) RETURNS void LANGUAGE plpgsql AS $$
   DECLARE store_now bigint := now_ms();
   BEGIN
     PERFORM 1 FROM partitions WHERE id = ANY (p_partition) ORDER BY id FOR KEY SHARE;
@@ -108,7 +128,7 @@ export const partitionsSql: string = `
       FROM unnest(locked) AS g (id) OFFSET 0
     ) n
     WHERE ${lookUp('p.id', 'n.id')} AND (n.due_at IS NULL OR n.due_at > store_now);
-    RETURN (${CANDIDATES});
+    RETURN candidates(p_queue, NULL);
   END $$;
 
   -- Makes, changes or (p_until is null) takes away a hold. Answers whether there was one before.

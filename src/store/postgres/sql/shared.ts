@@ -8,6 +8,7 @@ export const PRUNED: number = KEY_LIFE.pruned;
 /*
  * The plans are known, so the planner is not asked: a queue's tables are empty at one moment and full at the next,
  * and a plan made for the one is a disaster in the other. Rows are found by index, in the order in which they are given.
+ * A function that is only called by others has neither of these, because each setting costs time, and it has the caller's.
  */
 export const BY_INDEX: string = `
   SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
