@@ -57,7 +57,10 @@ export async function runAgainst(options: AgainstOptions): Promise<number> {
             answers.get(name)?.push(answer);
           }
         }
-        lines.push('', `${workload.id} ${workload.title}, ${peer.engine}, medians of ${rounds} rounds`);
+        lines.push(
+          '',
+          `${workload.id} ${workload.title}, ${peer.engine}, medians of ${rounds === 1 ? '1 round' : `${rounds} rounds`}`,
+        );
         const [before = [], after = []] = answers.values();
         lines.push(...compare(workload, before, after, old.commit));
       }

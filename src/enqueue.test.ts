@@ -87,17 +87,21 @@ async function rejection(call: Promise<unknown>): Promise<Error & { issues?: unk
 
 describe('the options of an enqueue', () => {
   it.each<[string, unknown, string]>([
-    ['null', null, 'enqueue: expected an object with options, came null.'],
-    ['a list', [], 'enqueue: expected an object with options, came an empty array.'],
+    ['null', null, 'enqueue: expected an object with options, got null.'],
+    ['a list', [], 'enqueue: expected an object with options, got an empty array.'],
     ['a misspelt option', { priorty: 1 }, 'enqueue: there is no option "priorty". Did you mean priority?'],
-    ['an option of a definition', { timeout: '5s' }, 'enqueue: there is no option "timeout". Known are delay, at,'],
-    ['delay and at together', { delay: '1s', at: new Date() }, 'enqueue: expected delay or at, came both.'],
+    [
+      'an option of a definition',
+      { timeout: '5s' },
+      'enqueue: there is no option "timeout". Valid options: delay, at,',
+    ],
+    ['delay and at together', { delay: '1s', at: new Date() }, 'enqueue: expected delay or at, got both.'],
     ['a negative delay', { delay: -1 }, 'enqueue: delay: expected a duration'],
-    ['a delay without a unit', { delay: '5' }, 'came "5". Add a unit.'],
+    ['a delay without a unit', { delay: '5' }, 'got "5". Add a unit.'],
     [
       'a delay of more than a year',
       { delay: '366d' },
-      'enqueue: delay: expected a duration of at most 365d, came "366d". Give a Date as `at` for a later time.',
+      'enqueue: delay: expected a duration of at most 365d, got "366d". Give a Date as `at` for a later time.',
     ],
     [
       'a delay no store could add to the time',
@@ -107,30 +111,30 @@ describe('the options of an enqueue', () => {
     [
       'an invalid Date',
       { at: new Date(Number.NaN) },
-      'enqueue: at: expected a valid Date, came an object of class Date.',
+      'enqueue: at: expected a valid Date, got an object of class Date.',
     ],
-    ['a date as text', { at: '2026-01-01' }, 'enqueue: at: expected a valid Date, came "2026-01-01".'],
-    ['a priority beyond 9', { priority: 10 }, 'enqueue: priority: expected a whole number from 0 to 9, came 10.'],
-    ['a priority in between', { priority: 1.5 }, 'enqueue: priority: expected a whole number from 0 to 9, came 1.5.'],
+    ['a date as text', { at: '2026-01-01' }, 'enqueue: at: expected a valid Date, got "2026-01-01".'],
+    ['a priority beyond 9', { priority: 10 }, 'enqueue: priority: expected a whole number from 0 to 9, got 10.'],
+    ['a priority in between', { priority: 1.5 }, 'enqueue: priority: expected a whole number from 0 to 9, got 1.5.'],
     ['an empty queue', { queue: '' }, 'enqueue: queue: expected a text of 1 to 200 characters'],
     ['an empty key', { key: '' }, 'enqueue: key: expected a text of 1 to 200 characters'],
     ['a key that is no text', { key: 42 }, 'enqueue: key: expected a text of 1 to 200 characters'],
     [
       'a misspelt keyUntil',
       { keyUntil: 'finish' },
-      'enqueue: keyUntil: expected one of started, finished, pruned, came "finish". Did you mean finished?',
+      'enqueue: keyUntil: expected one of started, finished, pruned, got "finish". Did you mean finished?',
     ],
     [
       'a policy of 0 attempts',
       { retry: { maxAttempts: 0 } },
-      'enqueue: retry.maxAttempts: expected a whole number of at least 1, came 0.',
+      'enqueue: retry.maxAttempts: expected a whole number of at least 1, got 0.',
     ],
     [
       'a misspelt policy',
       { retry: { maxAttempt: 2 } },
       'enqueue: retry: there is no option "maxAttempt". Did you mean maxAttempts?',
     ],
-    ['no policy at all', { retry: 3 }, 'enqueue: retry: expected an object with options, came 3.'],
+    ['no policy at all', { retry: 3 }, 'enqueue: retry: expected an object with options, got 3.'],
   ])('refuse %s before anything is stored, alone and for many', async (_, options, message) => {
     await using queue = await producer({ jobs: [job] });
     for (const call of [
@@ -146,11 +150,11 @@ describe('the options of an enqueue', () => {
   });
 
   it.each<[string, unknown, string]>([
-    ['nothing', undefined, 'enqueue: expected a definition made by defineJob, or a job name, came undefined.'],
+    ['nothing', undefined, 'enqueue: expected a definition made by defineJob, or a job name, got undefined.'],
     [
       'options that never went through defineJob',
       { name: 'a', run() {} },
-      'enqueue: expected a definition made by defineJob, or a job name, came an object with the keys name, run.',
+      'enqueue: expected a definition made by defineJob, or a job name, got an object with the keys name, run.',
     ],
     ['an empty name', '', 'enqueue: job name: expected a text of 1 to 200 characters'],
   ])('refuse %s as a job', async (_, target, message) => {
@@ -162,7 +166,7 @@ describe('the options of an enqueue', () => {
   it('refuse to take many inputs from anything but a list', async () => {
     await using queue = await producer();
     const error = await rejection(queue.mulligan.enqueueMany(job, new Set([1]) as unknown as unknown[]));
-    expect(error.message).toBe('enqueueMany: expected a list of inputs, came an object of class Set.');
+    expect(error.message).toBe('enqueueMany: expected a list of inputs, got an object of class Set.');
   });
 });
 

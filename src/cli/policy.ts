@@ -1,6 +1,6 @@
 import { systemClock } from '../clock.ts';
-import { resolvePolicy } from '../retry/policy.ts';
 import { policies } from '../retry/presets.ts';
+import { resolvePolicy } from '../retry/resolve.ts';
 import { VirtualClock } from '../testing/virtual-clock.ts';
 import type { CliCommand, Shell } from './command.ts';
 import { readInteger } from './flags.ts';

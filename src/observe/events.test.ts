@@ -15,7 +15,7 @@ function events() {
 }
 
 describe('listeners', () => {
-  it('hear the events they asked for, in the order they came to listen', () => {
+  it('hear the events they asked for, in the order in which they were added', () => {
     const { events: all } = events();
     const heard: unknown[] = [];
     all.on('enqueued', (event) => heard.push(['first', event]));
@@ -132,11 +132,11 @@ describe('listeners', () => {
       'an event there is not',
       'retry',
       () => {},
-      'on: expected one of enqueued, started, completed, retrying, dead, cancelled, released, rescued, lease-lost, settle-failed, came "retry".',
+      'on: expected one of enqueued, started, completed, retrying, dead, cancelled, released, rescued, lease-lost, settle-failed, got "retry".',
     ],
     ['a misspelt event', 'complete', () => {}, 'Did you mean completed?'],
-    ['a property every object has', 'constructor', () => {}, 'came "constructor".'],
-    ['no function', 'dead', 'log it', 'on("dead"): expected a function, came "log it".'],
+    ['a property every object has', 'constructor', () => {}, 'got "constructor".'],
+    ['no function', 'dead', 'log it', 'on("dead"): expected a function, got "log it".'],
   ])('cannot ask for %s', (_, name, listener, message) => {
     const { events: all } = events();
     const ask = (): unknown => all.on(name as EventName, listener as Listener<EventName>);

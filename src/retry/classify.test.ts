@@ -15,7 +15,7 @@ const run: FailedRun = { name: 'email.send', run: 3, attempt: 2, maxAttempts: 4,
 
 function failureOf(thrown: unknown, context: Partial<ClassifyContext> = {}): Failure {
   const outcome = classify(thrown, { now, run, ...context });
-  if (outcome.kind !== 'failed') throw new Error(`expected a failure, came ${outcome.kind}`);
+  if (outcome.kind !== 'failed') throw new Error(`expected a failure, got ${outcome.kind}`);
   return outcome.failure;
 }
 

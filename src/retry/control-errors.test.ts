@@ -96,7 +96,7 @@ describe('a delay that makes no sense is a ConfigError where it is thrown', () =
   });
 
   test('and a Date that is none is called so', () => {
-    expect(() => new Snooze(new Date(NaN))).toThrow('Snooze: expected a valid Date or a duration, came "Invalid Date"');
+    expect(() => new Snooze(new Date(NaN))).toThrow('Snooze: expected a valid Date or a duration, got "Invalid Date"');
   });
 });
 

@@ -214,30 +214,3 @@ describe('what a schema said is kept', () => {
     expect(toStoredError(Object.assign(new Error('x'), { issues: [] }))).not.toHaveProperty('issues');
   });
 });
-
-describe('errors that are the same', () => {
-  const error = (fields: object = {}): unknown => ({ name: 'E', message: 'm', stack: 'E: m\n    at f', ...fields });
-
-  test('share one object, which nobody can change', () => {
-    const stored = toStoredError(error());
-    expect(toStoredError(error())).toBe(stored);
-    expect(Object.isFrozen(stored)).toBe(true);
-  });
-
-  test.each([[{ name: 'F' }], [{ message: 'n' }], [{ code: 'C' }], [{ status: 500 }], [{ stack: 'E: m\n    at g' }]])(
-    'but for %o are not mixed up',
-    (fields) => {
-      const [one, other] = [toStoredError(error()), toStoredError(error(fields))];
-      expect(one).toMatchObject({ name: 'E', message: 'm', code: null, status: null });
-      expect(other).not.toEqual(one);
-      expect(other).toMatchObject(fields);
-    },
-  );
-
-  test('without a stack are told from one whose stack is their message', () => {
-    const text = 'the same text';
-    expect(toStoredError({ name: 'E', message: text })).toMatchObject({ message: text, stack: null });
-    expect(toStoredError({ name: 'E', message: text, stack: text })).toMatchObject({ message: text, stack: text });
-    expect(toStoredError({ name: 'E', message: text })).toMatchObject({ message: text, stack: null });
-  });
-});

@@ -11,7 +11,7 @@ import { decide, isPastDeadline } from '../retry/decide.ts';
 import type { Outcome } from '../retry/outcome.ts';
 import { validateInput } from '../schema.ts';
 import type { Settlement, Store, TransactionClient } from '../store/store.ts';
-import { toStoredError } from '../untrusted/stored-error.ts';
+import { type ErrorCache, toStoredError } from '../untrusted/stored-error.ts';
 import type { JobContext } from './context.ts';
 import type { Lease } from './lease.ts';
 import { Memos } from './once.ts';
@@ -43,6 +43,8 @@ export interface RunServices {
   /** Renews all leases within a moment, for progress. */
   readonly renewSoon: () => void;
   readonly maxPayloadBytes: number;
+  /** Equal errors of one worker are cleaned once. */
+  readonly recentErrors: ErrorCache;
 }
 
 /** One run under way: the handler's call, its signal, and the outcome it will have. */
@@ -145,7 +147,7 @@ export class Run implements JobContext {
     if (controlErrorOf(thrown) !== null) return this.#classified(thrown);
     switch (this.#stopReason) {
       case 'cancel':
-        return { kind: 'cancelled', error: toStoredError(thrown) };
+        return { kind: 'cancelled', error: toStoredError(thrown, this.#services.recentErrors) };
       case 'shutdown':
         return { kind: 'released', because: { kind: 'shutdown' } };
       case 'timeout':
@@ -165,7 +167,13 @@ export class Run implements JobContext {
       maxAttempts: job.policy.maxAttempts,
       previousDelayMs: job.previousDelayMs,
     };
-    const outcome = classify(error, { now: storeNow, run: failed, classify: custom, rules });
+    const outcome = classify(error, {
+      now: storeNow,
+      run: failed,
+      classify: custom,
+      rules,
+      recentErrors: this.#services.recentErrors,
+    });
     if (outcome.kind !== 'failed' || backoff === undefined) return outcome;
     return { kind: 'failed', failure: withCustomDelay(outcome.failure, backoff, { ...failed, error }) };
   }

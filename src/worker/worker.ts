@@ -9,6 +9,7 @@ import { decide } from '../retry/decide.ts';
 import type { Random } from '../retry/jitter.ts';
 import type { Outcome, ReleaseCause } from '../retry/outcome.ts';
 import type { Claim, ClaimedJob, Retention, SettleAnswer, Settlement, Store } from '../store/store.ts';
+import { RecentErrors } from '../untrusted/recent-errors.ts';
 import type { ActiveJob } from './active-job.ts';
 import { ActiveJobs } from './active-jobs.ts';
 import { Chore } from './chores.ts';
@@ -133,6 +134,7 @@ export class Worker {
       renew: (run) => this.#renew(run),
       renewSoon: () => this.#renewer.renewSoon(),
       maxPayloadBytes: parts.maxPayloadBytes,
+      recentErrors: new RecentErrors(),
     };
   }
 

@@ -195,12 +195,12 @@ describe('a role that may not do something is told what, as whom and where to re
 
 describe('options of a wrong type are refused:', () => {
   it.each<[object, string]>([
-    [{ migrate: 'yes' }, 'PostgresStore.open: migrate: expected true or false, came "yes".'],
-    [{ wakeUps: 1 }, 'PostgresStore.open: wakeUps: expected true or false, came 1.'],
+    [{ migrate: 'yes' }, 'PostgresStore.open: migrate: expected true or false, got "yes".'],
+    [{ wakeUps: 1 }, 'PostgresStore.open: wakeUps: expected true or false, got 1.'],
     [{ clock: Date }, 'PostgresStore.open: clock: expected a clock'],
     [{ url: new URL(url) }, 'PostgreSQL: url: expected a text'],
-    [{ poolOptions: 20 }, 'PostgreSQL: poolOptions: expected an object, came 20.'],
-    [{ poolOptions: { max: '20' } }, 'PostgreSQL: poolOptions.max: expected a whole number of at least 2, came "20".'],
+    [{ poolOptions: 20 }, 'PostgreSQL: poolOptions: expected an object, got 20.'],
+    [{ poolOptions: { max: '20' } }, 'PostgreSQL: poolOptions.max: expected a whole number of at least 2, got "20".'],
   ])('%j', async (options, message) => {
     const refusal = await PostgresStore.open({ url, schema: newSchema(), ...options }).catch((error: unknown) => error);
     expect(refusal).toBeInstanceOf(ConfigError);

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { fakeOutput } from '../../../test/support/terminal.ts';
 import type { Job, RunRecord } from '../../job.ts';
-import { defaultPolicy } from '../../retry/policy.ts';
+import { defaultPolicy } from '../../retry/resolve.ts';
 import { jobTypes } from './jobs.ts';
 import { makeView } from './view.ts';
 import type { Snapshot } from './watch.ts';

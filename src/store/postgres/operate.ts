@@ -1,6 +1,14 @@
 import { ConfigError } from '../../errors.ts';
 import { DEAD_REASON, STATE } from '../codes.ts';
-import type { HoldTarget, CancelAnswer, DeadSelection, Redriven, RedriveRefusal, RedriveRequest, Retention } from '../store.ts';
+import type {
+  CancelAnswer,
+  DeadSelection,
+  HoldTarget,
+  Redriven,
+  RedriveRefusal,
+  RedriveRequest,
+  Retention,
+} from '../store.ts';
 import { plain } from './connection/arrays.ts';
 import type { Session } from './session.ts';
 import { isUuid } from './uuid.ts';

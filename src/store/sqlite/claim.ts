@@ -1,5 +1,5 @@
 import { isRetry, type Lane } from '../../job.ts';
-import { LANE, STATE, WAITING } from '../codes.ts';
+import { LANE, STATE } from '../codes.ts';
 import { fillQuotas, fillTurns } from '../fill.ts';
 import { CLAIM_BYTES, type Claim, type ClaimRequest, type QueueQuota } from '../store.ts';
 import { KEY_AFTER_START } from './keys.ts';
@@ -21,14 +21,14 @@ const ROWS_AT_ONCE = 32;
 /* The plus keeps SQLite from planning the statement again for each limit, which takes longer than the rest. */
 const DUE = `
   SELECT ${CLAIMED_COLUMNS} FROM jobs
-  WHERE state IN (${WAITING}) AND partition = ? AND due_at <= ? AND (due_at, seq) > (?, ?)
+  WHERE partition = ? AND due_at <= ? AND (due_at, seq) > (?, ?)
   ORDER BY due_at, seq LIMIT +?`;
 /*
  * No RETURNING: it would copy every row once more. No other process writes during this transaction, so the rows are as
  * they were read, but for what is set here (see `started`).
  */
 const TAKE = `
-  UPDATE jobs SET state = ${STATE.running}, runs = runs + 1, attempts = attempts + 1, worker = ?2, claimed_at = ?3,
+  UPDATE jobs SET state = ${STATE.running}, partition = NULL, runs = runs + 1, attempts = attempts + 1, worker = ?2, claimed_at = ?3,
     lease_ends_at = ?3 + ?4, lease_ms = ?4, alone = 0, first_started_at = coalesce(first_started_at, ?3),
     held_key = ${KEY_AFTER_START}
   WHERE seq IN (SELECT value FROM json_each(?1))`;

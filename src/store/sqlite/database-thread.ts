@@ -10,6 +10,7 @@ import {
 } from '../../errors.ts';
 import type { Call, VerbName } from './engine.ts';
 import type { Missing } from './open.ts';
+import { bytesOfCall, partsOf } from './parts.ts';
 
 export type ToThread =
   | { readonly kind: 'calls'; readonly calls: readonly { readonly id: number; readonly call: Call }[] }
@@ -115,8 +116,9 @@ export class DatabaseThread {
 
   /** After what is under way has been answered. */
   async close(): Promise<void> {
-    this.#thread.ref();
     while (this.#pending.size > 0) await new Promise<void>((resolve) => (this.#onAnswered = resolve));
+    // The last answer has let go of the thread, which the process must not end before.
+    this.#thread.ref();
     this.#send({ kind: 'close' });
     await this.#ended.promise;
   }
@@ -124,7 +126,7 @@ export class DatabaseThread {
   #post(): void {
     const calls = this.#outbox;
     this.#outbox = [];
-    this.#send({ kind: 'calls', calls });
+    for (const part of partsOf(calls, ({ call }) => bytesOfCall(call))) this.#send({ kind: 'calls', calls: part });
   }
 
   #send(message: ToThread): void {

@@ -13,10 +13,29 @@ import type { Session } from './session.ts';
 
 /** The columns that hold numbers, those of interned strings first. */
 const NUMBERS = [
-  ...(['queue', 'home_queue', 'resource', 'name', 'worker'] as const),
-  ...(['policy', 'last_error', 'seq', 'lane', 'priority', 'runs', 'attempts', 'crashes', 'enqueued_at'] as const),
-  ...(['due_at', 'available_at', 'first_started_at', 'previous_delay_ms', 'cancel_requested'] as const),
-  ...(['claimed_at', 'lease_ends_at', 'alone', 'retry_queue'] as const),
+  'queue',
+  'home_queue',
+  'resource',
+  'name',
+  'worker',
+  'policy',
+  'last_error',
+  'seq',
+  'lane',
+  'priority',
+  'runs',
+  'attempts',
+  'crashes',
+  'enqueued_at',
+  'due_at',
+  'available_at',
+  'first_started_at',
+  'previous_delay_ms',
+  'cancel_requested',
+  'claimed_at',
+  'lease_ends_at',
+  'alone',
+  'retry_queue',
 ] as const;
 const STRINGS = 5;
 
@@ -24,10 +43,12 @@ type NumberColumn = (typeof NUMBERS)[number];
 
 /** A row as an array, which is quicker to read than an object: the numbers, the id, the payload. */
 export type ClaimedRow = (number | string | null)[];
-export const CLAIMED_COLUMNS = `${NUMBERS.join(', ')}, id, payload`;
+export const CLAIMED_COLUMNS: string = `${NUMBERS.join(', ')}, id, payload`;
 
 /** Where each column stands in a row. */
-export const AT = Object.fromEntries(NUMBERS.map((column, index) => [column, index])) as Record<NumberColumn, number>;
+export const AT: Readonly<Record<NumberColumn, number>> = Object.fromEntries(
+  NUMBERS.map((column, index) => [column, index]),
+) as Record<NumberColumn, number>;
 export const ID: number = NUMBERS.length;
 export const PAYLOAD: number = NUMBERS.length + 1;
 

@@ -1,5 +1,5 @@
 import { type Lane, lanes } from '../../job.ts';
-import { LANE, WAITING } from '../codes.ts';
+import { LANE } from '../codes.ts';
 import type { HoldTarget } from '../store.ts';
 import type { Session } from './session.ts';
 
@@ -55,11 +55,18 @@ const ADD = `
 const MOVE = 'UPDATE partitions SET admissible_at = ?, turn = ? WHERE id = ?';
 const REMOVE = 'DELETE FROM partitions WHERE id = ?';
 const BY_ID = `SELECT ${COLUMNS} FROM partitions WHERE id = ?`;
-const FIRST_DUE = `SELECT due_at FROM jobs WHERE state IN (${WAITING}) AND partition = ? ORDER BY due_at LIMIT 1`;
+const FIRST_DUE = 'SELECT due_at FROM jobs WHERE partition = ? ORDER BY due_at LIMIT 1';
 
+/* Not (lane, priority) > (?2, ?3): SQLite would begin at that tier and walk over all its partitions. */
 const NEXT_TIER = `
-  SELECT lane, priority, admissible_at AS admissibleAt FROM partitions
-  WHERE queue = ? AND (lane, priority) > (?, ?) ORDER BY lane, priority, admissible_at LIMIT 1`;
+  SELECT * FROM (
+    SELECT lane, priority, admissible_at AS admissibleAt FROM partitions
+    WHERE queue = ?1 AND lane = ?2 AND priority > ?3 ORDER BY priority, admissible_at LIMIT 1)
+  UNION ALL
+  SELECT * FROM (
+    SELECT lane, priority, admissible_at FROM partitions
+    WHERE queue = ?1 AND lane > ?2 ORDER BY lane, priority, admissible_at LIMIT 1)
+  LIMIT 1`;
 const NEXT_IN_TIER = `
   SELECT admissible_at AS at FROM partitions WHERE ${IN_TIER} AND admissible_at > ? ORDER BY admissible_at LIMIT 1`;
 const ADMISSIBLE = `

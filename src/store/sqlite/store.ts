@@ -34,7 +34,8 @@ import type { ReadName, VerbName, WriteName } from './engine.ts';
 import { InPlace } from './in-place.ts';
 import { type PackedJobs, unpackJobs } from './packed-claim.ts';
 import { type PackedEnqueued, packNewJobs, unpackEnqueued } from './packed-jobs.ts';
-import { type PackedAnswers, packSettlement, unpackAnswers } from './packed-settlements.ts';
+import { bytesOfSettlement, type PackedAnswers, packSettlement, unpackAnswers } from './packed-settlements.ts';
+import { partsOf } from './parts.ts';
 
 export interface SqliteOptions {
   /** The file. Its folder must exist. */
@@ -57,6 +58,8 @@ export class SqliteStore implements Store {
   readonly #writer: Channel;
   readonly #reader: Channel;
   readonly #listeners: Set<() => void> = new Set();
+  /** Those that are sent in several parts. */
+  readonly #batches: Set<Promise<unknown>> = new Set();
   #closed: Promise<void> | null = null;
 
   static async open(options: SqliteOptions): Promise<SqliteStore> {
@@ -98,21 +101,30 @@ export class SqliteStore implements Store {
 
   async enqueue(jobs: readonly NewJob[]): Promise<Enqueued[]> {
     checkPayloads(jobs);
-    const answer = this.#call('enqueue', ...packNewJobs(jobs));
-    // Before it is committed: the claim of a worker that has nothing to do shares the transaction.
-    this.#notify();
-    return unpackEnqueued((await answer) as PackedEnqueued, jobs);
+    return this.#inParts(
+      jobs,
+      ({ payload }) => payload.length,
+      async (part) => {
+        const answer = this.#writer.call('enqueue', packNewJobs(part));
+        // Before it is committed: the claim of a worker that has nothing to do shares the transaction.
+        this.#notify();
+        return unpackEnqueued((await answer) as PackedEnqueued, part);
+      },
+    );
   }
   async claim(request: ClaimRequest): Promise<Claim> {
     const { jobs, ...answer } = (await this.#call('claim', request)) as PackedClaim;
     return { ...answer, jobs: unpackJobs(jobs) };
   }
   heartbeat(beats: readonly Heartbeat[]): Promise<HeartbeatAnswer[]> {
-    return this.#write('heartbeat', beats);
+    const send = (part: readonly Heartbeat[]) => this.#writer.call('heartbeat', [part]) as Promise<HeartbeatAnswer[]>;
+    return this.#inParts(beats, ({ progress }) => progress?.length ?? 0, send);
   }
-  async settle(settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
-    const answers = (await this.#call('settle', settlements.map(packSettlement))) as PackedAnswers;
-    return unpackAnswers(answers, settlements.length);
+  settle(settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
+    return this.#inParts(settlements, bytesOfSettlement, async (part) => {
+      const answers = (await this.#writer.call('settle', [part.map(packSettlement)])) as PackedAnswers;
+      return unpackAnswers(answers, part.length);
+    });
   }
   remember(fence: Fence, key: string, value: string): Promise<boolean> {
     return this.#write('remember', fence, key, value);
@@ -170,6 +182,7 @@ export class SqliteStore implements Store {
   }
 
   async #close(): Promise<void> {
+    await Promise.allSettled([...this.#batches]);
     // In this order: a reader that is about to start wants a writer that is there.
     await this.#reader.close();
     await this.#writer.close();
@@ -195,6 +208,24 @@ export class SqliteStore implements Store {
       }
     } while (preview.next !== null);
     return redriven;
+  }
+
+  /** Sends a batch part after part. A batch that is under way when the store is closed is sent to its end. */
+  async #inParts<Item, Answer>(
+    items: readonly Item[],
+    bytesOf: (item: Item) => number,
+    send: (part: readonly Item[]) => Promise<Answer[]>,
+  ): Promise<Answer[]> {
+    if (this.#closed) throw closed();
+    const parts = partsOf(items, bytesOf);
+    if (parts.length <= 1) return send(items);
+    const batch = (async () => {
+      const answers: Answer[] = [];
+      for (const part of parts) answers.push(...(await send(part)));
+      return answers;
+    })();
+    this.#batches.add(batch);
+    return batch.finally(() => this.#batches.delete(batch));
   }
 
   #notify(): void {

@@ -13,7 +13,7 @@ describe('a pool of the caller', () => {
   it.each([1, 2])('with room for %i is refused: statements would wait for each other for ever', async (max) => {
     const pool = new pg.Pool({ connectionString: url, max });
     await expect(PostgresStore.open({ pool })).rejects.toThrow(
-      `PostgreSQL: pool: expected a max of at least 3 connections, came ${max}. `,
+      `PostgreSQL: pool: expected a max of at least 3 connections, got ${max}. `,
     );
     await pool.end();
   });
@@ -50,7 +50,7 @@ describe("a caller's pool beside options for another", () => {
   it('is refused: they would have no effect', async () => {
     const pool = new pg.Pool({ connectionString: url });
     await expect(PostgresStore.open({ pool, poolOptions: { max: 20 } })).rejects.toThrow(
-      'PostgreSQL: expected poolOptions beside a url, came one beside a pool, which has options of its own; leave it out.',
+      'PostgreSQL: expected poolOptions beside a url, got one beside a pool, which has options of its own; leave it out.',
     );
     await pool.end();
   });
@@ -59,7 +59,7 @@ describe("a caller's pool beside options for another", () => {
 describe('a pool that is made for a url', () => {
   it.each([0, 1])('with room for %i is refused: a handler would wait for itself', async (max) => {
     await expect(PostgresStore.open({ url, poolOptions: { max } })).rejects.toThrow(
-      `PostgreSQL: poolOptions.max: expected a whole number of at least 2, came ${max}. With one, a transaction`,
+      `PostgreSQL: poolOptions.max: expected a whole number of at least 2, got ${max}. With one, a transaction`,
     );
   });
 });

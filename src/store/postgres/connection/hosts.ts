@@ -45,7 +45,7 @@ export async function connect(options: ConnectOptions): Promise<{ hosts: Hosts; 
   }
   if (pool !== undefined && options.poolOptions !== undefined) {
     throw new ConfigError(
-      'PostgreSQL: expected poolOptions beside a url, came one beside a pool, which has options of its own; leave it out.',
+      'PostgreSQL: expected poolOptions beside a url, got one beside a pool, which has options of its own; leave it out.',
     );
   }
   if (pool !== undefined) return { hosts: new GivenPool(pool), schema: checkSchema(schema ?? DEFAULT_SCHEMA) };

@@ -68,9 +68,9 @@ export function prismaTx(tx: {
 }
 
 /** Outside of a transaction a job would be committed at once, and stay when the caller rolls back. */
-function check(adapter: string, expected: string, came: unknown, isIt: boolean): void {
+function check(adapter: string, expected: string, got: unknown, isIt: boolean): void {
   if (isIt) return;
-  throw unexpected(adapter, expected, came, 'Give what the library hands to the function that is the transaction.');
+  throw unexpected(adapter, expected, got, 'Give what the library hands to the function that is the transaction.');
 }
 
 function has(value: unknown, method: string): boolean {

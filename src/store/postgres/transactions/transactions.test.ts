@@ -165,7 +165,7 @@ describe('a job enqueued in a transaction', () => {
   it('does not take a pool, whose queries are in no transaction of the caller', async () => {
     await using mulligan = await open();
     await expect(mulligan.enqueue('pooled', 1, { tx: pool })).rejects.toThrow(
-      'enqueue: tx: expected a client inside a transaction, came an object of class BoundPool. That is a pool.',
+      'enqueue: tx: expected a client inside a transaction, got an object of class BoundPool. That is a pool.',
     );
     expect(await mulligan.jobs.list({ name: 'pooled' })).toEqual([]);
   });
@@ -180,7 +180,7 @@ describe('a job enqueued in a transaction', () => {
     const refusal = await mulligan.enqueue('alone', 1, { tx: client }).catch((error: unknown) => error);
     expect(refusal).toBeInstanceOf(ConfigError);
     expect(String(refusal)).toMatch(
-      'enqueue: tx: expected a client inside a transaction, came an object of class Client.',
+      'enqueue: tx: expected a client inside a transaction, got an object of class Client.',
     );
     expect(await mulligan.jobs.list({ name: 'alone' })).toEqual([]);
   });
@@ -202,11 +202,11 @@ describe('a job enqueued in a transaction', () => {
     const prisma = { $queryRawUnsafe: async () => [], $connect: async () => {}, $transaction: async () => {} };
     const kysely = new Kysely<Record<string, never>>({ dialect: new PostgresDialect({ pool }) });
     expect(() => kyselyTx(kysely)).toThrow(
-      'kyselyTx: expected a transaction of Kysely, came an object of class Kysely.',
+      'kyselyTx: expected a transaction of Kysely, got an object of class Kysely.',
     );
-    expect(() => drizzleTx(db, sql)).toThrow('drizzleTx: expected a transaction of Drizzle, came an object of class');
-    expect(() => knexTx(knexDb)).toThrow('knexTx: expected a transaction of Knex, came a function.');
-    expect(() => prismaTx(prisma)).toThrow('prismaTx: expected a transaction of Prisma, came an object with the keys');
+    expect(() => drizzleTx(db, sql)).toThrow('drizzleTx: expected a transaction of Drizzle, got an object of class');
+    expect(() => knexTx(knexDb)).toThrow('knexTx: expected a transaction of Knex, got a function.');
+    expect(() => prismaTx(prisma)).toThrow('prismaTx: expected a transaction of Prisma, got an object with the keys');
     await knexDb.destroy();
   });
 
@@ -491,7 +491,7 @@ describe('a handler that completes its job in a transaction', () => {
     expect(ended).toEqual({ state: 'completed', error: '', written: 1 });
     expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected']);
     expect(answers[1]).toMatchObject({
-      reason: new ConfigError('transaction: expected one per run, came a second while the first is under way.'),
+      reason: new ConfigError('transaction: expected one per run, got a second while the first is under way.'),
     });
   });
 

@@ -2,13 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ConfigError } from '../errors.ts';
 import { LONGEST_DELAY_MS } from './backoff.ts';
-import {
-  type BackoffOptions,
-  defaultPolicy,
-  type RetryOptions,
-  resolvePolicy,
-  validateRetryOptions,
-} from './policy.ts';
+import { validateRetryOptions } from './options.ts';
+import type { BackoffOptions, RetryOptions } from './policy.ts';
+import { defaultPolicy, resolvePolicy } from './resolve.ts';
 
 test('the default: 4 attempts, 500 ms doubling up to 30 s, full jitter, no deadline, 3 crashes', () => {
   const policy = {
@@ -67,7 +63,7 @@ describe('resolvePolicy', () => {
     expect(capped.capped).toEqual({ asked: 9, hardCap: 5 });
     expect(resolvePolicy({ job: { maxAttempts: 5 }, hardCap: 5 }).capped).toBeNull();
     expect(resolvePolicy({ hardCap: 3 }).capped).toEqual({ asked: 4, hardCap: 3 });
-    expect(() => resolvePolicy({ hardCap: 0 })).toThrow(/^hardCap: expected a whole number of at least 1, came 0/);
+    expect(() => resolvePolicy({ hardCap: 0 })).toThrow(/^hardCap: expected a whole number of at least 1, got 0/);
   });
 
   test('names the level a mistake is on', () => {
@@ -120,66 +116,63 @@ test('what is just within the limits is understood', () => {
 describe('mistakes are reported by their path, with what to do', () => {
   const exponential = (more: object): object => ({ backoff: { kind: 'exponential', base: '1s', ...more } });
   test.each<[unknown, string | RegExp]>([
-    [null, /^retry: expected an object with options, came null\. Known are maxAttempts, maxRetries/],
+    [null, /^retry: expected an object with options, got null\. Valid options: maxAttempts, maxRetries/],
     ['standard', /^retry: expected an object/],
     [{ maxAttempt: 3 }, 'retry: there is no option "maxAttempt". Did you mean maxAttempts?'],
     [{ attempts: 3 }, 'Did you mean maxAttempts?'],
     [
       { maxAttempts: 0 },
-      /^retry\.maxAttempts: expected a whole number of at least 1, came 0\. .*1 means never retry\.$/,
+      /^retry\.maxAttempts: expected a whole number of at least 1, got 0\. .*1 means never retry\.$/,
     ],
     [{ maxAttempts: -1 }, '1 means never retry.'],
     [{ maxAttempts: 2.5 }, '1 means never retry.'],
     [{ maxAttempts: Infinity }, /^retry\.maxAttempts/],
-    [{ maxAttempts: '3' }, /came "3"/],
+    [{ maxAttempts: '3' }, /got "3"/],
     [{ maxRetries: -1 }, /^retry\.maxRetries: .* 0 means never retry\.$/],
     [{ maxRetries: Number.MAX_SAFE_INTEGER }, /^retry\.maxRetries/],
-    [{ maxAttempts: 4, maxRetries: 3 }, /^retry: expected maxAttempts or maxRetries, came both\. Give one/],
-    [{ maxCrashes: 0 }, /^retry\.maxCrashes: expected a whole number of at least 1, came 0/],
+    [{ maxAttempts: 4, maxRetries: 3 }, /^retry: expected maxAttempts or maxRetries, got both\. Give one/],
+    [{ maxCrashes: 0 }, /^retry\.maxCrashes: expected a whole number of at least 1, got 0/],
     [{ deadline: 'soon' }, /^retry\.deadline: expected a duration/],
     [{ deadline: 0 }, /^retry\.deadline: expected a duration above 0/],
     [{ backoff: '1s' }, /^retry\.backoff: expected an object/],
     [
       { backoff: {} },
-      /^retry\.backoff\.kind: expected one of exponential, linear, fixed, fibonacci, table, came undefined/,
+      /^retry\.backoff\.kind: expected one of exponential, linear, fixed, fibonacci, table, got undefined/,
     ],
     [{ backoff: { kind: 'exponental', base: 1 } }, 'Did you mean exponential?'],
     [exponential({ base: '5 s' }), /^retry\.backoff\.base: expected a duration/],
-    [exponential({ base: '366d' }), 'retry.backoff.base: expected a delay of at most 365d, came "366d".'],
+    [exponential({ base: '366d' }), 'retry.backoff.base: expected a delay of at most 365d, got "366d".'],
     [
       exponential({ max: '500ms' }),
-      'retry.backoff.max: expected at least the base, 1s, came "500ms". Raise max or lower base.',
+      'retry.backoff.max: expected at least the base, 1s, got "500ms". Raise max or lower base.',
     ],
-    [exponential({ factor: 0.5 }), /^retry\.backoff\.factor: expected a number of at least 1, came 0\.5/],
+    [exponential({ factor: 0.5 }), /^retry\.backoff\.factor: expected a number of at least 1, got 0\.5/],
     [exponential({ factor: Infinity }), /^retry\.backoff\.factor/],
     [exponential({ facotr: 2 }), 'retry.backoff: there is no option "facotr". Did you mean factor?'],
     [
       { backoff: { kind: 'fixed', base: 1, max: 2 } },
-      'retry.backoff of kind fixed: there is no option "max". Known are kind, base.',
+      'retry.backoff of kind fixed: there is no option "max". Valid options: kind, base.',
     ],
     [{ backoff: { kind: 'linear', base: 1, factor: 2 } }, 'retry.backoff of kind linear: there is no option "factor".'],
     [
       exponential({ delays: [1] }),
-      'retry.backoff of kind exponential: there is no option "delays". Known are kind, base, factor, max.',
+      'retry.backoff of kind exponential: there is no option "delays". Valid options: kind, base, factor, max.',
     ],
     [
       { backoff: { kind: 'table', delays: [1], base: 1 } },
-      'retry.backoff of kind table: there is no option "base". Known are kind, delays.',
+      'retry.backoff of kind table: there is no option "base". Valid options: kind, delays.',
     ],
     [
       { backoff: { kind: 'table', delays: [] } },
-      /^retry\.backoff\.delays: expected a list of 1 to 1000 durations, came an empty array/,
+      /^retry\.backoff\.delays: expected a list of 1 to 1000 durations, got an empty array/,
     ],
-    [{ backoff: { kind: 'table', delays: new Array(1_001).fill(1) } }, /came an array of 1001/],
+    [{ backoff: { kind: 'table', delays: new Array(1_001).fill(1) } }, /got an array of 1001/],
     [{ backoff: { kind: 'table', delays: '1s' } }, /^retry\.backoff\.delays/],
     [{ backoff: { kind: 'table', delays: ['1s', -1] } }, /^retry\.backoff\.delays\[1\]: expected a duration/],
-    [
-      { jitter: 'ful' },
-      'retry.jitter: expected one of none, full, equal, decorrelated, came "ful". Did you mean full?',
-    ],
-    [{ jitter: true }, 'retry.jitter: expected one of none, full, equal, decorrelated or { spread: 0.2 }, came true.'],
-    [{ jitter: null }, 'retry.jitter: expected one of none, full, equal, decorrelated or { spread: 0.2 }, came null.'],
-    [{ jitter: { spread: 1.1 } }, /^retry\.jitter\.spread: expected a number from 0 to 1, came 1\.1/],
+    [{ jitter: 'ful' }, 'retry.jitter: expected one of none, full, equal, decorrelated, got "ful". Did you mean full?'],
+    [{ jitter: true }, 'retry.jitter: expected one of none, full, equal, decorrelated or { spread: 0.2 }, got true.'],
+    [{ jitter: null }, 'retry.jitter: expected one of none, full, equal, decorrelated or { spread: 0.2 }, got null.'],
+    [{ jitter: { spread: 1.1 } }, /^retry\.jitter\.spread: expected a number from 0 to 1, got 1\.1/],
     [{ jitter: { spread: -0.1 } }, /^retry\.jitter\.spread/],
     [{ jitter: {} }, /^retry\.jitter\.spread/],
     [{ jitter: { spred: 0.1 } }, 'Did you mean spread?'],
