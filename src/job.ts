@@ -36,7 +36,7 @@ export type Next<From extends JobState> = (typeof transitions)[From][number];
 export const waitingStates = ['scheduled', 'ready', 'retrying'] as const;
 
 /** The states in which a job has ended; each has a retention of its own. */
-export const finishedStates = ['completed', 'dead', 'cancelled'] as const satisfies readonly JobState[];
+export const finishedStates = ['completed', 'dead', 'cancelled'] as const;
 
 export function isTerminal(state: JobState): boolean {
   return (finishedStates as readonly JobState[]).includes(state);

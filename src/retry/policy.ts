@@ -18,7 +18,7 @@ export const backoffKinds = [
   'fixed',
   'fibonacci',
   'table',
-] as const satisfies readonly Backoff['kind'][];
+] as const;
 
 export type Backoff =
   | { readonly kind: 'exponential'; readonly baseMs: number; readonly factor: number; readonly maxMs: number }

@@ -4,7 +4,7 @@ import type { Call } from './engine.ts';
  * What is sent to the thread, and what is written in one transaction, is bounded in bytes as well as in number: a text
  * of JavaScript cannot grow beyond half a gigabyte, and what is sent is held in memory twice.
  */
-export const PART_BYTES = 4 * 1_048_576;
+export const PART_BYTES: number = 4 * 1_048_576;
 
 /** Cuts a list into parts of at most PART_BYTES, unless a single item is larger. */
 export function partsOf<Item>(items: readonly Item[], bytesOf: (item: Item) => number): readonly (readonly Item[])[] {
