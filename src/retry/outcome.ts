@@ -12,15 +12,7 @@ export type Outcome =
   | { readonly kind: 'cancelled'; readonly error: StoredError | null };
 
 /** The ledger's words for outcomes; `deferred` is a failure whose attempt a gate gave back. Append only: stores keep the position. */
-export const outcomeKinds = [
-  'completed',
-  'failed',
-  'crashed',
-  'snoozed',
-  'released',
-  'deferred',
-  'cancelled',
-] as const;
+export const outcomeKinds = ['completed', 'failed', 'crashed', 'snoozed', 'released', 'deferred', 'cancelled'] as const;
 export type OutcomeKind = (typeof outcomeKinds)[number];
 
 /** Why a run was handed back before its handler ended. */

@@ -12,13 +12,7 @@ export interface RetryPolicy {
   readonly maxCrashes: number;
 }
 
-export const backoffKinds = [
-  'exponential',
-  'linear',
-  'fixed',
-  'fibonacci',
-  'table',
-] as const;
+export const backoffKinds = ['exponential', 'linear', 'fixed', 'fibonacci', 'table'] as const;
 
 export type Backoff =
   | { readonly kind: 'exponential'; readonly baseMs: number; readonly factor: number; readonly maxMs: number }
