@@ -157,7 +157,6 @@ class Claiming {
     const { header, jobs } = readClaim(row as unknown[]);
     const typeOf = await this.#loadTypes(jobs);
     this.#header = header;
-    this.#setRoom(header);
     const holding = {
       worker: this.#request.worker,
       claimedAt: header.now,
@@ -198,6 +197,7 @@ class Claiming {
       if (taken > 0) candidates.served(supply.candidate);
       return due === null ? [] : [{ partition: id, range, last: lastOf.get(id) ?? null, isExhausted, rest }];
     });
+    this.#setRoom(header);
     cursors.advance(found, header.now, header.snapshot);
     if (header.nextDueAt !== null) this.#nextDueAt = Math.min(header.nextDueAt, this.#nextDueAt ?? header.nextDueAt);
     const emptied = isComplete ? [] : found.filter(({ partition, rest }) => rest === 0 && this.#hasResource(partition));
@@ -248,10 +248,17 @@ class Claiming {
   #setRoom({ room }: ClaimHeader): void {
     for (const [index, { queue, suspect }] of this.#request.queues.entries()) {
       const free = room[index] ?? null;
-      if (free === null) continue;
       const lane = suspect > 0 ? 'suspect' : 'retry';
+      // Of suspects the answer knows only those in the ranges that were read.
+      if (free === null || (lane === 'suspect' && this.#hasUnread(queue, lane))) continue;
       this.#room.set(laneKey(queue, lane), free + this.#taken(queue, lane));
     }
+  }
+
+  #hasUnread(queue: string, lane: Lane): boolean {
+    return [...this.#supplies.values()].some(
+      ({ candidate: { partition }, most }) => partition.queue === queue && partition.lane === lane && most === Infinity,
+    );
   }
 
   #taken(queue: string, lane: Lane): number {
