@@ -30,8 +30,9 @@ const BACK_SCAN = 'SELECT * FROM @.back_scan($1::bigint[], $2::bigint[], $3)';
 const SCAN_EVERY_MS = 1_000;
 /** Back-scans take no more than this part of the time. */
 export const LARGEST_PART = 0.05;
-/** Beyond this a back-scan goes on the next time. */
+/** Beyond this, or this part of the statement timeout in force, a back-scan goes on the next time. */
 const LONGEST_SCAN_MS = 1_000;
+const PART_OF_TIMEOUT = 0.25;
 /** Claims wait for a back-scan, unless the last one took longer than this. */
 const PATIENCE_MS = 50;
 /** The least recently used cursor beyond these is forgotten. */
@@ -182,7 +183,8 @@ export class ScanCursors {
       const cursor = this.#cursors.get(id);
       return cursor === undefined ? null : (cursor.scannedTo ?? cursor.position.dueAt + 1);
     });
-    const rows = await this.#db.lookUp<ScanRow>(BACK_SCAN, [plain(partitions), plain(below), LONGEST_SCAN_MS]);
+    const longestMs = Math.min(LONGEST_SCAN_MS, this.#db.statementTimeoutMs * PART_OF_TIMEOUT);
+    const rows = await this.#db.lookUp<ScanRow>(BACK_SCAN, [plain(partitions), plain(below), longestMs]);
     for (const [partition, scannedTo, now, dueAt, seq, until] of rows) {
       const first = dueAt === null ? null : { dueAt, seq: (seq as number) - 1 };
       const cursor = this.#cursors.get(partition) ?? {
