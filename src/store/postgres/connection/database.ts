@@ -213,9 +213,4 @@ export class Database implements Runner {
     this.#hosts.recheck();
     if (!this.#absence.isOngoing) this.onLost();
   }
-
-  /** About this long, so that processes which wait for the same do not all continue at once. */
-  pause(ms: number): Promise<void> {
-    return new Promise((resolve) => this.clock.after(ms * (0.5 + this.clock.random()), resolve));
-  }
 }

@@ -63,6 +63,11 @@ export function isAway(error: unknown): boolean {
   return /^(08|57P0)/.test(code) || isReadOnly(error) || CONNECTION.test(code);
 }
 
+/** A store error that another try may mend: an outage, or a lock that was not given. */
+export function isPassing(error: unknown): boolean {
+  return error instanceof StoreUnavailableError || error instanceof StoreBusyError;
+}
+
 const READ_ONLY = '25006';
 
 export function isReadOnly(error: unknown): boolean {
