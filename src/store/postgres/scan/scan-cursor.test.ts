@@ -1,14 +1,21 @@
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../../clock.ts';
 import type { Database } from '../connection/database.ts';
-import { type Found, type Position, type Range, ScanCursors } from './scan-cursor.ts';
+import { type Found, type Position, type Range, ScanCursors, type Scanned } from './scan-cursor.ts';
 
-const plainOne = { id: 7, resource: null };
-const other = { id: 8, resource: null };
-const keyed = { id: 9, resource: 'smtp' };
+const plainOne: Scanned = { id: 7, resource: null };
+const other: Scanned = { id: 8, resource: null };
+const keyed: Scanned = { id: 9, resource: 'smtp' };
 const NOW = 1_000_000;
 
-type Answer = [partition: number, scannedTo: number, now: number, dueAt: number | null, seq: number | null, until: number];
+type Answer = [
+  partition: number,
+  scannedTo: number,
+  now: number,
+  dueAt: number | null,
+  seq: number | null,
+  until: number,
+];
 
 /** A server whose back-scans are answered by hand, and a clock to go with it. */
 class Scans {
@@ -181,7 +188,9 @@ describe('a back-scan', () => {
       partitions: '{7,8}',
       below: `{${below},${below}}`,
     });
-    expect(await scan(nothing(other.id), [plainOne.id, 300, NOW, null, null, 0])).toMatchObject({ below: `{${below},400}` });
+    expect(await scan(nothing(other.id), [plainOne.id, 300, NOW, null, null, 0])).toMatchObject({
+      below: `{${below},400}`,
+    });
     expect(await scan(nothing())).toEqual({ partitions: '{7}', below: '{300}' });
     expect(await scan(nothing(), nothing(other.id))).toEqual({ partitions: '{8,7}', below: `{${below},${below}}` });
   });

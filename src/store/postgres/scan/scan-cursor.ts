@@ -71,7 +71,14 @@ interface ScanCursor {
   scannedTo: number | null;
 }
 
-type ScanRow = [partition: number, scannedTo: number, now: number, dueAt: number | null, seq: number | null, until: number];
+type ScanRow = [
+  partition: number,
+  scannedTo: number,
+  now: number,
+  dueAt: number | null,
+  seq: number | null,
+  until: number,
+];
 
 /** What the cursors must know of a partition. */
 export interface Scanned {
@@ -101,7 +108,8 @@ export class ScanCursors {
     // Partitions with a resource may be many, and few jobs went through each: those are read from the start.
     const many = unknown.filter(({ resource }) => resource !== null);
     for (const { id } of many) this.#cursors.set(id, { position: START, missed: null, scannedTo: null });
-    if (unknown.length > many.length) await this.#scan(unknown.filter((one) => one.resource === null).map(({ id }) => id));
+    if (unknown.length > many.length)
+      await this.#scan(unknown.filter((one) => one.resource === null).map(({ id }) => id));
     const ranges = partitions.map(({ id }) => this.#use(id));
     for (const [id] of this.#cursors) {
       if (this.#cursors.size <= MOST_CURSORS) break;
