@@ -1,9 +1,11 @@
 import type { Lane } from '../../job.ts';
+import { steady, withRetries } from '../../retrying.ts';
 import { LANE } from '../codes.ts';
 import { CLAIM_BYTES, type Claim, type ClaimedJob, type ClaimRequest } from '../store.ts';
 import type { Candidate } from './candidates.ts';
 import { type ClaimHeader, claimColumns, claimedJob, readClaim, type StoredJob } from './claimed.ts';
 import { plain, texts } from './connection/arrays.ts';
+import { isPassing } from './connection/failure.ts';
 import type { JobType } from './job-types.ts';
 import type { Lease } from './leases.ts';
 import type { Range } from './scan/scan-cursor.ts';
@@ -283,14 +285,7 @@ class Claiming {
   async #loadTypes(jobs: readonly StoredJob[]): Promise<(id: number) => JobType> {
     const { db, jobTypes } = this.#session;
     const ids = new Set(jobs.map(({ jobType }) => jobType));
-    const patientUntil = db.clock.monotonic() + this.#request.leaseMs;
-    for (;;) {
-      try {
-        return await jobTypes.load(ids);
-      } catch (error) {
-        if (db.clock.monotonic() >= patientUntil) throw error;
-        await db.pause(LOAD_AGAIN_MS);
-      }
-    }
+    const options = { policy: steady(LOAD_AGAIN_MS), isTransient: isPassing, giveUpAfterMs: this.#request.leaseMs };
+    return withRetries(db.clock, options, () => jobTypes.load(ids));
   }
 }

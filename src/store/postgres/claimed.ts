@@ -77,7 +77,9 @@ export function readClaim(row: readonly unknown[]): { readonly header: ClaimHead
   const of = (column: (typeof claimColumns)[number]): unknown => row[claimColumns.indexOf(column)];
   const list = (column: (typeof claimColumns)[number]): (number | null)[] => {
     const literal = of(column) as string | null;
-    return literal === null || literal === '{}' ? [] : elements(literal).map((text) => (text === 'NULL' ? null : Number(text)));
+    return literal === null || literal === '{}'
+      ? []
+      : elements(literal).map((text) => (text === 'NULL' ? null : Number(text)));
   };
   const flags = (column: (typeof claimColumns)[number]): boolean[] =>
     elements((of(column) as string | null) ?? '{}').map((text) => text === 't');
