@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { systemClock } from '../../dist/clock.js';
 import { type AnyJobDefinition, defineJob, Mulligan, type RetryOptions } from '../../dist/index.js';
-import { resolvePolicy } from '../../dist/retry/policy.js';
 import type { NewJob, QueueQuota, Store } from '../../dist/store/index.js';
 import { openStore } from '../../dist/store/open.js';
 import { inFlight, wall } from '../harness/measure.ts';
@@ -263,6 +262,14 @@ class OpenMulligan implements OpenPeer {
 
 const HELD = 'held-';
 
+const policy: NewJob['policy'] = {
+  maxAttempts: 4,
+  backoff: { kind: 'exponential', baseMs: 500, factor: 2, maxMs: 30_000 },
+  jitter: 'full',
+  deadlineMs: null,
+  maxCrashes: 3,
+};
+
 interface PartitionCounts {
   readonly jobs: number;
   readonly partitions: number;
@@ -271,7 +278,6 @@ interface PartitionCounts {
 
 async function fillPartitions(store: Store, { jobs, partitions, held }: PartitionCounts): Promise<void> {
   const resource = (n: number): string => `${n < held ? HELD : 'open-'}${n}`;
-  const { policy } = resolvePolicy({});
   const newJob = (n: number): NewJob => ({
     id: systemClock.newId(),
     name: 'noop',
