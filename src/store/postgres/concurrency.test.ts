@@ -30,6 +30,8 @@ import { PostgresStore } from './store.ts';
  */
 
 const url = inject('postgresUrl');
+/** Only to end a test that waits for what does not come: what is found is found within a second or two. */
+const IN_TIME = { timeout: 10_000 };
 
 interface Begun<Answer> extends OpenTransaction {
   readonly answer: Promise<Answer>;
@@ -122,7 +124,7 @@ class Pause implements AsyncDisposable {
 
   async reached(): Promise<void> {
     const waits = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = ${this.#key} AND NOT granted`;
-    await expect.poll(async () => (await this.#holder.query(waits)).rows.length).toBeGreaterThan(0);
+    await expect.poll(async () => (await this.#holder.query(waits)).rows.length, IN_TIME).toBeGreaterThan(0);
   }
 
   async end(): Promise<void> {
@@ -284,7 +286,7 @@ describe('a claim', () => {
     }
     open.commit();
     await open.answer;
-    await expect.poll(async () => idsOf((await claim(two.other, { limit: 10 })).jobs)).toEqual([early.id]);
+    await expect.poll(async () => idsOf((await claim(two.other, { limit: 10 })).jobs), IN_TIME).toEqual([early.id]);
   });
 
   it('finds the jobs of a new partition that is committed after a newer partition was read', async () => {
@@ -301,7 +303,7 @@ describe('a claim', () => {
       .poll(async () => {
         found.push(...idsOf((await claim(two.other, { limit: 10 })).jobs));
         return [...found].sort();
-      })
+      }, IN_TIME)
       .toEqual([early.id, newer.id].sort());
   });
 
@@ -418,7 +420,7 @@ describe('of more partitions than a claim is offered, one', () => {
     await claimNothing(two.other);
     open.commit();
     await open.answer;
-    await expect.poll(async () => idsOf((await claim(two.other, { limit: 10 })).jobs)).toEqual([job.id]);
+    await expect.poll(async () => idsOf((await claim(two.other, { limit: 10 })).jobs), IN_TIME).toEqual([job.id]);
   });
 
   it('that is parked gives a job that is put into it', async () => {
@@ -427,7 +429,7 @@ describe('of more partitions than a claim is offered, one', () => {
     await claimNothing(two.other);
     const job = newJob({ resource: 'r5' });
     await two.late.enqueue([job]);
-    await expect.poll(async () => idsOf((await claim(two.other, { limit: 10 })).jobs)).toEqual([job.id]);
+    await expect.poll(async () => idsOf((await claim(two.other, { limit: 10 })).jobs), IN_TIME).toEqual([job.id]);
   });
 
   it.each([
@@ -441,7 +443,7 @@ describe('of more partitions than a claim is offered, one', () => {
       const job = await startOne(two.other, { resource: 'r5' });
       await two.other.settle([settlement(job, decision)]);
       if (decision.kind === 'dead') await two.late.redrive({ ids: [job.id], attempts: 'reset', dryRun: false });
-      await expect.poll(async () => idsOf((await claim(two.other, { limit: 10 })).jobs)).toEqual([job.id]);
+      await expect.poll(async () => idsOf((await claim(two.other, { limit: 10 })).jobs), IN_TIME).toEqual([job.id]);
       await claimNothing(two.other);
     }
   });
