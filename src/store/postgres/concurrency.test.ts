@@ -103,21 +103,20 @@ class Two implements AsyncDisposable {
   }
 }
 
-/** Lets statements of a kind wait at their end: a place inside a function at which no lock would stop it. */
+/** Lets statements of a kind wait before or after their work: at a place inside a function where no lock would stop it. */
 class Pause implements AsyncDisposable {
   readonly #holder: pg.Client = new pg.Client({ connectionString: url });
   readonly #key: number = Math.floor(Math.random() * 2 ** 31);
 
-  /** `kind`: as CREATE TRIGGER has it, such as INSERT ON keys. */
-  static async after(schema: string, kind: string): Promise<Pause> {
+  /** `when`: as CREATE TRIGGER has it, such as AFTER INSERT. */
+  static async at(when: string, schema: string, table: string): Promise<Pause> {
     const pause = new Pause();
     await pause.#holder.connect();
     await pause.#holder.query(`SELECT pg_advisory_lock(${pause.#key})`);
-    const [event, table] = kind.split(' ON ');
     await pause.#holder.query(
       `CREATE FUNCTION ${schema}.pause() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
         PERFORM pg_advisory_xact_lock_shared(${pause.#key}); RETURN NULL; END $$;
-      CREATE TRIGGER pause AFTER ${event} ON ${schema}.${table} EXECUTE FUNCTION ${schema}.pause()`,
+      CREATE TRIGGER pause ${when} ON ${schema}.${table} EXECUTE FUNCTION ${schema}.pause()`,
     );
     return pause;
   }
@@ -180,7 +179,21 @@ describe('a key', () => {
     await using two = await Two.open();
     const job = await startOne(two.other, { key: 'k' });
     // The enqueue has found the key taken by then, and waits to see by which job.
-    await using pause = await Pause.after(two.schema, 'INSERT ON keys');
+    await using pause = await Pause.at('AFTER INSERT', two.schema, 'keys');
+    const next = keyed();
+    const answer = two.late.enqueue([next]);
+    await pause.reached();
+    await two.other.settle([settlement(job, complete)]);
+    await pause.end();
+    expect(await answer).toEqual([{ id: next.id, existed: false }]);
+    expect(await two.other.enqueue([keyed()])).toEqual([{ id: next.id, existed: true }]);
+  });
+
+  it('of a started job that ends between two looks goes to the new job', async () => {
+    await using two = await Two.open();
+    const job = await startOne(two.other, { key: 'k', keyLife: 'started' });
+    // The enqueue is about to take over the key by then.
+    await using pause = await Pause.at('BEFORE UPDATE', two.schema, 'keys');
     const next = keyed();
     const answer = two.late.enqueue([next]);
     await pause.reached();
