@@ -105,7 +105,7 @@ function postgresEngine(name: string, url: string, prepare: (opened: Opened) => 
   return {
     name,
     async run(use) {
-      const { hosts } = await connect({ url, poolOptions: { max: 2 } });
+      const { hosts } = await connect({ url, poolOptions: { max: 3 } });
       const db = new Database(hosts, schema, systemClock);
       const clear = (): Promise<unknown> => db.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
       try {

@@ -237,7 +237,7 @@ describe('a fetcher whose store does not answer', () => {
     expect(claims).toHaveLength(1);
   });
 
-  it('takes over what comes late: nobody else has it', async () => {
+  it('takes over what comes late: no other worker has it', async () => {
     const { clock, fetcher, world, accepted, told } = makeFetcher();
     const slow = Promise.withResolvers<Partial<Claim>>();
     world.answer = () => slow.promise;

@@ -46,7 +46,7 @@ export function hunt(mistake: Mistake, url: string, by: readonly Watcher[] = wat
 
 /** Without the set-up that would start another server. */
 function configFor(url: string): string {
-  const test = { include: ['src/**/*.test.ts'], pool: 'forks', testTimeout: 30_000, provide: { postgresUrl: url } };
+  const test = { include: ['src/**/*.test.ts'], pool: 'forks', testTimeout: 15_000, provide: { postgresUrl: url } };
   return `export default ${JSON.stringify({ test })};\n`;
 }
 

@@ -162,7 +162,8 @@ function jobTimes(db: DatabaseSync): JobTimes {
   const due = db
     .prepare(
       `SELECT min((SELECT due_at FROM jobs WHERE partition = p.id ORDER BY due_at LIMIT 1)) AS at
-       FROM partitions p WHERE held_until <= ?`,
+       FROM partitions p
+       WHERE held_until <= ?1 AND queue NOT IN (SELECT name FROM holds WHERE scope = 'queue' AND until > ?1)`,
     )
     .get(now) as { at: number | null };
   const leases = db

@@ -7,6 +7,7 @@ import {
   claimOne,
   complete,
   crash,
+  die,
   enqueueInLane,
   enqueueOne,
   idsOf,
@@ -15,6 +16,7 @@ import {
   newJobs,
   only,
   quota,
+  retryIn,
   settlement,
   startOne,
 } from '../conformance/builders.ts';
@@ -207,12 +209,10 @@ describe('a claim', () => {
 
   it('counts the retries that another claim is starting against maxRetriesInFlight', async () => {
     await using two = await Two.open();
-    await enqueueInLane(two.other, 'retry', 2);
+    await enqueueInLane(two.late, 'retry', 2);
     const capped = { limit: 1, queues: [quota({ maxRetriesInFlight: 1 })] };
     const open = await two.begin(/claim/, (store) => claim(store, capped));
-    const second = claim(two.other, capped);
-    setImmediate(() => open.commit());
-    expect((await second).jobs).toEqual([]);
+    expect((await two.commitWhenBlocked(open, (store) => claim(store, capped))).jobs).toEqual([]);
     expect((await open.answer).jobs).toHaveLength(1);
   });
 
@@ -252,12 +252,10 @@ describe('a claim', () => {
 
   it('starts one suspect of a queue when two workers ask for one at once', async () => {
     await using two = await Two.open();
-    await enqueueInLane(two.other, 'suspect', 2);
+    await enqueueInLane(two.late, 'suspect', 2);
     const asks = { limit: 1, queues: [quota({ suspect: 1 })] };
     const open = await two.begin(/claim/, (store) => claim(store, asks));
-    const second = claim(two.other, asks);
-    setImmediate(() => open.commit());
-    expect((await second).jobs).toEqual([]);
+    expect((await two.commitWhenBlocked(open, (store) => claim(store, asks))).jobs).toEqual([]);
     expect((await open.answer).jobs).toHaveLength(1);
   });
 });
@@ -324,6 +322,64 @@ describe('an expired lease', () => {
     await two.other.settle([crash(second)]);
     await two.advance(LEASE);
     expect(idsOf(await two.other.expired(10))).toEqual([first.id]);
+  });
+});
+
+describe('of more partitions than a claim is offered, one', () => {
+  /** Their jobs have run, so no job waits in them; the first claims without a job park them. */
+  const PARTITIONS = 100;
+  const rest = async (store: Store): Promise<void> => {
+    const jobs = Array.from({ length: PARTITIONS }, (_, n) => newJob({ resource: `r${n}` }));
+    await store.enqueue(jobs);
+    let left = PARTITIONS;
+    while (left > 0) {
+      const claimed = await claim(store, { limit: PARTITIONS });
+      await store.settle(claimed.jobs.map((job) => settlement(job, complete)));
+      left -= claimed.jobs.length;
+    }
+  };
+  const claimNothing = async (store: Store): Promise<void> => {
+    for (let n = 0; n < 10; n++) expect((await claim(store, { limit: 10 })).jobs).toEqual([]);
+  };
+
+  it('is not parked while a job that is put into it is being committed', async () => {
+    await using two = await Two.open();
+    await rest(two.other);
+    const job = newJob({ resource: 'r5' });
+    const open = await two.begin(/enqueue\(/, (store) => store.enqueue([job]));
+    await claimNothing(two.other);
+    open.commit();
+    await open.answer;
+    await expect.poll(async () => idsOf((await claim(two.other, { limit: 10 })).jobs)).toEqual([job.id]);
+  });
+
+  it('that is parked gives a job that is put into it', async () => {
+    await using two = await Two.open();
+    await rest(two.other);
+    await claimNothing(two.other);
+    const job = newJob({ resource: 'r5' });
+    await two.late.enqueue([job]);
+    await expect.poll(async () => idsOf((await claim(two.other, { limit: 10 })).jobs)).toEqual([job.id]);
+  });
+
+  it('that is parked gives a job that is retried and one that is redriven', async () => {
+    await using two = await Two.open();
+    await rest(two.other);
+    const [retried, buried] = [newJob({ resource: 'r5' }), newJob({ resource: 'r6' })];
+    await two.other.enqueue([retried, buried]);
+    const { jobs } = await claim(two.other, { limit: 10 });
+    expect(idsOf(jobs).sort()).toEqual([retried.id, buried.id].sort());
+    for (const job of jobs) {
+      await two.other.settle([settlement(job, job.id === buried.id ? die() : retryIn(0))]);
+    }
+    await two.late.redrive({ ids: [buried.id], attempts: 'reset', dryRun: false });
+    const found = new Set<string>();
+    await expect
+      .poll(async () => {
+        for (const { id } of (await claim(two.other, { limit: 10 })).jobs) found.add(id);
+        return [...found].sort();
+      })
+      .toEqual([retried.id, buried.id].sort());
   });
 });
 

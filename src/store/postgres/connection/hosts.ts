@@ -1,10 +1,11 @@
 import { checkInteger, isPlainObject, unexpected } from '../../../config.ts';
 import { ConfigError } from '../../../errors.ts';
 import { checkSchema, DEFAULT_SCHEMA, parseAddress } from './address.ts';
+import { FEWEST_CONNECTIONS, type Use } from './connection-limiter.ts';
 import type { Statement } from './database.ts';
 import type { ClientLike, PoolClientLike, PoolLike } from './driver.ts';
 import { GivenPool } from './given-pool.ts';
-import { KnownHosts } from './host-pool.ts';
+import { HostPool } from './host-pool.ts';
 
 /** Where statements are sent. */
 export interface Hosts {
@@ -12,14 +13,14 @@ export interface Hosts {
   readonly name: string;
   /** True when every connection has a session of its own on the server: LISTEN needs one. */
   readonly ownSessions: boolean;
-  query(statement: Statement): Promise<{ rows: unknown[] }>;
-  /** A connection for a transaction; who asks may have to wait for another transaction to end. */
+  query(statement: Statement, use: Exclude<Use, 'transaction'>): Promise<{ rows: unknown[] }>;
+  /** A connection for a transaction. It may have to wait for another transaction to end. */
   connect(): Promise<PoolClientLike>;
-  /** A connection beside the pool. */
+  /** A connection beside the pool, whose statements may take any time. */
   client(): Promise<ClientLike>;
-  /** The server does not answer as it should: the next call looks whether it, or another one, does. */
-  doubt(): void;
-  /** Told when a connection broke that nobody was using: perhaps the server is gone. */
+  /** The server does not answer as it should: the next call checks whether it, or another one, does. */
+  recheck(): void;
+  /** Called when an idle connection broke: perhaps the server is gone. */
   onBroken(listener: () => void): void;
   close(): Promise<void>;
 }
@@ -31,10 +32,9 @@ export interface ConnectOptions {
   readonly schema?: string;
 }
 
-/** One that holds a transaction, and one for what has to be asked beside it: heartbeats, and what is enqueued in there. */
 const LEAST = {
-  min: 2,
-  hint: 'With one, a transaction would wait for itself; those that are not needed are not made.',
+  min: FEWEST_CONNECTIONS,
+  hint: "One is for handlers' transactions, one for reads, one for heartbeats; those that are not needed are not made.",
 };
 
 /** The servers, and the schema to use there. */
@@ -55,5 +55,5 @@ export async function connect(options: ConnectOptions): Promise<{ hosts: Hosts; 
   if (poolOptions.max !== undefined) checkInteger(poolOptions.max, 'PostgreSQL: poolOptions.max', LEAST);
   const address = parseAddress(url);
   const checked = checkSchema(schema ?? address.schema ?? DEFAULT_SCHEMA);
-  return { hosts: await KnownHosts.open(address, poolOptions), schema: checked };
+  return { hosts: await HostPool.open(address, poolOptions), schema: checked };
 }

@@ -5,7 +5,7 @@ import type { TransactionClient } from '../../store.ts';
 /*
  * Clients of query builders, for `enqueue(..., { tx })`. Each takes the library's own transaction object, so the job
  * is committed or rolled back with what that transaction writes. None of the libraries is loaded here, so what is a
- * transaction is told by its shape.
+ * transaction is recognised by its shape.
  */
 
 /** @example await db.transaction().execute((trx) => mulligan.enqueue(job, input, { tx: kyselyTx(trx) })) */

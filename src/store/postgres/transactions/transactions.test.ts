@@ -220,7 +220,7 @@ describe('a job enqueued in a transaction', () => {
       expect(() => drizzleTx(tx, undefined as never)).toThrow("drizzleTx: expected Drizzle's own `sql`");
     }));
 
-  it('is told that its transaction only reads', async () => {
+  it('gets an error when its transaction only reads', async () => {
     await using mulligan = await open();
     await using client = await connected();
     await client.query('BEGIN READ ONLY');
@@ -235,7 +235,7 @@ describe('a job enqueued in a transaction', () => {
     expect(refusal).toMatch(/^ConfigError: enqueue: tx: expected query\(text, values\) to answer \{ rows \}/);
   });
 
-  it.each(['pg', 'Drizzle'])('is told of a transaction of %s that had failed before', async (library) => {
+  it.each(['pg', 'Drizzle'])('gets an error when its transaction of %s had failed before', async (library) => {
     await using mulligan = await open();
     const enqueueIn = (tx: TransactionClient): Promise<unknown> => mulligan.enqueue('too late', 1, { tx });
     const refused =
@@ -336,12 +336,12 @@ describe('a handler that completes its job in a transaction', () => {
       },
     });
     await using mulligan = await open([job]);
-    const told: string[] = [];
-    for (const event of ['completed', 'lease-lost'] as const) mulligan.on(event, () => told.push(event));
+    const events: string[] = [];
+    for (const event of ['completed', 'lease-lost'] as const) mulligan.on(event, () => events.push(event));
     const { id } = await mulligan.enqueue(job, null);
     await mulligan.work({ poll: 50 }).whenIdle();
     expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'completed', runs: 1 });
-    expect(told).toEqual(['completed']);
+    expect(events).toEqual(['completed']);
   });
 
   it('writes nothing when its run was taken away meanwhile', async () => {
@@ -415,7 +415,7 @@ describe('a handler that completes its job in a transaction', () => {
     expect(ended).toEqual({ state: 'completed', error: '', written: 1 });
   });
 
-  it('is done again when a heartbeat came into a transaction of a strict isolation', async () => {
+  it('is done again when a heartbeat conflicts with its transaction of a strict isolation', async () => {
     let tries = 0;
     const ended = await runOnce('strict', (context, write) =>
       context.transaction(async (tx) => {
@@ -440,7 +440,7 @@ describe('a handler that completes its job in a transaction', () => {
     expect(tries).toBe(1);
   });
 
-  it('cannot use the transaction after its end, however that came', async () => {
+  it('cannot use the transaction after its end, whatever ended it', async () => {
     const refusals: unknown[] = [];
     const late = (tx: TransactionClient | null): Promise<unknown> =>
       (tx as TransactionClient).query('SELECT 1', []).catch((error: unknown) => void refusals.push(error));
@@ -495,7 +495,7 @@ describe('a handler that completes its job in a transaction', () => {
     });
   });
 
-  it('is told when the store cannot do it', async () => {
+  it('gets an error when the store has no transactions', async () => {
     const errors: unknown[] = [];
     const job = defineJob({
       name: 'nowhere',

@@ -3,10 +3,10 @@ import type { TransactionClient } from '../../store.ts';
 import { ignore, type PoolClientLike } from '../connection/driver.ts';
 
 /**
- * Lets `work` have a connection until it returns. After that the connection may be in somebody else's transaction, so
- * nothing more is taken; what is still under way is waited for, and what it says counts.
+ * Runs `work` with a client that ends with it. After that the connection may be in another transaction, so the client
+ * refuses further queries; queries that are still under way are awaited, and their errors count.
  */
-export async function lend<Result>(
+export async function withScopedClient<Result>(
   client: PoolClientLike,
   work: (client: TransactionClient) => Promise<Result>,
 ): Promise<Result> {
@@ -15,14 +15,14 @@ export async function lend<Result>(
   const query = (text: string, values?: unknown[]): ReturnType<TransactionClient['query']> => {
     if (over) return Promise.reject(ended());
     const answer = client.query(text, values);
-    const told = Promise.resolve(answer);
-    underWay.add(told);
-    void told.catch(ignore).then(() => underWay.delete(told));
+    const settled = Promise.resolve(answer);
+    underWay.add(settled);
+    void settled.catch(ignore).then(() => underWay.delete(settled));
     return answer;
   };
-  const lent = { query, getTransactionStatus: () => client.getTransactionStatus?.() };
+  const scoped = { query, getTransactionStatus: () => client.getTransactionStatus?.() };
   try {
-    const result = await work(lent);
+    const result = await work(scoped);
     over = true;
     await Promise.all(underWay);
     return result;
