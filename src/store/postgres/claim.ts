@@ -3,7 +3,7 @@ import { steady, withRetries } from '../../retrying.ts';
 import { LANE } from '../codes.ts';
 import { CLAIM_BYTES, type Claim, type ClaimedJob, type ClaimRequest } from '../store.ts';
 import type { Candidate } from './candidates.ts';
-import { type ClaimHeader, claimColumns, claimedJob, readClaim, type StoredJob } from './claimed.ts';
+import { type ClaimHeader, claimedJob, readClaim, type StoredJob } from './claimed.ts';
 import { plain, texts } from './connection/arrays.ts';
 import { isPassing } from './connection/failure.ts';
 import type { JobType } from './job-types.ts';
@@ -23,7 +23,7 @@ import { laneKey, share } from './shares.ts';
  */
 
 const CLAIM = `
-  SELECT ${claimColumns.join(', ')} FROM @.claim($1, $2, $3, $4, $5, $6::text[], $7::boolean[], $8::int[], $9::bigint[],
+  SELECT * FROM @.claim($1, $2, $3, $4, $5, $6::text[], $7::boolean[], $8::int[], $9::bigint[],
     $10::bigint[], $11::int[], $12::smallint[], $13::boolean[], $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[],
     $18::int[])`;
 const PARK = 'SELECT @.park($1::bigint[], $2::text[])';

@@ -23,8 +23,8 @@ export type StoredJob = Pick<
 > &
   Position & { readonly partition: number; readonly jobType: number };
 
-/** The columns of the function `claim`, in the order in which they are asked for. */
-export const claimColumns = [
+/** What the function `claim` answers, in its order. */
+const claimColumns = [
   'store_now',
   'snapshot',
   'next_due_at',

@@ -185,7 +185,7 @@ async function send(
     plain(effects.map(({ settled }) => STATE[settled.state])),
     plain(effects.map(({ settled }) => settled.counted)),
     plain(effects.map(({ settled }) => settled.dueAt)),
-    plain(partitions.map((partition) => partition && partition.id)),
+    plain(partitions.map((partition) => partition?.id ?? null)),
     plain(effects.map(({ sent: { decision } }) => (decision.kind === 'retry' ? decision.delayMs : null))),
     plain(effects.map(({ settled: { deadReason } }) => deadReason && DEAD_REASON[deadReason])),
     plain(effects.map(({ sent }) => sent.error && errors.add(sent.error))),

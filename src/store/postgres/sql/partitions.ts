@@ -88,11 +88,11 @@ export const partitionsSql: string = `
   CREATE FUNCTION candidates(p_queue text[], p_known bigint[]) RETURNS text LANGUAGE plpgsql AS $$
   DECLARE
     most int := ${MOST_CANDIDATES} + ${FEW_PER_QUEUE} * cardinality(p_queue);
-    found bigint[] := ARRAY (SELECT p.id FROM partitions p WHERE p.queue = ANY (p_queue) LIMIT most + 1);
+    found bigint[] := ARRAY (
+      SELECT f.id FROM (SELECT p.id FROM partitions p WHERE p.queue = ANY (p_queue) LIMIT most + 1) f ORDER BY f.id);
     store_now bigint;
   BEGIN
     IF cardinality(found) <= most THEN
-      found := ARRAY (SELECT f FROM unnest(found) AS f ORDER BY f);
       IF found = p_known THEN RETURN NULL; END IF;
       RETURN json_build_array(true, ${asJson(`unnest(found) AS f (id) JOIN partitions c ON ${lookUp('c.id', 'f.id')}`)});
     END IF;
