@@ -55,6 +55,8 @@ interface Place {
   holdSnapshot(): Promise<(() => Promise<void>) | null>;
   usage?(): Promise<Usage>;
   watchLocks?(): Promise<() => Promise<number>>;
+  /** What connections do that are made from now on: filling need not wait for the disk at each commit. */
+  syncCommits?(when: 'always' | 'never'): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -222,7 +224,7 @@ class OpenMulligan implements OpenPeer {
 
   get partitions(): Partitioned {
     return {
-      fill: async (jobs, partitions, held) => fillPartitions(await this.#openStore(), { jobs, partitions, held }),
+      fill: (jobs, partitions, held) => this.#fillPartitions({ jobs, partitions, held }),
       claim: async (limit) => claimUnheld(await this.#openStore(), limit),
     };
   }
@@ -244,6 +246,19 @@ class OpenMulligan implements OpenPeer {
 
   async erase(): Promise<void> {
     await this.#place.erase();
+  }
+
+  /** By another store, so that what is measured later has cached nothing. */
+  async #fillPartitions(counts: PartitionCounts): Promise<void> {
+    await this.#openStore();
+    await this.#place.syncCommits?.('never');
+    const store = await openStore(this.#place.url, systemClock);
+    try {
+      await fillPartitions(store, counts);
+    } finally {
+      await store.close();
+      await this.#place.syncCommits?.('always');
+    }
   }
 
   async #openStore(): Promise<Store> {
@@ -371,6 +386,10 @@ async function postgresPlace(servers: Servers, space: string): Promise<Place> {
     holdSnapshot: () => database.holdSnapshot(),
     usage: () => database.usage(),
     watchLocks: () => database.watchLocks(),
+    syncCommits: async (when) => {
+      const setting = when === 'never' ? 'SET synchronous_commit = off' : 'RESET synchronous_commit';
+      await database.query(`ALTER DATABASE "${space}" ${setting}`);
+    },
     close: () => database.close(),
   };
 }

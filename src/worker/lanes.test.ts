@@ -280,6 +280,12 @@ describe('quotas', () => {
     expect(caps(quotas.suspect())).toEqual({ a: 7, b: null });
   });
 
+  it('ask for suspects of each queue first in turn, so that many of one cannot starve those of another', () => {
+    const quotas = new Quotas([plan('a'), plan('b'), plan('c')]);
+    const orders = [0, 1, 2, 3].map(() => quotas.suspect().map(({ queue }) => queue));
+    expect(orders.map((order) => order.join(''))).toEqual(['abc', 'bca', 'cab', 'abc']);
+  });
+
   it('ask for suspects only when told to, and then for one alone', () => {
     const quotas = new Quotas([plan('a'), plan('b')]);
     for (const quota of quotas.next(5)) expect(quota.suspect).toBe(0);

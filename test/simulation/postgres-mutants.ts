@@ -16,14 +16,14 @@ export const postgresMutants: readonly PostgresMutant[] = [
   {
     name: 'a claim waits for jobs that another claim is taking',
     file: `${store}/sql/claim.ts`,
-    find: 'LIMIT g.take FOR UPDATE SKIP LOCKED',
-    replace: 'LIMIT g.take FOR UPDATE',
+    find: 'CASE WHEN total_due > p_limit THEN g.want END) FOR UPDATE SKIP LOCKED',
+    replace: 'CASE WHEN total_due > p_limit THEN g.want END) FOR UPDATE',
     by: 'concurrency',
   },
   {
     name: 'two claims fill the same room for retries and suspects',
     file: `${store}/sql/claim.ts`,
-    find: 'PERFORM pg_advisory_xact_lock(hashtext(current_schema()), hashtext(g.queue)) FROM (',
+    find: 'PERFORM pg_advisory_xact_lock(hashtext(current_schema()), g.lock) FROM (',
     replace: 'PERFORM 1 FROM (',
     by: 'concurrency',
     quick: true,

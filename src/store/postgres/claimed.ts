@@ -23,8 +23,8 @@ export type StoredJob = Pick<
 > &
   Position & { readonly partition: number; readonly jobType: number };
 
-/** The columns of the function `claim`, in the order in which they are asked for. */
-export const claimColumns = [
+/** What the function `claim` answers, in its order. */
+const claimColumns = [
   'store_now',
   'snapshot',
   'next_due_at',
@@ -77,7 +77,9 @@ export function readClaim(row: readonly unknown[]): { readonly header: ClaimHead
   const of = (column: (typeof claimColumns)[number]): unknown => row[claimColumns.indexOf(column)];
   const list = (column: (typeof claimColumns)[number]): (number | null)[] => {
     const literal = of(column) as string | null;
-    return literal === null || literal === '{}' ? [] : elements(literal).map((text) => (text === 'NULL' ? null : Number(text)));
+    return literal === null || literal === '{}'
+      ? []
+      : elements(literal).map((text) => (text === 'NULL' ? null : Number(text)));
   };
   const flags = (column: (typeof claimColumns)[number]): boolean[] =>
     elements((of(column) as string | null) ?? '{}').map((text) => text === 't');

@@ -41,8 +41,10 @@ export async function expired(session: Session, limit: number): Promise<ClaimedJ
   const partitionOf = await session.partitions.load(rows.map((row) => row[2]));
   const nameOf = await session.workers.names(rows.map((row) => row[14]));
   return rows.map((row) => {
-    const [id, run, partition, jobType, dueAt, seq, attempts, crashes, availableAt, firstStartedAt, previousDelayMs] = row;
-    const [, , , , , , , , , , , enqueuedAt, payload, error, worker, claimedAt, leaseEndsAt, cancelRequested, alone] = row;
+    const [id, run, partition, jobType, dueAt, seq, attempts, crashes, availableAt, firstStartedAt, previousDelayMs] =
+      row;
+    const [, , , , , , , , , , , enqueuedAt, payload, error, worker, claimedAt, leaseEndsAt, cancelRequested, alone] =
+      row;
     const lastError = error === null ? null : parseFrozen<StoredError>(error);
     const times = { dueAt, seq, availableAt, firstStartedAt, previousDelayMs, enqueuedAt };
     const holding = { worker: nameOf(worker), claimedAt, leaseEndsAt, cancelRequested, alone };

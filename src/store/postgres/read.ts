@@ -134,7 +134,8 @@ async function toJobs({ jobTypes, workers }: Session, rows: readonly JobRow[]): 
 }
 
 function toJob(row: JobRow, { name, policy }: JobType, workerName: (id: number) => string): Job {
-  const [id, , queue, lane, priority, resource, state, runs, attempts, crashes, enqueuedAt, dueAt, firstStartedAt] = row;
+  const [id, , queue, lane, priority, resource, state, runs, attempts, crashes, enqueuedAt, dueAt, firstStartedAt] =
+    row;
   const [, , , , , , , , , , , , , finishedAt, leaseEndsAt, worker, deadReason, cancelRequested, key, payload] = row;
   const [, , , , , , , , , , , , , , , , , , , , lastError, progress, now] = row;
   return {

@@ -34,7 +34,8 @@ const answers: readonly SettleAnswer[] = ['settled', 'cancelled', 'stale'];
 
 export async function settle(session: Session, settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
   const result = await settleThrough(session, settlements, session.db);
-  for (const [index, { id, run }] of settlements.entries()) if (result[index] !== 'stale') session.leases.release(id, run);
+  for (const [index, { id, run }] of settlements.entries())
+    if (result[index] !== 'stale') session.leases.release(id, run);
   return result;
 }
 
@@ -95,17 +96,13 @@ async function complete(
 ): Promise<void> {
   const first = endings[0]?.sent;
   if (first === undefined) return;
-  const workerOf = await session.workers.find([first.worker]);
-  const [row] = await runner.query<[all: boolean]>(COMPLETE + runner.onlyWithin, [
-    session.identity,
-    plain(endings.map(({ sent }) => sent.id)),
-    plain(endings.map(({ sent }) => sent.run)),
-    workerOf(first.worker),
-    JSON.stringify(first.decision),
-    plain(endings.map(({ sent }) => sent.startedAt)),
-    plain(endings.map(({ sent }) => sent.endedAt)),
-    plain(session.leases.takeEnded()),
-  ]);
+  let row: [all: boolean] | undefined;
+  try {
+    row = await sendCompletions(session, endings, first, runner);
+  } catch (error) {
+    if (!(error instanceof ConfigError) || runner !== session.db) throw error;
+    return settleEach(session, endings, result, runner);
+  }
   if (row === undefined) {
     throw new ConfigError(
       'transaction: expected it to be open still when the work was done, but the work has ended it (COMMIT, ROLLBACK); the job is not completed. Leave its end to Mulligan, and throw to roll back.',
@@ -114,6 +111,26 @@ async function complete(
   if (row[0]) for (const { index } of endings) result[index] = 'settled';
   // The longer function answers for each, and does nothing twice.
   else await settleEach(session, endings, result, runner);
+}
+
+async function sendCompletions(
+  session: Session,
+  endings: readonly Ending[],
+  { worker, decision }: Settlement,
+  runner: Runner,
+): Promise<[all: boolean] | undefined> {
+  const workerOf = await session.workers.find([worker]);
+  const [row] = await runner.query<[all: boolean]>(COMPLETE + runner.onlyWithin, [
+    session.identity,
+    plain(endings.map(({ sent }) => sent.id)),
+    plain(endings.map(({ sent }) => sent.run)),
+    workerOf(worker),
+    JSON.stringify(decision),
+    plain(endings.map(({ sent }) => sent.startedAt)),
+    plain(endings.map(({ sent }) => sent.endedAt)),
+    plain(session.leases.takeEnded()),
+  ]);
+  return row;
 }
 
 async function settleEach(
@@ -125,7 +142,18 @@ async function settleEach(
   if (endings.length === 0) return;
   const effects = endings.map((ending): Effect => ({ ...ending, settled: settledBy(ending.sent.decision, false, 0) }));
   // By position from 1, for those that were not simply applied.
-  const answerAt = new Map(await send(session, effects, runner));
+  const answerAt = new Map<number, number>();
+  try {
+    for (const [position, answer] of await send(session, effects, runner)) answerAt.set(position, answer);
+  } catch (error) {
+    // One row has a value that the database cannot store. It must not keep the others from being settled.
+    if (!(error instanceof ConfigError) || endings.length === 1 || runner !== session.db) throw error;
+    const middle = Math.ceil(endings.length / 2);
+    const halves = [endings.slice(0, middle), endings.slice(middle)];
+    const settled = await Promise.allSettled(halves.map((half) => settleEach(session, half, result, runner)));
+    for (const half of settled) if (half.status === 'rejected') throw half.reason;
+    return;
+  }
   for (const [position, { index }] of effects.entries()) {
     result[index] = answers[answerAt.get(position + 1) ?? 0] as SettleAnswer;
   }
@@ -157,7 +185,7 @@ async function send(
     plain(effects.map(({ settled }) => STATE[settled.state])),
     plain(effects.map(({ settled }) => settled.counted)),
     plain(effects.map(({ settled }) => settled.dueAt)),
-    plain(partitions.map((partition) => partition && partition.id)),
+    plain(partitions.map((partition) => partition?.id ?? null)),
     plain(effects.map(({ sent: { decision } }) => (decision.kind === 'retry' ? decision.delayMs : null))),
     plain(effects.map(({ settled: { deadReason } }) => deadReason && DEAD_REASON[deadReason])),
     plain(effects.map(({ sent }) => sent.error && errors.add(sent.error))),

@@ -30,8 +30,9 @@ const BACK_SCAN = 'SELECT * FROM @.back_scan($1::bigint[], $2::bigint[], $3)';
 const SCAN_EVERY_MS = 1_000;
 /** Back-scans take no more than this part of the time. */
 export const LARGEST_PART = 0.05;
-/** Beyond this a back-scan goes on the next time. */
+/** Beyond this, or this part of the statement timeout in force, a back-scan goes on the next time. */
 const LONGEST_SCAN_MS = 1_000;
+const PART_OF_TIMEOUT = 0.25;
 /** Claims wait for a back-scan, unless the last one took longer than this. */
 const PATIENCE_MS = 50;
 /** The least recently used cursor beyond these is forgotten. */
@@ -70,7 +71,14 @@ interface ScanCursor {
   scannedTo: number | null;
 }
 
-type ScanRow = [partition: number, scannedTo: number, now: number, dueAt: number | null, seq: number | null, until: number];
+type ScanRow = [
+  partition: number,
+  scannedTo: number,
+  now: number,
+  dueAt: number | null,
+  seq: number | null,
+  until: number,
+];
 
 /** What the cursors must know of a partition. */
 export interface Scanned {
@@ -100,7 +108,8 @@ export class ScanCursors {
     // Partitions with a resource may be many, and few jobs went through each: those are read from the start.
     const many = unknown.filter(({ resource }) => resource !== null);
     for (const { id } of many) this.#cursors.set(id, { position: START, missed: null, scannedTo: null });
-    if (unknown.length > many.length) await this.#scan(unknown.filter((one) => one.resource === null).map(({ id }) => id));
+    if (unknown.length > many.length)
+      await this.#scan(unknown.filter((one) => one.resource === null).map(({ id }) => id));
     const ranges = partitions.map(({ id }) => this.#use(id));
     for (const [id] of this.#cursors) {
       if (this.#cursors.size <= MOST_CURSORS) break;
@@ -182,7 +191,8 @@ export class ScanCursors {
       const cursor = this.#cursors.get(id);
       return cursor === undefined ? null : (cursor.scannedTo ?? cursor.position.dueAt + 1);
     });
-    const rows = await this.#db.lookUp<ScanRow>(BACK_SCAN, [plain(partitions), plain(below), LONGEST_SCAN_MS]);
+    const longestMs = Math.min(LONGEST_SCAN_MS, this.#db.statementTimeoutMs * PART_OF_TIMEOUT);
+    const rows = await this.#db.lookUp<ScanRow>(BACK_SCAN, [plain(partitions), plain(below), longestMs]);
     for (const [partition, scannedTo, now, dueAt, seq, until] of rows) {
       const first = dueAt === null ? null : { dueAt, seq: (seq as number) - 1 };
       const cursor = this.#cursors.get(partition) ?? {

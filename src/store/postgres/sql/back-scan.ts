@@ -4,15 +4,13 @@ import { BY_INDEX, HERE } from './shared.ts';
 export const backScanSql: string = `
   /*
    * The first waiting job of each partition that fell due before p_below (null: up to now). Goes back in steps, which are
-   * long where there is little to walk over, dead rows included. It stops after p_ms, or well before the statement would
-   * be cancelled. Answers how far it got, and the end of the latest step in which it found a job.
+   * long where there is little to walk over, dead rows included, and stops after p_ms. Answers how far it got, and the end
+   * of the latest step in which it found a job.
    */
-  CREATE FUNCTION back_scan(p_partition bigint[], p_below bigint[], p_ms int)
+  CREATE FUNCTION back_scan(p_partition bigint[], p_below bigint[], p_ms double precision)
   RETURNS TABLE (partition bigint, scanned_to bigint, store_now bigint, due_at bigint, seq bigint, until bigint)
   LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   DECLARE
-    statement_ms double precision := extract(epoch FROM current_setting('statement_timeout')::interval) * 1000;
-    budget_ms double precision := CASE WHEN statement_ms > 0 THEN least(p_ms, statement_ms / 4) ELSE p_ms END;
     began double precision := extract(epoch FROM clock_timestamp());
     step_began double precision := began;
     step_ended double precision;
@@ -26,7 +24,7 @@ export const backScanSql: string = `
       due_at := NULL;
       seq := NULL;
       until := NULL;
-      WHILE scanned_to > 0 AND (step_began - began) * 1000 < budget_ms LOOP
+      WHILE scanned_to > 0 AND (step_began - began) * 1000 < p_ms LOOP
         SELECT w.due_at, w.seq INTO first FROM live w
         WHERE w.partition = p_partition[i] AND w.worker IS NULL AND w.due_at >= scanned_to - step AND w.due_at < scanned_to
         ORDER BY w.due_at, w.seq LIMIT 1;

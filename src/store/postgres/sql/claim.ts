@@ -115,6 +115,7 @@ export const claimSql: string = `
           SELECT g.*, CASE WHEN g.open THEN least(p_limit, greatest(g.want, most_counted)) ELSE 1 END AS most
           FROM unnest(${GIVEN}, p_open) WITH ORDINALITY AS g (${AS_GIVEN}, open, ord)
         ) g LEFT JOIN partitions p ON ${lookUp('p.id', 'g.partition')}
+        OFFSET 0 -- so that each is counted once
       ) g;
     ELSE
       due := ARRAY (SELECT CASE WHEN p.admissible_at <= store_now THEN p_limit END FROM partitions p WHERE p.id = p_partition[1]);
