@@ -85,9 +85,9 @@ class Two implements AsyncDisposable {
   async commitWhenBlocked<Answer>(open: OpenTransaction, call: (store: Store) => Promise<Answer>): Promise<Answer> {
     const answer = call(this.other);
     answer.catch(() => {});
-    const early = await Promise.race([this.#otherPool.waitsForLock(), answer.then(() => true)]);
-    if (early === true) throw new Error('expected the call to wait for a lock, got an answer at once.');
+    const waits = await this.#otherPool.waitsForLock(answer);
     open.commit();
+    if (!waits) throw new Error(`expected the call to wait for a lock, got ${JSON.stringify(await answer)} at once.`);
     return answer;
   }
 
