@@ -13,6 +13,7 @@ import {
   enqueueOne,
   idsOf,
   LEASE,
+  MINUTE,
   newJob,
   newJobs,
   quota,
@@ -373,6 +374,14 @@ describe('an expired lease', () => {
     await two.advance(LEASE / 2);
     expect(idsOf(await two.other.expired(200)).sort()).toEqual(ids.sort());
     expect(idsOf(await two.late.expired(200)).sort()).toEqual(ids.sort());
+  });
+
+  it('is found in time when a heartbeat has made the lease shorter', async () => {
+    await using two = await Two.open();
+    const { id, run, worker } = await startOne(two.other);
+    await two.other.heartbeat([{ id, run, worker, leaseMs: MINUTE }]);
+    await two.advance(MINUTE + 1_000);
+    expect(idsOf(await two.late.expired(10))).toEqual([id]);
   });
 
   it('is found for a job whose neighbours of the same claim have ended', async () => {
