@@ -59,12 +59,16 @@ const STORES = 3;
 /** The longest that a transaction stays open, in virtual time; a run picks one. */
 const LATEST_COMMIT_MS = [0, 30, 300, 2_500];
 
+export interface InterleavedEngine extends Engine {
+  /** In all runs so far: statements that started while a transaction was open, and waits for a lock. */
+  readonly seen: { overlaps: number; lockWaits: number };
+}
+
 /** A real server on which statements of several processes overlap, and transactions commit late. */
-export function interleavedPostgres(url: string): Engine {
-  return {
-    ...postgresEngine('postgres-interleaved', url, openInterleaved),
-    interleaved: true,
-  };
+export function interleavedPostgres(url: string): InterleavedEngine {
+  const seen = { overlaps: 0, lockWaits: 0 };
+  const engine = postgresEngine('postgres-interleaved', url, (opened) => openInterleaved(opened, seen));
+  return { ...engine, interleaved: true, seen };
 }
 
 interface Opened {
@@ -75,7 +79,10 @@ interface Opened {
   isHealthy(): boolean;
 }
 
-async function openInterleaved({ store, url, db, machine, isHealthy }: Opened): Promise<SimStore> {
+async function openInterleaved(
+  { store, url, db, machine, isHealthy }: Opened,
+  seen: InterleavedEngine['seen'],
+): Promise<SimStore> {
   const { random } = machine.scheduler;
   const latestMs = random.pick(LATEST_COMMIT_MS);
   const upTo = (mostMs: number): number => (isHealthy() || random.chance(0.4) ? 0 : random.next() * mostMs);
@@ -92,6 +99,8 @@ async function openInterleaved({ store, url, db, machine, isHealthy }: Opened): 
     await Promise.all(stores.map((one) => one.close()));
     await driver.end();
     await store.close();
+    seen.overlaps += pool.overlaps;
+    seen.lockWaits += pool.lockWaits;
   };
   const forProcess = (name: string): Store => stores[Number(/\d+$/.exec(name)?.[0] ?? 0) % STORES] as Store;
   return new Proxy(direct as SimStore, {

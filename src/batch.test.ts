@@ -41,7 +41,7 @@ describe('a batch', () => {
     expect(sent).toHaveLength(1);
   });
 
-  it('gathers what comes while a call is under way, and sends it with the next one', async () => {
+  it('gathers items that are added during a call, and sends them with the next one', async () => {
     const { send, sent, answer, reached } = wire();
     const batch = new Batch(send, { limit: 100 });
     const first = ask(batch, 1);
@@ -130,7 +130,7 @@ describe('a batch', () => {
     ]);
   });
 
-  it('survives a sender that throws at once or answers nonsense', async () => {
+  it('goes on after a sender that throws at once or returns nonsense', async () => {
     const senders = [
       () => {
         throw new Error('at once');

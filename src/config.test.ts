@@ -38,7 +38,7 @@ group('describe', () => {
     expect(describe(value)).toBe('an object with the key secret');
   });
 
-  test('says so when a value does not let itself be read', () => {
+  test('names a value that cannot be read as such', () => {
     const { proxy, revoke } = Proxy.revocable({}, {});
     revoke();
     expect(describe(proxy)).toBe('a value that cannot be read');
@@ -98,7 +98,7 @@ group('checkKeys', () => {
     );
   });
 
-  test('suggests the key that was meant, and lists all when none comes close', () => {
+  test('suggests the key that was meant, and lists all when none is similar', () => {
     const known = ['factor', 'base'];
     expect(() => checkKeys({ facotr: 2 }, known, 'backoff')).toThrow(
       new ConfigError('backoff: there is no option "facotr". Did you mean factor?'),

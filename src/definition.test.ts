@@ -49,7 +49,7 @@ describe('defineJob', () => {
     ).toMatchObject({ ...given, input, retry: { maxAttempts: 2 }, timeoutMs: 30_000, classify, backoff, onDead });
   });
 
-  it('answers a definition that nobody can change afterwards', () => {
+  it('returns a frozen definition', () => {
     const job = defineJob({ name: 'a', run });
     expect(() => Object.assign(job, { queue: 'elsewhere' })).toThrow(TypeError);
   });

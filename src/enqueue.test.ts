@@ -12,7 +12,7 @@ import { ConfigError, InputError, PayloadError, StoreIncompatibleError, StoreUna
 import { Mulligan, type MulliganOptions } from './mulligan.ts';
 import { MemoryStore } from './store/memory/store.ts';
 import { openStore } from './store/open.ts';
-import type { Enqueued, NewJob, Store } from './store/store.ts';
+import type { Enqueued, NewJob, Store, TransactionClient } from './store/store.ts';
 import { testQueue } from './testing/queue.ts';
 import { VirtualClock } from './testing/virtual-clock.ts';
 
@@ -173,7 +173,7 @@ describe('the options of an enqueue', () => {
 describe('a job is due', () => {
   const at = (ms: number): Date => new Date(ms);
 
-  it('at once, unless it is told otherwise', async () => {
+  it('at once by default', async () => {
     await using queue = await producer();
     const { id } = await queue.mulligan.enqueue(job, 1);
     expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'ready', dueAt: queue.clock.now() });
@@ -229,7 +229,7 @@ describe('where a job goes', () => {
     run: () => {},
   });
 
-  it('comes from its definition', async () => {
+  it('is taken from its definition', async () => {
     await using queue = await producer();
     await queue.mulligan.enqueue(mail, 1);
     expect(queue.sent[0]).toMatchObject([
@@ -237,7 +237,7 @@ describe('where a job goes', () => {
     ]);
   });
 
-  it('is decided by the enqueue where it says so', async () => {
+  it('is taken from the options of the enqueue where they are given', async () => {
     await using queue = await producer();
     await queue.mulligan.enqueue(mail, 1, { queue: 'urgent', priority: 0 });
     expect(queue.sent[0]).toMatchObject([{ queue: 'urgent', retryQueue: 'mail.retry', resource: 'smtp', priority: 0 }]);
@@ -339,7 +339,7 @@ describe('the policy of a job', () => {
     expect(caps).toEqual([4, 7, 7]);
   });
 
-  it('is one object for all jobs of a definition and queue, so that stores can recognise it', async () => {
+  it('is resolved once for all jobs of a definition and queue', async () => {
     await using queue = await producer({ queues });
     await queue.mulligan.enqueueMany(defined, [1, 2]);
     await queue.mulligan.enqueue(defined, 3);
@@ -348,7 +348,7 @@ describe('the policy of a job', () => {
     expect(new Set(policies).size).toBe(1);
   });
 
-  it('is capped by the hard cap, and the answer says so', async () => {
+  it('is capped by the hard cap, and the result reports it', async () => {
     await using queue = await producer({ hardCap: 5, queues });
     const capped = { asked: 9, hardCap: 5 };
     expect(await queue.mulligan.enqueue(job, 1, { retry: { maxAttempts: 9 } })).toMatchObject({ capped });
@@ -527,7 +527,7 @@ describe('group commit', () => {
     expect(queue.sent.map((jobs) => jobs.length)).toEqual([50]);
   });
 
-  it('lets nobody wait for the keys of others', async () => {
+  it('keeps jobs without a key from waiting for those with one', async () => {
     await using queue = await producer();
     const free = Promise.withResolvers<void>();
     queue.outage.ofKeys = free.promise;
@@ -575,6 +575,24 @@ describe('group commit', () => {
     60_000,
   );
 
+  it('sends large payloads in several calls of the caller’s transaction as well', async () => {
+    const perCall: number[] = [];
+    const store = Object.assign(new MemoryStore(), {
+      transactions: {
+        enqueue: async (_: TransactionClient, jobs: readonly NewJob[]) => {
+          perCall.push(jobs.length);
+          return jobs.map(({ id }) => ({ id, existed: false }));
+        },
+        settleWith: async () => null,
+      },
+    });
+    await using mulligan = await Mulligan.open(store, { log: () => {}, maxPayloadBytes: 2 * 1_048_576 });
+    const tx: TransactionClient = { query: async () => ({ rows: [] }) };
+    const answers = await mulligan.enqueueMany(job, Array(20).fill('x'.repeat(1_048_576 - 2)), { tx });
+    expect(new Set(answers.map(({ id }) => id)).size).toBe(20);
+    expect(perCall).toEqual([8, 8, 4]);
+  });
+
   it('sends a payload that is larger than the bound of a call alone', async () => {
     await using queue = await largeProducer('memory');
     const texts = [10, 9 * 1_048_576, 10].map((length) => 'x'.repeat(length - 2));
@@ -595,7 +613,7 @@ describe('group commit', () => {
     expect((await queue.mulligan.stats()).states.ready).toBe(1);
   });
 
-  it('rejects each caller with the store’s error when it stays away, and goes on when it is back', async () => {
+  it('rejects each caller with the store’s error during a long outage, and works again after it', async () => {
     await using queue = await producer();
     const heard: string[] = [];
     queue.mulligan.on('enqueued', ({ id }) => heard.push(id));

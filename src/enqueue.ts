@@ -214,13 +214,17 @@ export class Enqueuer {
   }
 }
 
+type StorePart = (part: readonly NewJob[]) => Promise<readonly Enqueued[]>;
+
+/** A single job, the usual case, is a part of its own. */
+function inParts(jobs: readonly NewJob[], store: StorePart): Promise<readonly Enqueued[]> {
+  return jobs.length === 1 ? store(jobs) : inOrder(partsOf(jobs, batchBounds), store);
+}
+
 /** One part after the other, so that the jobs are accepted in their order. */
-async function inParts(
-  jobs: readonly NewJob[],
-  store: (part: readonly NewJob[]) => Promise<readonly Enqueued[]>,
-): Promise<readonly Enqueued[]> {
+async function inOrder(parts: readonly (readonly NewJob[])[], store: StorePart): Promise<readonly Enqueued[]> {
   const answers: Enqueued[] = [];
-  for (const part of partsOf(jobs, batchBounds)) answers.push(...(await store(part)));
+  for (const part of parts) answers.push(...(await store(part)));
   return answers;
 }
 

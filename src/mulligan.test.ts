@@ -183,7 +183,7 @@ describe('opening', () => {
 });
 
 describe('a closed queue', () => {
-  it('says so to every call', async () => {
+  it('rejects every call', async () => {
     await using file = new SharedFile();
     for (const mulligan of [await Mulligan.open('memory:'), await file.open()]) {
       await mulligan.close();
@@ -264,7 +264,7 @@ describe('closing a queue with workers', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('lets a handler that finishes within the grace enqueue what comes next', async () => {
+  it('lets a handler that finishes within the grace enqueue further jobs', async () => {
     const release = Promise.withResolvers<void>();
     const followUp = defineJob<unknown>({ name: 'follow-up', queue: 'later', run: () => {} });
     const first = defineJob<unknown>({
@@ -558,7 +558,7 @@ describe('a worker', () => {
     }
   });
 
-  it('serves the queues of its definitions when it is told none', async () => {
+  it('serves the queues of its definitions by default', async () => {
     const jobs = ['a', 'b'].map((name) => defineJob<null>({ name, queue: name, run: () => {} }));
     const clock = new VirtualClock();
     await using mulligan = await Mulligan.open(new MemoryStore({ clock }), { clock, jobs, log: () => {} });
@@ -569,7 +569,7 @@ describe('a worker', () => {
     await worker.stop();
   });
 
-  it('that is idle says so; jobs for later do not keep it busy', async () => {
+  it('that is idle resolves whenIdle; jobs that are due later do not keep it busy', async () => {
     await using queue = await testQueue({ jobs: [idle] });
     await queue.mulligan.enqueue(idle, null);
     await queue.mulligan.enqueue(idle, null, { delay: '1d' });
@@ -653,7 +653,7 @@ describe('finished jobs', () => {
     ]);
   });
 
-  it('are kept for a day, 90 days and 7 days when nothing is said', async () => {
+  it('are kept for a day, 90 days and 7 days by default', async () => {
     expect(await kept(undefined, 0.9, 1, 6.9, 7, 89.9, 90)).toEqual([
       ['completed', 'dead', 'cancelled'],
       ['dead', 'cancelled'],

@@ -97,7 +97,7 @@ describe('a job', () => {
 });
 
 describe('a list of jobs', () => {
-  it('has the newest first, 50 unless it is told otherwise, and goes on after any of them', async () => {
+  it('lists the newest first, 50 by default, and continues after any of them', async () => {
     await using one = await queue();
     const all = ids(await one.mulligan.enqueueMany(job, Array(120).fill('complete'), { delay: '1h' })).toReversed();
     const first = await one.mulligan.jobs.list();
@@ -148,7 +148,7 @@ describe('a list of jobs', () => {
 });
 
 describe('cancelling', () => {
-  it('ends a waiting job at once, and says of every other what became of it', async () => {
+  it('ends a waiting job at once, and reports what happened to every other', async () => {
     await using one = await queue();
     const { id } = await one.mulligan.enqueue(job, 'complete', { delay: '1h' });
     expect(await one.mulligan.jobs.cancel(id)).toBe('cancelled');
@@ -182,7 +182,7 @@ describe('dead jobs', () => {
     expect(await complaint(asked)).toContain('dead.list: there is no option "state".');
   });
 
-  it('come back with all their attempts, and keep their ledger', async () => {
+  it('are redriven with all their attempts, and keep their ledger', async () => {
     await using one = await queue();
     const id = await bury(one, 'exhaust');
     await one.mulligan.queues.pause('default');
@@ -204,7 +204,7 @@ describe('dead jobs', () => {
     ]);
   });
 
-  it('come back with what was left when they are to keep their attempts', async () => {
+  it('are redriven with the attempts that were left when `attempts` is keep', async () => {
     await using one = await queue();
     const [gaveUp, exhausted] = [await bury(one, 'give up'), await bury(one, 'exhaust')];
     await one.mulligan.queues.pause('default');
@@ -218,7 +218,7 @@ describe('dead jobs', () => {
     expect(await one.mulligan.jobs.get(gaveUp)).toMatchObject({ state: 'dead', attempts: 2, runs: 2 });
   });
 
-  it('stay where they are in a dry run, which tells what would happen', async () => {
+  it('are not changed by a dry run, which reports what would happen', async () => {
     await using one = await queue();
     const id = await bury(one, 'exhaust');
     const keyed = await bury(one, 'exhaust', { key: 'k' });
@@ -247,7 +247,7 @@ describe('dead jobs', () => {
     expect(await would({ ids: [] })).toEqual([]);
   });
 
-  it('come back, or go, a thousand at a time, however many they are', async () => {
+  it('are redriven and discarded a thousand at a time', async () => {
     const clock = new VirtualClock();
     const parts: number[] = [];
     class Watched extends MemoryStore {

@@ -25,7 +25,7 @@ function nested(levels: number): unknown {
 }
 
 describe('a payload that JSON can carry', () => {
-  it('comes back as it was sent, whatever JSON value it is', () => {
+  it('is read back as it was enqueued, for every JSON value', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
         expect(JSON.parse(encode(value))).toEqual(JSON.parse(JSON.stringify(value)));
@@ -33,7 +33,7 @@ describe('a payload that JSON can carry', () => {
     );
   });
 
-  it('may be left out: nothing travels as null', () => {
+  it('may be left out: undefined is stored as null', () => {
     expect(encode(undefined)).toBe('null');
     expect(encode({ toJSON: () => undefined })).toBe('null');
   });
@@ -319,7 +319,7 @@ describe('the size of a payload', () => {
   });
 });
 
-it('whatever the value, encoding answers JSON that parses, or throws a PayloadError and nothing else', () => {
+it('encoding any value returns JSON that parses, or throws a PayloadError', () => {
   const anything = fc.anything({
     withBigInt: true,
     withBoxedValues: true,

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { systemClock } from '../../dist/clock.js';
 import { type AnyJobDefinition, defineJob, Mulligan, type RetryOptions } from '../../dist/index.js';
-import { resolvePolicy } from '../../dist/retry/policy.js';
 import type { NewJob, QueueQuota, Store } from '../../dist/store/index.js';
 import { openStore } from '../../dist/store/open.js';
 import { inFlight, wall } from '../harness/measure.ts';
@@ -56,6 +55,8 @@ interface Place {
   holdSnapshot(): Promise<(() => Promise<void>) | null>;
   usage?(): Promise<Usage>;
   watchLocks?(): Promise<() => Promise<number>>;
+  /** What connections do that are made from now on: filling need not wait for the disk at each commit. */
+  syncCommits?(when: 'always' | 'never'): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -223,7 +224,7 @@ class OpenMulligan implements OpenPeer {
 
   get partitions(): Partitioned {
     return {
-      fill: async (jobs, partitions, held) => fillPartitions(await this.#openStore(), { jobs, partitions, held }),
+      fill: (jobs, partitions, held) => this.#fillPartitions({ jobs, partitions, held }),
       claim: async (limit) => claimUnheld(await this.#openStore(), limit),
     };
   }
@@ -247,6 +248,19 @@ class OpenMulligan implements OpenPeer {
     await this.#place.erase();
   }
 
+  /** By another store, so that what is measured later has cached nothing. */
+  async #fillPartitions(counts: PartitionCounts): Promise<void> {
+    await this.#openStore();
+    await this.#place.syncCommits?.('never');
+    const store = await openStore(this.#place.url, systemClock);
+    try {
+      await fillPartitions(store, counts);
+    } finally {
+      await store.close();
+      await this.#place.syncCommits?.('always');
+    }
+  }
+
   async #openStore(): Promise<Store> {
     await this.#queue();
     return this.#store as Store;
@@ -263,6 +277,14 @@ class OpenMulligan implements OpenPeer {
 
 const HELD = 'held-';
 
+const policy: NewJob['policy'] = {
+  maxAttempts: 4,
+  backoff: { kind: 'exponential', baseMs: 500, factor: 2, maxMs: 30_000 },
+  jitter: 'full',
+  deadlineMs: null,
+  maxCrashes: 3,
+};
+
 interface PartitionCounts {
   readonly jobs: number;
   readonly partitions: number;
@@ -271,7 +293,6 @@ interface PartitionCounts {
 
 async function fillPartitions(store: Store, { jobs, partitions, held }: PartitionCounts): Promise<void> {
   const resource = (n: number): string => `${n < held ? HELD : 'open-'}${n}`;
-  const { policy } = resolvePolicy({});
   const newJob = (n: number): NewJob => ({
     id: systemClock.newId(),
     name: 'noop',
@@ -365,6 +386,10 @@ async function postgresPlace(servers: Servers, space: string): Promise<Place> {
     holdSnapshot: () => database.holdSnapshot(),
     usage: () => database.usage(),
     watchLocks: () => database.watchLocks(),
+    syncCommits: async (when) => {
+      const setting = when === 'never' ? 'SET synchronous_commit = off' : 'RESET synchronous_commit';
+      await database.query(`ALTER DATABASE "${space}" ${setting}`);
+    },
     close: () => database.close(),
   };
 }

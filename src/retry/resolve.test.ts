@@ -57,7 +57,7 @@ describe('resolvePolicy', () => {
     expect(resolvePolicy({ job: { deadline: null }, definition: { deadline: '1h' } }).policy.deadlineMs).toBeNull();
   });
 
-  test('a hard cap lowers what was asked for, and says so', () => {
+  test('a hard cap lowers the attempts, and the result reports it', () => {
     const capped = resolvePolicy({ job: { maxAttempts: 9 }, hardCap: 5 });
     expect(capped.policy.maxAttempts).toBe(5);
     expect(capped.capped).toEqual({ asked: 9, hardCap: 5 });

@@ -6,7 +6,7 @@ import { testQueue } from './queue.ts';
 const HOUR_MS = 3_600_000;
 
 describe('draining a test queue', () => {
-  it('runs everything to its end, retries and delays included, in no time', async () => {
+  it('runs all jobs to their end, retries and delays included, without real waiting', async () => {
     const starts: [string, number][] = [];
     const job = defineJob<string>({
       name: 'job',

@@ -38,7 +38,7 @@ describe('recent errors', () => {
     expect(toStoredError(failure(change), recent)).not.toEqual(toStoredError(failure()));
   });
 
-  it('tell an error without a stack from one whose stack is its message', () => {
+  it('distinguish an error without a stack from one whose stack is its message', () => {
     const recent = new RecentErrors();
     const text = 'the same text';
     for (const stack of [undefined, text, undefined]) {

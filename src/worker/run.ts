@@ -19,10 +19,10 @@ import { readLeaseMs } from './options.ts';
 import { whileLeased } from './persist.ts';
 import { settlementOf } from './settle.ts';
 
-/** Why a run was told to stop. */
+/** Why a run must stop. */
 export type StopReason = 'timeout' | 'cancel' | 'shutdown' | 'lease-lost';
 
-/** How long a handler may go on after its signal aborted. Then its place is freed; nobody can stop its code. */
+/** How long a handler may go on after its signal aborted. Then its place is freed; its code cannot be stopped. */
 const ABORT_GRACE_MS = 5_000;
 const PROGRESS_LIMIT = {
   maxBytes: 16 * 1024,
@@ -100,7 +100,7 @@ export class Run implements JobContext {
   }
 
   async #handle(): Promise<void> {
-    // So that a handler's errors carry none of the worker's frames: each one costs time to write down, and tells nothing.
+    // So that a handler's errors carry none of the worker's frames, which cost time to write down and explain nothing.
     await ready;
     try {
       const definition = this.#definition;
@@ -142,7 +142,7 @@ export class Run implements JobContext {
     }
   }
 
-  /** What the handler threw, read together with why it may have been told to stop. What it said itself comes first. */
+  /** What the handler threw, together with why it had to stop, if it had. A control error (`Unrecoverable`, ...) comes first. */
   #failed(thrown: unknown): Outcome {
     if (controlErrorOf(thrown) !== null) return this.#classified(thrown);
     switch (this.#stopReason) {

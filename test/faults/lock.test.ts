@@ -8,7 +8,7 @@ import { expectSoundFile } from '../support/sound-file.ts';
 import { checkLedgers } from './ledger-check.ts';
 
 describe('a program that holds the lock of the file for longer than a lease', () => {
-  it('takes no job from a worker that lives: its heartbeats are heard before anything else', async () => {
+  it('takes no job from a live worker: its heartbeats are written before anything else', async () => {
     await using fleet = await Fleet.open();
     const { mulligan, path } = fleet;
     // So long that none of them waits in the worker: all that are claimed run.
@@ -68,10 +68,10 @@ describe('several processes, while a program holds the lock of the file for long
 });
 
 describe('a process that dies in the middle of writing the index of the log', () => {
-  it('leaves it to be made anew by whoever comes first, and those who watch meanwhile go on', async () => {
+  it('leaves it to be rebuilt by the next process that opens the file, and processes that watch meanwhile go on', async () => {
     await using fleet = await Fleet.open();
     const { mulligan, path } = fleet;
-    // A long log takes a while to read, and all that while nobody else may read.
+    // A long log takes a while to read, and until then no other process may read.
     const padding = Array(600).fill({ padding: 'x'.repeat(20_000) });
     await mulligan.enqueueMany<object>('waits', padding, { queue: 'later' });
     const watching = await fleet.start({ concurrency: 10 });

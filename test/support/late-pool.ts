@@ -5,19 +5,27 @@ import type { PoolClientLike, PoolLike } from '../../src/store/postgres/connecti
 const LOOK_MS = 5;
 const WAITS_FOR_LOCK = `SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND wait_event_type = 'Lock'`;
 
-/** A transaction that has done its work and is not committed: others cannot see it, and wait for its locks. */
+/** A transaction that the test ends. */
 export interface OpenTransaction {
+  /** Commits it; carries out its statement before, if it has not been yet. */
   commit(): void;
+}
+
+/** The statement to stop at. With a `lock`, the transaction takes that lock and stops before its statement, else after it. */
+interface Stop {
+  readonly text: RegExp;
+  readonly lock: string | null;
+  reached(transaction: OpenTransaction): void;
 }
 
 /**
  * A `pg` pool for tests of what overlaps. A statement that was announced with `keepOpen` is carried out, and its
- * transaction stays open until the test commits it.
+ * transaction stays open until the test commits it: others cannot see what it wrote, and wait for its locks.
  */
 export class LatePool implements PoolLike, AsyncDisposable {
   readonly options: { readonly max: number } = { max: 20 };
   readonly #pool: pg.Pool;
-  #next: { readonly text: RegExp; reached(transaction: OpenTransaction): void } | null = null;
+  #next: Stop | null = null;
   readonly #working: Set<number> = new Set();
 
   constructor(url: string) {
@@ -26,8 +34,17 @@ export class LatePool implements PoolLike, AsyncDisposable {
 
   /** The transaction of the next statement whose text matches, as soon as the server has carried it out. */
   keepOpen(text: RegExp): Promise<OpenTransaction> {
+    return this.#stopAt(text, null);
+  }
+
+  /** The same, but as soon as it has taken this lock, and before its statement. */
+  lockFirst(text: RegExp, lock: string): Promise<OpenTransaction> {
+    return this.#stopAt(text, lock);
+  }
+
+  #stopAt(text: RegExp, lock: string | null): Promise<OpenTransaction> {
     return new Promise((reached) => {
-      this.#next = { text, reached };
+      this.#next = { text, lock, reached };
     });
   }
 
@@ -55,13 +72,18 @@ export class LatePool implements PoolLike, AsyncDisposable {
     const send = client.query.bind(client) as unknown as PoolClientLike['query'];
     const { processID } = client as unknown as { processID: number };
     const query = async (statement: Statement | string, values?: unknown[]): Promise<{ rows: unknown[] }> => {
-      const late = this.#take(typeof statement === 'string' ? statement : statement.text);
-      if (late !== null) await send('BEGIN');
+      const stop = this.#take(typeof statement === 'string' ? statement : statement.text);
+      const paused = (): Promise<void> => new Promise((resolve) => stop?.reached({ commit: resolve }));
       this.#working.add(processID);
       try {
+        if (stop === null) return await send(statement as string, values);
+        await send('BEGIN');
+        if (stop.lock !== null) {
+          await send(stop.lock);
+          await paused();
+        }
         const answer = await send(statement as string, values);
-        if (late === null) return answer;
-        await new Promise<void>((resolve) => late({ commit: resolve }));
+        if (stop.lock === null) await paused();
         await send('COMMIT');
         return answer;
       } finally {
@@ -81,10 +103,10 @@ export class LatePool implements PoolLike, AsyncDisposable {
     await this.#pool.end();
   }
 
-  #take(text: string): ((transaction: OpenTransaction) => void) | null {
-    if (this.#next === null || !this.#next.text.test(text)) return null;
-    const { reached } = this.#next;
+  #take(text: string): Stop | null {
+    const next = this.#next;
+    if (next === null || !next.text.test(text)) return null;
     this.#next = null;
-    return reached;
+    return next;
   }
 }

@@ -44,7 +44,7 @@ describe('a SQLite file', () => {
     expect(readdirSync(folder)).toEqual(['jobs.db']);
   });
 
-  it('tells of jobs that nobody runs or rescues', async () => {
+  it('tells of jobs that no worker runs or rescues', async () => {
     await using mulligan = await Mulligan.open(`sqlite:${path}`);
     for (const queue of ['a', 'b', 'c']) await mulligan.enqueue('x', null, { queue });
     await mulligan.queues.pause('c');

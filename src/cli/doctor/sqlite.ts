@@ -17,7 +17,7 @@ const MUCH_FREE = 100_000_000;
 const LITTLE_ROOM = 500_000_000;
 const NO_ROOM = 10_000_000;
 /** A busy queue gives its lock away many times a second. */
-const LOCK_PATIENCE_MS = 5_000;
+const LOCK_TIMEOUT_MS = 5_000;
 const FULL = 2;
 
 export async function examineSqlite(database: Database): Promise<Check[]> {
@@ -43,7 +43,7 @@ async function readOnly(path: string): Promise<Looked> {
   const around = [...(await look('sqlite', async () => sqlite())), ...(await look('disk', async () => disk(path)))];
   let db: DatabaseSync;
   try {
-    db = new DatabaseSync(path, { readOnly: true, timeout: LOCK_PATIENCE_MS });
+    db = new DatabaseSync(path, { readOnly: true, timeout: LOCK_TIMEOUT_MS });
   } catch (error) {
     const found = `${path} cannot be opened: ${(error as Error).message}`;
     return { checks: [...around, bad('file', found, 'see that it can be read')], times: null };
@@ -147,10 +147,10 @@ async function writing(path: string): Promise<Check> {
   try {
     const synchronous = pragma(db, 'synchronous');
     if (synchronous < FULL) return bad(name, `synchronous is ${synchronous}, expected FULL`, 'report this as a bug');
-    db.exec(`PRAGMA busy_timeout = ${LOCK_PATIENCE_MS}; BEGIN IMMEDIATE; ROLLBACK;`);
+    db.exec(`PRAGMA busy_timeout = ${LOCK_TIMEOUT_MS}; BEGIN IMMEDIATE; ROLLBACK;`);
     return ok(name, 'possible; synchronous is FULL, so a commit is on disk when it is answered');
   } catch (error) {
-    const found = `no turn to write within ${LOCK_PATIENCE_MS / 1_000} s (${(error as Error).message})`;
+    const found = `no turn to write within ${LOCK_TIMEOUT_MS / 1_000} s (${(error as Error).message})`;
     return warn(name, found, 'look for a long transaction: a backup tool, a shell, a VACUUM');
   } finally {
     db.close();
@@ -162,7 +162,8 @@ function jobTimes(db: DatabaseSync): JobTimes {
   const due = db
     .prepare(
       `SELECT min((SELECT due_at FROM jobs WHERE partition = p.id ORDER BY due_at LIMIT 1)) AS at
-       FROM partitions p WHERE held_until <= ?`,
+       FROM partitions p
+       WHERE held_until <= ?1 AND queue NOT IN (SELECT name FROM holds WHERE scope = 'queue' AND until > ?1)`,
     )
     .get(now) as { at: number | null };
   const leases = db

@@ -1,9 +1,11 @@
 import type { Lane } from '../../job.ts';
+import { steady, withRetries } from '../../retrying.ts';
 import { LANE } from '../codes.ts';
 import { CLAIM_BYTES, type Claim, type ClaimedJob, type ClaimRequest } from '../store.ts';
 import type { Candidate } from './candidates.ts';
 import { type ClaimHeader, claimedJob, readClaim, type StoredJob } from './claimed.ts';
 import { plain, texts } from './connection/arrays.ts';
+import { isPassing } from './connection/failure.ts';
 import type { JobType } from './job-types.ts';
 import type { Lease } from './leases.ts';
 import type { Range } from './scan/scan-cursor.ts';
@@ -157,7 +159,6 @@ class Claiming {
     const { header, jobs } = readClaim(row as unknown[]);
     const typeOf = await this.#loadTypes(jobs);
     this.#header = header;
-    this.#setRoom(header);
     const holding = {
       worker: this.#request.worker,
       claimedAt: header.now,
@@ -198,6 +199,7 @@ class Claiming {
       if (taken > 0) candidates.served(supply.candidate);
       return due === null ? [] : [{ partition: id, range, last: lastOf.get(id) ?? null, isExhausted, rest }];
     });
+    this.#setRoom(header);
     cursors.advance(found, header.now, header.snapshot);
     if (header.nextDueAt !== null) this.#nextDueAt = Math.min(header.nextDueAt, this.#nextDueAt ?? header.nextDueAt);
     const emptied = isComplete ? [] : found.filter(({ partition, rest }) => rest === 0 && this.#hasResource(partition));
@@ -248,10 +250,17 @@ class Claiming {
   #setRoom({ room }: ClaimHeader): void {
     for (const [index, { queue, suspect }] of this.#request.queues.entries()) {
       const free = room[index] ?? null;
-      if (free === null) continue;
       const lane = suspect > 0 ? 'suspect' : 'retry';
+      // Of suspects the answer knows only those in the ranges that were read.
+      if (free === null || (lane === 'suspect' && this.#hasUnread(queue, lane))) continue;
       this.#room.set(laneKey(queue, lane), free + this.#taken(queue, lane));
     }
+  }
+
+  #hasUnread(queue: string, lane: Lane): boolean {
+    return [...this.#supplies.values()].some(
+      ({ candidate: { partition }, most }) => partition.queue === queue && partition.lane === lane && most === Infinity,
+    );
   }
 
   #taken(queue: string, lane: Lane): number {
@@ -280,14 +289,7 @@ class Claiming {
   async #loadTypes(jobs: readonly StoredJob[]): Promise<(id: number) => JobType> {
     const { db, jobTypes } = this.#session;
     const ids = new Set(jobs.map(({ jobType }) => jobType));
-    const patientUntil = db.clock.monotonic() + this.#request.leaseMs;
-    for (;;) {
-      try {
-        return await jobTypes.load(ids);
-      } catch (error) {
-        if (db.clock.monotonic() >= patientUntil) throw error;
-        await db.pause(LOAD_AGAIN_MS);
-      }
-    }
+    const options = { policy: steady(LOAD_AGAIN_MS), isTransient: isPassing, giveUpAfterMs: this.#request.leaseMs };
+    return withRetries(db.clock, options, () => jobTypes.load(ids));
   }
 }

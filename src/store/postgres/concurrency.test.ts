@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { describe, expect, inject, it } from 'vitest';
 import { LatePool, type OpenTransaction } from '../../../test/support/late-pool.ts';
 import { movableTime, newSchema, runSql } from '../../../test/support/postgres-schema.ts';
@@ -7,18 +8,19 @@ import {
   claimOne,
   complete,
   crash,
+  die,
   enqueueInLane,
   enqueueOne,
   idsOf,
   LEASE,
   newJob,
   newJobs,
-  only,
   quota,
+  retryIn,
   settlement,
   startOne,
 } from '../conformance/builders.ts';
-import type { NewJob, Store } from '../store.ts';
+import type { ClaimedJob, NewJob, Store } from '../store.ts';
 import { PostgresStore } from './store.ts';
 
 /*
@@ -28,6 +30,12 @@ import { PostgresStore } from './store.ts';
  */
 
 const url = inject('postgresUrl');
+/** Only to end a test that waits for what does not come: what is found is found within a second or two. */
+const IN_TIME = { timeout: 10_000 };
+
+interface Begun<Answer> extends OpenTransaction {
+  readonly answer: Promise<Answer>;
+}
 
 /** Two processes on one schema: one commits when the test says so, the other at once. */
 class Two implements AsyncDisposable {
@@ -51,11 +59,21 @@ class Two implements AsyncDisposable {
   }
 
   /** Carries out a call of the late process up to its COMMIT. `text` is a part of the statement to stop after. */
-  async begin<Answer>(
+  begin<Answer>(text: RegExp, call: (store: Store) => Promise<Answer>): Promise<Begun<Answer>> {
+    return this.#stop(text, this.#latePool.keepOpen(text), call);
+  }
+
+  /** Begins the transaction of a call with this lock on a table, and stops before its statement. */
+  lockFirst<Answer>(text: RegExp, table: string, call: (store: Store) => Promise<Answer>): Promise<Begun<Answer>> {
+    const lock = `LOCK TABLE ${this.schema}.${table} IN ACCESS EXCLUSIVE MODE`;
+    return this.#stop(text, this.#latePool.lockFirst(text, lock), call);
+  }
+
+  async #stop<Answer>(
     text: RegExp,
+    reached: Promise<OpenTransaction>,
     call: (store: Store) => Promise<Answer>,
-  ): Promise<OpenTransaction & { readonly answer: Promise<Answer> }> {
-    const reached = this.#latePool.keepOpen(text);
+  ): Promise<Begun<Answer>> {
     const answer = call(this.late);
     answer.catch(() => {});
     const open = await Promise.race([reached, answer.then(() => null)]);
@@ -85,6 +103,38 @@ class Two implements AsyncDisposable {
   }
 }
 
+/** Lets statements of a kind wait before or after their work: at a place inside a function where no lock would stop it. */
+class Pause implements AsyncDisposable {
+  readonly #holder: pg.Client = new pg.Client({ connectionString: url });
+  readonly #key: number = Math.floor(Math.random() * 2 ** 31);
+
+  /** `when`: as CREATE TRIGGER has it, such as AFTER INSERT. */
+  static async at(when: string, schema: string, table: string): Promise<Pause> {
+    const pause = new Pause();
+    await pause.#holder.connect();
+    await pause.#holder.query(`SELECT pg_advisory_lock(${pause.#key})`);
+    await pause.#holder.query(
+      `CREATE FUNCTION ${schema}.pause() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        PERFORM pg_advisory_xact_lock_shared(${pause.#key}); RETURN NULL; END $$;
+      CREATE TRIGGER pause ${when} ON ${schema}.${table} EXECUTE FUNCTION ${schema}.pause()`,
+    );
+    return pause;
+  }
+
+  async reached(): Promise<void> {
+    const waits = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = ${this.#key} AND NOT granted`;
+    await expect.poll(async () => (await this.#holder.query(waits)).rows.length, IN_TIME).toBeGreaterThan(0);
+  }
+
+  async end(): Promise<void> {
+    await this.#holder.query(`SELECT pg_advisory_unlock(${this.#key})`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#holder.end();
+  }
+}
+
 describe('a cancel', () => {
   it('of a job that a claim takes meanwhile asks the running job to stop', async () => {
     await using two = await Two.open();
@@ -102,14 +152,15 @@ describe('a cancel', () => {
     expect(answer).toEqual([{ id: job.id, result: 'already-ended' }]);
   });
 
-  it('of a job that is redriven meanwhile finds it, dead or waiting', async () => {
+  it('of a job that is redriven between two looks finds it', async () => {
     await using two = await Two.open();
     const id = await bury(two.other);
-    const open = await two.begin(/redrive/, (store) => store.redrive({ ids: [id], attempts: 'reset', dryRun: false }));
-    const answer = two.other.cancel([id]);
-    open.commit();
-    expect(only(await answer).result).toMatch(/^(already-ended|cancelled)$/);
-    expect(idsOf((await two.other.get([id])) ?? [])).toEqual([id]);
+    const redrive = (store: Store) => store.redrive({ ids: [id], attempts: 'reset', dryRun: false });
+    // The cancel has found no live job by then, and waits to see whether it has ended.
+    const open = await two.lockFirst(/redrive/, 'finished', redrive);
+    const answer = await two.commitWhenBlocked(open, (store) => store.cancel([id]));
+    expect(answer).toEqual([{ id, result: 'cancelled' }]);
+    expect((await open.answer).ids).toEqual([id]);
   });
 });
 
@@ -124,20 +175,41 @@ describe('a key', () => {
     expect(answer).toEqual([{ id: job.id, existed: true }]);
   });
 
-  it('whose holder ends meanwhile goes to the new job', async () => {
+  it('whose holder ends between two looks goes to the new job', async () => {
     await using two = await Two.open();
-    const job = await startOne(two.late, { key: 'k' });
-    const open = await two.begin(/settle|complete/, (store) => store.settle([settlement(job, complete)]));
+    const job = await startOne(two.other, { key: 'k' });
+    // The enqueue has found the key taken by then, and waits to see by which job.
+    await using pause = await Pause.at('AFTER INSERT', two.schema, 'keys');
     const next = keyed();
-    const answer = two.other.enqueue([next]);
-    open.commit();
-    const { id, existed } = only(await answer);
-    // Before the commit the holder lives, after it the key is free; a key without a job is neither.
-    expect([job.id, next.id]).toContain(id);
-    expect(existed).toBe(id === job.id);
-    const later = keyed();
-    const holder = id === next.id ? next.id : later.id;
-    expect(only(await two.other.enqueue([later])).id).toBe(holder);
+    const answer = two.late.enqueue([next]);
+    await pause.reached();
+    await two.other.settle([settlement(job, complete)]);
+    await pause.end();
+    expect(await answer).toEqual([{ id: next.id, existed: false }]);
+    expect(await two.other.enqueue([keyed()])).toEqual([{ id: next.id, existed: true }]);
+  });
+
+  it('of a started job that ends between two looks goes to the new job', async () => {
+    await using two = await Two.open();
+    const job = await startOne(two.other, { key: 'k', keyLife: 'started' });
+    // The enqueue is about to take over the key by then.
+    await using pause = await Pause.at('BEFORE UPDATE', two.schema, 'keys');
+    const next = keyed();
+    const answer = two.late.enqueue([next]);
+    await pause.reached();
+    await two.other.settle([settlement(job, complete)]);
+    await pause.end();
+    expect(await answer).toEqual([{ id: next.id, existed: false }]);
+    expect(await two.other.enqueue([keyed()])).toEqual([{ id: next.id, existed: true }]);
+  });
+
+  it('of a job that has started goes to one of two that want it at once', async () => {
+    await using two = await Two.open();
+    await startOne(two.other, { key: 'k', keyLife: 'started' });
+    const [first, second] = [keyed(), keyed()];
+    const open = await two.begin(/enqueue/, (store) => store.enqueue([first]));
+    const answer = await two.commitWhenBlocked(open, (store) => store.enqueue([second]));
+    expect(answer).toEqual([{ id: first.id, existed: true }]);
   });
 
   it('that an enqueue takes meanwhile is not taken by a redrive', async () => {
@@ -207,12 +279,10 @@ describe('a claim', () => {
 
   it('counts the retries that another claim is starting against maxRetriesInFlight', async () => {
     await using two = await Two.open();
-    await enqueueInLane(two.other, 'retry', 2);
+    await enqueueInLane(two.late, 'retry', 2);
     const capped = { limit: 1, queues: [quota({ maxRetriesInFlight: 1 })] };
     const open = await two.begin(/claim/, (store) => claim(store, capped));
-    const second = claim(two.other, capped);
-    setImmediate(() => open.commit());
-    expect((await second).jobs).toEqual([]);
+    expect((await two.commitWhenBlocked(open, (store) => claim(store, capped))).jobs).toEqual([]);
     expect((await open.answer).jobs).toHaveLength(1);
   });
 
@@ -229,37 +299,27 @@ describe('a claim', () => {
     }
     open.commit();
     await open.answer;
-    await expect.poll(async () => idsOf((await claim(two.other, { limit: 10 })).jobs)).toEqual([early.id]);
+    await expect.poll(async () => idsOf((await claim(two.other, { limit: 10 })).jobs), IN_TIME).toEqual([early.id]);
   });
 
   it('finds the jobs of a new partition that is committed after a newer partition was read', async () => {
     await using two = await Two.open();
     const early = newJob({ resource: 'early' });
     const newer = newJob({ resource: 'newer' });
-    const open = await two.begin(/enqueue|partition/, (store) => store.enqueue([early]));
-    const enqueued = two.other.enqueue([newer]);
-    setTimeout(() => open.commit(), 50);
-    await enqueued;
+    const open = await two.begin(/partition/, (store) => store.enqueue([early]));
+    await two.other.enqueue([newer]);
+    expect(idsOf((await claim(two.other, { limit: 10 })).jobs)).toEqual([newer.id]);
+    open.commit();
     await open.answer;
-    const found: string[] = [];
-    await expect
-      .poll(async () => {
-        found.push(...idsOf((await claim(two.other, { limit: 10 })).jobs));
-        return [...found].sort();
-      })
-      .toEqual([early.id, newer.id].sort());
+    await expect.poll(async () => idsOf((await claim(two.other, { limit: 10 })).jobs), IN_TIME).toEqual([early.id]);
   });
 
   it('starts one suspect of a queue when two workers ask for one at once', async () => {
     await using two = await Two.open();
-    await enqueueInLane(two.other, 'suspect', 2);
-    // So that it knows the partition of the suspects, and its claim for one is a single statement.
-    await claim(two.late);
+    await enqueueInLane(two.late, 'suspect', 2);
     const asks = { limit: 1, queues: [quota({ suspect: 1 })] };
     const open = await two.begin(/claim/, (store) => claim(store, asks));
-    const second = claim(two.other, asks);
-    setImmediate(() => open.commit());
-    expect((await second).jobs).toEqual([]);
+    expect((await two.commitWhenBlocked(open, (store) => claim(store, asks))).jobs).toEqual([]);
     expect((await open.answer).jobs).toHaveLength(1);
   });
 });
@@ -315,6 +375,17 @@ describe('an expired lease', () => {
     expect(idsOf(await two.late.expired(200)).sort()).toEqual(ids.sort());
   });
 
+  it('is found for a job whose neighbours of the same claim have ended', async () => {
+    await using two = await Two.open();
+    await two.other.enqueue(newJobs(4));
+    const [first, second, third, last] = (await claim(two.other, { limit: 4 })).jobs as ClaimedJob[];
+    for (const job of [first, second, third]) {
+      await two.other.settle([settlement(job as ClaimedJob, complete)]);
+    }
+    await two.advance(LEASE + 1_000);
+    expect(idsOf(await two.late.expired(10))).toEqual([last?.id]);
+  });
+
   it('is found for jobs whose lease a look for others has passed over and a heartbeat has moved', async () => {
     await using two = await Two.open();
     const [first, second] = [await startOne(two.other), await startOne(two.other)];
@@ -329,13 +400,67 @@ describe('an expired lease', () => {
   });
 });
 
+describe('of more partitions than a claim is offered, one', () => {
+  /** Their jobs have run, so no job waits in them; the first claims without a job park them. */
+  const PARTITIONS = 100;
+  const rest = async (store: Store): Promise<void> => {
+    const jobs = Array.from({ length: PARTITIONS }, (_, n) => newJob({ resource: `r${n}` }));
+    await store.enqueue(jobs);
+    let left = PARTITIONS;
+    while (left > 0) {
+      const claimed = await claim(store, { limit: PARTITIONS });
+      await store.settle(claimed.jobs.map((job) => settlement(job, complete)));
+      left -= claimed.jobs.length;
+    }
+  };
+  const claimNothing = async (store: Store): Promise<void> => {
+    for (let n = 0; n < 10; n++) expect((await claim(store, { limit: 10 })).jobs).toEqual([]);
+  };
+
+  it('is not parked while a job that is put into it is being committed', async () => {
+    await using two = await Two.open();
+    await rest(two.other);
+    // It is not parked at this moment, and has no job: the next claim would park it.
+    await two.late.cancel([await enqueueOne(two.late, { resource: 'r5' })]);
+    const job = newJob({ resource: 'r5' });
+    const open = await two.begin(/enqueue/, (store) => store.enqueue([job]));
+    await claimNothing(two.other);
+    open.commit();
+    await open.answer;
+    await expect.poll(async () => idsOf((await claim(two.other, { limit: 10 })).jobs), IN_TIME).toEqual([job.id]);
+  });
+
+  it('that is parked gives a job that is put into it', async () => {
+    await using two = await Two.open();
+    await rest(two.other);
+    await claimNothing(two.other);
+    const job = newJob({ resource: 'r5' });
+    await two.late.enqueue([job]);
+    await expect.poll(async () => idsOf((await claim(two.other, { limit: 10 })).jobs), IN_TIME).toEqual([job.id]);
+  });
+
+  it.each([
+    ['retried', retryIn(0)],
+    ['redriven', die()],
+  ])('that is parked gives a job that is %s', async (_, decision) => {
+    await using two = await Two.open();
+    await rest(two.other);
+    // The first makes the partition that both wait in, and leaves it empty.
+    for (let n = 0; n < 2; n++) {
+      const job = await startOne(two.other, { resource: 'r5' });
+      await two.other.settle([settlement(job, decision)]);
+      if (decision.kind === 'dead') await two.late.redrive({ ids: [job.id], attempts: 'reset', dryRun: false });
+      await expect.poll(async () => idsOf((await claim(two.other, { limit: 10 })).jobs), IN_TIME).toEqual([job.id]);
+      await claimNothing(two.other);
+    }
+  });
+});
+
 describe('a hold', () => {
   it('of a resource holds a partition that is created meanwhile', async () => {
     await using two = await Two.open();
-    const open = await two.begin(/enqueue|partition/, (store) => store.enqueue([newJob({ resource: 'r' })]));
-    const held = two.other.hold({ resource: 'r' }, null);
-    setTimeout(() => open.commit(), 50);
-    await held;
+    const open = await two.begin(/partition/, (store) => store.enqueue([newJob({ resource: 'r' })]));
+    await two.commitWhenBlocked(open, (store) => store.hold({ resource: 'r' }, null));
     await open.answer;
     expect((await claim(two.other, { limit: 10 })).jobs).toEqual([]);
     await two.other.release({ resource: 'r' });
@@ -345,13 +470,42 @@ describe('a hold', () => {
   it('that is being written holds a partition that is created after it', async () => {
     await using two = await Two.open();
     const open = await two.begin(/hold/, (store) => store.hold({ resource: 'r' }, null));
-    const enqueued = two.other.enqueue([newJob({ resource: 'r' })]);
-    setTimeout(() => open.commit(), 50);
-    await enqueued;
+    await two.commitWhenBlocked(open, (store) => store.enqueue([newJob({ resource: 'r' })]));
     await open.answer;
     expect((await claim(two.other, { limit: 10 })).jobs).toEqual([]);
     await two.other.release({ resource: 'r' });
     expect((await claim(two.other, { limit: 10 })).jobs).toHaveLength(1);
+  });
+});
+
+describe('two holds at once', () => {
+  it('of the same target: the later one counts', async () => {
+    await using two = await Two.open();
+    await enqueueOne(two.other, { resource: 'r' });
+    const open = await two.begin(/hold/, (store) => store.hold({ resource: 'r' }, null));
+    await two.commitWhenBlocked(open, (store) => store.hold({ resource: 'r' }, 1));
+    expect((await claim(two.other, { limit: 10 })).jobs).toHaveLength(1);
+  });
+
+  it('of a queue and of a resource: a job of both waits for both', async () => {
+    await using two = await Two.open();
+    await enqueueOne(two.other, { resource: 'r' });
+    const open = await two.begin(/hold/, (store) => store.hold({ queue: 'default' }, null));
+    await two.commitWhenBlocked(open, (store) => store.hold({ resource: 'r' }, 1));
+    expect((await claim(two.other, { limit: 10 })).jobs).toEqual([]);
+    await two.other.release({ queue: 'default' });
+    expect((await claim(two.other, { limit: 10 })).jobs).toHaveLength(1);
+  });
+});
+
+describe('a partition', () => {
+  it('that two processes create at once holds the jobs of both', async () => {
+    await using two = await Two.open();
+    const [first, second] = [newJob({ resource: 'new' }), newJob({ resource: 'new' })];
+    const open = await two.begin(/partition/, (store) => store.enqueue([first]));
+    await two.commitWhenBlocked(open, (store) => store.enqueue([second]));
+    await open.answer;
+    expect(idsOf((await claim(two.other, { limit: 10 })).jobs).sort()).toEqual([first.id, second.id].sort());
   });
 });
 

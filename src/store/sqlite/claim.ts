@@ -16,7 +16,7 @@ import type { Session } from './session.ts';
 /** So many partitions of a tier share the places at a time. */
 const PARTITIONS_AT_ONCE = 16;
 /** So many rows are read at a time: at most this many payloads are read beyond CLAIM_BYTES. */
-const ROWS_AT_ONCE = 32;
+const ROWS_AT_ONCE = 64;
 
 /* The plus keeps SQLite from planning the statement again for each limit, which takes longer than the rest. */
 const DUE = `

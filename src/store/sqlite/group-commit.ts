@@ -103,9 +103,9 @@ export class GroupCommit {
 
   #later(batch: Kept[], error: unknown): void {
     const now = this.#clock.monotonic();
-    const patient = (waiting: { since: number }): boolean => isBusy(error) && now - waiting.since < LOCK_TIMEOUT_MS;
-    for (const waiting of batch) if (!patient(waiting)) waiting.answer({ error: toStoreError(error, this.#path) });
-    this.#waiting.unshift(...batch.filter(patient));
+    const mayWait = (waiting: Kept): boolean => isBusy(error) && now - waiting.since < LOCK_TIMEOUT_MS;
+    for (const waiting of batch) if (!mayWait(waiting)) waiting.answer({ error: toStoreError(error, this.#path) });
+    this.#waiting.unshift(...batch.filter(mayWait));
     if (this.#waiting.length === 0) return;
     this.#pauseFor(RETRY_MS * (0.5 + this.#clock.random()));
   }

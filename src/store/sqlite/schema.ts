@@ -60,13 +60,12 @@ export const migrations: readonly string[] = [
     priority INTEGER NOT NULL,
     resource INTEGER NOT NULL,             -- 0 for none
     name INTEGER NOT NULL,                 -- of the jobs, in the lanes that part them by name; 0 in the others
-    held_until INTEGER NOT NULL,
+    held_until INTEGER NOT NULL,           -- by the hold of its resource
     admissible_at INTEGER NOT NULL,
     turn INTEGER NOT NULL,                 -- the order of those with the same admissible_at
-    UNIQUE (queue, lane, priority, resource, name)
+    UNIQUE (resource, name, queue, lane, priority)
   ) STRICT;
   CREATE INDEX partitions_admissible ON partitions (queue, lane, priority, admissible_at, turn);
-  CREATE INDEX partitions_resource ON partitions (resource) WHERE resource <> 0;
 
   CREATE TABLE jobs (
     seq INTEGER PRIMARY KEY,               -- the order of acceptance

@@ -50,8 +50,8 @@ type Args<V extends VerbName & keyof Store> = Parameters<Store[V]>;
 type Answer<V extends VerbName & keyof Store> = ReturnType<Store[V]>;
 
 /**
- * A queue in a SQLite file. Writes go through one connection; what may take long to read goes through another, so
- * that a look at a large queue never stands before a heartbeat.
+ * A queue in a SQLite file. Writes go through one connection, and reads, which may take long, through another, so that
+ * a heartbeat never waits for a read.
  */
 export class SqliteStore implements Store {
   readonly kind = 'sqlite';
@@ -76,7 +76,7 @@ export class SqliteStore implements Store {
     }
     let inPlace: InPlace | null = null;
     const startWriter = async (): Promise<DatabaseThread> => {
-      // Whoever comes after a thread that died must not take what is at this path now for the file of before.
+      // The path may name another file by now, which is not the one that the thread which died had open.
       inPlace?.checkDatabase();
       const thread = await DatabaseThread.start({ path, missing: inPlace ? 'refuse' : 'create' }, onWork, entry);
       inPlace = new InPlace(path);
@@ -85,7 +85,7 @@ export class SqliteStore implements Store {
     const writer = new ThreadChannel(startWriter, onWork);
     await writer.started();
     const startReader = async (): Promise<DatabaseThread> => {
-      // Else it might read another file than the writer writes.
+      // Without these two, it might read another file than the writer writes.
       await writer.started();
       inPlace?.check();
       return DatabaseThread.start({ path, missing: 'refuse' }, () => {}, entry);
@@ -183,7 +183,7 @@ export class SqliteStore implements Store {
 
   async #close(): Promise<void> {
     await Promise.allSettled([...this.#batches]);
-    // In this order: a reader that is about to start wants a writer that is there.
+    // In this order: a reader that is just starting needs the writer.
     await this.#reader.close();
     await this.#writer.close();
   }

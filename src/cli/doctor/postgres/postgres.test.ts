@@ -142,8 +142,8 @@ describe('a schema', () => {
       new RegExp(`^missing: SELECT ON ${schema}\\.\\w+.* more$`),
     );
     await server.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO ${role}`);
-    expect((await checksOf(url)).get('rights')?.found).toBe(
-      `missing: USAGE ON SEQUENCE ${schema}.acceptance, USAGE ON SEQUENCE ${schema}.settlements`,
+    expect((await checksOf(url)).get('rights')?.found).toMatch(
+      new RegExp(`^missing: (USAGE ON SEQUENCE ${schema}\\.\\w+(, )?)+( and \\d+ more)?$`),
     );
     await server.query(`GRANT USAGE ON ALL SEQUENCES IN SCHEMA ${schema} TO ${role}`);
     const checks = await checksOf(url);

@@ -49,8 +49,6 @@ const MISSING = `
   WHERE c.relnamespace = to_regnamespace($1)
     -- Conditions come in any order, and this one fails for tables.
     AND CASE c.relkind WHEN 'S' THEN NOT has_sequence_privilege(c.oid, 'USAGE') ELSE false END
-    -- The sequence of an identity column needs no right of its own.
-    AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'i')
   UNION ALL
   SELECT 'EXECUTE ON FUNCTION ' || f.oid::regprocedure::text FROM pg_proc f
   WHERE f.pronamespace = to_regnamespace($1) AND NOT has_function_privilege(f.oid, 'EXECUTE')`;

@@ -6,7 +6,7 @@ import { functions } from '../schema/functions.ts';
 import { IDENTITY } from '../schema/identity.ts';
 import { Absence } from './absence.ts';
 import type { PoolClientLike } from './driver.ts';
-import { isAway, isConflict, isTimeout, toStoreError } from './failure.ts';
+import { isAway, isConflict, toStoreError } from './failure.ts';
 import type { Hosts } from './hosts.ts';
 
 /** A transaction that conflicted with another is simply tried again. */
@@ -167,8 +167,8 @@ export class Database implements Runner {
       end(success);
       return rows;
     } catch (error) {
-      // A refusal was answered by a server that can be reached.
-      end(error instanceof StoreUnavailableError || isTimeout(causeOf(error)) ? 'failed' : 'read');
+      // A refusal was answered by a server that can be reached, also that a lock was not given in time.
+      end(error instanceof StoreUnavailableError ? 'failed' : 'read');
       throw error;
     }
   }
@@ -213,13 +213,4 @@ export class Database implements Runner {
     this.#hosts.recheck();
     if (!this.#absence.isOngoing) this.onLost();
   }
-
-  /** About this long, so that processes which wait for the same do not all continue at once. */
-  pause(ms: number): Promise<void> {
-    return new Promise((resolve) => this.clock.after(ms * (0.5 + this.clock.random()), resolve));
-  }
-}
-
-function causeOf(error: unknown): unknown {
-  return error instanceof Error ? error.cause : undefined;
 }

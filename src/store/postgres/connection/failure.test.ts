@@ -79,10 +79,10 @@ describe('a failure of the connection', () => {
     }
   });
 
-  it('is not the same as a lock that was not given in time: that suspends lease expiry too, but is StoreBusyError', async () => {
+  it('is not the same as a lock that was not given in time, which is no outage', async () => {
     const { error, isOutage } = await outcome(poolOf(() => Promise.reject(withCode('55P03'))));
     expect(error).toBeInstanceOf(StoreBusyError);
-    expect(isOutage).toBe(true);
+    expect(isOutage).toBe(false);
   });
 
   it('is recognised by SQLSTATE', () => {

@@ -63,20 +63,15 @@ export function isAway(error: unknown): boolean {
   return /^(08|57P0)/.test(code) || isReadOnly(error) || CONNECTION.test(code);
 }
 
-/** The server did not carry it out in time: something else holds a lock, or it is overloaded. */
-export function isTimeout(error: unknown): boolean {
-  return ['55P03', '57014'].includes(codeOf(error));
+/** A store error that another try may mend: an outage, or a lock that was not given. */
+export function isPassing(error: unknown): boolean {
+  return error instanceof StoreUnavailableError || error instanceof StoreBusyError;
 }
 
 const READ_ONLY = '25006';
 
 export function isReadOnly(error: unknown): boolean {
   return codeOf(error) === READ_ONLY;
-}
-
-/** What the server would say to a write. */
-export function readOnly(): Error {
-  return Object.assign(new Error('cannot write in a read-only transaction'), { code: READ_ONLY });
 }
 
 /** What a pooler answers to the settings that we ask for at the start of a connection, when it does not know them. */

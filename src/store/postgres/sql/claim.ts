@@ -134,8 +134,9 @@ export const claimSql: string = `
         running := running_retries(p_queue[q]);
         suspect_due := suspect_due AND running.suspects = 0 AND running.retries < coalesce(p_cap[q], running.retries + 1);
         suspects_wait[q] := suspect_due;
+        -- Not \`greatest\` alone, which would take a missing cap for 0.
         room[q] := CASE WHEN p_trial[q] THEN suspect_due::int
-          ELSE greatest(0, p_cap[q] - running.retries - suspect_due::int) END;
+          WHEN p_cap[q] IS NOT NULL THEN greatest(0, p_cap[q] - running.retries - suspect_due::int) END;
         left_room := room[q];
         FOR i IN 1 .. cardinality(p_partition) LOOP
           CONTINUE WHEN room[q] IS NULL OR p_queue_of[i] <> q OR NOT p_open[i] OR NOT due[i] > 0

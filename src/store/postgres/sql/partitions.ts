@@ -28,6 +28,11 @@ const GROUPS = `
       WHERE p.queue = b.queue AND (p.lane, p.priority) > (b.lane, b.priority) ORDER BY p.lane, p.priority LIMIT 1) g
   )`;
 
+/** Until when a partition is held. Two look-ups, since one with OR would read all holds. */
+const heldUntil = (queue: string, resource: string): string => `
+  greatest(0, (SELECT until FROM holds WHERE scope = 'queue' AND holds.name = ${queue}),
+    (SELECT until FROM holds WHERE scope = 'resource' AND holds.name = ${resource}))`;
+
 const asJson = (partitions: string): string =>
   `(SELECT json_agg(json_build_array(c.id, c.queue, c.lane, c.priority, c.resource, c.name)) FROM ${partitions})`;
 
@@ -38,7 +43,7 @@ export const NEXT_ADMISSION: string = `
   CROSS JOIN LATERAL (
     SELECT p.id, p.admissible_at FROM partitions p
     WHERE p.queue = g.queue AND p.lane = g.lane AND p.priority = g.priority
-      AND p.admissible_at > store_now AND p.admissible_at < ${FOR_GOOD}
+      AND p.admissible_at >= 0 AND p.admissible_at > store_now AND p.admissible_at < ${FOR_GOOD}
     ORDER BY p.admissible_at LIMIT 3) c
   CROSS JOIN LATERAL (
     SELECT w.due_at FROM live w WHERE w.partition = c.id AND w.worker IS NULL ORDER BY w.due_at LIMIT 1) first`;
@@ -72,8 +77,7 @@ export const partitionsSql: string = `
       INSERT INTO partitions (queue, lane, priority, resource, name, held_until, admissible_at)
       SELECT g.*, h.until, h.until
       FROM unnest(p_queue, p_lane, p_priority, p_resource, p_name) AS g (queue, lane, priority, resource, name),
-        LATERAL (SELECT coalesce(max(until), 0) AS until FROM holds
-          WHERE (scope = 'queue' AND holds.name = g.queue) OR (scope = 'resource' AND holds.name = g.resource)) h
+        LATERAL (SELECT ${heldUntil('g.queue', 'g.resource')} AS until OFFSET 0) h
       ORDER BY ${partitionDigest('g.')}
       ON CONFLICT DO NOTHING;
     END IF;
@@ -102,7 +106,8 @@ export const partitionsSql: string = `
     store_now := now_ms();
     RETURN (WITH RECURSIVE ${GROUPS} SELECT json_build_array(false, ${asJson(`groups g CROSS JOIN LATERAL (
       SELECT p.* FROM partitions p
-      WHERE p.queue = g.queue AND p.lane = g.lane AND p.priority = g.priority AND p.admissible_at <= store_now
+      WHERE p.queue = g.queue AND p.lane = g.lane AND p.priority = g.priority
+        AND p.admissible_at >= 0 AND p.admissible_at <= store_now
       ORDER BY p.admissible_at LIMIT ${candidatesFor('p_limit')}) c`)}));
   END $$;
 
@@ -148,8 +153,7 @@ export const partitionsSql: string = `
     IF p_until IS NOT NULL THEN INSERT INTO holds VALUES (p_scope, p_name, p_until); END IF;
     UPDATE partitions p SET held_until = h.until, admissible_at = h.until
     FROM (
-      SELECT m.id, (SELECT coalesce(max(holds.until), 0) FROM holds
-        WHERE (scope = 'queue' AND holds.name = m.queue) OR (scope = 'resource' AND holds.name = m.resource)) AS until
+      SELECT m.id, ${heldUntil('m.queue', 'm.resource')} AS until
       FROM (
         SELECT * FROM partitions WHERE p_scope = 'queue' AND queue = p_name
         UNION ALL SELECT * FROM partitions WHERE p_scope = 'resource' AND resource = p_name AND resource <> ''

@@ -1,12 +1,12 @@
 import { isList, unexpected } from '../../../config.ts';
-import { ConfigError, StoreBusyError, StoreUnavailableError } from '../../../errors.ts';
+import { ConfigError } from '../../../errors.ts';
 import { doubling, type RetryingOptions, steady, withRetries } from '../../../retrying.ts';
 import { causeChain, read } from '../../../untrusted/thrown.ts';
 import { OUTCOME } from '../../codes.ts';
 import type { Enqueued, NewJob, Settlement, TransactionClient, Transactions } from '../../store.ts';
 import { codeOf } from '../connection/connection-error.ts';
 import { BEGIN_MARKED } from '../connection/database.ts';
-import { isAway, isConflict, isReadOnly, isReplaced, toStoreError } from '../connection/failure.ts';
+import { isAway, isConflict, isPassing, isReadOnly, isReplaced, toStoreError } from '../connection/failure.ts';
 import { ENQUEUE, enqueued, enqueueValuesInside, type Taken } from '../enqueue.ts';
 import type { Session } from '../session.ts';
 import { settleThrough } from '../settle.ts';
@@ -35,7 +35,7 @@ const afterConflicts: RetryingOptions = {
 };
 const afterOutages: RetryingOptions = {
   policy: steady(250),
-  isTransient: (error) => error instanceof StoreUnavailableError || error instanceof StoreBusyError,
+  isTransient: isPassing,
   giveUpAfterMs: PATIENCE_MS,
 };
 

@@ -8,17 +8,17 @@ import { drain, keepKilling, work } from './killing.ts';
 import { Load } from './load.ts';
 
 /** Longer for a soak. */
-const STORM_MS = Number(process.env.MULLIGAN_SOAK_SECONDS ?? 10) * 1_000;
-const PATIENCE_MS = STORM_MS + 60_000;
+const LASTS_MS = Number(process.env.MULLIGAN_SOAK_SECONDS ?? 10) * 1_000;
+const TIMEOUT_MS = LASTS_MS + 60_000;
 
 describe('worker processes that are killed at any moment', () => {
   it('lose no acknowledged job and settle none twice, while jobs keep coming in', {
-    timeout: PATIENCE_MS,
+    timeout: TIMEOUT_MS,
   }, async () => {
     const luck = chance();
     await using fleet = await Fleet.open();
     const load = new Load(fleet.mulligan, luck, 3);
-    const everyone = await keepKilling(fleet, luck, STORM_MS);
+    const everyone = await keepKilling(fleet, luck, LASTS_MS);
     await load.stop();
     await drain(fleet);
     await expectGoodBooks(fleet.mulligan, load, everyone);
@@ -28,13 +28,13 @@ describe('worker processes that are killed at any moment', () => {
 });
 
 describe('worker processes that are paused beyond their lease, again and again', () => {
-  it('lose no acknowledged job and settle none twice when they go on', { timeout: PATIENCE_MS }, async () => {
+  it('lose no acknowledged job and settle none twice when they go on', { timeout: TIMEOUT_MS }, async () => {
     const luck = chance();
     await using fleet = await Fleet.open();
     const names = ['one', 'two', 'three'];
     const crew = await Promise.all(names.map((name) => fleet.start({ ...work, name })));
     const load = new Load(fleet.mulligan, luck, 3);
-    const stopAt = performance.now() + STORM_MS * 0.7;
+    const stopAt = performance.now() + LASTS_MS * 0.7;
     while (performance.now() < stopAt) {
       await sleep(luck.between(0, 200));
       const index = luck.index(crew.length);
@@ -49,7 +49,7 @@ describe('worker processes that are paused beyond their lease, again and again',
 });
 
 /**
- * Until another worker has taken over its jobs. A process may be paused while it holds the file's lock; then nobody
+ * Until another worker has taken over its jobs. A process may be paused while it holds the file's lock; then no other
  * can take over anything, and the pause ends after a while.
  */
 async function pauseBeyondLease(fleet: Fleet, { child }: WorkerProcess, name: string): Promise<void> {
