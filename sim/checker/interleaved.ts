@@ -69,7 +69,7 @@ export function checkInterleaved(history: History, final: FinalState, options: C
   const once = new OnceCheck();
   for (const event of history.events) {
     if (event.kind === 'failed') report(10, event.at, `${event.verb} failed: ${event.message}`);
-    once.look(event, (guarantee, holds, text) => holds || report(guarantee, event.at, text()));
+    once.observe(event, (guarantee, holds, text) => holds || report(guarantee, event.at, text()));
   }
   checkKeys(calls, stays, report);
   const held = holdsIn(calls);
@@ -126,8 +126,8 @@ function rowsOf({ verb, args, value }: ExecutedEvent): Row[] {
       return each<NewJob, Enqueued>(value as Enqueued[], ({ id }, answer) => answer.id === id);
     case 'heartbeat':
       return each<Heartbeat, HeartbeatAnswer>(value as HeartbeatAnswer[]).map((row) => {
-        const [beat, answer] = [(row.args[0] as Heartbeat[])[0], (row.value as HeartbeatAnswer[])[0]];
-        return answer?.kept && beat ? { ...row, nows: [answer.leaseEndsAt - beat.leaseMs] } : row;
+        const [heartbeat, answer] = [(row.args[0] as Heartbeat[])[0], (row.value as HeartbeatAnswer[])[0]];
+        return answer?.kept && heartbeat ? { ...row, nows: [answer.leaseEndsAt - heartbeat.leaseMs] } : row;
       });
     case 'settle':
       return each<Settlement, SettleAnswer>(value as SettleAnswer[]);
