@@ -144,7 +144,7 @@ export class World implements Faults {
     });
   }
 
-  /** A killed process is started anew, empty, after a while. */
+  /** A killed process is started again, empty, after a while. */
   #supervise(process: SimProcess, index: number): void {
     this.#scheduler.plan(this.#operator, 250, () => {
       if (process.alive) this.#supervise(process, index);

@@ -69,7 +69,7 @@ export function checkInterleaved(history: History, final: FinalState, options: C
   const once = new OnceCheck();
   for (const event of history.events) {
     if (event.kind === 'failed') report(10, event.at, `${event.verb} failed: ${event.message}`);
-    once.look(event, (guarantee, holds, text) => holds || report(guarantee, event.at, text()));
+    once.observe(event, (guarantee, holds, text) => holds || report(guarantee, event.at, text()));
   }
   checkKeys(calls, stays, report);
   const held = holdsIn(calls);
@@ -126,8 +126,8 @@ function rowsOf({ verb, args, value }: ExecutedEvent): Row[] {
       return each<NewJob, Enqueued>(value as Enqueued[], ({ id }, answer) => answer.id === id);
     case 'heartbeat':
       return each<Heartbeat, HeartbeatAnswer>(value as HeartbeatAnswer[]).map((row) => {
-        const [beat, answer] = [(row.args[0] as Heartbeat[])[0], (row.value as HeartbeatAnswer[])[0]];
-        return answer?.kept && beat ? { ...row, nows: [answer.leaseEndsAt - beat.leaseMs] } : row;
+        const [heartbeat, answer] = [(row.args[0] as Heartbeat[])[0], (row.value as HeartbeatAnswer[])[0]];
+        return answer?.kept && heartbeat ? { ...row, nows: [answer.leaseEndsAt - heartbeat.leaseMs] } : row;
       });
     case 'settle':
       return each<Settlement, SettleAnswer>(value as SettleAnswer[]);
@@ -160,20 +160,27 @@ type Order = { readonly job: ModelJob | undefined; readonly stays: readonly Stay
 /** Enough for any history of one job; a wrong one may have more orders than can be tried. */
 const MOST_TRIES = 20_000;
 
-/** Depth first; the order of the answers is tried first and is nearly always right. */
+/**
+ * Depth first; the order of the answers is tried first. A step that changes nothing is taken as soon as its answer is
+ * right: taken later it could only become wrong. So only the order of changes is searched.
+ */
 function findOrder(steps: readonly Step[]): Order {
   let stuck: (Violation & { readonly left: number }) | null = null;
   let tries = 0;
+  const seen = new Set<string>();
   const search = (
-    left: readonly Step[],
+    given: readonly Step[],
     job: ModelJob | undefined,
     since: number,
     stays: readonly Stay[],
   ): Order | null => {
+    const left = withoutReads(given, job);
     if (left.length === 0)
       return { job, stays: job ? [...stays, { job, from: since, to: Number.POSITIVE_INFINITY }] : stays };
-    const firstEnd = Math.min(...left.map(({ to }) => to));
-    for (const step of left.filter(({ from }) => from <= firstEnd)) {
+    const state = `${left.map((step) => steps.indexOf(step))} ${fingerprint(job)}`;
+    if (seen.has(state)) return null;
+    seen.add(state);
+    for (const step of eligible(left)) {
       for (const now of step.nows) {
         if (++tries > MOST_TRIES) return null;
         const { after, violation } = apply(step, job, now);
@@ -191,6 +198,31 @@ function findOrder(steps: readonly Step[]): Order {
     return null;
   };
   return search(steps, undefined, 0, []) ?? { stuck: stuck as unknown as Violation };
+}
+
+/** Those that may come next: none of the others ended before they began. */
+function eligible(left: readonly Step[]): Step[] {
+  const firstEnd = Math.min(...left.map(({ to }) => to));
+  return left.filter(({ from }) => from <= firstEnd);
+}
+
+function withoutReads(given: readonly Step[], job: ModelJob | undefined): readonly Step[] {
+  const before = fingerprint(job);
+  let left = given;
+  for (;;) {
+    const reads = eligible(left).filter((step) =>
+      step.nows.some((now) => {
+        const { after, violation } = apply(step, job, now);
+        return violation === null && fingerprint(after) === before;
+      }),
+    );
+    if (reads.length === 0) return left;
+    left = left.filter((step) => !reads.includes(step));
+  }
+}
+
+function fingerprint(job: ModelJob | undefined): string {
+  return job === undefined ? '' : JSON.stringify({ ...job, made: null, memos: [...job.memos] });
 }
 
 /** Whether a stay has ended: waiting in the same place, or the same run, is one. */

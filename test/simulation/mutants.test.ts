@@ -14,8 +14,8 @@ interface Caught {
 
 /** Runs seeds on a copy of the sources with one mistake in it, until a promise is broken. */
 function hunt(mutant: Mutant): Promise<Caught | null> {
-  const { engine = 'memory' } = mutant;
-  const seeds = ['--first', '--engine', engine, '--count', String(SEEDS[engine])];
+  const { engine = 'memory', from = 1 } = mutant;
+  const seeds = ['--first', '--engine', engine, '--from', String(from), '--count', String(SEEDS[engine])];
   return withMistake(mutant, ['src', 'sim'], (folder) =>
     promisify(execFile)(process.execPath, ['--disable-warning=ExperimentalWarning', 'sim/main.ts', ...seeds], {
       cwd: folder,
@@ -23,7 +23,7 @@ function hunt(mutant: Mutant): Promise<Caught | null> {
       () => null,
       ({ stdout, stderr }: { stdout: string; stderr: string }) => {
         const seeds = /^(\d+) seeds on/m.exec(stdout)?.[1];
-        // A mutant that crashes the simulator is caught too, but must have said why.
+        // A mutant that crashes the simulator is caught too, but must have reported why.
         return { seeds: seeds === undefined ? 1 : Number(seeds), output: stdout + stderr };
       },
     ),

@@ -3,6 +3,8 @@ import type { Mistake } from './mistake.ts';
 /** A mistake that the simulation must notice. */
 export interface Mutant extends Mistake {
   readonly engine?: 'memory' | 'sqlite';
+  /** The seed to begin with, where those before notice nothing. */
+  readonly from?: number;
 }
 
 export const mutants: readonly Mutant[] = [
@@ -256,6 +258,7 @@ export const mutants: readonly Mutant[] = [
     find: 'AND (?5 IS NULL OR lease_ends_at <= ?5)',
     replace: 'AND (?5 IS NULL OR ?5 > 0)',
     engine: 'sqlite',
+    from: 105,
   },
   {
     name: 'SQLite: an attempt is given back twice',
