@@ -43,7 +43,7 @@ export const NEXT_ADMISSION: string = `
   CROSS JOIN LATERAL (
     SELECT p.id, p.admissible_at FROM partitions p
     WHERE p.queue = g.queue AND p.lane = g.lane AND p.priority = g.priority
-      AND p.admissible_at >= 0 AND p.admissible_at > store_now AND p.admissible_at < ${FOR_GOOD}
+      AND p.admissible_at > store_now AND p.admissible_at < ${FOR_GOOD}
     ORDER BY p.admissible_at LIMIT 3) c
   CROSS JOIN LATERAL (
     SELECT w.due_at FROM live w WHERE w.partition = c.id AND w.worker IS NULL ORDER BY w.due_at LIMIT 1) first`;
@@ -107,7 +107,7 @@ export const partitionsSql: string = `
     RETURN (WITH RECURSIVE ${GROUPS} SELECT json_build_array(false, ${asJson(`groups g CROSS JOIN LATERAL (
       SELECT p.* FROM partitions p
       WHERE p.queue = g.queue AND p.lane = g.lane AND p.priority = g.priority
-        AND p.admissible_at >= 0 AND p.admissible_at <= store_now
+        AND p.admissible_at <= store_now
       ORDER BY p.admissible_at LIMIT ${candidatesFor('p_limit')}) c`)}));
   END $$;
 
