@@ -1,7 +1,7 @@
 import { systemClock } from '../../../clock.ts';
 import { codeOf, connectionError } from './connection-error.ts';
-import type { Statement } from './database.ts';
 import { ignore, type PoolClientLike, type PoolLike } from './driver.ts';
+import type { Statement } from './statement.ts';
 
 export interface BorrowOptions {
   /** After so long without an answer none will come, and the connection is ended. Left out: it is waited for. */

@@ -2,10 +2,10 @@ import { unexpected } from '../../../config.ts';
 import { read } from '../../../untrusted/thrown.ts';
 import { BorrowedClient } from './borrowed-client.ts';
 import { ConnectionLimiter, FEWEST_CONNECTIONS } from './connection-limiter.ts';
-import { type Statement, unnamed } from './database.ts';
 import { type ClientLike, ignore, type PoolClientLike, type PoolLike } from './driver.ts';
 import { isAway, withRole } from './failure.ts';
 import type { Hosts } from './hosts.ts';
+import { type Statement, unnamed } from './statement.ts';
 
 /** One listens, beside those that every pool has to have. */
 const FEWEST = FEWEST_CONNECTIONS + 1;
