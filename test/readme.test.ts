@@ -141,7 +141,7 @@ describe('the names of tests in a file', () => {
     ["it.skipIf(b).each(c)('a %s', f)", [{ name: 'a %s', runs: 'sometimes' }]],
     ["it('a', (context) => { if (b) context.skip(); })", [{ name: 'a', runs: 'sometimes' }]],
     ["it('a ' + b, f)", []],
-    [`it(\`a \${b}\`, f)`, [{ name: 'a %s', runs: 'always' }]],
+    [`it(\`a \${b}\`, f)`, [{ name: `a \${b}`, runs: 'always' }]],
     ["cases('claim', { 'a case': f, b: g })", ['a case', 'b'].map((name) => ({ name, runs: 'always' }))],
     ["describe.skip('g', () => { it('a', f); })", ['g', 'a'].map((name) => ({ name, runs: 'never' }))],
     ["describe.skipIf(b).each(c)('g', () => { it('a', f); })", ['g', 'a'].map((name) => ({ name, runs: 'sometimes' }))],

@@ -157,7 +157,7 @@ export const postgresMutants: readonly PostgresMutant[] = [
     file: `${store}/sql/heartbeat.ts`,
     find: 'WHERE b.lease_ends_at < b.before',
     replace: 'WHERE b.lease_ends_at < b.before - 1000000000',
-    by: 'conformance',
+    by: 'concurrency',
   },
   {
     name: 'the fence does not name the worker',

@@ -48,14 +48,20 @@ export class LatePool implements PoolLike, AsyncDisposable {
     });
   }
 
-  /** Resolves when a statement of this pool waits for a lock. */
-  async waitsForLock(): Promise<void> {
-    for (;;) {
+  /** Answers true as soon as a statement of this pool waits for a lock, false when the call has ended before. */
+  async waitsForLock(call: Promise<unknown>): Promise<boolean> {
+    let ended = false;
+    const end = (): void => {
+      ended = true;
+    };
+    call.then(end, end);
+    while (!ended) {
       for (const pid of this.#working) {
-        if ((await this.#pool.query(WAITS_FOR_LOCK, [pid])).rows.length > 0) return;
+        if ((await this.#pool.query(WAITS_FOR_LOCK, [pid])).rows.length > 0) return true;
       }
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     }
+    return false;
   }
 
   async query(statement: Statement): Promise<{ rows: unknown[] }> {

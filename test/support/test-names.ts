@@ -2,7 +2,7 @@ import { parseAst } from 'vitest/node';
 
 /** A test, or a group of them, as its source declares it. */
 export interface NamedTest {
-  /** As it is written; the placeholders of `it.each` and of templates are part of it. */
+  /** As it is written, with the placeholders of `it.each` and the expressions of a template. */
   readonly name: string;
   /** Whether it runs: `sometimes` when a condition (`skipIf`, `context.skip()`) decides. */
   readonly runs: 'always' | 'sometimes' | 'never';
@@ -35,8 +35,8 @@ export function testNamesIn(source: string): NamedTest[] {
   return found.map(({ name, runs, only }) => ({ name, runs: hasOnly && !only ? 'never' : runs }));
 
   function visit(node: Node, outer: Runs, onlyOutside: boolean): void {
-    const declared = declaration(node);
-    for (const name of caseNames(node)) found.push({ name, runs: outer, only: onlyOutside });
+    const declared = declaration(node, source);
+    for (const name of caseNames(node, source)) found.push({ name, runs: outer, only: onlyOutside });
     if (declared === null) {
       for (const child of children(node)) visit(child, outer, onlyOutside);
       return;
@@ -49,13 +49,15 @@ export function testNamesIn(source: string): NamedTest[] {
 }
 
 /** `it('name', ...)` with whatever stands between the two: `it.concurrent.each(...)`, `describe.skipIf(...)`. */
-function declaration(node: Node): (NamedTest & { readonly only: boolean }) | null {
+function declaration(node: Node, source: string): (NamedTest & { readonly only: boolean }) | null {
   if (node.type !== 'CallExpression') return null;
   const [title, ...rest] = node.arguments as Node[];
-  const name = title === undefined ? null : textOf(title);
+  const name = title === undefined ? null : textOf(title, source);
   const words = chain(node.callee as Node);
   if (name === null || !declares.has(words[0] ?? '')) return null;
-  const marks = [...words.slice(1), ...rest.flatMap(options)].map((word): Runs => effects[word] ?? 'always');
+  const marks = [...words.slice(1), ...rest.flatMap((node) => options(node, source))].map(
+    (word): Runs => effects[word] ?? 'always',
+  );
   const body: Runs = words[0] !== 'describe' && rest.some(skipsItself) ? 'sometimes' : 'always';
   return { name, runs: [...marks, body].reduce<Runs>(least, 'always'), only: words.includes('only') };
 }
@@ -71,9 +73,9 @@ function chain(node: Node): string[] {
 }
 
 /** `{ skip: true }` as the second argument. */
-function options(node: Node): string[] {
+function options(node: Node, source: string): string[] {
   if (node.type !== 'ObjectExpression') return [];
-  return (node.properties as Node[]).map(keyOf).filter((name) => name !== null);
+  return (node.properties as Node[]).map((property) => keyOf(property, source)).filter((name) => name !== null);
 }
 
 /** The test's own `context.skip()`. */
@@ -83,21 +85,20 @@ function skipsItself(node: Node): boolean {
 }
 
 /** `cases('verb', { 'name': ... })`: how a conformance file names its cases. */
-function caseNames(node: Node): string[] {
+function caseNames(node: Node, source: string): string[] {
   if (node.type !== 'CallExpression' || chain(node.callee as Node).join('.') !== 'cases') return [];
-  return (node.arguments as Node[]).flatMap(options);
+  return (node.arguments as Node[]).flatMap((argument) => options(argument, source));
 }
 
-function keyOf(property: Node): string | null {
+function keyOf(property: Node, source: string): string | null {
   if (property.type !== 'Property' || property.computed === true) return null;
   const key = property.key as Node;
-  return key.type === 'Identifier' ? (key.name as string) : textOf(key);
+  return key.type === 'Identifier' ? (key.name as string) : textOf(key, source);
 }
 
-function textOf(node: Node): string | null {
+function textOf(node: Node, source: string): string | null {
   if (node.type === 'Literal' && typeof node.value === 'string') return node.value;
-  if (node.type !== 'TemplateLiteral') return null;
-  return (node.quasis as { value: { cooked: string } }[]).map(({ value }) => value.cooked).join('%s');
+  return node.type === 'TemplateLiteral' ? source.slice((node.start as number) + 1, (node.end as number) - 1) : null;
 }
 
 function least(one: Runs, other: Runs): Runs {

@@ -13,6 +13,7 @@ import {
   enqueueOne,
   idsOf,
   LEASE,
+  MINUTE,
   newJob,
   newJobs,
   quota,
@@ -85,9 +86,9 @@ class Two implements AsyncDisposable {
   async commitWhenBlocked<Answer>(open: OpenTransaction, call: (store: Store) => Promise<Answer>): Promise<Answer> {
     const answer = call(this.other);
     answer.catch(() => {});
-    const early = await Promise.race([this.#otherPool.waitsForLock(), answer.then(() => true)]);
-    if (early === true) throw new Error('expected the call to wait for a lock, got an answer at once.');
+    const waits = await this.#otherPool.waitsForLock(answer);
     open.commit();
+    if (!waits) throw new Error(`expected the call to wait for a lock, got ${JSON.stringify(await answer)} at once.`);
     return answer;
   }
 
@@ -317,6 +318,8 @@ describe('a claim', () => {
   it('starts one suspect of a queue when two workers ask for one at once', async () => {
     await using two = await Two.open();
     await enqueueInLane(two.late, 'suspect', 2);
+    // So that it knows the partition of the suspects, and its claim for one is a single statement.
+    await claim(two.late);
     const asks = { limit: 1, queues: [quota({ suspect: 1 })] };
     const open = await two.begin(/claim/, (store) => claim(store, asks));
     expect((await two.commitWhenBlocked(open, (store) => claim(store, asks))).jobs).toEqual([]);
@@ -373,6 +376,14 @@ describe('an expired lease', () => {
     await two.advance(LEASE / 2);
     expect(idsOf(await two.other.expired(200)).sort()).toEqual(ids.sort());
     expect(idsOf(await two.late.expired(200)).sort()).toEqual(ids.sort());
+  });
+
+  it('is found in time when a heartbeat has made the lease shorter', async () => {
+    await using two = await Two.open();
+    const { id, run, worker } = await startOne(two.other);
+    await two.other.heartbeat([{ id, run, worker, leaseMs: MINUTE }]);
+    await two.advance(MINUTE + 1_000);
+    expect(idsOf(await two.late.expired(10))).toEqual([id]);
   });
 
   it('is found for a job whose neighbours of the same claim have ended', async () => {
