@@ -2,8 +2,9 @@ import { isRetry, type Lane } from '../../job.ts';
 import { LANE, STATE } from '../codes.ts';
 import { fillQuotas, fillTurns } from '../fill.ts';
 import { CLAIM_BYTES, type Claim, type ClaimRequest, type QueueQuota } from '../store.ts';
+import { AT, CLAIMED_COLUMNS, type ClaimedRow, PAYLOAD } from './claimed-row.ts';
 import { KEY_AFTER_START } from './keys.ts';
-import { AT, CLAIMED_COLUMNS, type ClaimedRow, PAYLOAD, type PackedJobs, packJobs } from './packed-claim.ts';
+import { type PackedJobs, packJobs } from './packed-claim.ts';
 import { NEVER, type Partition, type Tier } from './partitions.ts';
 import type { Session } from './session.ts';
 
