@@ -9,6 +9,7 @@ import { STATE } from '../codes.ts';
 import {
   claimRequest,
   complete,
+  die,
   giveBack,
   newJob,
   newJobs,
@@ -495,6 +496,140 @@ describe('partitions', () => {
     expect(await claimAll(store)).toEqual([]);
     expect(await parked(schema)).toBe(199);
     await client.query('COMMIT');
+    await client.end();
+    expect(await claimAll(store)).toEqual([job.id]);
+    await close();
+  });
+
+  const KEEP_ALL = { completedMs: null, deadMs: null, cancelledMs: null };
+  const count = async (schema: string): Promise<number> => {
+    const sql = `SELECT count(*)::int AS count FROM ${schema}.partitions WHERE resource <> ''`;
+    return ((await runSql(url, sql))[0] as { count: number }).count;
+  };
+  /** Pruning looks as often as the test asks: in this clock nothing takes time. */
+  const openStill = (schema: string) => open(schema, { ...systemClock, monotonic: () => 0 });
+
+  it('with a resource are deleted by pruning when no job waits or runs in them', async () => {
+    const schema = newSchema();
+    const { store, close } = await openStill(schema);
+    await store.enqueue([...hosts(5_000), newJob()]);
+    const claimed: ClaimedJob[] = [];
+    while (claimed.length < 5_001) {
+      const { jobs } = await store.claim(claimRequest({ limit: 1_000, queues: [quota({ share: 1_000 })] }));
+      claimed.push(...jobs);
+    }
+    const [running, ...done] = claimed.filter(({ resource }) => resource !== null) as [ClaimedJob, ...ClaimedJob[]];
+    await store.settle(done.map((job) => settlement(job, complete)));
+    const waiting = newJob({ resource: 'host-waiting', delayMs: 60_000 });
+    await store.enqueue([waiting]);
+    for (let n = 0; n < 6; n++) await store.prune(KEEP_ALL, 10);
+    expect(await count(schema)).toBe(2);
+    await store.settle([settlement(running, complete)]);
+    await store.cancel([waiting.id]);
+    for (let n = 0; n < 2; n++) await store.prune(KEEP_ALL, 10);
+    expect(await count(schema)).toBe(0);
+    expect(await runSql(url, `SELECT resource FROM ${schema}.partitions`)).toEqual([{ resource: '' }]);
+    await expectSoundTables(url, schema);
+    await close();
+  });
+
+  it('that were deleted are made again by whatever puts a job into them, as held as before', async () => {
+    const schema = newSchema();
+    const { store, close } = await openStill(schema);
+    const resource = 'smtp';
+    const pruneAll = async (): Promise<void> => {
+      await store.prune(KEEP_ALL, 10);
+      expect(await count(schema)).toBe(0);
+    };
+    const start = async (): Promise<ClaimedJob> => {
+      const { jobs } = await store.claim(
+        claimRequest({ limit: 9, queues: [quota({ share: 9, retry: 9, redrive: 9 })] }),
+      );
+      expect(jobs).toHaveLength(1);
+      return jobs[0] as ClaimedJob;
+    };
+    for (let round = 0; round < 2; round++) {
+      await store.enqueue([newJob({ resource })]);
+      const first = await start();
+      // In the second round, the number of the retry partition is known, and the partition is gone.
+      await runSql(
+        url,
+        `DELETE FROM ${schema}.partitions p WHERE resource <> '' AND NOT EXISTS (
+        SELECT 1 FROM ${schema}.live l WHERE l.partition = p.id)`,
+      );
+      expect(await store.settle([settlement(first, retryIn(0))])).toEqual(['settled']);
+      const retried = await start();
+      expect(retried.id).toBe(first.id);
+      await store.settle([settlement(retried, die())]);
+      await pruneAll();
+      expect((await store.redrive({ ids: [first.id], attempts: 'reset', dryRun: false })).ids).toEqual([first.id]);
+      await store.settle([settlement(await start(), complete)]);
+      await pruneAll();
+    }
+    await store.hold({ resource }, null);
+    const held = newJob({ resource });
+    await store.enqueue([held]);
+    expect((await store.claim(claimRequest())).jobs).toEqual([]);
+    await store.cancel([held.id]);
+    await pruneAll();
+    await store.enqueue([newJob({ resource })]);
+    expect((await store.claim(claimRequest())).jobs).toEqual([]);
+    await store.release({ resource });
+    await start();
+    await expectSoundTables(url, schema);
+    await close();
+  });
+
+  it.each([
+    ['READ COMMITTED', 0],
+    ['REPEATABLE READ', 1_001],
+    ['SERIALIZABLE', 1_001],
+  ])(
+    'that were deleted or parked do not disturb a %s transaction of the caller, and its jobs start %i ms after it at the latest',
+    async (isolation, latestMs) => {
+      const schema = newSchema();
+      const { store, advance, close } = await openStill(schema);
+      const client = new pg.Client({ connectionString: url });
+      await client.connect();
+      await store.enqueue(hosts(201));
+      // The numbers of all are known. One is deleted, the others are parked, after the transaction took its snapshot.
+      await client.query(`BEGIN ISOLATION LEVEL ${isolation}`);
+      await client.query(`SELECT count(*) FROM ${schema}.partitions`);
+      const { jobs } = await store.claim(claimRequest({ limit: 300, queues: [quota({ share: 300 })] }));
+      await store.settle(jobs.map((job) => settlement(job, complete)));
+      expect(jobs).toHaveLength(201);
+      expect(await claimAll(store)).toEqual([]);
+      expect(await parked(schema)).toBe(201);
+      await runSql(url, `DELETE FROM ${schema}.partitions WHERE resource = 'host-7'`);
+      const added = ['host-7', 'host-8', 'host-new'].map((resource) => newJob({ resource }));
+      expect(await store.transactions.enqueue(client, added)).toHaveLength(3);
+      // Neither pruning nor parking gets in between.
+      await store.prune(KEEP_ALL, 10);
+      expect(await claimAll(store)).toEqual([]);
+      await client.query('COMMIT');
+      await client.end();
+      await expectSoundTables(url, schema);
+      const ids = added.map(({ id }) => id).sort();
+      await advance(latestMs);
+      expect((await claimAll(store)).sort()).toEqual(ids);
+      await close();
+    },
+  );
+
+  it('are taken out of their parking also when another transaction that did so is rolled back', async () => {
+    const schema = newSchema();
+    const { store, close } = await openStill(schema);
+    await store.enqueue(hosts(200));
+    expect(await claimAll(store)).toHaveLength(200);
+    expect(await claimAll(store)).toEqual([]);
+    expect(await parked(schema)).toBe(200);
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    await client.query('BEGIN');
+    await store.transactions.enqueue(client, [newJob({ resource: 'host-123' })]);
+    const job = newJob({ resource: 'host-123' });
+    await store.enqueue([job]);
+    await client.query('ROLLBACK');
     await client.end();
     expect(await claimAll(store)).toEqual([job.id]);
     await close();

@@ -109,7 +109,7 @@ export const settleSql: string = `
   END $$;
 
   -- Answers only what was not simply applied: 1 for a job that a cancel ended instead, 2 for a stale settlement. p_keyed are
-  -- those of the partitions that have a resource.
+  -- those of the partitions that have a resource. When one of these is gone, nothing is settled, and the answer is at 0.
   CREATE FUNCTION settle(
     p_identity uuid, p_id uuid[], p_run int[], p_worker int[], p_outcome smallint[], p_state smallint[], p_counted boolean[],
     p_delay bigint[], p_partition bigint[], p_backoff bigint[], p_reason smallint[], p_error int[], p_decision int[],
@@ -128,7 +128,12 @@ export const settleSql: string = `
   BEGIN
     ${CHECK_IDENTITY}
     DELETE FROM leases WHERE id = ANY (p_over);
-    IF p_keyed <> '{}' THEN PERFORM admit(p_keyed); END IF;
+    IF p_keyed <> '{}' AND NOT admit(p_keyed) THEN
+      at := 0;
+      answer := 0;
+      RETURN NEXT;
+      RETURN;
+    END IF;
     IF array_position(p_delay, NULL) IS NOT NULL THEN
       IF cardinality(array_remove(p_delay, NULL)) > 0 THEN
         -- What ends and what waits is written one after the other; all is locked in the order of ids, as in every other statement.
