@@ -3,6 +3,7 @@ import { describe, expect, inject, it } from 'vitest';
 import { LatePool, type OpenTransaction } from '../../../test/support/late-pool.ts';
 import { expectSoundTables } from '../../../test/support/postgres-database.ts';
 import { movableTime, newSchema, runSql } from '../../../test/support/postgres-schema.ts';
+import { type Clock, systemClock } from '../../clock.ts';
 import {
   bury,
   claim,
@@ -47,11 +48,11 @@ class Two implements AsyncDisposable {
   late!: Store;
   other!: Store;
 
-  static async open(): Promise<Two> {
+  static async open(clock: Clock = systemClock): Promise<Two> {
     const two = new Two();
     const { schema } = two;
-    two.late = await PostgresStore.open({ pool: two.#latePool, schema, wakeUps: false });
-    two.other = await PostgresStore.open({ pool: two.#otherPool, schema, wakeUps: false });
+    two.late = await PostgresStore.open({ pool: two.#latePool, schema, wakeUps: false, clock });
+    two.other = await PostgresStore.open({ pool: two.#otherPool, schema, wakeUps: false, clock });
     await movableTime(url, schema);
     // Both know the strings and partitions that most tests use, so that a verb is one statement.
     for (const store of [two.late, two.other]) {
@@ -525,6 +526,8 @@ describe('an empty partition that pruning deletes', () => {
   const KEEP_ALL = { completedMs: null, deadMs: null, cancelledMs: null };
   const prune = (store: Store) => store.prune(KEEP_ALL, 10);
   const resource = 'r';
+  /** In this clock nothing takes time, so that each call of prune looks at the partitions. */
+  const still: Clock = { ...systemClock, monotonic: () => 0 };
 
   /** Both processes know the numbers of the resource's partitions, of which none has a job. */
   async function emptied(two: Two): Promise<void> {
@@ -538,7 +541,7 @@ describe('an empty partition that pruning deletes', () => {
   }
 
   it('stays while a job that is put into it is being committed', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(still);
     await emptied(two);
     const job = newJob({ resource });
     const open = await two.begin(/enqueue/, (store) => store.enqueue([job]));
@@ -550,7 +553,7 @@ describe('an empty partition that pruning deletes', () => {
   });
 
   it('is made again by an enqueue meanwhile', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(still);
     await emptied(two);
     const job = newJob({ resource });
     const open = await two.begin(/prune_partitions/, prune);
@@ -560,7 +563,7 @@ describe('an empty partition that pruning deletes', () => {
   });
 
   it('is made again by a retry meanwhile', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(still);
     await emptied(two);
     const job = await startOne(two.other, { resource });
     const open = await two.begin(/prune_partitions/, prune);
@@ -571,7 +574,7 @@ describe('an empty partition that pruning deletes', () => {
   });
 
   it('is made again by a redrive meanwhile', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(still);
     await emptied(two);
     const id = await bury(two.other, { resource });
     const open = await two.begin(/prune_partitions/, prune);
@@ -586,7 +589,7 @@ describe('an empty partition that pruning deletes', () => {
   it.each(['READ COMMITTED', 'REPEATABLE READ'])(
     'is made again by a %s transaction of the caller',
     async (isolation) => {
-      await using two = await Two.open();
+      await using two = await Two.open(still);
       await emptied(two);
       const client = new pg.Client({ connectionString: url });
       await client.connect();
@@ -608,7 +611,7 @@ describe('an empty partition that pruning deletes', () => {
   );
 
   it('never has a job, however pruning and enqueues of many resources overlap', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(still);
     const jobs = (): NewJob[] => Array.from({ length: 20 }, (_, n) => newJob({ resource: `r${n}` }));
     for (let round = 0; round < 20; round++) {
       const [first, second] = [jobs(), jobs()];

@@ -354,9 +354,11 @@ describe('what PostgreSQL keeps beside the jobs', () => {
 
 describe('a job that lies where claims have passed', () => {
   /** A store whose back-scans run only when the test says so. */
-  async function openStill(): Promise<StoreHarness & { claim(): Promise<string[]>; pass(ms: number): void }> {
+  async function openStill(
+    schema = newSchema(),
+  ): Promise<StoreHarness & { claim(): Promise<string[]>; pass(ms: number): void }> {
     let time = 0;
-    const harness = await open(newSchema(), { ...systemClock, monotonic: () => time });
+    const harness = await open(schema, { ...systemClock, monotonic: () => time });
     return {
       ...harness,
       claim: async () => {
@@ -422,6 +424,53 @@ describe('a job that lies where claims have passed', () => {
     await store.enqueue([present, past]);
     expect((await claim()).sort()).toEqual([past.id, present.id].sort());
     await close();
+  });
+
+  /** A second process, which does its work after the claims of the first have passed, and which the first listens to. */
+  async function hearOther(
+    prepare: (other: PostgresStore) => Promise<void>,
+    work: (other: PostgresStore) => Promise<unknown>,
+  ): Promise<string[]> {
+    const schema = newSchema();
+    const { store, advance, claim, close } = await openStill(schema);
+    const other = await PostgresStore.open({ url, schema });
+    await prepare(other);
+    const hints: (() => void)[] = [];
+    store.onWork(() => hints.shift()?.());
+    const listens = `SELECT 1 FROM pg_stat_activity WHERE query = 'LISTEN mulligan_${schema}' AND state = 'idle'`;
+    await expect.poll(async () => (await runSql(url, listens)).length).toBe(1);
+    await store.enqueue(newJobs(1));
+    expect(await claim()).toHaveLength(1);
+    await advance(10_000);
+    expect(await claim()).toEqual([]);
+    const hint = new Promise<void>((resolve) => hints.push(resolve));
+    await work(other);
+    await hint;
+    const found = await claim();
+    await other.close();
+    await close();
+    return found;
+  }
+
+  it('is claimed at once when another process enqueued it with a due time in the past, and notified this one', async () => {
+    const past = newJob({ dueAt: Date.now() - 3_600_000 });
+    const found = await hearOther(
+      async () => {},
+      (other) => other.enqueue([past]),
+    );
+    expect(found).toEqual([past.id]);
+  });
+
+  it('is claimed at once when a worker of another process gave it back', async () => {
+    let held: ClaimedJob | undefined;
+    const found = await hearOther(
+      async (other) => {
+        await other.enqueue(newJobs(1));
+        held = (await other.claim(claimRequest())).jobs[0];
+      },
+      (other) => other.settle([settlement(held as ClaimedJob, giveBack('release'))]),
+    );
+    expect(found).toEqual([held?.id]);
   });
 
   it('is claimed when it was due before 1970', async () => {
@@ -691,22 +740,25 @@ describe('notices to other processes', () => {
     const { store, close } = await open(schema, clock);
     const listener = new pg.Client(url);
     await listener.connect();
-    let heard = 0;
-    listener.on('notification', () => heard++);
+    const heard: string[] = [];
+    listener.on('notification', ({ payload }) => heard.push(payload ?? ''));
     await listener.query(`LISTEN mulligan_${schema}`);
     /** What was sent before a query is heard before its answer. */
     const hear = async (count: number): Promise<number> => {
-      for (let tries = 0; tries < 100 && heard < count; tries++) await listener.query('SELECT pg_sleep(0.02)');
+      for (let tries = 0; tries < 100 && heard.length < count; tries++) await listener.query('SELECT pg_sleep(0.02)');
       await listener.query('SELECT 1');
-      return heard;
+      return heard.length;
     };
-    for (let sent = 0; sent < 8; sent++) await store.enqueue([newJob()]);
+    for (let sent = 0; sent < 8; sent++) await store.enqueue([newJob({ dueAt: sent === 6 ? 0 : null })]);
     expect(await hear(5)).toBe(5);
     await clock.advance(10);
     expect(await hear(6)).toBe(6);
+    // One of those that it stands for lies in the past.
+    expect(heard.map((payload) => payload.endsWith(' past'))).toEqual([false, false, false, false, false, true]);
     await clock.advance(100);
     await store.enqueue([newJob()]);
     expect(await hear(7)).toBe(7);
+    expect(heard[6]?.endsWith(' past')).toBe(false);
     await listener.end();
     await close();
   });

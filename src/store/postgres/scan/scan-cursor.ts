@@ -18,8 +18,9 @@ import { InFlight } from './in-flight.ts';
  *             say that the range is empty.
  *   scannedTo How far back from the position the back-scan under way has got.
  *
- * Four verbs: `ranges` says what a claim reads, `advance` takes over what it found, `rewind` adds a job that this process
- * knows to lie behind the position, and `backScan` searches for those that it does not know of. Where dead rows have piled
+ * Five verbs: `ranges` says what a claim reads, `advance` takes over what it found, `rewind` adds a job that this process
+ * knows to lie behind the position, `backScan` searches for those that it does not know of, and `scanSoon` lets the next
+ * claim do so, because another process has put a job behind the present. Where dead rows have piled
  * up a back-scan is slow. So it runs beside the claims, in parts, for a small part of the time, and claims only wait for it
  * while it is quick.
  */
@@ -95,6 +96,8 @@ export class ScanCursors {
   #scanAt = 0;
   #scanning: Promise<boolean> | null = null;
   #isSlow = false;
+  /** A back-scan that was under way when `scanSoon` was called may have passed the job. */
+  #scansAgain = false;
   /** Partitions that the back-scan under way has not been through. */
   #unscanned: Set<number> = new Set();
 
@@ -156,6 +159,13 @@ export class ScanCursors {
     return this.#isSlow ? null : this.#scanning;
   }
 
+  /** A job may have been put where claims have passed: the next claim scans back, unless that takes long. */
+  scanSoon(): void {
+    if (this.#isSlow) return;
+    this.#scanAt = 0;
+    this.#scansAgain = true;
+  }
+
   #use(partition: number): Range {
     const cursor = this.#cursors.get(partition) as ScanCursor;
     this.#cursors.delete(partition);
@@ -168,6 +178,7 @@ export class ScanCursors {
   async #scanOnce(): Promise<boolean> {
     const { clock } = this.#db;
     const since = clock.monotonic();
+    this.#scansAgain = false;
     const known = [...this.#cursors.keys()];
     let partitions = known.filter((id) => this.#unscanned.has(id));
     if (partitions.length === 0) {
@@ -178,7 +189,8 @@ export class ScanCursors {
     const hasFound = await this.#scan(partitions).catch(() => false);
     const now = clock.monotonic();
     this.#isSlow = now - since > PATIENCE_MS;
-    this.#scanAt = now + Math.max(SCAN_EVERY_MS, (now - since) / LARGEST_PART);
+    const pauseMs = Math.max(SCAN_EVERY_MS, (now - since) / LARGEST_PART);
+    this.#scanAt = this.#scansAgain && !this.#isSlow ? now : now + pauseMs;
     this.#scanning = null;
     return hasFound;
   }
