@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { systemClock } from '../src/clock.ts';
-import type { Statement } from '../src/store/postgres/connection/database.ts';
 import type { PoolClientLike, PoolLike } from '../src/store/postgres/connection/driver.ts';
+import type { Statement } from '../src/store/postgres/connection/statement.ts';
 import type { SimProcess } from './scheduler.ts';
 
 /** How often to ask the server what a statement waits for. */

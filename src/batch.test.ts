@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Batch, Batcher, partsOf } from './batch.ts';
+import { Batch, Batcher } from './batch.ts';
 
 /** Records what was sent, and answers when the test says so. */
 function wire() {
@@ -201,21 +201,5 @@ describe('a batcher', () => {
       [2, 'answer 2'],
       [3, 'answer 3'],
     ]);
-  });
-});
-
-describe('partsOf', () => {
-  const bounds = { limit: 3, maxBytes: 10, bytesOf: (item: number) => item };
-
-  it('splits a list by number and by bytes, in order', () => {
-    expect(partsOf([1, 1, 1, 1, 8, 2, 1, 10], bounds)).toEqual([[1, 1, 1], [1, 8], [2, 1], [10]]);
-  });
-
-  it('gives an item that is larger than the bound a part of its own', () => {
-    expect(partsOf([1, 11, 1], bounds)).toEqual([[1], [11], [1]]);
-  });
-
-  it('makes no part of an empty list', () => {
-    expect(partsOf([], bounds)).toEqual([]);
   });
 });

@@ -1,5 +1,5 @@
 import { types } from 'node:util';
-import { Batch, type BatchBounds, partsOf } from './batch.ts';
+import { Batch, type BatchBounds } from './batch.ts';
 import type { Clock } from './clock.ts';
 import { checkList, checkOneOf, namesOf, readOptions, unexpected } from './config.ts';
 import { type AnyJobDefinition, checkName, checkPriority, checkRetry } from './definition.ts';
@@ -8,6 +8,7 @@ import { ConfigError, StoreBusyError, StoreUnavailableError } from './errors.ts'
 import { DEFAULT_PRIORITY, DEFAULT_QUEUE, type KeyLife, keyLives } from './job.ts';
 import { KeyedBatch } from './keyed-batch.ts';
 import type { Events } from './observe/events.ts';
+import { partsOf } from './parts.ts';
 import { encodeJson } from './payload.ts';
 import { LONGEST_DELAY_MS } from './retry/backoff.ts';
 import type { RetryOptions } from './retry/policy.ts';

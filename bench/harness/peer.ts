@@ -1,12 +1,12 @@
 /** One queue under test. Everything the workloads know about it is in here. */
 export interface Peer {
   readonly id: string;
-  /** As it stands in tables, version included. */
+  /** Its name in tables, version included. */
   readonly title: string;
   readonly engine: Engine;
   /** What differs from an installation out of the box, and the durability it runs with. */
   readonly settings: string;
-  /** What it does not do in the same work, so that nobody takes a difference in work for a difference in speed. */
+  /** What it does not do in the same work, so that a difference in work is not read as a difference in speed. */
   readonly lacks: readonly string[];
   /** The delays before its retries, where the workloads ask for the smallest one and for 50 ms. */
   readonly backoff: { readonly smallest: string; readonly fifty: string };
@@ -44,10 +44,10 @@ export type Server = { readonly url: string; readonly version: string } | { read
 export type Kind = 'noop' | 'once' | 'twice' | 'storm' | 'work' | 'poison';
 
 export interface Payload {
-  /** Numbered from 0 within a measurement; -1 for jobs that only stand in the way. */
+  /** Numbered from 0 within a measurement; -1 for jobs that only fill the queue. */
   readonly n: number;
   readonly kind: Kind;
-  /** Wall-clock ms just before it was enqueued; 0 where nobody asks. */
+  /** Wall-clock ms just before it was enqueued; 0 where it is not needed. */
   readonly sentAt: number;
 }
 

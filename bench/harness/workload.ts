@@ -11,7 +11,7 @@ export interface Workload {
   readonly metrics: readonly Metric[];
   /** Its metrics are points on one curve per peer: how `y` grows with `x`. */
   readonly curve?: { readonly x: string; readonly y: string };
-  /** The peers it is about; nobody asks for the others. */
+  /** The peers it is about; others do not run. */
   readonly peers?: readonly string[];
   /** No more rounds than this: what it shows is a shape, and takes long. */
   readonly mostRounds?: number;

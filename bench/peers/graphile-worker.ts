@@ -32,7 +32,7 @@ const common = {
   engine: 'postgres',
   lacks: [
     'finished jobs: a completed job is deleted, so there is no history at all',
-    'a fence on completion: the row is deleted by its id, whoever holds it by now',
+    'a fence on completion: the row is deleted by its id alone',
     'shares between fresh jobs and retries',
   ],
   backoff: {

@@ -26,7 +26,7 @@ import { mulliganVersion } from './versions.ts';
 const CRASH_LEASE = '5s';
 const BACKLOG_PART = 50_000;
 const CLAIM_LEASE_MS = 30_000;
-/** Nobody settles these jobs, and none of them may expire before the last one is claimed. */
+/** These jobs are never settled, and none of them may expire before the last one is claimed. */
 const KEPT_LEASE_MS = 60 * 60_000;
 const FILL_PART = 1_000;
 const CALLS_IN_FLIGHT = 64;

@@ -51,7 +51,7 @@ export async function startStorm(stage: Stage, queue: OpenPeer, storm: number, o
   const capMs = stage.size(120_000, 2_000);
   if (await crew.until(({ failedOnce }) => failedOnce >= storm, wall() + capMs)) return crew;
   const { failedOnce } = crew.progress();
-  stage.note(`the storm never came: after ${capMs / 1_000} s, ${failedOnce} of ${storm} jobs had failed once`);
+  stage.note(`the storm did not begin: after ${capMs / 1_000} s, ${failedOnce} of ${storm} jobs had failed once`);
   await crew.dismiss();
   return null;
 }

@@ -1,6 +1,7 @@
 import { sqlitePath } from '../store/open.ts';
 import { isPostgresUrl } from '../store/postgres/connection/address.ts';
-import { connect, type Hosts } from '../store/postgres/connection/hosts.ts';
+import { connect } from '../store/postgres/connection/connect.ts';
+import type { Hosts } from '../store/postgres/connection/hosts.ts';
 import { dropFunctions, type Migrated, migrate, planMigration } from '../store/postgres/schema/migrate.ts';
 import type { CliCommand, Shell } from './command.ts';
 import { type Database, naming } from './database.ts';

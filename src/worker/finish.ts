@@ -6,7 +6,8 @@ import type { SettleAnswer, Settlement, Store } from '../store/store.ts';
 import type { ActiveJob } from './active-job.ts';
 import type { ActiveJobs } from './active-jobs.ts';
 import type { Reporter } from './report.ts';
-import { type Ending, errorOf, Settler, settlementOf } from './settle.ts';
+import { type Ending, Settler } from './settle.ts';
+import { errorOf, settlementOf } from './settlement.ts';
 import type { Trouble } from './trouble.ts';
 
 export interface FinisherParts {

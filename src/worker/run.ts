@@ -17,7 +17,7 @@ import type { Lease } from './lease.ts';
 import { Memos } from './once.ts';
 import { readLeaseMs } from './options.ts';
 import { whileLeased } from './persist.ts';
-import { settlementOf } from './settle.ts';
+import { settlementOf } from './settlement.ts';
 
 /** Why a run must stop. */
 export type StopReason = 'timeout' | 'cancel' | 'shutdown' | 'lease-lost';

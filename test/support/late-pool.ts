@@ -1,6 +1,6 @@
 import pg from 'pg';
-import type { Statement } from '../../src/store/postgres/connection/database.ts';
 import type { PoolClientLike, PoolLike } from '../../src/store/postgres/connection/driver.ts';
+import type { Statement } from '../../src/store/postgres/connection/statement.ts';
 
 const LOOK_MS = 5;
 const WAITS_FOR_LOCK = `SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND wait_event_type = 'Lock'`;

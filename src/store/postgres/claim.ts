@@ -26,7 +26,7 @@ const CLAIM = `
   SELECT * FROM @.claim($1, $2, $3, $4, $5, $6::text[], $7::boolean[], $8::int[], $9::bigint[],
     $10::bigint[], $11::int[], $12::smallint[], $13::boolean[], $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[],
     $18::int[])`;
-const PARK = 'SELECT @.park($1::bigint[], $2::text[])';
+const PARK = 'SELECT @.park($1::bigint[], $2::text[], $3)';
 
 /** A claim that reads one partition without due jobs after the other ends after this many calls, and the worker comes again. */
 const MOST_CALLS = 32;
@@ -277,7 +277,11 @@ class Claiming {
 
   /** Parks partitions that have no due job, and answers which ones to read. */
   async #park(partitions: readonly number[]): Promise<string> {
-    const [row] = await this.#session.db.query<[string]>(PARK, [plain(partitions), texts(this.#queues)]);
+    const [row] = await this.#session.db.query<[string]>(PARK, [
+      plain(partitions),
+      texts(this.#queues),
+      this.#request.limit,
+    ]);
     return (row as [string])[0];
   }
 

@@ -1,3 +1,4 @@
+import { type PartBounds, partsOf } from '../../parts.ts';
 import { KEY_LIFE } from '../codes.ts';
 import { checkPayloads, joinJson } from '../json.ts';
 import type { Enqueued, NewJob } from '../store.ts';
@@ -11,8 +12,12 @@ export const ENQUEUE = `
   SELECT * FROM @.enqueue($1, $2::uuid[], $3::int[], $4::int[], $5::bigint[], $6::bigint[], $7::bigint[], $8::smallint[],
     $9::text[], $10::text[], $11, $12::bigint[], $13, $14)`;
 
-/** A call of more bytes than this would be slow to build and could outgrow the longest string there is. */
-const LARGEST_BYTES = 16 * 1_048_576;
+const bounds: PartBounds<NewJob> = {
+  limit: LARGEST_CALL - 1,
+  /** A call of more bytes would be slow to build and could outgrow the longest string there is. */
+  maxBytes: 16 * 1_048_576,
+  bytesOf: ({ payload }) => payload.length,
+};
 
 /**
  * A key that an open transaction has taken is not waited for until that one ends: meanwhile this one would hold the keys
@@ -52,25 +57,11 @@ function hasKey({ key }: NewJob): boolean {
 
 export async function enqueue(session: Session, jobs: readonly NewJob[], notice: string | null): Promise<Enqueued[]> {
   const answers: Enqueued[] = [];
-  for (const some of batches(jobs)) {
+  for (const some of partsOf(jobs, bounds)) {
     answers.push(...enqueued(some, await send(session, some, notice)));
     await rewind(session, some);
   }
   return answers;
-}
-
-function batches(jobs: readonly NewJob[]): NewJob[][] {
-  const all: NewJob[][] = [];
-  let bytes = Number.POSITIVE_INFINITY;
-  for (const job of jobs) {
-    bytes += job.payload.length;
-    const last = all.at(-1);
-    if (last === undefined || bytes > LARGEST_BYTES || last.length === LARGEST_CALL - 1) {
-      all.push([job]);
-      bytes = job.payload.length;
-    } else last.push(job);
-  }
-  return all;
 }
 
 /** Claims of this process may have passed the place of a job that is due in the past. */

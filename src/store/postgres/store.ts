@@ -26,10 +26,10 @@ import type {
   Unsubscribe,
 } from '../store.ts';
 import { claim } from './claim.ts';
+import { connect } from './connection/connect.ts';
 import { Database } from './connection/database.ts';
 import type { PoolLike } from './connection/driver.ts';
 import { isReplaced } from './connection/failure.ts';
-import { connect } from './connection/hosts.ts';
 import { enqueue } from './enqueue.ts';
 import { expired } from './expired.ts';
 import { heartbeat, remember } from './heartbeat.ts';

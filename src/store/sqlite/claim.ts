@@ -2,8 +2,9 @@ import { isRetry, type Lane } from '../../job.ts';
 import { LANE, STATE } from '../codes.ts';
 import { fillQuotas, fillTurns } from '../fill.ts';
 import { CLAIM_BYTES, type Claim, type ClaimRequest, type QueueQuota } from '../store.ts';
+import { AT, CLAIMED_COLUMNS, type ClaimedRow, PAYLOAD } from './claimed-row.ts';
 import { KEY_AFTER_START } from './keys.ts';
-import { AT, CLAIMED_COLUMNS, type ClaimedRow, PAYLOAD, type PackedJobs, packJobs } from './packed-claim.ts';
+import { type PackedJobs, packJobs } from './packed-claim.ts';
 import { NEVER, type Partition, type Tier } from './partitions.ts';
 import type { Session } from './session.ts';
 
@@ -25,12 +26,12 @@ const DUE = `
   ORDER BY due_at, seq LIMIT +?`;
 /*
  * No RETURNING: it would copy every row once more. No other process writes during this transaction, so the rows are as
- * they were read, but for what is set here (see `started`).
+ * they were read, but for what is set here (see #start).
  */
 const TAKE = `
-  UPDATE jobs SET state = ${STATE.running}, partition = NULL, runs = runs + 1, attempts = attempts + 1, worker = ?2, claimed_at = ?3,
-    lease_ends_at = ?3 + ?4, lease_ms = ?4, alone = 0, first_started_at = coalesce(first_started_at, ?3),
-    held_key = ${KEY_AFTER_START}
+  UPDATE jobs SET state = ${STATE.running}, partition = NULL, runs = runs + 1, attempts = attempts + 1,
+    worker = ?2, claimed_at = ?3, lease_ends_at = ?3 + ?4, lease_ms = ?4, alone = 0,
+    first_started_at = coalesce(first_started_at, ?3), held_key = ${KEY_AFTER_START}
   WHERE seq IN (SELECT value FROM json_each(?1))`;
 const RUNNING_RETRIES = `
   SELECT count(*) AS retries, count(*) FILTER (WHERE lane = ${LANE.suspect}) AS suspects FROM jobs
@@ -127,7 +128,8 @@ class Claiming {
       const before = this.#rows.length;
       this.#read(partition, lastOf.get(partition), count);
       const taken = this.#rows.length - before;
-      if (taken > 0) lastOf.set(partition, this.#rows.at(-1));
+      // One that had nothing to give was admissible by the clock of another process: it is moved, too.
+      if (taken > 0 || !this.#isCutShort) lastOf.set(partition, this.#rows.at(-1));
       return taken;
     });
     this.#start(first);

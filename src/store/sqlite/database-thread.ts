@@ -8,9 +8,10 @@ import {
   StoreIncompatibleError,
   StoreUnavailableError,
 } from '../../errors.ts';
+import { partsOf } from '../../parts.ts';
 import type { Call, VerbName } from './engine.ts';
 import type { Missing } from './open.ts';
-import { bytesOfCall, partsOf } from './parts.ts';
+import { bytesOfCall, PART_BYTES } from './parts.ts';
 
 export type ToThread =
   | { readonly kind: 'calls'; readonly calls: readonly { readonly id: number; readonly call: Call }[] }
@@ -126,7 +127,8 @@ export class DatabaseThread {
   #post(): void {
     const calls = this.#outbox;
     this.#outbox = [];
-    for (const part of partsOf(calls, ({ call }) => bytesOfCall(call))) this.#send({ kind: 'calls', calls: part });
+    const bounds = { maxBytes: PART_BYTES, bytesOf: ({ call }: (typeof calls)[number]) => bytesOfCall(call) };
+    for (const part of partsOf(calls, bounds)) this.#send({ kind: 'calls', calls: part });
   }
 
   #send(message: ToThread): void {

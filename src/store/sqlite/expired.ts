@@ -1,7 +1,8 @@
 import { STATE } from '../codes.ts';
 import { suspendedUntil } from '../expiry.ts';
 import { CLAIM_BYTES } from '../store.ts';
-import { CLAIMED_COLUMNS, type ClaimedRow, PAYLOAD, type PackedJobs, packJobs } from './packed-claim.ts';
+import { CLAIMED_COLUMNS, type ClaimedRow, PAYLOAD } from './claimed-row.ts';
+import { type PackedJobs, packJobs } from './packed-claim.ts';
 import type { Session } from './session.ts';
 
 /*

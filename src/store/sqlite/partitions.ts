@@ -1,7 +1,8 @@
+import type { StatementSync } from 'node:sqlite';
 import { type Lane, lanes } from '../../job.ts';
 import { LANE } from '../codes.ts';
 import type { HoldTarget } from '../store.ts';
-import type { Session } from './session.ts';
+import type { InternedStrings } from './interned.ts';
 
 /*
  * A partition is a row for as long as a job waits in it. Its `admissible_at` is the one time that a claim compares with
@@ -79,12 +80,20 @@ const RELEASE = 'DELETE FROM holds WHERE scope = ? AND name = ?';
 
 const partsByName: readonly number[] = [LANE.retry, LANE.redrive];
 
+/** What partitions need of the session that owns them. */
+interface PartitionSession {
+  /** Store time of the transaction under way. */
+  readonly now: number;
+  readonly strings: InternedStrings;
+  sql(text: string): StatementSync;
+}
+
 /** A call's view of the partitions: what it has found once, it need not look up for its next job. */
 export class Partitions {
-  readonly #session: Session;
+  readonly #session: PartitionSession;
   readonly #found: Map<string, Partition> = new Map();
 
-  constructor(session: Session) {
+  constructor(session: PartitionSession) {
     this.#session = session;
   }
 

@@ -3,24 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { idsOf, newJob, newJobs } from '../conformance/builders.ts';
-import { PART_BYTES, partsOf } from './parts.ts';
+import { PART_BYTES } from './parts.ts';
 import { SqliteStore } from './store.ts';
-
-describe('a batch that is cut into parts', () => {
-  const sizes = (parts: readonly (readonly number[])[]): number[][] => parts.map((part) => [...part]);
-
-  it('keeps its order, and no part is larger than allowed unless it is a single item', () => {
-    const half = PART_BYTES / 2;
-    expect(sizes(partsOf([half, half, 1, PART_BYTES * 3, 5, half], (bytes) => bytes))).toEqual([
-      [half, half],
-      [1],
-      [PART_BYTES * 3],
-      [5, half],
-    ]);
-    expect(partsOf([], () => 1)).toEqual([]);
-    expect(sizes(partsOf([0, 0, 0], (bytes) => bytes))).toEqual([[0, 0, 0]]);
-  });
-});
 
 describe('an enqueue of more bytes than one message carries', () => {
   const large = JSON.stringify('x'.repeat(PART_BYTES / 3));

@@ -6,21 +6,6 @@ import type { Call } from './engine.ts';
  */
 export const PART_BYTES: number = 4 * 1_048_576;
 
-/** Cuts a list into parts of at most PART_BYTES, unless a single item is larger. */
-export function partsOf<Item>(items: readonly Item[], bytesOf: (item: Item) => number): readonly (readonly Item[])[] {
-  const parts: Item[][] = [];
-  let bytes = Number.POSITIVE_INFINITY;
-  for (const item of items) {
-    bytes += bytesOf(item);
-    if (bytes > PART_BYTES) {
-      parts.push([]);
-      bytes = bytesOf(item);
-    }
-    parts.at(-1)?.push(item);
-  }
-  return parts;
-}
-
 /** About how large a call is: the payloads of new jobs, which are most of what is sent. */
 export function bytesOfCall({ verb, args }: Call): number {
   return verb === 'enqueue' ? (args[1] as string).length : 0;

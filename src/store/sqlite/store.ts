@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import type { Clock } from '../../clock.ts';
 import { ClosedError } from '../../errors.ts';
 import type { Job, RunRecord } from '../../job.ts';
+import { partsOf } from '../../parts.ts';
 import { checkPayloads } from '../json.ts';
 import type {
   CancelAnswer,
@@ -35,7 +36,7 @@ import { InPlace } from './in-place.ts';
 import { type PackedJobs, unpackJobs } from './packed-claim.ts';
 import { type PackedEnqueued, packNewJobs, unpackEnqueued } from './packed-jobs.ts';
 import { bytesOfSettlement, type PackedAnswers, packSettlement, unpackAnswers } from './packed-settlements.ts';
-import { partsOf } from './parts.ts';
+import { PART_BYTES } from './parts.ts';
 
 export interface SqliteOptions {
   /** The file. Its folder must exist. */
@@ -217,7 +218,7 @@ export class SqliteStore implements Store {
     send: (part: readonly Item[]) => Promise<Answer[]>,
   ): Promise<Answer[]> {
     if (this.#closed) throw closed();
-    const parts = partsOf(items, bytesOf);
+    const parts = partsOf(items, { maxBytes: PART_BYTES, bytesOf });
     if (parts.length <= 1) return send(items);
     const batch = (async () => {
       const answers: Answer[] = [];

@@ -1,7 +1,7 @@
 import { systemClock } from '../../../clock.ts';
 import { ConfigError, MulliganError } from '../../../errors.ts';
+import { type ConnectOptions, connect } from '../../../store/postgres/connection/connect.ts';
 import { adviceOn } from '../../../store/postgres/connection/failure.ts';
-import { type ConnectOptions, connect } from '../../../store/postgres/connection/hosts.ts';
 import { type Database, withExisting } from '../../database.ts';
 import { bad, type Check, look, worst } from '../check.ts';
 import { jobChecks } from '../jobs.ts';

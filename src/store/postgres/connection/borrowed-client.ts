@@ -1,7 +1,8 @@
 import { systemClock } from '../../../clock.ts';
 import { codeOf, connectionError } from './connection-error.ts';
-import type { Statement } from './database.ts';
 import { ignore, type PoolClientLike, type PoolLike } from './driver.ts';
+import { isAway, withRole } from './failure.ts';
+import type { Statement } from './statement.ts';
 
 export interface BorrowOptions {
   /** After so long without an answer none will come, and the connection is ended. Left out: it is waited for. */
@@ -62,6 +63,22 @@ export class BorrowedClient implements PoolClientLike {
       throw error;
     } finally {
       timer?.cancel();
+    }
+  }
+
+  /**
+   * Sends the one statement that the connection was borrowed for, then gives it back; one that is of no more use is ended.
+   * `where` names the server in messages.
+   */
+  async queryOnce(where: string, send: () => Promise<{ rows: unknown[] }>): Promise<{ rows: unknown[] }> {
+    try {
+      const answer = await send();
+      this.release();
+      return answer;
+    } catch (error) {
+      const explained = await withRole(error, where, (text) => this.query(text));
+      this.release(isAway(error));
+      throw explained;
     }
   }
 

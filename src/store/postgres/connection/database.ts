@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { Clock } from '../../../clock.ts';
 import { StoreUnavailableError } from '../../../errors.ts';
 import { doubling, type RetryingOptions, withRetries } from '../../../retrying.ts';
@@ -8,6 +7,7 @@ import { Absence } from './absence.ts';
 import type { PoolClientLike } from './driver.ts';
 import { isAway, isConflict, toStoreError } from './failure.ts';
 import type { Hosts } from './hosts.ts';
+import { namedText, type Statement, type StatementText, statementOf, unnamed } from './statement.ts';
 
 /** A transaction that conflicted with another is simply tried again. */
 const afterConflicts: RetryingOptions = {
@@ -24,48 +24,14 @@ const afterConflicts: RetryingOptions = {
 export const BEGIN_MARKED = 'BEGIN; SET LOCAL mulligan.transaction = open';
 const ONLY_WITHIN = " WHERE current_setting('mulligan.transaction', true) = 'open'";
 
-const asText = (value: string): string => value;
-const asBoolean = (value: string): boolean => value === 't';
-/** By type: bool, int8, int2, int4, numeric. All our numbers fit into one of JavaScript's. */
-const parsers: ReadonlyMap<number, (value: string) => unknown> = new Map<number, (value: string) => unknown>([
-  [16, asBoolean],
-  [20, Number],
-  [21, Number],
-  [23, Number],
-  [1700, Number],
-]);
-const types = { getTypeParser: (oid: number): ((value: string) => unknown) => parsers.get(oid) ?? asText };
-
 /** A call of one of our functions. Nothing about its plan depends on the values. */
 const CALL = /^\s*SELECT (\* FROM )?@\.\w+\(/;
-
-/** One statement as the driver takes it: rows as arrays, which are quicker to make than objects. */
-export interface Statement extends Text {
-  readonly values: unknown[];
-  readonly rowMode: 'array';
-  readonly types: typeof types;
-}
-
-interface Text {
-  readonly text: string;
-  /** The name under which a session may keep it prepared. It is a digest of the text, so no two texts share a name. */
-  readonly name?: string;
-}
 
 /** What carries out statements: the pool, or one connection inside a transaction. */
 export interface Runner {
   /** The end of a statement that does nothing outside of this runner's transaction. */
   readonly onlyWithin: string;
   query<Row extends readonly unknown[]>(sql: string, values?: unknown[]): Promise<Row[]>;
-}
-
-/** For a session that is not known to be ours alone. */
-export function unnamed({ text, values, rowMode, types }: Statement): Statement {
-  return { text, values, rowMode, types };
-}
-
-function digest(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, 32);
 }
 
 /** What a server tells about a schema when it is opened. */
@@ -86,7 +52,7 @@ export class Database implements Runner {
   readonly schema: string;
   readonly clock: Clock;
   readonly #hosts: Hosts;
-  readonly #texts: Map<string, Text> = new Map();
+  readonly #texts: Map<string, StatementText> = new Map();
   readonly #absence: Absence;
   #facts: SchemaFacts = { identity: '', statementTimeoutMs: Number.POSITIVE_INFINITY };
   /** Called when the server cannot be reached: the next one that answers may not know all that this one knew. */
@@ -128,18 +94,18 @@ export class Database implements Runner {
   }
 
   statement(sql: string, values: unknown[]): Statement {
-    return { ...this.#textOf(sql), values, rowMode: 'array', types };
+    return statementOf(this.#textOf(sql), values);
   }
 
   text(sql: string): string {
     return this.#textOf(sql).text;
   }
 
-  #textOf(sql: string): Text {
+  #textOf(sql: string): StatementText {
     let known = this.#texts.get(sql);
     if (known === undefined) {
       const text = functions.resolve(sql, this.schema);
-      known = CALL.test(sql) ? { text, name: `mulligan_${digest(text)}` } : { text };
+      known = CALL.test(sql) ? namedText(text) : { text };
       this.#texts.set(sql, known);
     }
     return known;

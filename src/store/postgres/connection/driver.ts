@@ -1,6 +1,6 @@
 import { ConfigError } from '../../../errors.ts';
 import { ConnectionError, connectionError, UnreadableAnswerError } from './connection-error.ts';
-import type { Statement } from './database.ts';
+import type { Statement } from './statement.ts';
 
 /* The package `pg`, as far as it is used here. Its own types stay outside: a program without PostgreSQL does not have it. */
 

@@ -5,11 +5,11 @@ import { TcpProxy } from '../../../../test/support/tcp-proxy.ts';
 import { systemClock } from '../../../clock.ts';
 import { StoreBusyError, StoreUnavailableError } from '../../../errors.ts';
 import { PostgresStore } from '../store.ts';
+import { connect } from './connect.ts';
 import { Database } from './database.ts';
 import type { PoolClientLike, PoolLike } from './driver.ts';
 import { toStoreError } from './failure.ts';
 import { GivenPool } from './given-pool.ts';
-import { connect } from './hosts.ts';
 
 const url = inject('postgresUrl');
 const MINUTE_MS = 60_000;

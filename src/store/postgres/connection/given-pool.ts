@@ -2,10 +2,9 @@ import { unexpected } from '../../../config.ts';
 import { read } from '../../../untrusted/thrown.ts';
 import { BorrowedClient } from './borrowed-client.ts';
 import { ConnectionLimiter, FEWEST_CONNECTIONS } from './connection-limiter.ts';
-import { type Statement, unnamed } from './database.ts';
 import { type ClientLike, ignore, type PoolClientLike, type PoolLike } from './driver.ts';
-import { isAway, withRole } from './failure.ts';
 import type { Hosts } from './hosts.ts';
+import { type Statement, unnamed } from './statement.ts';
 
 /** One listens, beside those that every pool has to have. */
 const FEWEST = FEWEST_CONNECTIONS + 1;
@@ -43,15 +42,7 @@ export class GivenPool implements Hosts {
     const done = use === 'read' ? await this.#limiter.take('read') : ignore;
     try {
       const client = await this.#borrow();
-      try {
-        const answer = await client.query(unnamed(statement));
-        client.release();
-        return answer;
-      } catch (error) {
-        const explained = await withRole(error, this.name, (text) => client.query(text));
-        client.release(isAway(error));
-        throw explained;
-      }
+      return await client.queryOnce(this.name, () => client.query(unnamed(statement)));
     } finally {
       done();
     }

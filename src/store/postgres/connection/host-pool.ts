@@ -3,10 +3,10 @@ import { MulliganError, StoreUnavailableError } from '../../../errors.ts';
 import type { Address } from './address.ts';
 import { BorrowedClient } from './borrowed-client.ts';
 import { ConnectionLimiter } from './connection-limiter.ts';
-import { type Statement, unnamed } from './database.ts';
 import { type ClientLike, type Driver, type DriverClient, type DriverPool, ignore, loadDriver } from './driver.ts';
-import { isAway, isOthersStatement, isProtocolViolation, noHost, toStoreError, withRole } from './failure.ts';
+import { isOthersStatement, isProtocolViolation, noHost, toStoreError } from './failure.ts';
 import type { Hosts } from './hosts.ts';
+import { type Statement, unnamed } from './statement.ts';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const CONNECTIONS = 10;
@@ -92,13 +92,7 @@ export class HostPool implements Hosts {
     const client = await this.#borrow(host);
     const watch = this.#watch(host, client);
     try {
-      const answer = await this.#send(client, statement);
-      client.release();
-      return answer;
-    } catch (error) {
-      const explained = await withRole(error, this.name, (text) => client.query(text));
-      client.release(isAway(error));
-      throw explained;
+      return await client.queryOnce(this.name, () => this.#send(client, statement));
     } finally {
       watch.cancel();
     }

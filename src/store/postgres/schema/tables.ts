@@ -1,3 +1,4 @@
+import { partitionDigest } from '../sql/shared.ts';
 import { identityTables } from './identity.ts';
 
 /*
@@ -40,11 +41,9 @@ const tables = `
     queue text NOT NULL,
     resource text NOT NULL,                 -- '' for none
     name text NOT NULL,                     -- of the jobs, in the lanes retry and redrive; '' in the others
-    UNIQUE (queue, lane, priority, resource, name)
+    digest uuid NOT NULL UNIQUE GENERATED ALWAYS AS (${partitionDigest('')}) STORED
   ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
-  -- Its condition is always true. It keeps the planner, which knows nothing of a new table, from reading all partitions of a
-  -- queue, lane and priority to find one: only statements that repeat the condition use this index.
-  CREATE INDEX partitions_admissible ON partitions (queue, lane, priority, admissible_at) WHERE admissible_at >= 0;
+  CREATE INDEX partitions_admissible ON partitions (queue, lane, priority, admissible_at);
   CREATE INDEX partitions_resource ON partitions (resource) WHERE resource <> '';
 
   CREATE TABLE holds (

@@ -222,6 +222,6 @@ export const claimSql: string = `
       WHERE p.admissible_at < ${FOR_GOOD};
       IF p_known IS NULL THEN next_due_at := least(next_due_at, (${NEXT_ADMISSION})); END IF;
     END IF;
-    offer := candidates(p_queue, p_known);
+    offer := candidates(p_queue, p_known, p_limit);
   END $$;
 `;

@@ -1,7 +1,16 @@
-import { BY_INDEX, FOR_GOOD, HERE, lookUp } from './shared.ts';
+import { BY_INDEX, FOR_GOOD, HERE, lookUp, partitionDigest } from './shared.ts';
 
-/** Of one queue, lane and priority, a claim is offered no more than this many partitions, unless it is offered all of them. */
+/**
+ * Of one queue, lane and priority, a claim is offered so many partitions, unless it is offered all of them: more when it
+ * has many places, because each may have a single due job, and fewer when it has few, because reading and rotating them
+ * costs more than their jobs do.
+ */
 export const MOST_CANDIDATES = 64;
+export const FEWEST_CANDIDATES = 8;
+const PLACES_PER_CANDIDATE = 10;
+/** As SQL. */
+export const candidatesFor = (limit: string): string =>
+  `least(${MOST_CANDIDATES}, greatest(${FEWEST_CANDIDATES}, ${limit} / ${PLACES_PER_CANDIDATE}))`;
 /** A claim is offered all partitions of its queues when there are no more than MOST_CANDIDATES and this many per queue. */
 const FEW_PER_QUEUE = 8;
 
@@ -34,7 +43,7 @@ export const NEXT_ADMISSION: string = `
   CROSS JOIN LATERAL (
     SELECT p.id, p.admissible_at FROM partitions p
     WHERE p.queue = g.queue AND p.lane = g.lane AND p.priority = g.priority
-      AND p.admissible_at >= 0 AND p.admissible_at > store_now AND p.admissible_at < ${FOR_GOOD}
+      AND p.admissible_at > store_now AND p.admissible_at < ${FOR_GOOD}
     ORDER BY p.admissible_at LIMIT 3) c
   CROSS JOIN LATERAL (
     SELECT w.due_at FROM live w WHERE w.partition = c.id AND w.worker IS NULL ORDER BY w.due_at LIMIT 1) first`;
@@ -61,8 +70,7 @@ export const partitionsSql: string = `
   BEGIN
     IF EXISTS (
       SELECT 1 FROM unnest(p_queue, p_lane, p_priority, p_resource, p_name) AS g (queue, lane, priority, resource, name)
-      WHERE NOT EXISTS (SELECT 1 FROM partitions p WHERE p.queue = g.queue AND p.lane = g.lane
-        AND p.priority = g.priority AND p.resource = g.resource AND p.name = g.name))
+      WHERE NOT EXISTS (SELECT 1 FROM partitions p WHERE p.digest = ${partitionDigest('g.')}))
     THEN
       -- A hold that is being made must see these partitions, or they must see the hold.
       LOCK TABLE holds IN SHARE MODE;
@@ -70,22 +78,21 @@ export const partitionsSql: string = `
       SELECT g.*, h.until, h.until
       FROM unnest(p_queue, p_lane, p_priority, p_resource, p_name) AS g (queue, lane, priority, resource, name),
         LATERAL (SELECT ${heldUntil('g.queue', 'g.resource')} AS until OFFSET 0) h
-      ORDER BY g.queue, g.lane, g.priority, g.resource, g.name
+      ORDER BY ${partitionDigest('g.')}
       ON CONFLICT DO NOTHING;
     END IF;
     RETURN QUERY
     SELECT g.ord, p.id FROM unnest(p_queue, p_lane, p_priority, p_resource, p_name) WITH ORDINALITY
         AS g (queue, lane, priority, resource, name, ord)
-      JOIN partitions p ON p.queue = g.queue AND p.lane = g.lane AND p.priority = g.priority
-        AND p.resource = g.resource AND p.name = g.name;
+      JOIN partitions p ON ${lookUp('p.digest', partitionDigest('g.'))};
   END $$;
 
   /*
    * The partitions that the next claim of these queues should read, as JSON: whether these are all, and then each of them.
    * When they are not, those are offered that are admissible, of each queue, lane and priority the least recently served
-   * ones. Null when all were known to the caller: p_known, by number.
+   * ones, as many as a claim of p_limit places should read. Null when all were known to the caller: p_known, by number.
    */
-  CREATE FUNCTION candidates(p_queue text[], p_known bigint[]) RETURNS text LANGUAGE plpgsql AS $$
+  CREATE FUNCTION candidates(p_queue text[], p_known bigint[], p_limit int) RETURNS text LANGUAGE plpgsql AS $$
   DECLARE
     most int := ${MOST_CANDIDATES} + ${FEW_PER_QUEUE} * cardinality(p_queue);
     found bigint[] := ARRAY (
@@ -100,8 +107,8 @@ export const partitionsSql: string = `
     RETURN (WITH RECURSIVE ${GROUPS} SELECT json_build_array(false, ${asJson(`groups g CROSS JOIN LATERAL (
       SELECT p.* FROM partitions p
       WHERE p.queue = g.queue AND p.lane = g.lane AND p.priority = g.priority
-        AND p.admissible_at >= 0 AND p.admissible_at <= store_now
-      ORDER BY p.admissible_at LIMIT ${MOST_CANDIDATES}) c`)}));
+        AND p.admissible_at <= store_now
+      ORDER BY p.admissible_at LIMIT ${candidatesFor('p_limit')}) c`)}));
   END $$;
 
   -- Before the transaction that puts jobs into these partitions, which have a resource, ends.
@@ -117,7 +124,7 @@ export const partitionsSql: string = `
   END $$;
 
   -- Parks those of these partitions that have no due job. Answers which ones the next claim should read.
-  CREATE FUNCTION park(p_partition bigint[], p_queue text[]) RETURNS text LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  CREATE FUNCTION park(p_partition bigint[], p_queue text[], p_limit int) RETURNS text LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   DECLARE
     locked bigint[];
     store_now bigint;
@@ -133,7 +140,7 @@ export const partitionsSql: string = `
       FROM unnest(locked) AS g (id) OFFSET 0
     ) n
     WHERE ${lookUp('p.id', 'n.id')} AND (n.due_at IS NULL OR n.due_at > store_now);
-    RETURN candidates(p_queue, NULL);
+    RETURN candidates(p_queue, NULL, p_limit);
   END $$;
 
   -- Makes, changes or (p_until is null) takes away a hold. Answers whether there was one before.

@@ -25,6 +25,14 @@ export const CHECK_IDENTITY: string = `
 /** A hold without an end. JavaScript can still count to it. */
 export const FOR_GOOD: number = Number.MAX_SAFE_INTEGER;
 
+/**
+ * What makes a partition, as a digest: names may be longer than an index entry can be, and the planner finds one row by it,
+ * where an index that begins with the queue might make it read all partitions of the queue.
+ */
+export const partitionDigest = (of: string): string =>
+  `md5(length(${of}queue)::text || ' ' || ${of}queue || ' ' || ${of}lane::text || ' ' || ${of}priority::text || ' ' ||
+    length(${of}resource)::text || ' ' || ${of}resource || ' ' || ${of}name)::uuid`;
+
 /** The number of jobs that one call can number. */
 export const LARGEST_CALL = 65_536;
 
