@@ -138,6 +138,13 @@ export const postgresMutants: readonly PostgresMutant[] = [
     by: 'concurrency',
   },
   {
+    name: 'a partition that was empty before it was locked is deleted',
+    file: `${store}/sql/partitions.ts`,
+    find: ' AND NOT EXISTS (SELECT 1 FROM live l WHERE l.partition = g.id);',
+    replace: ';',
+    by: 'concurrency',
+  },
+  {
     name: 'a job is put into a partition that is gone',
     file: `${store}/sql/partitions.ts`,
     find: 'IF NOT keep(p_partition) THEN RETURN false; END IF;',

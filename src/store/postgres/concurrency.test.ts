@@ -622,6 +622,20 @@ describe('an empty partition that pruning deletes', () => {
     await two.late.enqueue(jobs());
     await expectSoundTables(url, two.schema);
   });
+
+  it('stays when a job comes in after pruning has found it empty, and before it is locked', async () => {
+    await using two = await Two.open(still);
+    const empty = Array.from({ length: 400 }, (_, n) => newJob({ resource: `r${n}` }));
+    for (let round = 0; round < 20; round++) {
+      await two.other.enqueue(empty.map((job) => ({ ...job, id: newJob().id })));
+      await two.other.cancel(idsOf(await two.other.list({ limit: 1_000, state: 'ready' })));
+      const pruning = prune(two.other);
+      await two.late.enqueue([newJob({ resource: 'r0' })]);
+      await pruning;
+      await expectSoundTables(url, two.schema);
+      await two.other.cancel(idsOf(await two.other.list({ limit: 1_000, state: 'ready' })));
+    }
+  });
 });
 
 describe('an interned string', () => {

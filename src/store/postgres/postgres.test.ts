@@ -567,8 +567,8 @@ describe('partitions', () => {
       const { jobs } = await store.claim(claimRequest({ limit: 1_000, queues: [quota({ share: 1_000 })] }));
       claimed.push(...jobs);
     }
-    const [running, ...done] = claimed.filter(({ resource }) => resource !== null) as [ClaimedJob, ...ClaimedJob[]];
-    await store.settle(done.map((job) => settlement(job, complete)));
+    const running = claimed.find(({ resource }) => resource !== null) as ClaimedJob;
+    await store.settle(claimed.filter((job) => job !== running).map((job) => settlement(job, complete)));
     const waiting = newJob({ resource: 'host-waiting', delayMs: 60_000 });
     await store.enqueue([waiting]);
     for (let n = 0; n < 6; n++) await store.prune(KEEP_ALL, 10);
@@ -678,9 +678,16 @@ describe('partitions', () => {
     await store.transactions.enqueue(client, [newJob({ resource: 'host-123' })]);
     const job = newJob({ resource: 'host-123' });
     await store.enqueue([job]);
+    await client.query('ROLLBACK; BEGIN');
+    await client.query(`UPDATE ${schema}.partitions SET admissible_at = 0 WHERE resource = 'host-124'`);
+    const next = newJob({ resource: 'host-124' });
+    const answer = store.enqueue([next]);
+    const waits = `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%${schema}%'`;
+    await expect.poll(async () => (await runSql(url, waits)).length).toBe(1);
     await client.query('ROLLBACK');
+    await answer;
     await client.end();
-    expect(await claimAll(store)).toEqual([job.id]);
+    expect((await claimAll(store)).sort()).toEqual([job.id, next.id].sort());
     await close();
   });
 
