@@ -60,6 +60,9 @@ export interface PostgresOptions {
 
 const optionNames = ['url', 'pool', 'poolOptions', 'schema', 'migrate', 'wakeUps', 'clock'] as const;
 
+/** A job that fell due within this time lies where claims still read: `LAG_MS` in scan/in-flight.ts is longer. */
+const PRESENT_MS = 100;
+
 /** A queue in a PostgreSQL schema, shared by any number of machines. */
 export class PostgresStore implements Store {
   readonly kind = 'postgres';
@@ -105,8 +108,8 @@ export class PostgresStore implements Store {
   }
 
   async enqueue(jobs: readonly NewJob[]): Promise<Enqueued[]> {
-    const now = this.#db.clock.now();
-    const hasPast = jobs.some(({ dueAt }) => dueAt !== null && dueAt <= now);
+    const present = this.#db.clock.now() - PRESENT_MS;
+    const hasPast = jobs.some(({ dueAt }) => dueAt !== null && dueAt < present);
     const notification = this.#wake.takeNotification(hasPast);
     const answers = await this.#do(enqueue, jobs, notification);
     if (notification === null) this.#wake.notify(hasPast);

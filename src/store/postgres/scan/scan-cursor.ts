@@ -94,6 +94,8 @@ export class ScanCursors {
   readonly #inFlight: InFlight = new InFlight();
   #versions = 0;
   #scanAt = 0;
+  /** Not before this, or back-scans would take more than their part of the time. */
+  #soonestAt = 0;
   #scanning: Promise<boolean> | null = null;
   #isSlow = false;
   /** A back-scan that was under way when `scanSoon` was called may have passed the job. */
@@ -159,10 +161,9 @@ export class ScanCursors {
     return this.#isSlow ? null : this.#scanning;
   }
 
-  /** A job may have been put where claims have passed: the next claim scans back, unless that takes long. */
+  /** A job may have been put where claims have passed: the next claim scans back, unless that would take too much time. */
   scanSoon(): void {
-    if (this.#isSlow) return;
-    this.#scanAt = 0;
+    this.#scanAt = Math.min(this.#scanAt, this.#soonestAt);
     this.#scansAgain = true;
   }
 
@@ -189,8 +190,8 @@ export class ScanCursors {
     const hasFound = await this.#scan(partitions).catch(() => false);
     const now = clock.monotonic();
     this.#isSlow = now - since > PATIENCE_MS;
-    const pauseMs = Math.max(SCAN_EVERY_MS, (now - since) / LARGEST_PART);
-    this.#scanAt = this.#scansAgain && !this.#isSlow ? now : now + pauseMs;
+    this.#soonestAt = now + (now - since) / LARGEST_PART;
+    this.#scanAt = this.#scansAgain ? this.#soonestAt : Math.max(now + SCAN_EVERY_MS, this.#soonestAt);
     this.#scanning = null;
     return hasFound;
   }

@@ -45,8 +45,8 @@ export const enqueueSql: string = `
    * Payloads are JSON, which has no line breaks, so they come joined by them. p_counter is the job type under which each
    * job is counted. p_name and p_key are null when no job has a key. p_keyed are those of the partitions that have a
    * resource; p_admitted is null, except in a caller's transaction (is_admitted). Answers only the jobs whose key was taken;
-   * or a row with the number 0, and has written nothing, when the partitions are to be looked up again. p_notice is sent to all who listen, once this is committed.
-   * Without p_again, a job that was sent before is a unique violation.
+   * or a row with the number 0, and has written nothing, when the partitions are to be looked up again. p_notice is
+   * sent to all who listen, once this is committed. Without p_again, a job that was sent before is a unique violation.
    */
   CREATE FUNCTION enqueue(
     p_identity uuid, p_id uuid[], p_job_type int[], p_counter int[], p_partition bigint[], p_delay bigint[], p_due bigint[],
