@@ -8,7 +8,7 @@ import { plain, texts } from './connection/arrays.ts';
 import { isPassing } from './connection/failure.ts';
 import type { JobType } from './job-types.ts';
 import type { Lease } from './leases.ts';
-import type { Range } from './scan/scan-cursor.ts';
+import type { Position, Range } from './scan/scan-cursor.ts';
 import type { Session } from './session.ts';
 import { laneKey, share } from './shares.ts';
 
@@ -62,6 +62,10 @@ interface Given {
   readonly isOpen: boolean;
   /** So many of its due jobs are counted. */
   readonly most: number;
+  /** What it gave. */
+  taken: number;
+  last: Position | null;
+  lease: Lease | null;
 }
 
 class Claiming {
@@ -175,25 +179,22 @@ class Claiming {
     for (const { id, queue, lane } of header.leases) {
       leaseOf.set(laneKey(this.#queues[queue] as string, lanes[lane] as Lane), { id, held: 0 });
     }
-    const lastOf = new Map<number, StoredJob>();
-    const takenOf = new Map<number, number>();
+    const givenOf = new Map(given.map((one) => [one.supply.candidate.partition.id, one]));
     for (const job of jobs) {
-      const supply = this.#supplies.get(job.partition) as Supply;
-      const { partition } = supply.candidate;
+      const giving = givenOf.get(job.partition) as Given;
+      const { partition } = giving.supply.candidate;
       const jobType = typeOf(job.jobType);
-      const lease = leaseOf.get(laneKey(partition.queue, partition.lane)) as Lease;
-      lease.held++;
-      leases.hold(job.id, job.run, { partition, jobType }, lease);
-      supply.jobs.push(claimedJob(job, partition, jobType, holding));
+      giving.lease ??= leaseOf.get(laneKey(partition.queue, partition.lane)) as Lease;
+      giving.lease.held++;
+      leases.hold(job.id, job.run, { partition, jobType }, giving.lease);
+      giving.supply.jobs.push(claimedJob(job, partition, jobType, holding));
+      giving.taken++;
+      giving.last = job;
       this.#bytes += job.payload.length;
-      lastOf.set(job.partition, job);
-      takenOf.set(job.partition, (takenOf.get(job.partition) ?? 0) + 1);
     }
     this.#count += jobs.length;
-    const found = given.flatMap(({ supply, range, want, most }, index) => {
-      const { id } = supply.candidate.partition;
+    const found = given.flatMap(({ supply, range, want, most, taken, last }, index) => {
       const due = header.due[index] ?? null;
-      const taken = takenOf.get(id) ?? 0;
       const allCounted = due !== null && due < most;
       const isExhausted = allCounted && due <= taken;
       // One that gives less than was wanted of it is being emptied by other claims.
@@ -202,7 +203,7 @@ class Claiming {
       const rest = (due ?? 0) > taken || !isUnread ? (due ?? 0) - taken : Number.POSITIVE_INFINITY;
       supply.most = supply.jobs.length + (isContended ? 0 : rest);
       if (taken > 0) candidates.served(supply.candidate);
-      return due === null ? [] : [{ partition: id, range, last: lastOf.get(id) ?? null, isExhausted, rest }];
+      return due === null ? [] : [{ partition: supply.candidate.partition.id, range, last, isExhausted, rest }];
     });
     this.#setRoom(header);
     cursors.advance(found, header.now, header.snapshot);
@@ -226,7 +227,7 @@ class Claiming {
       const want = wants.get(id) ?? 0;
       const isOpen = trials.get(queue) === (lane === 'suspect');
       const most = isOpen ? Math.min(limit, Math.max(want, counted)) : 1;
-      return { supply, range: ranges[index] as Range, want, isOpen, most };
+      return { supply, range: ranges[index] as Range, want, isOpen, most, taken: 0, last: null, lease: null };
     });
   }
 

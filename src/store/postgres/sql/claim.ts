@@ -144,25 +144,26 @@ export const claimSql: string = `
 
     IF total_due > 0 THEN
       WITH picked AS MATERIALIZED (
-        SELECT next.id, g.ord AS given, row_number() OVER up_to_here AS ord, sum(next.payload_bytes) OVER up_to_here AS bytes
-        FROM unnest(${GIVEN}, p_open, due, bound) WITH ORDINALITY AS g (${AS_GIVEN}, open, due, bound, ord)
+        -- The bytes up to each job, which also keep them in order: no payload is empty.
+        SELECT next.id, g.queue_of, g.lane, sum(next.payload_bytes) OVER (ROWS UNBOUNDED PRECEDING) AS bytes
+        FROM unnest(${GIVEN}, p_queue_of, p_lane, p_open, due, bound) AS g (${AS_GIVEN}, queue_of, lane, open, due, bound)
         CROSS JOIN LATERAL (
           SELECT w.id, w.payload_bytes ${DUE_JOBS} ORDER BY w.due_at, w.seq
           LIMIT least(g.due, g.bound, CASE WHEN total_due > p_limit THEN g.want END) FOR UPDATE SKIP LOCKED
         ) next
         WHERE g.open AND g.due > 0
-        WINDOW up_to_here AS (ROWS UNBOUNDED PRECEDING)
       ), taken AS (
         UPDATE live SET runs = live.runs + 1, attempts = live.attempts + 1, worker = p_worker, alone = false,
           claimed_at = store_now, lease_ends_at = store_now + p_lease,
           first_started_at = coalesce(live.first_started_at, store_now)
-        FROM picked g WHERE ${lookUp('live.id', 'g.id')} AND (g.ord = 1 OR g.bytes <= p_bytes)
+        FROM picked g WHERE ${lookUp('live.id', 'g.id')} AND g.bytes <= greatest(p_bytes, live.payload_bytes)
         RETURNING live.id, live.runs, live.partition, live.job_type, live.due_at, live.seq, live.attempts, live.crashes,
           live.available_at, live.first_started_at, live.previous_delay_ms, live.enqueued_at, live.last_error,
-          live.payload, p_queue_of[g.given] AS queue, p_lane[g.given] AS lane, g.ord
+          live.payload, g.queue_of, g.lane, g.bytes
       ), leased AS (
         INSERT INTO leases (queue, lane, check_at, lease_ms, jobs)
-        SELECT p_queue[t.queue], t.lane, store_now + p_lease, p_lease, array_agg(t.id) FROM taken t GROUP BY t.queue, t.lane
+        SELECT p_queue[t.queue_of], t.lane, store_now + p_lease, p_lease, array_agg(t.id)
+        FROM taken t GROUP BY t.queue_of, t.lane
         RETURNING id, queue, lane
       )
       SELECT array_agg(t.id), array_agg(ARRAY[t.runs, t.partition, t.job_type, t.due_at, t.seq, t.attempts, t.crashes,
@@ -170,7 +171,7 @@ export const claimSql: string = `
         string_agg(t.payload, E'\\n'), count(t.last_error), (SELECT count(*) FROM picked) > count(*),
         (SELECT array_agg(ARRAY[l.id, array_position(p_queue, l.queue), l.lane]) FROM leased l)
       INTO id, numbers, payloads, failed, cut_short, lease
-      FROM (SELECT * FROM taken ORDER BY ord) t;
+      FROM (SELECT * FROM taken ORDER BY bytes) t;
       IF failed > 0 THEN
         errors := (SELECT string_agg(e.error, E'\\n' ORDER BY e.id) FROM (
           SELECT DISTINCT numbers[i][${LAST_ERROR}] AS id FROM generate_subscripts(numbers, 1) AS i OFFSET 0

@@ -6,11 +6,8 @@ import { BY_INDEX, FOR_GOOD, HERE, lookUp, partitionDigest } from './shared.ts';
  * costs more than their jobs do.
  */
 export const MOST_CANDIDATES = 64;
-export const FEWEST_CANDIDATES = 8;
+const FEWEST_CANDIDATES = 8;
 const PLACES_PER_CANDIDATE = 10;
-/** As SQL. */
-export const candidatesFor = (limit: string): string =>
-  `least(${MOST_CANDIDATES}, greatest(${FEWEST_CANDIDATES}, ${limit} / ${PLACES_PER_CANDIDATE}))`;
 /** A claim is offered all partitions of its queues when there are no more than MOST_CANDIDATES and this many per queue. */
 const FEW_PER_QUEUE = 8;
 
@@ -110,7 +107,8 @@ export const partitionsSql: string = `
       SELECT p.* FROM partitions p
       WHERE p.queue = g.queue AND p.lane = g.lane AND p.priority = g.priority
         AND p.admissible_at <= store_now
-      ORDER BY p.admissible_at LIMIT ${candidatesFor('p_limit')}) c`)}));
+      ORDER BY p.admissible_at
+      LIMIT least(${MOST_CANDIDATES}, greatest(${FEWEST_CANDIDATES}, p_limit / ${PLACES_PER_CANDIDATE}))) c`)}));
   END $$;
 
   -- Before the transaction that puts jobs into these partitions, which have a resource, ends.
