@@ -3,7 +3,7 @@ import { steady, withRetries } from '../../retrying.ts';
 import { LANE } from '../codes.ts';
 import { CLAIM_BYTES, type Claim, type ClaimedJob, type ClaimRequest } from '../store.ts';
 import type { Candidate } from './candidates.ts';
-import { type ClaimHeader, claimedJob, readClaim, type StoredJob } from './claimed.ts';
+import { type ClaimHeader, type ClaimRow, claimedJob, readClaim, type StoredJob } from './claimed.ts';
 import { plain, texts } from './connection/arrays.ts';
 import { isPassing } from './connection/failure.ts';
 import type { JobType } from './job-types.ts';
@@ -164,8 +164,8 @@ class Claiming {
     const { db, cursors, candidates, leases } = this.#session;
     const isComplete = candidates.known(this.#queues) !== null;
     const given = await this.#given(wants);
-    const [row] = await db.query(CLAIM, await this.#values(given));
-    const { header, jobs } = readClaim(row as unknown[]);
+    const [row] = await db.query<ClaimRow>(CLAIM, await this.#values(given));
+    const { header, jobs } = readClaim(row as ClaimRow);
     const typeOf = await this.#loadTypes(jobs);
     this.#header = header;
     const holding = {
@@ -176,8 +176,9 @@ class Claiming {
       alone: false,
     };
     const leaseOf = new Map<string, Lease>();
-    for (const { id, queue, lane } of header.leases) {
-      leaseOf.set(laneKey(this.#queues[queue] as string, lanes[lane] as Lane), { id, held: 0 });
+    for (let at = 0; at < header.leases.length; at += 3) {
+      const [id, queue, lane] = header.leases.slice(at, at + 3) as [number, number, number];
+      leaseOf.set(laneKey(this.#queues[queue - 1] as string, lanes[lane] as Lane), { id, held: 0 });
     }
     const givenOf = new Map(given.map((one) => [one.supply.candidate.partition.id, one]));
     for (const job of jobs) {

@@ -23,22 +23,22 @@ export type StoredJob = Pick<
 > &
   Position & { readonly partition: number; readonly jobType: number };
 
-/** What the function `claim` answers, in its order. */
-const claimColumns = [
-  'store_now',
-  'snapshot',
-  'next_due_at',
-  'suspects_wait',
-  'cut_short',
-  'due',
-  'room',
-  'offer',
-  'lease',
-  'id',
-  'numbers',
-  'payloads',
-  'errors',
-] as const;
+/** What the function `claim` answers, in its order: see sql/claim.ts. Arrays come as literals. */
+export type ClaimRow = [
+  now: number,
+  snapshot: string,
+  nextDueAt: number | null,
+  suspectsWait: string | null,
+  isCutShort: boolean | null,
+  due: string | null,
+  room: string | null,
+  offer: string | null,
+  lease: string | null,
+  ids: string | null,
+  numbers: string,
+  payloads: string,
+  errors: string | null,
+];
 
 export interface ClaimHeader {
   readonly now: number;
@@ -53,46 +53,35 @@ export interface ClaimHeader {
   readonly room: readonly (number | null)[];
   /** The partitions that the next claim should read; null when that has not changed. */
   readonly offer: string | null;
-  /** Rows of `leases`: by position of the queue in the request, and by code of the lane. */
-  readonly leases: readonly { readonly id: number; readonly queue: number; readonly lane: number }[];
+  /** Per row of `leases` three numbers: its id, the position of its queue, its lane. */
+  readonly leases: readonly number[];
 }
 
-/** What the function `claim` answered: see sql/claim.ts. */
-export function readClaim(row: readonly unknown[]): { readonly header: ClaimHeader; readonly jobs: StoredJob[] } {
-  const of = (column: (typeof claimColumns)[number]): unknown => row[claimColumns.indexOf(column)];
-  const list = (column: (typeof claimColumns)[number]): (number | null)[] => {
-    const literal = of(column) as string | null;
-    return literal === null || literal === '{}' ? [] : numbersOrNull(literal);
-  };
-  const flags = (column: (typeof claimColumns)[number]): boolean[] =>
-    elements((of(column) as string | null) ?? '{}').map((text) => text === 't');
-  const lease = list('lease') as number[];
+export function readClaim(row: ClaimRow): { readonly header: ClaimHeader; readonly jobs: StoredJob[] } {
+  const [now, snapshot, nextDueAt, suspectsWait, isCutShort, due, room, offer, lease] = row;
   const header: ClaimHeader = {
-    now: of('store_now') as number,
-    snapshot: of('snapshot') as string,
-    nextDueAt: of('next_due_at') as number | null,
-    suspectsWait: flags('suspects_wait'),
-    isCutShort: of('cut_short') === true,
-    due: list('due'),
-    room: list('room'),
-    offer: of('offer') as string | null,
-    leases: Array.from({ length: lease.length / 3 }, (_, row) => ({
-      id: lease[row * 3] as number,
-      queue: (lease[row * 3 + 1] as number) - 1,
-      lane: lease[row * 3 + 2] as number,
-    })),
+    now,
+    snapshot,
+    nextDueAt,
+    suspectsWait: suspectsWait === null ? [] : elements(suspectsWait).map((flag) => flag === 't'),
+    isCutShort: isCutShort === true,
+    due: numbersOrNull(due),
+    room: numbersOrNull(room),
+    offer,
+    leases: numbersOrNull(lease) as number[],
   };
-  return { header, jobs: of('id') === null ? [] : readJobs((column) => of(column) as string) };
+  return { header, jobs: readJobs(row) };
 }
 
 /** How many numbers there are of each job: see sql/claim.ts. */
 const PER_JOB = 12;
 
-function readJobs(of: (column: (typeof claimColumns)[number]) => string): StoredJob[] {
-  const numbers = numbersOrNull(of('numbers'));
-  const payloads = splitJson(of('payloads'));
-  const errors = errorsOf(numbers, of('errors'));
-  return elements(of('id')).map((id, row) => {
+function readJobs([, , , , , , , , , ids, literal, texts, errorTexts]: ClaimRow): StoredJob[] {
+  if (ids === null) return [];
+  const numbers = numbersOrNull(literal);
+  const payloads = splitJson(texts);
+  const errors = errorsOf(numbers, errorTexts);
+  return elements(ids).map((id, row) => {
     const at = row * PER_JOB;
     return {
       id,

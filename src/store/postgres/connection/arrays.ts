@@ -26,8 +26,9 @@ const N_OF_NULL = 78;
  * Whole numbers, one after the other also when they come in rows. Read digit by digit: an answer has thousands of them, and
  * no text is made of any.
  */
-export function numbersOrNull(literal: string): (number | null)[] {
+export function numbersOrNull(literal: string | null): (number | null)[] {
   const read: (number | null)[] = [];
+  if (literal === null || literal === '{}') return read;
   let value: number | null = 0;
   let sign = 1;
   for (let at = 1; at < literal.length; at++) {

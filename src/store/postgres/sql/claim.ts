@@ -85,6 +85,11 @@ export const claimSql: string = `
     suspect_due boolean;
     running record;
     left_room int;
+    picked uuid[];
+    picked_of int[];
+    bytes int[];
+    total_bytes bigint;
+    kept int;
     failed bigint;
     bound int[];                            -- of each partition: no more than this may start
   BEGIN
@@ -143,23 +148,36 @@ export const claimSql: string = `
     END IF;
 
     IF total_due > 0 THEN
-      WITH picked AS MATERIALIZED (
-        -- The bytes up to each job, which also keep them in order: no payload is empty.
-        SELECT next.id, g.queue_of, g.lane, sum(next.payload_bytes) OVER (ROWS UNBOUNDED PRECEDING) AS bytes
-        FROM unnest(${GIVEN}, p_queue_of, p_lane, p_open, due, bound) AS g (${AS_GIVEN}, queue_of, lane, open, due, bound)
-        CROSS JOIN LATERAL (
-          SELECT w.id, w.payload_bytes ${DUE_JOBS} ORDER BY w.due_at, w.seq
-          LIMIT least(g.due, g.bound, CASE WHEN total_due > p_limit THEN g.want END) FOR UPDATE SKIP LOCKED
-        ) next
-        WHERE g.open AND g.due > 0
-      ), taken AS (
+      -- In a statement of its own, which costs less than a running sum of the bytes.
+      SELECT array_agg(next.id), array_agg(g.ord::int), array_agg(next.payload_bytes), sum(next.payload_bytes)
+      INTO picked, picked_of, bytes, total_bytes
+      FROM unnest(${GIVEN}, p_open, due, bound) WITH ORDINALITY AS g (${AS_GIVEN}, open, due, bound, ord)
+      CROSS JOIN LATERAL (
+        SELECT w.id, w.payload_bytes ${DUE_JOBS} ORDER BY w.due_at, w.seq
+        LIMIT least(g.due, g.bound, CASE WHEN total_due > p_limit THEN g.want END) FOR UPDATE SKIP LOCKED
+      ) next
+      WHERE g.open AND g.due > 0;
+      kept := cardinality(picked);
+      WHILE total_bytes > p_bytes AND kept > 1 LOOP
+        total_bytes := total_bytes - bytes[kept];
+        kept := kept - 1;
+      END LOOP;
+      cut_short := kept < cardinality(picked);
+      IF cut_short THEN
+        picked := picked[1:kept];
+        next_due_at := store_now;
+      END IF;
+    END IF;
+
+    IF picked IS NOT NULL THEN
+      WITH taken AS (
         UPDATE live SET runs = live.runs + 1, attempts = live.attempts + 1, worker = p_worker, alone = false,
           claimed_at = store_now, lease_ends_at = store_now + p_lease,
           first_started_at = coalesce(live.first_started_at, store_now)
-        FROM picked g WHERE ${lookUp('live.id', 'g.id')} AND g.bytes <= greatest(p_bytes, live.payload_bytes)
+        FROM unnest(picked, picked_of) WITH ORDINALITY AS g (id, given, ord) WHERE ${lookUp('live.id', 'g.id')}
         RETURNING live.id, live.runs, live.partition, live.job_type, live.due_at, live.seq, live.attempts, live.crashes,
           live.available_at, live.first_started_at, live.previous_delay_ms, live.enqueued_at, live.last_error,
-          live.payload, g.queue_of, g.lane, g.bytes
+          live.payload, p_queue_of[g.given] AS queue_of, p_lane[g.given] AS lane, g.ord
       ), leased AS (
         INSERT INTO leases (queue, lane, check_at, lease_ms, jobs)
         SELECT p_queue[t.queue_of], t.lane, store_now + p_lease, p_lease, array_agg(t.id)
@@ -168,10 +186,10 @@ export const claimSql: string = `
       )
       SELECT array_agg(t.id), array_agg(ARRAY[t.runs, t.partition, t.job_type, t.due_at, t.seq, t.attempts, t.crashes,
           t.available_at, t.first_started_at, t.enqueued_at, t.previous_delay_ms, t.last_error]),
-        string_agg(t.payload, E'\\n'), count(t.last_error), (SELECT count(*) FROM picked) > count(*),
+        string_agg(t.payload, E'\\n'), count(t.last_error),
         (SELECT array_agg(ARRAY[l.id, array_position(p_queue, l.queue), l.lane]) FROM leased l)
-      INTO id, numbers, payloads, failed, cut_short, lease
-      FROM (SELECT * FROM taken ORDER BY bytes) t;
+      INTO id, numbers, payloads, failed, lease
+      FROM (SELECT * FROM taken ORDER BY ord) t;
       IF failed > 0 THEN
         errors := (SELECT string_agg(e.error, E'\\n' ORDER BY e.id) FROM (
           SELECT DISTINCT numbers[i][${LAST_ERROR}] AS id FROM generate_subscripts(numbers, 1) AS i OFFSET 0
@@ -179,7 +197,6 @@ export const claimSql: string = `
       END IF;
     END IF;
 
-    IF cut_short THEN next_due_at := store_now; END IF;
     IF is_known IS NOT TRUE THEN
       IF p_known IS NULL THEN
         UPDATE partitions SET admissible_at = store_now WHERE id IN (
