@@ -31,8 +31,11 @@ import { OnceCheck } from './once.ts';
  * certain: a job is certainly running from the answer of its claim until the start of what ended that run.
  */
 
-/** A job that has waited for this long is passed over by no claim that has places left: by then, a back-scan has found it. */
-const PASSED_OVER_MS = 5_000;
+/**
+ * A job that has waited for this long is passed over by no claim that has places left. Back-scans take at most a twentieth
+ * of the time, so after one whose transaction was open for 2.5 s the next comes 50 s later.
+ */
+const PASSED_OVER_MS = 60_000;
 
 /** One row of a call, about one job; or the start of a handler. Times are the store's. */
 interface Step {

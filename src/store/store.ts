@@ -173,7 +173,8 @@ export interface Claim {
   readonly now: number;
   /**
    * When the next job of these queues may start: it falls due, or its partition becomes admissible. `now` when the claim
-   * stopped at CLAIM_BYTES and left due jobs behind. Null when none waits or the claim was filled.
+   * stopped at CLAIM_BYTES and left due jobs behind. Null when none waits or the claim was filled. A due job that
+   * `maxRetriesInFlight` holds back is not counted; whether the jobs behind it in its partition are is left to the store.
    */
   readonly nextDueAt: number | null;
   /** True when a due suspect waits in one of these queues that a claim for suspects would take now. */

@@ -40,12 +40,17 @@ const commands: Readonly<Record<Watcher, (url: string) => readonly string[]>> = 
   ],
 };
 
-/** Makes the mistake in a copy and runs the watchers on it until one notices. */
-export function hunt(mistake: Mistake, url: string, by: readonly Watcher[] = watchers): Promise<Noticed | null> {
+/** Makes the mistake in a copy and runs the watchers on it until one notices. `more` goes to each of their commands. */
+export function hunt(
+  mistake: Mistake,
+  url: string,
+  by: readonly Watcher[] = watchers,
+  more: readonly string[] = [],
+): Promise<Noticed | null> {
   return withMistake(mistake, ['src', 'sim', 'test'], async (folder) => {
     writeFileSync(join(folder, 'vitest.config.ts'), configFor(url));
     for (const watcher of by) {
-      const how = await run(commands[watcher](url), folder);
+      const how = await run([...commands[watcher](url), ...more], folder);
       if (how !== null) return { by: watcher, how };
     }
     return null;

@@ -112,6 +112,8 @@ class Claiming {
     let left = places;
     for (const tier of queue.tiers) {
       if (tier.lane !== lane || !this.#isAdmissible(tier)) continue;
+      // This ends because each round takes a job or moves every partition that it read out of the admissible ones. A rule
+      // that leaves a due job where it is must remember which partitions it has read.
       while (left > 0 && !this.#isCutShort) {
         const partitions = this.#session.partitions.admissible(tier, PARTITIONS_AT_ONCE);
         if (partitions.length === 0) break;
@@ -123,17 +125,19 @@ class Claiming {
 
   #takeTurns(tier: Tier, partitions: readonly Partition[], places: number): number {
     const first = this.#rows.length;
-    const lastOf = new Map<Partition, ClaimedRow | undefined>();
+    const lastOf = new Map<Partition, ClaimedRow>();
+    // Also those that had nothing to give: they were admissible by the clock of another process.
+    const read = new Set<Partition>();
     fillTurns(partitions, places, (partition, count) => {
       const before = this.#rows.length;
       this.#read(partition, lastOf.get(partition), count);
       const taken = this.#rows.length - before;
-      // One that had nothing to give was admissible by the clock of another process: it is moved, too.
-      if (taken > 0 || !this.#isCutShort) lastOf.set(partition, this.#rows.at(-1));
+      if (taken > 0) lastOf.set(partition, this.#rows.at(-1) as ClaimedRow);
+      if (taken > 0 || !this.#isCutShort) read.add(partition);
       return taken;
     });
     this.#start(first);
-    this.#session.partitions.served(tier, [...lastOf.keys()]);
+    this.#session.partitions.served(tier, [...read]);
     return this.#rows.length - first;
   }
 
