@@ -6,13 +6,15 @@ import { BY_INDEX, FOR_GOOD, HERE, lookUp, partitionDigest } from './shared.ts';
  * costs more than their jobs do.
  */
 export const MOST_CANDIDATES = 64;
-export const FEWEST_CANDIDATES = 8;
+const FEWEST_CANDIDATES = 8;
 const PLACES_PER_CANDIDATE = 10;
-/** As SQL. */
-export const candidatesFor = (limit: string): string =>
-  `least(${MOST_CANDIDATES}, greatest(${FEWEST_CANDIDATES}, ${limit} / ${PLACES_PER_CANDIDATE}))`;
 /** A claim is offered all partitions of its queues when there are no more than MOST_CANDIDATES and this many per queue. */
 const FEW_PER_QUEUE = 8;
+
+/** All partitions of p_queue, or one more than a claim would be offered. */
+export const FOUND_PARTITIONS: string = `
+  SELECT p.id FROM partitions p WHERE p.queue = ANY (p_queue)
+  LIMIT ${MOST_CANDIDATES} + ${FEW_PER_QUEUE} * cardinality(p_queue) + 1`;
 
 /** A partition without due jobs is read again after this time at the latest. */
 const LONGEST_PARKING_MS = 600_000;
@@ -108,17 +110,14 @@ export const partitionsSql: string = `
   /*
    * The partitions that the next claim of these queues should read, as JSON: whether these are all, and then each of them.
    * When they are not, those are offered that are admissible, of each queue, lane and priority the least recently served
-   * ones, as many as a claim of p_limit places should read. Null when all were known to the caller: p_known, by number.
+   * ones, as many as a claim of p_limit places should read.
    */
-  CREATE FUNCTION candidates(p_queue text[], p_known bigint[], p_limit int) RETURNS text LANGUAGE plpgsql AS $$
+  CREATE FUNCTION candidates(p_queue text[], p_limit int) RETURNS text LANGUAGE plpgsql AS $$
   DECLARE
-    most int := ${MOST_CANDIDATES} + ${FEW_PER_QUEUE} * cardinality(p_queue);
-    found bigint[] := ARRAY (
-      SELECT f.id FROM (SELECT p.id FROM partitions p WHERE p.queue = ANY (p_queue) LIMIT most + 1) f ORDER BY f.id);
+    found bigint[] := ARRAY (${FOUND_PARTITIONS});
     store_now bigint;
   BEGIN
-    IF cardinality(found) <= most THEN
-      IF found = p_known THEN RETURN NULL; END IF;
+    IF cardinality(found) <= ${MOST_CANDIDATES} + ${FEW_PER_QUEUE} * cardinality(p_queue) THEN
       RETURN json_build_array(true, ${asJson(`unnest(found) AS f (id) JOIN partitions c ON ${lookUp('c.id', 'f.id')}`)});
     END IF;
     store_now := now_ms();
@@ -126,7 +125,8 @@ export const partitionsSql: string = `
       SELECT p.* FROM partitions p
       WHERE p.queue = g.queue AND p.lane = g.lane AND p.priority = g.priority
         AND p.admissible_at <= store_now
-      ORDER BY p.admissible_at LIMIT ${candidatesFor('p_limit')}) c`)}));
+      ORDER BY p.admissible_at
+      LIMIT least(${MOST_CANDIDATES}, greatest(${FEWEST_CANDIDATES}, p_limit / ${PLACES_PER_CANDIDATE}))) c`)}));
   END $$;
 
   -- Keeps these partitions, each given once, from being parked or deleted. False when one of them is gone.
@@ -224,7 +224,7 @@ export const partitionsSql: string = `
       FROM unnest(locked) AS g (id) OFFSET 0
     ) n
     WHERE ${lookUp('p.id', 'n.id')} AND (n.due_at IS NULL OR n.due_at > store_now);
-    RETURN candidates(p_queue, NULL, p_limit);
+    RETURN candidates(p_queue, p_limit);
   END $$;
 
   -- Makes, changes or (p_until is null) takes away a hold. Answers whether there was one before.

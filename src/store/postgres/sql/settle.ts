@@ -1,6 +1,17 @@
 import { STATE } from '../../codes.ts';
 import { addCounts, asStored, type EndedRun } from '../counts.ts';
-import { BY_INDEX, CHECK_IDENTITY, FENCE, HERE, LARGEST_CALL, lookUp, OUTCOME, PRUNED } from './shared.ts';
+import {
+  BY_INDEX,
+  CHECK_IDENTITY,
+  FENCE,
+  HERE,
+  IS_SAME,
+  LARGEST_CALL,
+  lookUp,
+  OUTCOME,
+  PRUNED,
+  SAY_REPLACED,
+} from './shared.ts';
 
 /** Many errors are alike, so texts are sent once and stored once, and pointed at by position. */
 const GIVEN = `
@@ -88,8 +99,8 @@ const END_COMPLETED = end({
     error: 'NULL::bigint',
     decision: 'p_decision',
   },
-  also: '',
-  answer: 'count(*) INTO applied',
+  also: 'over AS (DELETE FROM leases WHERE id = ANY (p_over)),',
+  answer: `count(*), ${IS_SAME} INTO applied, is_same`,
 });
 
 export const settleSql: string = `
@@ -101,10 +112,10 @@ export const settleSql: string = `
   DECLARE
     store_now bigint := now_ms();
     applied bigint;
+    is_same boolean;
   BEGIN
-    ${CHECK_IDENTITY}
     ${END_COMPLETED}
-    DELETE FROM leases WHERE id = ANY (p_over);
+    IF NOT is_same THEN ${SAY_REPLACED} END IF;
     RETURN applied = cardinality(p_id);
   END $$;
 
