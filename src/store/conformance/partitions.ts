@@ -147,6 +147,32 @@ const resources: StoreCase[] = cases('partitions', {
     assert.deepEqual((await claim(store)).jobs, []);
   },
 
+  'every job that a claim starts is handed out, also among many resources': async ({ store }) => {
+    for (let round = 0; round < 3; round++) {
+      await store.enqueue(Array.from({ length: 100 }, (_, index) => newJob({ resource: `host-${index}` })));
+    }
+    const claimed = new Set<string>();
+    for (;;) {
+      const { jobs } = await claim(store, { limit: 10 });
+      if (jobs.length === 0) break;
+      for (const { id } of jobs) claimed.add(id);
+    }
+    const running = await store.list({ state: 'running', limit: 1_000 });
+    assert.deepEqual([claimed.size, running.length], [300, 300]);
+  },
+
+  'the retries of many names all start': async ({ store }) => {
+    await store.enqueue(Array.from({ length: 100 }, (_, index) => newJob({ name: `name-${index}` })));
+    const { jobs } = await claim(store, { limit: 100 });
+    assert.equal(jobs.length, 100);
+    await store.settle(jobs.map((job) => settlement(job, retryIn(0))));
+    const retried = new Set<string>();
+    for (let claims = 0; claims < 100 && retried.size < 100; claims++) {
+      for (const { id } of (await claim(store, { limit: 10 })).jobs) retried.add(id);
+    }
+    assert.equal(retried.size, 100);
+  },
+
   'a job is found among many resources whose jobs fall due later': async ({ store, advance }) => {
     await store.enqueue(
       Array.from({ length: 200 }, (_, index) => newJob({ resource: `host-${index}`, delayMs: HOUR + index })),

@@ -29,7 +29,7 @@ const MOST_SETS = 100;
 /**
  * The partitions that claims should read: those that the database offered with the answer to the last claim of the same
  * queues, and those that this process made since. Usually that is all there are, and this process lets them take turns.
- * When there are too many, the database offers the least recently served ones.
+ * When there are too many with a resource, the database offers the least recently served ones of those.
  */
 export class Candidates {
   readonly #byQueue: Map<string, QueueCandidates> = new Map();
@@ -58,8 +58,10 @@ export class Candidates {
     const { id, queue, lane, priority } = partition;
     const candidates = this.#byQueue.get(queue);
     if (candidates === undefined || candidates.list.some((one) => one.partition.id === id)) return;
-    const group = candidates.list.filter((one) => one.partition.lane === lane && one.partition.priority === priority);
-    if (group.length >= MOST_CANDIDATES) return;
+    if (partition.resource !== null) {
+      const tier = candidates.list.filter((one) => one.partition.lane === lane && one.partition.priority === priority);
+      if (tier.length >= MOST_CANDIDATES) return;
+    }
     candidates.list.push({ partition, servedTurn: 0 });
     candidates.isSorted = false;
   }
@@ -80,9 +82,12 @@ export class Candidates {
     const [isComplete, partitions] = JSON.parse(text) as Offer;
     const before = new Map(this.of(queues).map((candidate) => [candidate.partition.id, candidate]));
     for (const queue of queues) this.#byQueue.set(queue, { list: [], isSorted: false });
+    // What the database has chosen because it was not served for long comes after what was served less recently here.
+    const servedTurn = isComplete ? 0 : this.#turn;
     for (const row of partitions ?? []) {
-      const candidate = isComplete ? before.get(row[0]) : undefined;
-      this.#byQueue.get(row[1])?.list.push(candidate ?? { partition: toPartition(row), servedTurn: 0 });
+      const partition = toPartition(row);
+      const candidate = isComplete || partition.resource === null ? before.get(partition.id) : undefined;
+      this.#byQueue.get(partition.queue)?.list.push(candidate ?? { partition, servedTurn });
     }
     if (this.#known.size >= MOST_SETS) this.#known.clear();
     const ids = (partitions ?? []).map(([id]) => id).sort((a, b) => a - b);

@@ -132,11 +132,15 @@ class Claiming {
       shares.set(id, before + given);
       return given;
     });
-    const wants = [...shares].map(([id, places]): [number, number] => [
-      id,
-      places - (this.#supplies.get(id) as Supply).jobs.length,
-    ]);
-    return new Map(wants.filter(([, places]) => places > 0));
+    // A partition that has given more than its share leaves less to the others.
+    let left = this.#request.limit - this.#count;
+    const wants = new Map<number, number>();
+    for (const [id, places] of shares) {
+      const want = Math.min(left, places - (this.#supplies.get(id) as Supply).jobs.length);
+      if (want > 0) wants.set(id, want);
+      left -= Math.max(0, want);
+    }
+    return wants;
   }
 
   /** The jobs in the order in which the shares give them. */
@@ -145,7 +149,9 @@ class Claiming {
     if (givers.length < 2) return givers[0]?.jobs ?? [];
     const ordered: ClaimedJob[] = [];
     const given = new Map<number, number>();
-    this.#share(({ id }, count) => {
+    // All of them were taken, so no room is asked for again.
+    const candidates = givers.map(({ candidate }) => candidate);
+    share(this.#request, candidates, new Map(), ({ partition: { id } }, count) => {
       const from = given.get(id) ?? 0;
       const some = (this.#supplies.get(id) as Supply).jobs.slice(from, from + count);
       given.set(id, from + some.length);
@@ -191,7 +197,7 @@ class Claiming {
       giving.supply.jobs.push(claimedJob(job, partition, jobType, holding));
       giving.taken++;
       giving.last = job;
-      this.#bytes += job.payload.length;
+      this.#bytes += Buffer.byteLength(job.payload);
     }
     this.#count += jobs.length;
     const found = given.flatMap(({ supply, range, want, most, taken, last }, index) => {

@@ -44,6 +44,7 @@ const tables = `
     digest uuid NOT NULL UNIQUE GENERATED ALWAYS AS (${partitionDigest('')}) STORED
   ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
   CREATE INDEX partitions_admissible ON partitions (queue, lane, priority, admissible_at);
+  CREATE INDEX partitions_plain ON partitions (queue) WHERE resource = '';
   CREATE INDEX partitions_resource ON partitions (resource) WHERE resource <> '';
 
   CREATE TABLE holds (

@@ -1,20 +1,26 @@
 import { BY_INDEX, FOR_GOOD, HERE, lookUp, partitionDigest } from './shared.ts';
 
+/*
+ * A claim is always offered all partitions of its queues without a resource: they are as few as queues, priorities and job
+ * names are. Those with a resource may be many.
+ */
+
 /**
- * Of one queue, lane and priority, a claim is offered so many partitions, unless it is offered all of them: more when it
- * has many places, because each may have a single due job, and fewer when it has few, because reading and rotating them
- * costs more than their jobs do.
+ * Of one queue, lane and priority, a claim is offered so many partitions with a resource, unless it is offered all of
+ * them: more when it has many places, because each may have a single due job, and fewer when it has few, because reading
+ * and rotating them costs more than their jobs do.
  */
 export const MOST_CANDIDATES = 64;
 const FEWEST_CANDIDATES = 8;
 const PLACES_PER_CANDIDATE = 10;
-/** A claim is offered all partitions of its queues when there are no more than MOST_CANDIDATES and this many per queue. */
+/** A claim is offered all of them when there are no more than MOST_CANDIDATES and this many per queue. */
 const FEW_PER_QUEUE = 8;
+const FEW = `${MOST_CANDIDATES} + ${FEW_PER_QUEUE} * cardinality(p_queue)`;
 
-/** All partitions of p_queue, or one more than a claim would be offered. */
-export const FOUND_PARTITIONS: string = `
-  SELECT p.id FROM partitions p WHERE p.queue = ANY (p_queue)
-  LIMIT ${MOST_CANDIDATES} + ${FEW_PER_QUEUE} * cardinality(p_queue) + 1`;
+/** All partitions of p_queue; of those with a resource no more than one beyond what is few. */
+const PLAIN = `SELECT p.id FROM partitions p WHERE p.queue = ANY (p_queue) AND p.resource = ''`;
+const KEYED = `SELECT p.id FROM partitions p WHERE p.queue = ANY (p_queue) AND p.resource <> '' LIMIT ${FEW} + 1`;
+export const FOUND_PARTITIONS: string = `${PLAIN} UNION ALL (${KEYED})`;
 
 /** A partition without due jobs is read again after this time at the latest. */
 const LONGEST_PARKING_MS = 600_000;
@@ -25,15 +31,17 @@ const SHORT_PARKING_MS = 1_000;
 const STRICT = `hashtext(current_schema()), hashtext('mulligan: strict transactions')`;
 const IS_STRICT = `current_setting('transaction_isolation') IN ('repeatable read', 'serializable')`;
 
-/** The queue, lane and priority of every partition of p_queue, found without reading all of the partitions. */
+/** The queue, lane and priority of every partition of p_queue with a resource, found without reading all of them. */
 const GROUPS = `
   groups AS (
     SELECT q.queue, g.lane, g.priority FROM unnest(p_queue) AS q (queue) CROSS JOIN LATERAL (
-      SELECT p.lane, p.priority FROM partitions p WHERE p.queue = q.queue ORDER BY p.lane, p.priority LIMIT 1) g
+      SELECT p.lane, p.priority FROM partitions p WHERE p.queue = q.queue AND p.resource <> ''
+      ORDER BY p.lane, p.priority LIMIT 1) g
     UNION ALL
     SELECT b.queue, g.lane, g.priority FROM groups b CROSS JOIN LATERAL (
       SELECT p.lane, p.priority FROM partitions p
-      WHERE p.queue = b.queue AND (p.lane, p.priority) > (b.lane, b.priority) ORDER BY p.lane, p.priority LIMIT 1) g
+      WHERE p.queue = b.queue AND p.resource <> '' AND (p.lane, p.priority) > (b.lane, b.priority)
+      ORDER BY p.lane, p.priority LIMIT 1) g
   )`;
 
 /** Until when a partition is held. Two look-ups, since one with OR would read all holds. */
@@ -44,13 +52,13 @@ const heldUntil = (queue: string, resource: string): string => `
 const asJson = (partitions: string): string =>
   `(SELECT json_agg(json_build_array(c.id, c.queue, c.lane, c.priority, c.resource, c.name)) FROM ${partitions})`;
 
-/** When the first of the partitions of p_queue that are not admissible may give a job; holds without an end do not count. */
+/** When the first of these partitions that is not admissible may give a job; holds without an end do not count. */
 export const NEXT_ADMISSION: string = `
   WITH RECURSIVE ${GROUPS}
   SELECT min(greatest(c.admissible_at, first.due_at)) FROM groups g
   CROSS JOIN LATERAL (
     SELECT p.id, p.admissible_at FROM partitions p
-    WHERE p.queue = g.queue AND p.lane = g.lane AND p.priority = g.priority
+    WHERE p.queue = g.queue AND p.lane = g.lane AND p.priority = g.priority AND p.resource <> ''
       AND p.admissible_at > store_now AND p.admissible_at < ${FOR_GOOD}
     ORDER BY p.admissible_at LIMIT 3) c
   CROSS JOIN LATERAL (
@@ -109,24 +117,28 @@ export const partitionsSql: string = `
 
   /*
    * The partitions that the next claim of these queues should read, as JSON: whether these are all, and then each of them.
-   * When they are not, those are offered that are admissible, of each queue, lane and priority the least recently served
-   * ones, as many as a claim of p_limit places should read.
+   * When they are not, of those with a resource the admissible ones are offered, of each queue, lane and priority the least
+   * recently served, as many as a claim of p_limit places should read.
    */
   CREATE FUNCTION candidates(p_queue text[], p_limit int) RETURNS text LANGUAGE plpgsql AS $$
   DECLARE
     found bigint[] := ARRAY (${FOUND_PARTITIONS});
     store_now bigint;
   BEGIN
-    IF cardinality(found) <= ${MOST_CANDIDATES} + ${FEW_PER_QUEUE} * cardinality(p_queue) THEN
+    IF cardinality(found) - (SELECT count(*) FROM (${PLAIN}) p) <= ${FEW} THEN
       RETURN json_build_array(true, ${asJson(`unnest(found) AS f (id) JOIN partitions c ON ${lookUp('c.id', 'f.id')}`)});
     END IF;
     store_now := now_ms();
-    RETURN (WITH RECURSIVE ${GROUPS} SELECT json_build_array(false, ${asJson(`groups g CROSS JOIN LATERAL (
-      SELECT p.* FROM partitions p
-      WHERE p.queue = g.queue AND p.lane = g.lane AND p.priority = g.priority
-        AND p.admissible_at <= store_now
-      ORDER BY p.admissible_at
-      LIMIT least(${MOST_CANDIDATES}, greatest(${FEWEST_CANDIDATES}, p_limit / ${PLACES_PER_CANDIDATE}))) c`)}));
+    RETURN (WITH RECURSIVE ${GROUPS}, offered AS (
+      SELECT p.* FROM partitions p WHERE p.queue = ANY (p_queue) AND p.resource = ''
+      UNION ALL
+      SELECT c.* FROM groups g CROSS JOIN LATERAL (
+        SELECT p.* FROM partitions p
+        WHERE p.queue = g.queue AND p.lane = g.lane AND p.priority = g.priority AND p.resource <> ''
+          AND p.admissible_at <= store_now
+        ORDER BY p.admissible_at
+        LIMIT least(${MOST_CANDIDATES}, greatest(${FEWEST_CANDIDATES}, p_limit / ${PLACES_PER_CANDIDATE}))) c
+    ) SELECT json_build_array(false, ${asJson('offered c')}));
   END $$;
 
   -- Keeps these partitions, each given once, from being parked or deleted. False when one of them is gone.
