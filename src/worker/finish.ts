@@ -17,6 +17,7 @@ export interface FinisherParts {
   readonly report: Reporter;
   readonly log: Logger;
   readonly trouble: Trouble;
+  readonly isStopping: () => boolean;
   /** `settlement` is how the run ended, or null when its lease was lost. */
   readonly onGone: (job: ActiveJob, settlement: Settlement | null) => void;
 }
@@ -28,7 +29,7 @@ export class Finisher {
 
   constructor(parts: FinisherParts) {
     this.#parts = parts;
-    this.#settler = new Settler(parts.store, parts.clock, {
+    this.#settler = new Settler(parts.store, parts.clock, parts.isStopping, {
       answered: (ending, answer) => this.#settled(ending, answer),
       failed: (ending, error) => this.#settleFailed(ending, error),
       retried: (endings, error) => parts.trouble.unrecorded(endings, error),

@@ -14,7 +14,7 @@ async function callsFor(endings: number, change: Partial<Settlement>): Promise<(
     calls.push(settlements);
     return settlements.map(() => 'settled');
   };
-  const settler = new Settler({ settle }, clock, {
+  const settler = new Settler({ settle }, clock, () => false, {
     answered: (ending) => answered.push(ending),
     failed: (_, error) => expect.unreachable(String(error)),
     retried: (_, error) => expect.unreachable(String(error)),

@@ -2,7 +2,7 @@ import { type BatchCallbacks, Batcher } from '../batch.ts';
 import { type Clock, nextTurn } from '../clock.ts';
 import type { SettleAnswer, Settlement, Store } from '../store/store.ts';
 import type { ActiveJob } from './active-job.ts';
-import { whileLeased } from './persist.ts';
+import { untilRecorded } from './persist.ts';
 
 const LARGEST_BATCH = 1_000;
 const LARGEST_BATCH_BYTES = 4 * 1_048_576;
@@ -24,20 +24,20 @@ export type Applied = Exclude<SettleAnswer, 'stale'>;
 
 /**
  * Records how runs ended, many at a time. Recording is retried apart from running: a success that could not be recorded is
- * not a failure. The answer is `stale` when another run owns the job; the settlement fails when the store could not be
- * reached while the lease lasted.
+ * not a failure. The answer is `stale` when another run owns the job; the settlement fails when the store refused it until
+ * the lease was over, or could not be reached for an hour, or until the worker had to stop.
  */
 export class Settler {
   readonly #batcher: Batcher<Ending, SettleAnswer>;
 
-  constructor(store: Pick<Store, 'settle'>, clock: Clock, callbacks: SettlerCallbacks) {
+  constructor(store: Pick<Store, 'settle'>, clock: Clock, isStopping: () => boolean, callbacks: SettlerCallbacks) {
     this.#batcher = new Batcher(
       (endings) =>
-        whileLeased(
+        untilRecorded(
           endings.map(({ job }) => job.lease),
           clock,
           () => store.settle(endings.map(({ settlement }) => settlement)),
-          (error) => callbacks.retried(endings.length, error),
+          { isStopping, onRetry: (error) => callbacks.retried(endings.length, error) },
         ),
       callbacks,
       {

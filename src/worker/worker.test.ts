@@ -550,20 +550,21 @@ describe('settling', () => {
     expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'completed', runs: 1 });
   });
 
-  it('is given up when the lease has ended; then the job runs again', async () => {
+  it('is sent again after the lease has ended, and refused when the job was rescued meanwhile', async () => {
     let starts = 0;
-    const failures: EventMap['settle-failed'][] = [];
+    const lost: EventMap['lease-lost'][] = [];
     const job = defineJob({ name: 'job', run: () => void starts++ });
     const { clock, outage, mulligan } = await flakyQueue(['settle', 'heartbeat', 'claim'], [job]);
-    mulligan.on('settle-failed', (event) => failures.push(event));
+    mulligan.on('lease-lost', (event) => lost.push(event));
     const { id } = await mulligan.enqueue(job, null);
     mulligan.work({ lease: '3s' });
     await Promise.resolve();
     outage.down = true;
     await clock.advance(20_000);
-    expect(failures).toMatchObject([{ id, run: 1 }]);
+    expect(lost).toEqual([]);
     outage.down = false;
     await clock.advance(60_000);
+    expect(lost).toMatchObject([{ id, run: 1 }]);
     expect(starts).toBe(2);
     expect(await ledger(mulligan, id)).toMatchObject([{ outcome: 'crashed' }, { outcome: 'completed', run: 2 }]);
   });

@@ -91,6 +91,7 @@ export class Worker {
       report: parts.report,
       log,
       trouble: this.#trouble,
+      isStopping: () => this.#stopping !== null,
       onGone: (job, settlement) => this.#gone(job, settlement),
     });
     this.#renewer = new LeaseRenewer(store, clock, leaseMs, () => this.#renewable(), onError);
