@@ -1,0 +1,59 @@
+import type { Random } from '../retry/jitter.ts';
+import { LONE_STREAK, MAX_OUTAGE_MS, SOFT_OVER_SHARE } from './constants.ts';
+import type { GateReport } from './evidence.ts';
+import type { FailureVerdict } from './refund.ts';
+import { type GateState, withinBounds } from './state.ts';
+import { close, open, type Transition } from './transition.ts';
+import { tripOf } from './trip.ts';
+import { addReport, figuresOf, type WindowFigures } from './window.ts';
+
+/*
+ * Where no resource is named, the job's name is a soft gate. It holds nothing back and changes no timing: jobs fail and
+ * are retried with their own backoff. It only judges whether there is an outage, by the same evidence; while there is,
+ * environment failures do not count. Its state is that of a gate whose `open` means "outage".
+ *
+ *   outage begins   when a trip rule holds
+ *   outage ends     with a sign of life, once fewer than 30% of the window have failed
+ *   after maxOutage environment failures count again, until the outage ends
+ */
+
+export function applySoftReport(before: GateState, report: GateReport, now: number, random: Random): Transition {
+  const bounded = withinBounds(before, now);
+  const gate: GateState = { ...bounded, heardAt: now, window: addReport(bounded.window, report, now) };
+  if (gate.phase === 'open') {
+    return isOver(figuresOf(gate.window, now)) ? close(gate, 'signs of life', now) : { state: gate, events: [] };
+  }
+  const trip = tripOf(gate.window, now);
+  return trip === null ? { state: gate, events: [] } : open(gate, trip.rule, trip.from, now, random);
+}
+
+function isOver({ alive, environment, streak }: WindowFigures): boolean {
+  return streak === 0 && alive > 0 && environment < SOFT_OVER_SHARE * (alive + environment);
+}
+
+/** A job's environment failures in a row, this one included, and when the first was. */
+export interface OwnStreak {
+  readonly count: number;
+  readonly since: number;
+}
+
+/** What an environment failure costs behind a soft gate, by the gate as it is after the report that came with it. */
+export function judgeSoftFailure(
+  state: GateState,
+  own: OwnStreak,
+  { maxOutageMs = MAX_OUTAGE_MS, isLastAttempt }: { readonly maxOutageMs?: number; readonly isLastAttempt: boolean },
+  now: number,
+): FailureVerdict {
+  if (state.phase === 'open') {
+    return now - state.downSince < maxOutageMs
+      ? { counts: false, rule: 'outage' }
+      : { counts: true, rule: 'outage longer than maxOutage' };
+  }
+  const { alive, streak } = figuresOf(state.window, now);
+  // A lone job, or the first few: its own streak is all that is known, and no sign of life speaks against an outage.
+  const isUnanswered = alive === 0 && streak >= Math.min(own.count, LONE_STREAK);
+  if (!isLastAttempt || !isUnanswered) return { counts: true, rule: 'no outage' };
+  return now - own.since < maxOutageMs
+    ? { counts: false, rule: 'no sign of life' }
+    : { counts: true, rule: 'no sign of life for longer than maxOutage' };
+}

@@ -1,0 +1,76 @@
+import { count, countJobs } from './bits.ts';
+import {
+  DISTINCT_JOBS,
+  FAST_STREAK,
+  FAST_STREAK_PER_DECADE,
+  FAST_STREAK_RUNS,
+  LONE_STREAK,
+  RATIO_FAILURES,
+  RATIO_SHARE,
+  SLOW_JOBS,
+  SLOW_LASTING_MS,
+  SLOW_RUNS,
+  SLOW_STREAK,
+  WINDOW_MS,
+} from './constants.ts';
+import { figuresOf, isOneWorkerAlone, recentRuns, type Window, type WindowFigures } from './window.ts';
+
+/*
+ * When a closed gate trips. Any of four rules is enough, unless all failures come from one worker while others live.
+ *
+ *   fast    a long streak from several jobs: an outage under load, seen within a second
+ *   ratio   half of the window has failed: a dependency that serves some calls and drops the others
+ *   slow    little traffic: a shorter streak that has lasted
+ *   lone    one or two jobs and no sign of life for a whole window: all that can be known points to an outage
+ *
+ * The slow and the lone rule depend on time as well as on reports, so claims ask too.
+ */
+
+export type TripRule = 'fast' | 'ratio' | 'slow' | 'lone';
+
+export interface Trip {
+  readonly rule: TripRule;
+  /** Environment failures since this time belong to the outage. */
+  readonly from: number;
+}
+
+export function tripOf(window: Window, now: number): Trip | null {
+  const figures = figuresOf(window, now);
+  const rule = ruleOf(window, figures, now);
+  if (rule === null) return null;
+  const windowFrom = now - WINDOW_MS;
+  return { rule, from: window.streak.count > 0 ? Math.min(window.streak.since, windowFrom) : windowFrom };
+}
+
+function ruleOf(window: Window, figures: WindowFigures, now: number): TripRule | null {
+  const { streak } = window;
+  // A streak may have begun before the window, so its own workers count too.
+  const failing = (figures.failing | streak.workers) >>> 0;
+  if (isOneWorkerAlone({ failing, living: figures.living })) return null;
+  if (isFast(window, figures)) return 'fast';
+  if (isHalfFailed(figures)) return 'ratio';
+  if (now - streak.since < SLOW_LASTING_MS) return null;
+  const isSlow = recentRuns(window, now) < SLOW_RUNS && streak.count >= SLOW_STREAK;
+  if (isSlow && countJobs(streak.jobs) >= SLOW_JOBS) return 'slow';
+  return streak.count >= LONE_STREAK && figures.alive === 0 ? 'lone' : null;
+}
+
+function isFast({ streak }: Window, figures: WindowFigures): boolean {
+  return streak.count >= fastStreak(figures.alive + figures.environment) && countJobs(streak.jobs) >= DISTINCT_JOBS;
+}
+
+/** The longer the traffic, the longer the streaks that chance makes. */
+export function fastStreak(runs: number): number {
+  const decades = Math.log10(Math.max(1, runs / FAST_STREAK_RUNS));
+  return FAST_STREAK + Math.ceil(decades * FAST_STREAK_PER_DECADE);
+}
+
+function isHalfFailed({ environment, alive, distinctJobs }: WindowFigures): boolean {
+  if (environment < RATIO_FAILURES || distinctJobs < DISTINCT_JOBS) return false;
+  return environment / (environment + alive) >= RATIO_SHARE;
+}
+
+/** For histories: how many workers failed, and how many reported. */
+export function workersIn({ failing, living }: WindowFigures): { failing: number; reporting: number } {
+  return { failing: count(failing), reporting: count(failing | living) };
+}
