@@ -28,6 +28,8 @@ export const DISTINCT_JOBS = 5;
 export const RATIO_FAILURES = 10;
 /** At half, waiting loses less than trying. */
 export const RATIO_SHARE = 0.5;
+/** In standard deviations above half: 10 of 20 failures come by chance at 30 or 40% errors. */
+export const RATIO_DEVIATIONS = 1;
 /** Fewer runs than this in 10 min is slow traffic: a window of 30 s holds too little to judge by. */
 export const SLOW_RUNS = 50;
 export const SLOW_STREAK = 5;
@@ -47,6 +49,8 @@ export const SUSPECT_FORGOTTEN_MS: number = 10 * MINUTE_MS;
 
 // Probe
 export const PROBE_FIRST_MS: number = 2 * SECOND_MS;
+/** A dependency that was down for D is found within D/2 of its return; doubling needs up to D, and saves few calls. */
+export const PROBE_GROWTH = 1.5;
 /** One call a minute costs nothing; four minutes of delay do. */
 export const PROBE_LONGEST_MS: number = MINUTE_MS;
 /** 100,000 dead endpoints at one probe a minute would be 1,667 calls/s; at 15 min they are 111/s. */
@@ -87,12 +91,20 @@ export const RAMP_BURST_MS: number = 500;
 export const RAMP_BATCH_MS: number = 100;
 /** More failures than this above the background are taken for overload. */
 export const RAMP_TROUBLE_SHARE = 0.1;
+/** And at least this many more, or chance would cut a slow ramp: one failure of ten is 10%. */
+export const RAMP_TROUBLE_MARGIN = 2;
 /** Halving never recovers where a dependency has 10% headroom; 0.8 with a cubic way back does. */
 export const RAMP_CUT = 0.8;
 export const RAMP_CUBIC_MS: number = 30 * SECOND_MS;
-/** At least so many failures, and half of the step's outcomes: the ramp has failed. */
-export const RAMP_REOPEN_FAILURES = 5;
-export const RAMP_REOPEN_SHARE = 0.5;
+/** When half of a step failed, 0.8 is too little: goodput may already be gone. */
+export const RAMP_CUT_HALF_FAILED = 0.5;
+/** A streak of 5 at 1/s, one more per 3.3-fold rate: at 30% errors about 10 an hour by chance, and a ramp lasts minutes. */
+export const RAMP_STREAK = 5;
+export const RAMP_STREAK_GROWTH = 1.2;
+/** With a known background of 30% a streak must be 1.6 times as long to be as unlikely. */
+export const RAMP_STREAK_BACKGROUND = 2;
+/** One cut may be too early to tell: the server may have a backlog of its own. */
+export const RAMP_CUTS_BEFORE_LEARNING = 2;
 /** A cut that leaves this part of the failures has not helped: they do not come from the rate. */
 export const RAMP_CUT_HELPED = 0.8;
 /** The background never hides a dependency that fails half of the time. */

@@ -13,12 +13,12 @@ import { type GateEvent, gateEvent } from './event.ts';
 import type { GateReport } from './evidence.ts';
 import { holdUntil } from './hold.ts';
 import { judgeProbe, longestInterval } from './probe.ts';
-import { countOutcomes, hasFailed, isUnused, rampAt, step } from './ramp.ts';
+import { countOutcomes, isUnused, rampAt, step } from './ramp.ts';
 import { measurePeak, peakRate, provenRate } from './rate.ts';
 import { type GateState, withinBounds } from './state.ts';
 import { close, moved, open, recover, type Transition, toRamp } from './transition.ts';
-import { fastStreak, tripOf } from './trip.ts';
-import { addReport, figuresOf, isOneWorkerAlone, rateOf, type WindowFigures } from './window.ts';
+import { isHalfFailed, rampStreak, tripOf } from './trip.ts';
+import { addReport, figuresOf, isOneWorkerAlone, rateOf, shareIn, type WindowFigures } from './window.ts';
 import { judgeWorker } from './workers.ts';
 
 /*
@@ -70,7 +70,9 @@ function applyEvidence(gate: GateState, report: GateReport, now: number, random:
   const next: GateState = { ...gate, window, workers };
   const then =
     gate.phase === 'ramp' ? whenRamp(next, report, figures, isSuspect, now, random) : whenClosed(next, now, random);
-  if (!isSuspect) return then;
+  // The first worker to report an outage looks like a lone one; only a worker that fails again after its pause is news.
+  const isConfirmed = isSuspect && gate.workers.some(({ worker, until }) => worker === report.worker && until > 0);
+  if (!isConfirmed) return then;
   const suspect = gateEvent(gate, next, 'worker-suspect', 'one worker alone fails', now, String(report.worker));
   return { state: then.state, events: [suspect, ...then.events] };
 }
@@ -99,11 +101,11 @@ function whenRamp(
 ): Transition {
   if (gate.ramp === null) return unchanged(gate);
   const counted = isSuspect ? gate.ramp : countOutcomes(gate.ramp, report);
-  const isStreak = figures.streak >= fastStreak(figures.alive + figures.environment);
-  if ((hasFailed(counted) || isStreak) && !isOneWorkerAlone(figures)) {
-    return open({ ...gate, ramp: counted }, 'ramp failed', now - WINDOW_MS, now, random);
+  const isStreak = figures.streak >= rampStreak(counted);
+  if ((isStreak || isHalfFailed(figures)) && !isOneWorkerAlone(figures)) {
+    return open(gate, isStreak ? 'ramp failed: streak' : 'ramp failed: ratio', now - WINDOW_MS, now, random);
   }
-  return unchanged({ ...gate, ramp: step(counted, provenRate(gate.peak, now), now) });
+  return unchanged({ ...gate, ramp: step(counted, provenRate(gate.peak, now), shareIn(figures), now) });
 }
 
 /** A Retry-After holds whatever the epoch: it is the dependency's own word. The rate is cut for current runs only. */
@@ -114,17 +116,18 @@ function applyHold(gate: GateState, report: GateReport, isCurrentReport: boolean
   const held: GateState = { ...gate, heldUntil };
   if (gate.phase === 'open') return unchanged(held);
   const from = Math.max(now, heldUntil);
+  const proven = provenRate(gate.peak, now);
   if (gate.ramp !== null) {
     const { limit, cutAt } = gate.ramp;
     const isCut = isCurrentReport && now - cutAt >= RAMP_STEP_MS;
-    const ramp = isCut ? { ...rampAt(limit * HOLD_RESUME_SHARE, limit, from), cutAt: now } : gate.ramp;
+    const ramp = isCut ? { ...rampAt(limit * HOLD_RESUME_SHARE, limit, proven, from), cutAt: now } : gate.ramp;
     return unchanged({ ...held, ramp: { ...ramp, boundAt: from } });
   }
   if (report.retryAfterMs === 0 && !isCurrentReport) return unchanged(held);
-  const measured = rateOf(gate.window, now, 0) || (provenRate(gate.peak, now) ?? 0);
+  const measured = rateOf(gate.window, now, 0) || (proven ?? 0);
   return moved(
     gate,
-    toRamp(held, rampAt(measured * HOLD_RESUME_SHARE, measured, from), now),
+    toRamp(held, rampAt(measured * HOLD_RESUME_SHARE, measured, proven, from), now),
     'held',
     'retry-after',
     now,

@@ -3,6 +3,7 @@ import { countJobs, isWithin, type JobBits, jobBit, join, noJobs, overlaps } fro
 import {
   PROBE_AGAIN_MS,
   PROBE_FIRST_MS,
+  PROBE_GROWTH,
   PROBE_LONGEST_KEYED_MS,
   PROBE_LONGEST_MS,
   PROBE_SLOT_MS,
@@ -14,7 +15,7 @@ import type { GateReport } from './evidence.ts';
 /*
  * An open gate starts one ordinary job at a time, as a probe.
  *
- * The first goes out after 2 s (equal jitter); each failure doubles the wait. A sign of life lets the next one start at
+ * The first goes out after 2 s (equal jitter); each failure makes the wait half as long again. A sign of life lets the next one start at
  * once, and the third in a row starts the ramp. The slot is free again when the probe has reported, or after 35 s: a probe
  * whose worker died cannot keep the gate shut, nor can one that runs for an hour.
  *
@@ -73,7 +74,7 @@ export function judgeProbe(
   const freed = { ...probes, slotUntil: 0 };
   if (report.environment > 0) {
     if (isOwnFault(probes, report)) return { verdict: 'job', probes: { ...freed, at: now + PROBE_AGAIN_MS } };
-    const intervalMs = Math.min(longestMs, probes.intervalMs * 2);
+    const intervalMs = Math.min(longestMs, probes.intervalMs * PROBE_GROWTH);
     const at = now + equal(intervalMs, random);
     const failed = remember(probes.failed, report.jobs);
     return { verdict: 'down', probes: { at, intervalMs, slotUntil: 0, alive: 0, failed, failedWorker: report.worker } };

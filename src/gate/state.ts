@@ -9,7 +9,7 @@ import {
   RAMP_BURST_MS,
 } from './constants.ts';
 import { noProbes, type Probes } from './probe.ts';
-import type { Ramp } from './ramp.ts';
+import type { FailedRamp, Ramp } from './ramp.ts';
 import { noPeak, type Peak } from './rate.ts';
 import { hasShape, listOf, nullOr, oneOf } from './shape.ts';
 import { emptyWindow, type Window } from './window.ts';
@@ -34,9 +34,8 @@ export interface GateState {
   readonly peak: Peak;
   readonly probes: Probes;
   readonly ramp: Ramp | null;
-  /** The limit at which the last ramp failed, and when. */
-  readonly failedLimit: number;
-  readonly failedAt: number;
+  /** Where the last ramp failed, and when. */
+  readonly failedRamp: (FailedRamp & { readonly at: number }) | null;
   readonly heldUntil: number;
   readonly budget: Budget;
   /** Spans of closed time that turned out to belong to an outage: see refund.ts. Oldest first. */
@@ -59,8 +58,7 @@ export function closedGate(now: number, { keyed = false }: { readonly keyed?: bo
     peak: noPeak,
     probes: noProbes,
     ramp: null,
-    failedLimit: 0,
-    failedAt: 0,
+    failedRamp: null,
     heldUntil: 0,
     budget: fullBudget(now),
     covered: [],
@@ -77,8 +75,18 @@ const bits = [0, 0];
 const bucket = { at: 0, alive: 0, environment: 0, jobs: bits, failing: 0, living: 0 };
 const streak = { count: 0, since: 0, jobs: bits, workers: 0 };
 const ramp = {
-  ...{ limit: 0, tat: 0, stepAt: 0, started: 0, alive: 0, environment: 0, slowestMs: 0, background: 0 },
-  ...{ cutShare: 0, top: 0, cutAt: 0, boundAt: 0, healthySince: 0, ceilingSince: 0 },
+  ...{ limit: 0, base: 0, tat: 0, stepAt: 0, started: 0, alive: 0, environment: 0, slowestMs: 0, healthyLimit: 0 },
+  ...{
+    background: 0,
+    cuts: 0,
+    cutShare: 0,
+    cutLimit: 0,
+    top: 0,
+    cutAt: 0,
+    boundAt: 0,
+    healthySince: 0,
+    ceilingSince: 0,
+  },
 };
 const shape = {
   phase: oneOf('closed', 'open', 'ramp'),
@@ -91,7 +99,8 @@ const shape = {
   peak: { rate: 0, at: 0 },
   probes: { at: 0, intervalMs: 0, slotUntil: 0, alive: 0, failed: bits, failedWorker: 0 },
   ramp: nullOr(ramp),
-  ...{ failedLimit: 0, failedAt: 0, heldUntil: 0 },
+  failedRamp: nullOr({ limit: 0, top: 0, at: 0 }),
+  heldUntil: 0,
   budget: { tokens: 0, at: 0 },
   covered: listOf([0, 0]),
   downSince: 0,
@@ -142,7 +151,7 @@ export function withinBounds(state: GateState, now: number): GateState {
       slotUntil: Math.min(probes.slotUntil, now + PROBE_SLOT_MS),
     },
     ramp: state.ramp && boundedRamp(state.ramp, Math.max(now, heldUntil)),
-    failedAt: past(state.failedAt),
+    failedRamp: state.failedRamp && { ...state.failedRamp, at: past(state.failedRamp.at) },
     heldUntil,
     budget: { tokens: state.budget.tokens, at: past(state.budget.at) },
     downSince: past(state.downSince),
@@ -156,6 +165,7 @@ function boundedRamp(ramp: Ramp, latest: number): Ramp {
   return {
     ...ramp,
     limit,
+    base: Math.min(Math.max(ramp.base, FLOOR_RATE), LARGEST_RATE),
     tat: Math.min(ramp.tat, latest + RAMP_BURST_MS + 1_000 / FLOOR_RATE),
     stepAt: past(ramp.stepAt),
     cutAt: past(ramp.cutAt),

@@ -2,7 +2,7 @@ import type { Random } from '../retry/jitter.ts';
 import { COVERED_KEPT, RAMP_REMEMBERED_MS } from './constants.ts';
 import { type GateChange, type GateEvent, gateEvent } from './event.ts';
 import { firstProbe } from './probe.ts';
-import { type Ramp, startRamp } from './ramp.ts';
+import { failedRamp, type Ramp, startRamp } from './ramp.ts';
 import { provenRate } from './rate.ts';
 import type { GateState } from './state.ts';
 import { emptyWindow, type Window } from './window.ts';
@@ -30,8 +30,7 @@ export function open(gate: GateState, rule: string, from: number, now: number, r
     epoch: nextEpoch(gate, now),
     probes: firstProbe(now, random),
     ramp: null,
-    failedLimit: gate.ramp?.limit ?? gate.failedLimit,
-    failedAt: gate.ramp === null ? gate.failedAt : now,
+    failedRamp: gate.ramp === null ? gate.failedRamp : { ...failedRamp(gate.ramp), at: now },
     covered: cover(gate.covered, from, now),
     downSince: gate.downSince === 0 ? now : gate.downSince,
   };
@@ -46,8 +45,9 @@ function cover(covered: GateState['covered'], from: number, until: number): Gate
 }
 
 export function recover(gate: GateState, rule: string, now: number): Transition {
-  const isRemembered = gate.failedLimit > 0 && now - gate.failedAt < RAMP_REMEMBERED_MS;
-  const ramp = startRamp(provenRate(gate.peak, now), isRemembered ? gate.failedLimit : 0, now);
+  const { failedRamp: failed } = gate;
+  const isRemembered = failed !== null && now - failed.at < RAMP_REMEMBERED_MS;
+  const ramp = startRamp(provenRate(gate.peak, now), isRemembered ? failed : null, now);
   return moved(gate, toRamp(gate, ramp, now), 'recovering', rule, now);
 }
 

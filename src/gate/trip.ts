@@ -5,6 +5,10 @@ import {
   FAST_STREAK_PER_DECADE,
   FAST_STREAK_RUNS,
   LONE_STREAK,
+  RAMP_STREAK,
+  RAMP_STREAK_BACKGROUND,
+  RAMP_STREAK_GROWTH,
+  RATIO_DEVIATIONS,
   RATIO_FAILURES,
   RATIO_SHARE,
   SLOW_JOBS,
@@ -13,6 +17,7 @@ import {
   SLOW_STREAK,
   WINDOW_MS,
 } from './constants.ts';
+import type { Ramp } from './ramp.ts';
 import { figuresOf, isOneWorkerAlone, recentRuns, type Window, type WindowFigures } from './window.ts';
 
 /*
@@ -65,9 +70,17 @@ export function fastStreak(runs: number): number {
   return FAST_STREAK + Math.ceil(decades * FAST_STREAK_PER_DECADE);
 }
 
-function isHalfFailed({ environment, alive, distinctJobs }: WindowFigures): boolean {
+/** More than half of the window, and not by chance. */
+export function isHalfFailed({ environment, alive, distinctJobs }: WindowFigures): boolean {
   if (environment < RATIO_FAILURES || distinctJobs < DISTINCT_JOBS) return false;
-  return environment / (environment + alive) >= RATIO_SHARE;
+  const runs = environment + alive;
+  return environment >= RATIO_SHARE * runs + RATIO_DEVIATIONS * Math.sqrt(runs * RATIO_SHARE * (1 - RATIO_SHARE));
+}
+
+/** A ramp has more to lose: it fails at shorter streaks, the shorter the slower it is; the background makes longer ones. */
+export function rampStreak({ limit, background }: Pick<Ramp, 'limit' | 'background'>): number {
+  const byRate = RAMP_STREAK + Math.log(Math.max(1, limit)) / RAMP_STREAK_GROWTH;
+  return Math.floor(byRate * (1 + RAMP_STREAK_BACKGROUND * background));
 }
 
 /** For histories: how many workers failed, and how many reported. */

@@ -132,6 +132,10 @@ export function figuresOf(window: Window, now: number): WindowFigures {
   };
 }
 
+export function shareIn({ alive, environment }: Pick<WindowFigures, 'alive' | 'environment'>): number {
+  return environment === 0 ? 0 : environment / (alive + environment);
+}
+
 /** Runs of the last 5 to 10 minutes. */
 export function recentRuns({ span }: Window, now: number): number {
   const at = Math.floor(now / SLOW_SPAN_MS);
