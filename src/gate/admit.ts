@@ -11,7 +11,7 @@ import { workerAllowance } from './workers.ts';
 
 /** What a claim wants of a gate, for one partition. */
 export interface AdmitRequest {
-  /** The bit of the claiming worker. */
+  /** The key of the claiming worker. */
   readonly worker: number;
   /** How many jobs the claim has room for, and how many are due (counting may stop above `places`). */
   readonly places: number;
@@ -47,17 +47,19 @@ export function admit(before: GateState, request: AdmitRequest, now: number, ran
   const peak = peakRate(state.peak, now);
   const funded = request.pays === 'retry' ? Math.floor(tokensIn(state.budget, peak, now)) : wanted;
   const asked = Math.min(wanted, funded, workerAllowance(state.workers, request.worker, now).starts);
-  const { starts, ramp } = state.ramp === null ? { starts: asked, ramp: null } : charge(state.ramp, asked, now);
+  const { starts, ramp } =
+    state.ramp === null ? { starts: asked, ramp: null } : charge(state.ramp, asked, request.due, now);
   const budget = request.pays === 'retry' && starts > 0 ? spendOn(state.budget, starts, peak, now) : state.budget;
   if (ramp === null && budget === state.budget) return { ...unwritten, starts };
   return { state: { ...state, ramp, budget }, events, starts, isProbe: false, epoch: ramp === null ? 0 : state.epoch };
 }
 
-function charge(ramp: Ramp, asked: number, now: number): { starts: number; ramp: Ramp } {
+/** The rate is the limit when due jobs are left behind that the next claim could not take either. */
+function charge(ramp: Ramp, asked: number, due: number, now: number): { starts: number; ramp: Ramp } {
   const starts = Math.min(asked, tokensOf(ramp.tat, ramp.limit, RAMP_BURST_MS, now));
-  const boundAt = starts < asked ? now : ramp.boundAt;
   const tat = chargeTokens(ramp.tat, ramp.limit, starts, now);
-  return { starts, ramp: { ...ramp, tat, started: ramp.started + starts, boundAt } };
+  const isBound = due > starts && tokensInRamp({ ...ramp, tat }, now) > now;
+  return { starts, ramp: { ...ramp, tat, started: ramp.started + starts, boundAt: isBound ? now : ramp.boundAt } };
 }
 
 /** Runs that were handed back before they began give their places in the rate back. */

@@ -105,8 +105,8 @@ export const RAMP_STREAK_GROWTH = 1.2;
 export const RAMP_STREAK_BACKGROUND = 2;
 /** One cut may be too early to tell: the server may have a backlog of its own. */
 export const RAMP_CUTS_BEFORE_LEARNING = 2;
-/** A cut that leaves this part of the failures has not helped: they do not come from the rate. */
-export const RAMP_CUT_HELPED = 0.8;
+/** Two cuts leave at most 0.4 of the failures of an overload; with more than this left they have not helped. */
+export const RAMP_CUT_HELPED = 0.6;
 /** The background never hides a dependency that fails half of the time. */
 export const RAMP_LARGEST_BACKGROUND = 0.35;
 /** The rate has not been the limit for so long: the gate closes. */

@@ -1,4 +1,4 @@
-import { count } from './bits.ts';
+import { joinWorkers } from './sets.ts';
 import type { GateState, Phase } from './state.ts';
 import { figuresOf } from './window.ts';
 
@@ -23,7 +23,7 @@ export interface GateEvent {
   readonly rule: string;
   /** The epoch that begins with it; that of the state when it is no transition. */
   readonly epoch: number;
-  /** The operator, or the bit of the suspect worker; null otherwise. */
+  /** The operator, or the key of the suspect worker; null otherwise. */
   readonly who: string | null;
   readonly figures: GateFigures;
 }
@@ -48,8 +48,8 @@ export function gateFigures(state: GateState, now: number): GateFigures {
     alive,
     environment,
     distinctJobs,
-    failingWorkers: count(failing),
-    workers: count(failing | living),
+    failingWorkers: failing.length,
+    workers: joinWorkers(failing, living).length,
     streak,
     peak: state.peak.rate,
     limit: state.ramp?.limit ?? null,

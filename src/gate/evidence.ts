@@ -1,5 +1,5 @@
 import type { Outcome } from '../retry/outcome.ts';
-import { type JobBits, jobBit, join, noJobs, workerBit } from './bits.ts';
+import { type JobBits, jobBit, join, noJobs, workerKey } from './sets.ts';
 
 /**
  * What a run proves about its dependency. alive: it was reached and answered, even if the job failed by its own fault.
@@ -35,7 +35,7 @@ export interface GateReport {
   readonly epoch: number;
   /** The earliest claim among these runs. */
   readonly claimedFrom: number;
-  /** One bit of 32. */
+  /** See `workerKey`. */
   readonly worker: number;
   /** For how long the worker gathered this: signs of life are spread over it. */
   readonly spanMs: number;
@@ -60,7 +60,7 @@ export interface GateReport {
 export function foldRuns(worker: string, runs: readonly EndedRun[], spanMs: number): GateReport[] {
   const reports = new Map<number, GateReport>();
   for (const run of runs) {
-    const before = reports.get(run.epoch) ?? emptyReport(workerBit(worker), run.epoch, run.claimedAt, spanMs);
+    const before = reports.get(run.epoch) ?? emptyReport(workerKey(worker), run.epoch, run.claimedAt, spanMs);
     reports.set(run.epoch, addRun(before, run));
   }
   return [...reports.values()];

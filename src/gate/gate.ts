@@ -65,7 +65,7 @@ function applyEvidence(gate: GateState, report: GateReport, now: number, random:
   if (gate.phase === 'open') return whenOpen(gate, report, now, random);
   const window = addReport(gate.window, report, now);
   const figures = figuresOf(window, now);
-  const othersLive = (figures.living & ~report.worker) !== 0;
+  const othersLive = figures.living.some((worker) => worker !== report.worker);
   const { workers, isSuspect } = judgeWorker(gate.workers, report, othersLive, now, random);
   const next: GateState = { ...gate, window, workers };
   const then =
@@ -85,7 +85,8 @@ function whenClosed(gate: GateState, now: number, random: Random): Transition {
 
 function whenOpen(gate: GateState, report: GateReport, now: number, random: Random): Transition {
   const { verdict, probes } = judgeProbe(gate.probes, report, longestInterval(gate.keyed), now, random);
-  const probed: GateState = { ...gate, probes };
+  // No rule reads the window now; the ramp wants to know which workers saw signs of life.
+  const probed: GateState = { ...gate, probes, window: addReport(gate.window, report, now) };
   if (verdict === 'recovered') return recover(probed, 'probes alive', now);
   const isDormant = verdict === 'down' && !gate.dormant && now - gate.downSince >= DORMANT_MS;
   return isDormant ? moved(gate, { ...probed, dormant: true }, 'dormant', 'down for 5 days', now) : unchanged(probed);

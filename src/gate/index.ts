@@ -1,5 +1,4 @@
 export { type Admission, type AdmitRequest, admissibleAt, admit, giveBack } from './admit.ts';
-export { workerBit } from './bits.ts';
 export { type GateChange, type GateEvent, type GateFigures, gateFigures } from './event.ts';
 export { type EndedRun, type Evidence, evidenceOf, foldRuns, type GateReport } from './evidence.ts';
 export { applyReport, isForgettable } from './gate.ts';
@@ -15,6 +14,7 @@ export {
   spend,
   verdictAt,
 } from './refund.ts';
+export { workerKey } from './sets.ts';
 export { applySoftReport, judgeSoftFailure, type OwnStreak } from './soft.ts';
 export { closedGate, formatGate, type GateState, type Phase, type Pin, parseGate } from './state.ts';
 export type { Transition } from './transition.ts';

@@ -1,5 +1,4 @@
 import { equal, type Random } from '../retry/jitter.ts';
-import { countJobs, isWithin, type JobBits, jobBit, join, noJobs, overlaps } from './bits.ts';
 import {
   PROBE_AGAIN_MS,
   PROBE_FIRST_MS,
@@ -11,6 +10,7 @@ import {
   PROBES_REMEMBERED,
 } from './constants.ts';
 import type { GateReport } from './evidence.ts';
+import { countJobs, isWithin, type JobBits, jobBit, join, noJobs, overlaps } from './sets.ts';
 
 /*
  * An open gate starts one ordinary job at a time, as a probe.

@@ -111,7 +111,7 @@ export function step(ramp: Ramp, proven: number | null, windowShare: number, now
   const next = { ...ramp, stepAt: now, started: 0, alive: 0, environment: 0, slowestMs: 0 };
   if (isTrouble(outcomes, ramp.background)) return cut(next, outcomes, windowShare, now);
   const calm = { ...next, cuts: 0, cutLimit: 0, healthyLimit: Math.max(ramp.healthyLimit, ramp.limit) };
-  const learnt = { ...calm, background: Math.min(ramp.background, (ramp.background + outcomes.share) / 2) };
+  const learnt = { ...calm, background: Math.min(ramp.background, (ramp.background + windowShare) / 2) };
   const isUsed = ramp.started >= RAMP_USED_SHARE * ramp.limit * (elapsedMs / 1_000);
   return isUsed ? grow(learnt, proven, ceilingOf(proven), elapsedMs, now) : learnt;
 }

@@ -1,6 +1,6 @@
-import { jobBit } from './bits.ts';
 import { RAMP_REFUNDS_MS, WINDOW_MS } from './constants.ts';
 import { isOwnFault } from './probe.ts';
+import { jobBit } from './sets.ts';
 import type { GateState } from './state.ts';
 
 /*
@@ -47,7 +47,7 @@ export interface FailureVerdict {
 
 export interface SettledFailure {
   readonly jobId: string;
-  /** The bit of the worker that ran it. */
+  /** The key of the worker that ran it. */
   readonly worker: number;
   /** What its claim said: see `Admission.epoch`. */
   readonly epoch: number;

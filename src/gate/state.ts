@@ -71,9 +71,12 @@ export function formatGate(state: GateState): string {
   return JSON.stringify(state, (_, value: unknown) => (typeof value === 'number' ? Number(value.toFixed(4)) : value));
 }
 
+/** One start at the slowest rate, and what rounding adds. */
+const SLACK_MS: number = 1_000 / FLOOR_RATE + 1;
+
 const bits = [0, 0];
-const bucket = { at: 0, alive: 0, environment: 0, jobs: bits, failing: 0, living: 0 };
-const streak = { count: 0, since: 0, jobs: bits, workers: 0 };
+const bucket = { at: 0, alive: 0, environment: 0, jobs: bits, failing: listOf(0), living: listOf(0) };
+const streak = { count: 0, since: 0, jobs: bits, workers: listOf(0) };
 const ramp = {
   ...{ limit: 0, base: 0, tat: 0, stepAt: 0, started: 0, alive: 0, environment: 0, slowestMs: 0, healthyLimit: 0 },
   ...{
@@ -125,13 +128,14 @@ function parseJson(text: string): unknown {
 }
 
 /**
- * No stored time lies further ahead than the gate itself would have put it. Otherwise a clock of the store that steps back,
- * or a hostile number, would keep a gate shut.
+ * A stored time that lies further ahead than the gate itself would have put it comes from a store clock that has stepped
+ * back since, or from a hostile number. It counts as over: otherwise it would keep the gate shut.
  */
 export function withinBounds(state: GateState, now: number): GateState {
   const past = (at: number): number => Math.min(at, now);
+  const ahead = (at: number, mostMs: number): number => (at > now + mostMs + SLACK_MS ? now : at);
   const longestMs = state.keyed ? PROBE_LONGEST_KEYED_MS : PROBE_LONGEST_MS;
-  const heldUntil = Math.min(state.heldUntil, now + HOLD_LONGEST_MS);
+  const heldUntil = ahead(state.heldUntil, HOLD_LONGEST_MS);
   const { probes, window } = state;
   return {
     ...state,
@@ -141,14 +145,14 @@ export function withinBounds(state: GateState, now: number): GateState {
     workers: state.workers.map((entry) => ({
       ...entry,
       at: past(entry.at),
-      until: Math.min(entry.until, now + PROBE_LONGEST_MS),
+      until: ahead(entry.until, PROBE_LONGEST_MS),
     })),
     peak: { rate: Math.min(state.peak.rate, LARGEST_RATE), at: past(state.peak.at) },
     probes: {
       ...probes,
       intervalMs: Math.min(probes.intervalMs, longestMs),
-      at: Math.min(probes.at, now + longestMs),
-      slotUntil: Math.min(probes.slotUntil, now + PROBE_SLOT_MS),
+      at: ahead(probes.at, longestMs),
+      slotUntil: ahead(probes.slotUntil, PROBE_SLOT_MS),
     },
     ramp: state.ramp && boundedRamp(state.ramp, Math.max(now, heldUntil)),
     failedRamp: state.failedRamp && { ...state.failedRamp, at: past(state.failedRamp.at) },
@@ -166,7 +170,7 @@ function boundedRamp(ramp: Ramp, latest: number): Ramp {
     ...ramp,
     limit,
     base: Math.min(Math.max(ramp.base, FLOOR_RATE), LARGEST_RATE),
-    tat: Math.min(ramp.tat, latest + RAMP_BURST_MS + 1_000 / FLOOR_RATE),
+    tat: ramp.tat > latest + RAMP_BURST_MS + SLACK_MS ? latest : ramp.tat,
     stepAt: past(ramp.stepAt),
     cutAt: past(ramp.cutAt),
     boundAt: past(ramp.boundAt),

@@ -4,6 +4,7 @@ import { type GateChange, type GateEvent, gateEvent } from './event.ts';
 import { firstProbe } from './probe.ts';
 import { failedRamp, type Ramp, startRamp } from './ramp.ts';
 import { provenRate } from './rate.ts';
+import { noJobs } from './sets.ts';
 import type { GateState } from './state.ts';
 import { emptyWindow, type Window } from './window.ts';
 
@@ -68,7 +69,11 @@ export function close(gate: GateState, rule: string, now: number): Transition {
   return moved(gate, closed, 'closed', rule, now);
 }
 
-/** What was seen in one phase is no evidence in the next; how slow the traffic is stays known. */
-function restarted({ span }: Window): Window {
-  return { ...emptyWindow, span };
+/**
+ * What was seen in one phase is no evidence in the next. Which workers saw signs of life stays known: a bad worker may be
+ * the first to report in the new phase. So does how slow the traffic is.
+ */
+function restarted({ span, buckets }: Window): Window {
+  const living = buckets.map((bucket) => ({ ...bucket, alive: 0, environment: 0, jobs: noJobs, failing: [] }));
+  return { ...emptyWindow, span, buckets: living };
 }

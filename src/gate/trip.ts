@@ -1,4 +1,3 @@
-import { count, countJobs } from './bits.ts';
 import {
   DISTINCT_JOBS,
   FAST_STREAK,
@@ -18,6 +17,7 @@ import {
   WINDOW_MS,
 } from './constants.ts';
 import type { Ramp } from './ramp.ts';
+import { countJobs, joinWorkers } from './sets.ts';
 import { figuresOf, isOneWorkerAlone, recentRuns, type Window, type WindowFigures } from './window.ts';
 
 /*
@@ -50,7 +50,7 @@ export function tripOf(window: Window, now: number): Trip | null {
 function ruleOf(window: Window, figures: WindowFigures, now: number): TripRule | null {
   const { streak } = window;
   // A streak may have begun before the window, so its own workers count too.
-  const failing = (figures.failing | streak.workers) >>> 0;
+  const failing = joinWorkers(figures.failing, streak.workers);
   if (isOneWorkerAlone({ failing, living: figures.living })) return null;
   if (isFast(window, figures)) return 'fast';
   if (isHalfFailed(figures)) return 'ratio';
@@ -81,9 +81,4 @@ export function isHalfFailed({ environment, alive, distinctJobs }: WindowFigures
 export function rampStreak({ limit, background }: Pick<Ramp, 'limit' | 'background'>): number {
   const byRate = RAMP_STREAK + Math.log(Math.max(1, limit)) / RAMP_STREAK_GROWTH;
   return Math.floor(byRate * (1 + RAMP_STREAK_BACKGROUND * background));
-}
-
-/** For histories: how many workers failed, and how many reported. */
-export function workersIn({ failing, living }: WindowFigures): { failing: number; reporting: number } {
-  return { failing: count(failing), reporting: count(failing | living) };
 }

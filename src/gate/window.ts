@@ -1,6 +1,6 @@
-import { count, countJobs, type JobBits, join, noJobs } from './bits.ts';
 import { BUCKET_MS, BUCKETS, SLOW_SPAN_MS } from './constants.ts';
 import type { GateReport } from './evidence.ts';
+import { countJobs, type JobBits, join, joinWorkers, noJobs, type WorkerSet } from './sets.ts';
 
 /** Five seconds of evidence. */
 export interface Bucket {
@@ -10,8 +10,8 @@ export interface Bucket {
   readonly environment: number;
   /** Jobs that failed by the environment, the workers that ran them, and the workers that saw a sign of life. */
   readonly jobs: JobBits;
-  readonly failing: number;
-  readonly living: number;
+  readonly failing: WorkerSet;
+  readonly living: WorkerSet;
 }
 
 /** Environment failures since the last sign of life. */
@@ -19,7 +19,7 @@ export interface Streak {
   readonly count: number;
   readonly since: number;
   readonly jobs: JobBits;
-  readonly workers: number;
+  readonly workers: WorkerSet;
 }
 
 export interface Window {
@@ -34,12 +34,12 @@ export interface WindowFigures {
   readonly alive: number;
   readonly environment: number;
   readonly distinctJobs: number;
-  readonly failing: number;
-  readonly living: number;
+  readonly failing: WorkerSet;
+  readonly living: WorkerSet;
   readonly streak: number;
 }
 
-export const noStreak: Streak = { count: 0, since: 0, jobs: noJobs, workers: 0 };
+export const noStreak: Streak = { count: 0, since: 0, jobs: noJobs, workers: [] };
 export const emptyWindow: Window = { buckets: [], streak: noStreak, span: { at: 0, runs: 0, before: 0 } };
 
 export function addReport(window: Window, report: GateReport, now: number): Window {
@@ -49,7 +49,7 @@ export function addReport(window: Window, report: GateReport, now: number): Wind
     buckets = change(buckets, place, (bucket) => ({
       ...bucket,
       alive: bucket.alive + alive,
-      living: (bucket.living | report.worker) >>> 0,
+      living: joinWorkers(bucket.living, [report.worker]),
     }));
   }
   if (report.environment > 0) {
@@ -57,7 +57,7 @@ export function addReport(window: Window, report: GateReport, now: number): Wind
       ...bucket,
       environment: bucket.environment + report.environment,
       jobs: join(bucket.jobs, report.jobs),
-      failing: (bucket.failing | report.worker) >>> 0,
+      failing: joinWorkers(bucket.failing, [report.worker]),
     }));
   }
   const runs = report.alive + report.throttled + report.environment;
@@ -89,7 +89,7 @@ function addToStreak(streak: Streak, report: GateReport, now: number): Streak {
     count: kept.count + added,
     since: kept.count === 0 ? now : kept.since,
     jobs: join(kept.jobs, report.jobs),
-    workers: (kept.workers | report.worker) >>> 0,
+    workers: joinWorkers(kept.workers, [report.worker]),
   };
 }
 
@@ -106,19 +106,21 @@ function fresh(buckets: readonly Bucket[], at: number): readonly Bucket[] {
 
 function change(buckets: readonly Bucket[], at: number, edit: (bucket: Bucket) => Bucket): readonly Bucket[] {
   const old = buckets.find((bucket) => bucket.at === at);
-  const bucket = edit(old ?? { at, alive: 0, environment: 0, jobs: noJobs, failing: 0, living: 0 });
+  const bucket = edit(old ?? { at, alive: 0, environment: 0, jobs: noJobs, failing: [], living: [] });
   return [...buckets.filter((other) => other !== old), bucket].sort((a, b) => a.at - b.at);
 }
 
 /** The window as it is now: what has aged out is not counted. */
 export function figuresOf(window: Window, now: number): WindowFigures {
-  let [alive, environment, failing, living] = [0, 0, 0, 0];
+  let [alive, environment] = [0, 0];
+  let failing: WorkerSet = [];
+  let living: WorkerSet = [];
   let jobs = noJobs;
   for (const bucket of fresh(window.buckets, Math.floor(now / BUCKET_MS))) {
     alive += bucket.alive;
     environment += bucket.environment;
-    failing |= bucket.failing;
-    living |= bucket.living;
+    failing = joinWorkers(failing, bucket.failing);
+    living = joinWorkers(living, bucket.living);
     jobs = join(jobs, bucket.jobs);
   }
   const distinctJobs = countJobs(jobs);
@@ -126,8 +128,8 @@ export function figuresOf(window: Window, now: number): WindowFigures {
     alive,
     environment,
     distinctJobs,
-    failing: failing >>> 0,
-    living: living >>> 0,
+    failing,
+    living,
     streak: window.streak.count,
   };
 }
@@ -152,5 +154,5 @@ export function rateOf(window: Window, now: number, buckets: number): number {
 
 /** True when two or more workers have reported and only one of them fails. */
 export function isOneWorkerAlone({ failing, living }: Pick<WindowFigures, 'failing' | 'living'>): boolean {
-  return count(failing) === 1 && count(failing | living) >= 2;
+  return failing.length === 1 && joinWorkers(failing, living).length >= 2;
 }

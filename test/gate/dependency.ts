@@ -24,6 +24,16 @@ export function halfBroken(share: number, random: Random, isDown: (now: number) 
   return { call: (now) => (isDown(now) || random.chance(share) ? refused : ok) };
 }
 
+/** One worker has no DNS: its calls fail, those of the others do not. */
+export function oneBadWorker(bad: number): Dependency {
+  return { call: (_, worker) => (worker === bad ? refused : ok) };
+}
+
+/** Some jobs always time out, whatever the dependency does. */
+export function poisoned(isPoison: (jobId: string) => boolean, isDown: (now: number) => boolean): Dependency {
+  return { call: (now, _, jobId) => (isDown(now) || isPoison(jobId) ? refused : ok) };
+}
+
 /** Calls of the last second: what load a server feels. */
 export class CallRate {
   readonly #times: number[] = [];

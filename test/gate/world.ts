@@ -18,7 +18,7 @@ import {
   type Spent,
   spend,
   verdictAt,
-  workerBit,
+  workerKey,
 } from '../../src/gate/index.ts';
 import { delayBefore } from '../../src/retry/jitter.ts';
 import type { Outcome } from '../../src/retry/outcome.ts';
@@ -31,6 +31,7 @@ import type { Answer, Dependency } from './dependency.ts';
 
 const TICK_MS = 50;
 const FLUSH_MS = 5_000;
+const LEASE_MS = 30_000;
 const MAX_ATTEMPTS = 4;
 const RETRY_SHARE = 0.2;
 const standard = {
@@ -56,9 +57,9 @@ interface Run {
   readonly isRetry: boolean;
 }
 
-interface SimWorker {
+export interface SimWorker {
   readonly name: string;
-  readonly bit: number;
+  readonly key: number;
   running: Run[];
   ended: EndedRun[];
   flushedAt: number;
@@ -92,7 +93,9 @@ export class World {
   dead = 0;
   completed = 0;
   enqueued = 0;
+  /** The most attempts that a completed job had spent, the successful one included, and the most calls for one job. */
   largestSpent = 0;
+  mostRuns = 0;
   longestWaitMs = 0;
   largestState = 0;
   refunds = 0;
@@ -112,10 +115,10 @@ export class World {
     this.#gate = closedGate(this.now);
     this.workers = Array.from({ length: options.workers ?? 3 }, (_, index) => ({
       name: `worker-${index}`,
-      bit: workerBit(`worker-${index}`),
+      key: workerKey(`worker-${index}`),
       running: [],
       ended: [],
-      flushedAt: this.now,
+      flushedAt: this.now - FLUSH_MS,
       isDead: false,
     }));
   }
@@ -129,6 +132,10 @@ export class World {
     const stored = formatGate(state);
     this.largestState = Math.max(this.largestState, stored.length);
     this.#gate = parseGate(stored, this.now);
+  }
+
+  count(change: GateEvent['change']): number {
+    return this.events.filter((event) => event.change === change).length;
   }
 
   get second(): number {
@@ -150,6 +157,13 @@ export class World {
 
   runFor(seconds: number): void {
     this.runUntil(() => false, seconds);
+  }
+
+  /** SIGKILL: the worker's jobs come back when their leases end. */
+  kill(worker: SimWorker): void {
+    worker.isDead = true;
+    for (const { job } of worker.running) this.#wait(job, LEASE_MS);
+    worker.running = [];
   }
 
   #tick(): void {
@@ -205,6 +219,7 @@ export class World {
       this.completed++;
       this.done[this.second] = (this.done[this.second] ?? 0) + 1;
       this.largestSpent = Math.max(this.largestSpent, job.attempts);
+      this.mostRuns = Math.max(this.mostRuns, job.runs);
       this.longestWaitMs = Math.max(this.longestWaitMs, this.now - job.enqueuedAt);
       return;
     }
@@ -226,7 +241,7 @@ export class World {
     const { job, epoch } = run;
     this.#refund(job, gate);
     const isThrottled = evidenceOf(outcome) === 'throttled';
-    const verdict = judgeFailure(gate, { jobId: job.id, worker: worker.bit, epoch, isThrottled }, this.now);
+    const verdict = judgeFailure(gate, { jobId: job.id, worker: worker.key, epoch, isThrottled }, this.now);
     if (verdict.counts) job.spent = spend(job.spent, this.now);
     else job.attempts--;
   }
@@ -292,7 +307,7 @@ export class World {
     // As a claim does: a partition that is not admissible yet is not looked at.
     const at = admissibleAt(gate, { pays }, this.now);
     if (at === null || at > this.now) return none;
-    const admission = admit(gate, { worker: worker.bit, places, due, pays }, this.now, this.random.next);
+    const admission = admit(gate, { worker: worker.key, places, due, pays }, this.now, this.random.next);
     if (admission.state !== gate) this.gate = admission.state;
     this.events.push(...admission.events);
     return admission;

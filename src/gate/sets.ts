@@ -1,6 +1,7 @@
 /*
- * Small sets of hashes. A set of jobs has 64 bits in two numbers, a set of workers 32 in one: distinct members are counted
- * closely enough up to about twenty, and two sets merge with `|`, in SQL too.
+ * Small sets of hashes. A set of jobs has 64 bits in two numbers: distinct jobs are counted closely enough up to about
+ * twenty. A set of workers holds whole hashes, because the question there is whether a second worker fails too, and two of
+ * three workers would share one of 32 bits in every tenth deployment. More than four are never asked for.
  */
 
 export type JobBits = readonly [low: number, high: number];
@@ -21,8 +22,17 @@ export function jobBit(jobId: string): JobBits {
   return place < 32 ? [(1 << place) >>> 0, 0] : [0, (1 << (place - 32)) >>> 0];
 }
 
-export function workerBit(worker: string): number {
-  return (1 << ((hash(worker) >>> 8) & 31)) >>> 0;
+export type WorkerSet = readonly number[];
+
+const MOST_WORKERS = 4;
+
+/** What a gate knows a worker by; never 0. */
+export function workerKey(worker: string): number {
+  return hash(worker) || 1;
+}
+
+export function joinWorkers(a: WorkerSet, b: WorkerSet): WorkerSet {
+  return [...new Set([...a, ...b])].slice(0, MOST_WORKERS);
 }
 
 export function join(a: JobBits, b: JobBits): JobBits {
@@ -42,7 +52,7 @@ export function countJobs(jobs: JobBits): number {
   return count(jobs[0]) + count(jobs[1]);
 }
 
-export function count(bits: number): number {
+function count(bits: number): number {
   let left = bits >>> 0;
   let ones = 0;
   for (; left !== 0; ones++) left = (left & (left - 1)) >>> 0;
