@@ -59,14 +59,14 @@ function charge(ramp: Ramp, asked: number, due: number, now: number): { starts: 
   const starts = Math.min(asked, tokensOf(ramp.tat, ramp.limit, RAMP_BURST_MS, now));
   const tat = chargeTokens(ramp.tat, ramp.limit, starts, now);
   const isBound = due > starts && tokensInRamp({ ...ramp, tat }, now) > now;
-  return { starts, ramp: { ...ramp, tat, started: ramp.started + starts, boundAt: isBound ? now : ramp.boundAt } };
+  return { starts, ramp: { ...ramp, tat, boundAt: isBound ? now : ramp.boundAt } };
 }
 
 /** Runs that were handed back before they began give their places in the rate back. */
 export function giveBack(state: GateState, epoch: number, starts: number): GateState {
   if (state.ramp === null || state.epoch !== epoch) return state;
   const tat = state.ramp.tat - (starts * 1_000) / state.ramp.limit;
-  return { ...state, ramp: { ...state.ramp, tat, started: Math.max(0, state.ramp.started - starts) } };
+  return { ...state, ramp: { ...state.ramp, tat } };
 }
 
 /** The `admissibleAt` of a partition behind this gate; null when only an operator can admit it. */

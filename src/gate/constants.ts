@@ -16,6 +16,9 @@ export const WINDOW_MS: number = BUCKET_MS * BUCKETS;
 /** Two halves of 5 min make the 10 min over which traffic is called slow. */
 export const SLOW_SPAN_MS: number = 5 * MINUTE_MS;
 
+/** A streak may have pauses as long as the traffic that is called slow. */
+export const STREAK_KEPT_MS: number = 2 * SLOW_SPAN_MS;
+
 // Trip
 /** At 30% errors and 60 calls/s a streak of 5 comes every 10 s, one of 10 every 67 min. */
 export const FAST_STREAK = 10;
@@ -80,8 +83,6 @@ export const RAMP_STEP_MS: number = 2 * SECOND_MS;
 /** Outcomes of longer runs are not waited for: hours of ramp would be worse than a step too early. */
 export const RAMP_LONGEST_STEP_MS: number = MINUTE_MS;
 export const RAMP_STEP_OUTCOMES = 10;
-/** A rate that is not used proves nothing, so it does not grow. */
-export const RAMP_USED_SHARE = 0.8;
 export const RAMP_GROWTH = 2;
 export const RAMP_GROWTH_ABOVE_PEAK = 0.1;
 /** With the burst below, any 10 s stay within 1.5 times the proven peak. */

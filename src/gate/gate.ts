@@ -17,7 +17,7 @@ import { countOutcomes, isUnused, rampAt, step } from './ramp.ts';
 import { measurePeak, peakRate, provenRate } from './rate.ts';
 import { type GateState, withinBounds } from './state.ts';
 import { close, moved, open, recover, type Transition, toRamp } from './transition.ts';
-import { isHalfFailed, rampStreak, tripOf } from './trip.ts';
+import { isHalfFailed, rampStreak, tripByTime, tripOf } from './trip.ts';
 import { addReport, figuresOf, isOneWorkerAlone, rateOf, shareIn, type WindowFigures } from './window.ts';
 import { judgeWorker } from './workers.ts';
 
@@ -145,7 +145,7 @@ export function passTime(before: GateState, now: number, random: Random): Transi
   if (gate.ramp !== null) {
     return isUnused(gate.ramp, now) ? close(gate, 'rate not used', now) : unchanged(before);
   }
-  const trip = tripOf(gate.window, now);
+  const trip = tripByTime(gate.window, now);
   return trip === null ? unchanged(before) : open(gate, trip.rule, trip.from, now, random);
 }
 

@@ -8,7 +8,6 @@ import {
   RAMP_STEP_MS,
   RAMP_STEP_OUTCOMES,
   RAMP_UNUSED_MS,
-  RAMP_USED_SHARE,
   RATIO_SHARE,
 } from './constants.ts';
 import type { GateReport } from './evidence.ts';
@@ -18,11 +17,12 @@ import { isTrouble, learnBackground, type Share } from './trouble.ts';
 /*
  * The ramp lets jobs start at a rate, in steps of 2 s or more (as long as runs take, and until 10 outcomes are known).
  *
- *   healthy and used   below the peak x2; above it +10% of the peak, up to 1.4 x peak; after 5 min there +10% a minute
- *   trouble            x0.8 (x0.5 when half of the step failed), then back along a cubic curve that lingers at the rate
- *                      where the trouble began
- *   cuts do not help   the failures do not come from the rate: they are the background (trouble.ts)
- *   not used for 10 s  the rate is not the limit: the gate closes
+ *   healthy, and the rate was the limit   below the peak x2; above it +10% of the peak, up to 1.4 x peak; after 5 min
+ *                                         there +10% a minute
+ *   trouble                               x0.8 (x0.5 when half of the step failed), then back along a cubic curve that
+ *                                         lingers at the rate where the trouble began
+ *   cuts do not help                      the failures do not come from the rate: they are the background (trouble.ts)
+ *   the rate was not the limit for 10 s   the gate closes
  *
  * A ramp fails as a closed gate trips: by the share of the window, or by a streak.
  */
@@ -32,9 +32,8 @@ export interface Ramp {
   readonly limit: number;
   readonly base: number;
   readonly tat: number;
-  /** This step: its begin, its starts and its outcomes. */
+  /** This step: its begin and its outcomes. */
   readonly stepAt: number;
-  readonly started: number;
   readonly alive: number;
   readonly environment: number;
   readonly slowestMs: number;
@@ -78,7 +77,7 @@ function baseOf(proven: number | null): number {
 export function rampAt(wanted: number, top: number, proven: number | null, now: number): Ramp {
   const base = baseOf(proven);
   const limit = Math.max(base, wanted);
-  const step = { stepAt: now, started: 0, alive: 0, environment: 0, slowestMs: 0 };
+  const step = { stepAt: now, alive: 0, environment: 0, slowestMs: 0 };
   const cuts = { background: 0, cuts: 0, cutShare: 0, cutLimit: 0, top, cutAt: 0 };
   const times = { boundAt: now, healthySince: now, ceilingSince: 0 };
   return { limit, base, tat: now, ...step, healthyLimit: 0, ...cuts, ...times };
@@ -108,11 +107,11 @@ export function step(ramp: Ramp, proven: number | null, windowShare: number, now
   const lengthMs = Math.max(RAMP_STEP_MS, ramp.slowestMs);
   const outcomes = shareOf(ramp);
   if (elapsedMs < lengthMs || outcomes.runs < RAMP_STEP_OUTCOMES) return ramp;
-  const next = { ...ramp, stepAt: now, started: 0, alive: 0, environment: 0, slowestMs: 0 };
+  const next = { ...ramp, stepAt: now, alive: 0, environment: 0, slowestMs: 0 };
   if (isTrouble(outcomes, ramp.background)) return cut(next, outcomes, windowShare, now);
   const calm = { ...next, cuts: 0, cutLimit: 0, healthyLimit: Math.max(ramp.healthyLimit, ramp.limit) };
   const learnt = { ...calm, background: Math.min(ramp.background, (ramp.background + windowShare) / 2) };
-  const isUsed = ramp.started >= RAMP_USED_SHARE * ramp.limit * (elapsedMs / 1_000);
+  const isUsed = ramp.boundAt > ramp.stepAt;
   return isUsed ? grow(learnt, proven, ceilingOf(proven), elapsedMs, now) : learnt;
 }
 

@@ -1,5 +1,5 @@
 import type { Random } from '../retry/jitter.ts';
-import { LONE_STREAK, MAX_OUTAGE_MS, SOFT_OVER_SHARE } from './constants.ts';
+import { MAX_OUTAGE_MS, SOFT_OVER_SHARE } from './constants.ts';
 import type { GateReport } from './evidence.ts';
 import type { FailureVerdict } from './refund.ts';
 import { type GateState, withinBounds } from './state.ts';
@@ -31,17 +31,17 @@ function isOver({ alive, environment, streak }: WindowFigures): boolean {
   return streak === 0 && alive > 0 && environment < SOFT_OVER_SHARE * (alive + environment);
 }
 
-/** A job's environment failures in a row, this one included, and when the first was. */
-export interface OwnStreak {
-  readonly count: number;
-  readonly since: number;
+export interface SoftFailure {
+  readonly isLastAttempt: boolean;
+  /** When the first of the job's environment failures in a row was. */
+  readonly failingSince: number;
+  readonly maxOutageMs?: number;
 }
 
 /** What an environment failure costs behind a soft gate, by the gate as it is after the report that came with it. */
 export function judgeSoftFailure(
   state: GateState,
-  own: OwnStreak,
-  { maxOutageMs = MAX_OUTAGE_MS, isLastAttempt }: { readonly maxOutageMs?: number; readonly isLastAttempt: boolean },
+  { isLastAttempt, failingSince, maxOutageMs = MAX_OUTAGE_MS }: SoftFailure,
   now: number,
 ): FailureVerdict {
   if (state.phase === 'open') {
@@ -50,10 +50,10 @@ export function judgeSoftFailure(
       : { counts: true, rule: 'outage longer than maxOutage' };
   }
   const { alive, streak } = figuresOf(state.window, now);
-  // A lone job, or the first few: its own streak is all that is known, and no sign of life speaks against an outage.
-  const isUnanswered = alive === 0 && streak >= Math.min(own.count, LONE_STREAK);
+  // A lone job, or the first few: their own failures are all that is known, and no sign of life speaks against an outage.
+  const isUnanswered = alive === 0 && streak > 0;
   if (!isLastAttempt || !isUnanswered) return { counts: true, rule: 'no outage' };
-  return now - own.since < maxOutageMs
+  return now - failingSince < maxOutageMs
     ? { counts: false, rule: 'no sign of life' }
     : { counts: true, rule: 'no sign of life for longer than maxOutage' };
 }

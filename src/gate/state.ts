@@ -76,9 +76,9 @@ const SLACK_MS: number = 1_000 / FLOOR_RATE + 1;
 
 const bits = [0, 0];
 const bucket = { at: 0, alive: 0, environment: 0, jobs: bits, failing: listOf(0), living: listOf(0) };
-const streak = { count: 0, since: 0, jobs: bits, workers: listOf(0) };
+const streak = { count: 0, since: 0, at: 0, jobs: bits, workers: listOf(0) };
 const ramp = {
-  ...{ limit: 0, base: 0, tat: 0, stepAt: 0, started: 0, alive: 0, environment: 0, slowestMs: 0, healthyLimit: 0 },
+  ...{ limit: 0, base: 0, tat: 0, stepAt: 0, alive: 0, environment: 0, slowestMs: 0, healthyLimit: 0 },
   ...{
     background: 0,
     cuts: 0,
@@ -141,7 +141,7 @@ export function withinBounds(state: GateState, now: number): GateState {
     ...state,
     epoch: state.phase === 'closed' ? past(state.epoch) : state.epoch,
     heardAt: past(state.heardAt),
-    window: { ...window, streak: { ...window.streak, since: past(window.streak.since) } },
+    window: { ...window, streak: { ...window.streak, since: past(window.streak.since), at: past(window.streak.at) } },
     workers: state.workers.map((entry) => ({
       ...entry,
       at: past(entry.at),

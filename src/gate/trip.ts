@@ -18,7 +18,15 @@ import {
 } from './constants.ts';
 import type { Ramp } from './ramp.ts';
 import { countJobs, joinWorkers } from './sets.ts';
-import { figuresOf, isOneWorkerAlone, recentRuns, type Window, type WindowFigures } from './window.ts';
+import {
+  figuresOf,
+  isOneWorkerAlone,
+  recentRuns,
+  type Streak,
+  streakNow,
+  type Window,
+  type WindowFigures,
+} from './window.ts';
 
 /*
  * When a closed gate trips. Any of four rules is enough, unless all failures come from one worker while others live.
@@ -28,7 +36,7 @@ import { figuresOf, isOneWorkerAlone, recentRuns, type Window, type WindowFigure
  *   slow    little traffic: a shorter streak that has lasted
  *   lone    one or two jobs and no sign of life for a whole window: all that can be known points to an outage
  *
- * The slow and the lone rule depend on time as well as on reports, so claims ask too.
+ * The slow and the lone rule depend on time as well as on reports, so claims ask for them too.
  */
 
 export type TripRule = 'fast' | 'ratio' | 'slow' | 'lone';
@@ -39,28 +47,37 @@ export interface Trip {
   readonly from: number;
 }
 
+/** Asked with every report. */
 export function tripOf(window: Window, now: number): Trip | null {
   const figures = figuresOf(window, now);
-  const rule = ruleOf(window, figures, now);
-  if (rule === null) return null;
-  const windowFrom = now - WINDOW_MS;
-  return { rule, from: window.streak.count > 0 ? Math.min(window.streak.since, windowFrom) : windowFrom };
+  const streak = streakNow(window.streak, now);
+  if (isByOneWorker(figures, streak)) return null;
+  if (isFast(streak, figures)) return trip('fast', streak, now);
+  if (isHalfFailed(figures)) return trip('ratio', streak, now);
+  return tripByTime(window, now);
 }
 
-function ruleOf(window: Window, figures: WindowFigures, now: number): TripRule | null {
-  const { streak } = window;
-  // A streak may have begun before the window, so its own workers count too.
-  const failing = joinWorkers(figures.failing, streak.workers);
-  if (isOneWorkerAlone({ failing, living: figures.living })) return null;
-  if (isFast(window, figures)) return 'fast';
-  if (isHalfFailed(figures)) return 'ratio';
-  if (now - streak.since < SLOW_LASTING_MS) return null;
+/** Asked with every claim, too. */
+export function tripByTime(window: Window, now: number): Trip | null {
+  const figures = figuresOf(window, now);
+  const streak = streakNow(window.streak, now);
+  if (streak.count === 0 || now - streak.since < SLOW_LASTING_MS || isByOneWorker(figures, streak)) return null;
   const isSlow = recentRuns(window, now) < SLOW_RUNS && streak.count >= SLOW_STREAK;
-  if (isSlow && countJobs(streak.jobs) >= SLOW_JOBS) return 'slow';
-  return streak.count >= LONE_STREAK && figures.alive === 0 ? 'lone' : null;
+  if (isSlow && countJobs(streak.jobs) >= SLOW_JOBS) return trip('slow', streak, now);
+  return streak.count >= LONE_STREAK && figures.alive === 0 ? trip('lone', streak, now) : null;
 }
 
-function isFast({ streak }: Window, figures: WindowFigures): boolean {
+function trip(rule: TripRule, streak: Streak, now: number): Trip {
+  const windowFrom = now - WINDOW_MS;
+  return { rule, from: streak.count > 0 ? Math.min(streak.since, windowFrom) : windowFrom };
+}
+
+/** A streak may have begun before the window, so its own workers count too. */
+function isByOneWorker({ failing, living }: WindowFigures, streak: Streak): boolean {
+  return isOneWorkerAlone({ failing: joinWorkers(failing, streak.workers), living });
+}
+
+function isFast(streak: Streak, figures: WindowFigures): boolean {
   return streak.count >= fastStreak(figures.alive + figures.environment) && countJobs(streak.jobs) >= DISTINCT_JOBS;
 }
 

@@ -1,4 +1,4 @@
-import { BUCKET_MS, BUCKETS, SLOW_SPAN_MS } from './constants.ts';
+import { BUCKET_MS, BUCKETS, SLOW_SPAN_MS, STREAK_KEPT_MS } from './constants.ts';
 import type { GateReport } from './evidence.ts';
 import { countJobs, type JobBits, join, joinWorkers, noJobs, type WorkerSet } from './sets.ts';
 
@@ -17,7 +17,9 @@ export interface Bucket {
 /** Environment failures since the last sign of life. */
 export interface Streak {
   readonly count: number;
+  /** When its first and its last failure were reported. */
   readonly since: number;
+  readonly at: number;
   readonly jobs: JobBits;
   readonly workers: WorkerSet;
 }
@@ -39,7 +41,7 @@ export interface WindowFigures {
   readonly streak: number;
 }
 
-export const noStreak: Streak = { count: 0, since: 0, jobs: noJobs, workers: [] };
+export const noStreak: Streak = { count: 0, since: 0, at: 0, jobs: noJobs, workers: [] };
 export const emptyWindow: Window = { buckets: [], streak: noStreak, span: { at: 0, runs: 0, before: 0 } };
 
 export function addReport(window: Window, report: GateReport, now: number): Window {
@@ -82,15 +84,21 @@ function spreadAlive({ alive, spanMs }: GateReport, now: number): [place: number
 
 function addToStreak(streak: Streak, report: GateReport, now: number): Streak {
   const isAnswered = report.alive + report.throttled > 0;
-  const kept = isAnswered ? noStreak : streak;
+  const kept = isAnswered ? noStreak : streakNow(streak, now);
   const added = isAnswered ? report.tail : report.environment;
   if (added === 0) return kept;
   return {
     count: kept.count + added,
     since: kept.count === 0 ? now : kept.since,
+    at: now,
     jobs: join(kept.jobs, report.jobs),
     workers: joinWorkers(kept.workers, [report.worker]),
   };
+}
+
+/** Failures of yesterday and of today are no streak. */
+export function streakNow(streak: Streak, now: number): Streak {
+  return now - streak.at >= STREAK_KEPT_MS ? noStreak : streak;
 }
 
 function addToSpan(span: Window['span'], runs: number, now: number): Window['span'] {
@@ -130,7 +138,7 @@ export function figuresOf(window: Window, now: number): WindowFigures {
     distinctJobs,
     failing,
     living,
-    streak: window.streak.count,
+    streak: streakNow(window.streak, now).count,
   };
 }
 
