@@ -1,4 +1,5 @@
 import type { Random } from '../retry/jitter.ts';
+import { withinBounds } from './bounds.ts';
 import { fundedAt, spendOn, tokensIn } from './budget.ts';
 import { RAMP_BATCH_MS, RAMP_BURST_MS } from './constants.ts';
 import type { GateEvent } from './event.ts';
@@ -6,7 +7,7 @@ import { passTime } from './gate.ts';
 import { probeAt, startProbe } from './probe.ts';
 import type { Ramp } from './ramp.ts';
 import { chargeTokens, peakRate, tokensAt, tokensOf } from './rate.ts';
-import { type GateState, withinBounds } from './state.ts';
+import type { GateState } from './state.ts';
 import { workerAllowance } from './workers.ts';
 
 /** What a claim wants of a gate, for one partition. */

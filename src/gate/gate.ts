@@ -1,24 +1,17 @@
 import type { Random } from '../retry/jitter.ts';
+import { withinBounds } from './bounds.ts';
 import { deposit } from './budget.ts';
-import {
-  DORMANT_MS,
-  FORGET_OPEN_MS,
-  HOLD_RESUME_SHARE,
-  PEAK_KEPT_MS,
-  QUIET_MS,
-  RAMP_STEP_MS,
-  WINDOW_MS,
-} from './constants.ts';
-import { type GateEvent, gateEvent } from './event.ts';
+import { DORMANT_MS, FORGET_OPEN_MS, PEAK_KEPT_MS, QUIET_MS, WINDOW_MS } from './constants.ts';
+import { gateEvent } from './event.ts';
 import type { GateReport } from './evidence.ts';
-import { holdUntil } from './hold.ts';
+import { applyHold } from './hold.ts';
 import { judgeProbe, longestInterval } from './probe.ts';
-import { countOutcomes, isUnused, rampAt, step } from './ramp.ts';
+import { countOutcomes, isUnused, step } from './ramp.ts';
 import { measurePeak, peakRate, provenRate } from './rate.ts';
-import { type GateState, withinBounds } from './state.ts';
-import { close, moved, open, recover, type Transition, toRamp } from './transition.ts';
+import type { GateState } from './state.ts';
+import { close, moved, open, recover, type Transition, unchanged } from './transition.ts';
 import { isHalfFailed, rampStreak, tripByTime, tripOf } from './trip.ts';
-import { addReport, figuresOf, isOneWorkerAlone, rateOf, shareIn, type WindowFigures } from './window.ts';
+import { addReport, figuresOf, isOneWorkerAlone, shareIn, type WindowFigures } from './window.ts';
 import { judgeWorker } from './workers.ts';
 
 /*
@@ -50,10 +43,6 @@ export function applyReport(before: GateState, report: GateReport, now: number, 
   const evidence = isCurrent(gate, report) ? applyEvidence(gate, report, now, random) : unchanged(gate);
   const held = applyHold(evidence.state, report, isCurrent(gate, report), now);
   return { state: held.state, events: [...evidence.events, ...held.events] };
-}
-
-function unchanged(state: GateState): Transition {
-  return { state, events: [] };
 }
 
 /** A closed gate stamps no epoch on its claims (it is not even read by them), so there the time of the claim decides. */
@@ -109,32 +98,6 @@ function whenRamp(
   return unchanged({ ...gate, ramp: step(counted, provenRate(gate.peak, now), shareIn(figures), now) });
 }
 
-/** A Retry-After holds whatever the epoch: it is the dependency's own word. The rate is cut for current runs only. */
-function applyHold(gate: GateState, report: GateReport, isCurrentReport: boolean, now: number): Transition {
-  const heldUntil = holdUntil(gate.heldUntil, report, now);
-  const isAsked = heldUntil > gate.heldUntil || report.throttled > 0;
-  if (!isAsked) return unchanged(gate);
-  const held: GateState = { ...gate, heldUntil };
-  if (gate.phase === 'open') return unchanged(held);
-  const from = Math.max(now, heldUntil);
-  const proven = provenRate(gate.peak, now);
-  if (gate.ramp !== null) {
-    const { limit, cutAt } = gate.ramp;
-    const isCut = isCurrentReport && now - cutAt >= RAMP_STEP_MS;
-    const ramp = isCut ? { ...rampAt(limit * HOLD_RESUME_SHARE, limit, proven, from), cutAt: now } : gate.ramp;
-    return unchanged({ ...held, ramp: { ...ramp, boundAt: from } });
-  }
-  if (report.retryAfterMs === 0 && !isCurrentReport) return unchanged(held);
-  const measured = rateOf(gate.window, now, 0) || (proven ?? 0);
-  return moved(
-    gate,
-    toRamp(held, rampAt(measured * HOLD_RESUME_SHARE, measured, proven, from), now),
-    'held',
-    'retry-after',
-    now,
-  );
-}
-
 /** What time alone changes. Claims call it first. */
 export function passTime(before: GateState, now: number, random: Random): Transition {
   const gate = withinBounds(before, now);
@@ -155,5 +118,3 @@ export function isForgettable(state: GateState, isWaitedFor: boolean, now: numbe
   const isPeakKept = peakRate(state.peak, now) >= 2 && now - state.heardAt < PEAK_KEPT_MS;
   return now - state.heardAt >= QUIET_MS && !isPeakKept;
 }
-
-export type { GateEvent };

@@ -1,7 +1,8 @@
 import type { Random } from '../retry/jitter.ts';
+import { withinBounds } from './bounds.ts';
 import { gateEvent } from './event.ts';
 import { firstProbe } from './probe.ts';
-import { closedGate, type GateState, type Pin, withinBounds } from './state.ts';
+import { closedGate, type GateState, type Pin } from './state.ts';
 import { nextEpoch, type Transition } from './transition.ts';
 
 /** Keeps the gate open (nothing starts, not even probes) or closed (everything starts) until it is unpinned. */

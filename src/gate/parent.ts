@@ -1,7 +1,8 @@
 import type { Random } from '../retry/jitter.ts';
+import { withinBounds } from './bounds.ts';
 import { PARENT_CHILDREN, PARENT_PROBES_PER_SECOND, PARENT_SHARE, PARENT_SPAN_MS } from './constants.ts';
 import { chargeTokens, tokensOf } from './rate.ts';
-import { type GateState, withinBounds } from './state.ts';
+import type { GateState } from './state.ts';
 import { open, type Transition } from './transition.ts';
 
 /*

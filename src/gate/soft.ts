@@ -1,8 +1,9 @@
 import type { Random } from '../retry/jitter.ts';
+import { withinBounds } from './bounds.ts';
 import { MAX_OUTAGE_MS, SOFT_OVER_SHARE } from './constants.ts';
 import type { GateReport } from './evidence.ts';
 import type { FailureVerdict } from './refund.ts';
-import { type GateState, withinBounds } from './state.ts';
+import type { GateState } from './state.ts';
 import { close, open, type Transition } from './transition.ts';
 import { tripOf } from './trip.ts';
 import { addReport, figuresOf, type WindowFigures } from './window.ts';

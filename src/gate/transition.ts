@@ -14,6 +14,10 @@ export interface Transition {
   readonly events: readonly GateEvent[];
 }
 
+export function unchanged(state: GateState): Transition {
+  return { state, events: [] };
+}
+
 /** Every transition begins an epoch. It is a time, so that a gate whose row was deleted does not repeat one. */
 export function nextEpoch({ epoch }: GateState, now: number): number {
   return Math.max(Math.ceil(now), epoch + 1);

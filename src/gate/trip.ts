@@ -18,15 +18,8 @@ import {
 } from './constants.ts';
 import type { Ramp } from './ramp.ts';
 import { countJobs, joinWorkers } from './sets.ts';
-import {
-  figuresOf,
-  isOneWorkerAlone,
-  recentRuns,
-  type Streak,
-  streakNow,
-  type Window,
-  type WindowFigures,
-} from './window.ts';
+import { type Streak, streakNow } from './streak.ts';
+import { figuresOf, isOneWorkerAlone, recentRuns, type Window, type WindowFigures } from './window.ts';
 
 /*
  * When a closed gate trips. Any of four rules is enough, unless all failures come from one worker while others live.

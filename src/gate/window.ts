@@ -1,6 +1,7 @@
-import { BUCKET_MS, BUCKETS, SLOW_SPAN_MS, STREAK_KEPT_MS } from './constants.ts';
+import { BUCKET_MS, BUCKETS, SLOW_SPAN_MS } from './constants.ts';
 import type { GateReport } from './evidence.ts';
 import { countJobs, type JobBits, join, joinWorkers, noJobs, type WorkerSet } from './sets.ts';
+import { addToStreak, noStreak, type Streak, streakNow } from './streak.ts';
 
 /** Five seconds of evidence. */
 export interface Bucket {
@@ -12,16 +13,6 @@ export interface Bucket {
   readonly jobs: JobBits;
   readonly failing: WorkerSet;
   readonly living: WorkerSet;
-}
-
-/** Environment failures since the last sign of life. */
-export interface Streak {
-  readonly count: number;
-  /** When its first and its last failure were reported. */
-  readonly since: number;
-  readonly at: number;
-  readonly jobs: JobBits;
-  readonly workers: WorkerSet;
 }
 
 export interface Window {
@@ -41,7 +32,6 @@ export interface WindowFigures {
   readonly streak: number;
 }
 
-export const noStreak: Streak = { count: 0, since: 0, at: 0, jobs: noJobs, workers: [] };
 export const emptyWindow: Window = { buckets: [], streak: noStreak, span: { at: 0, runs: 0, before: 0 } };
 
 export function addReport(window: Window, report: GateReport, now: number): Window {
@@ -80,25 +70,6 @@ function spreadAlive({ alive, spanMs }: GateReport, now: number): [place: number
   }
   if (left > 0) parts.push([Math.floor(now / BUCKET_MS), left]);
   return parts;
-}
-
-function addToStreak(streak: Streak, report: GateReport, now: number): Streak {
-  const isAnswered = report.alive + report.throttled > 0;
-  const kept = isAnswered ? noStreak : streakNow(streak, now);
-  const added = isAnswered ? report.tail : report.environment;
-  if (added === 0) return kept;
-  return {
-    count: kept.count + added,
-    since: kept.count === 0 ? now : kept.since,
-    at: now,
-    jobs: join(kept.jobs, report.jobs),
-    workers: joinWorkers(kept.workers, [report.worker]),
-  };
-}
-
-/** Failures of yesterday and of today are no streak. */
-export function streakNow(streak: Streak, now: number): Streak {
-  return now - streak.at >= STREAK_KEPT_MS ? noStreak : streak;
 }
 
 function addToSpan(span: Window['span'], runs: number, now: number): Window['span'] {
