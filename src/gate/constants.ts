@@ -31,8 +31,8 @@ export const DISTINCT_JOBS = 5;
 export const RATIO_FAILURES = 10;
 /** At half, waiting loses less than trying. */
 export const RATIO_SHARE = 0.5;
-/** In standard deviations above half: 10 of 20 failures come by chance at 30 or 40% errors. */
-export const RATIO_DEVIATIONS = 1;
+/** In standard deviations above half: at one call a second and 40% errors, chance trips 13 times an hour with 1, once with 2. */
+export const RATIO_DEVIATIONS = 2;
 /** Fewer runs than this in 10 min is slow traffic: a window of 30 s holds too little to judge by. */
 export const SLOW_RUNS = 50;
 export const SLOW_STREAK = 5;
@@ -94,19 +94,19 @@ export const RAMP_BATCH_MS: number = 100;
 export const RAMP_TROUBLE_SHARE = 0.1;
 /** And at least this many more, or chance would cut a slow ramp: one failure of ten is 10%. */
 export const RAMP_TROUBLE_MARGIN = 2;
-/** Halving never recovers where a dependency has 10% headroom; 0.8 with a cubic way back does. */
-export const RAMP_CUT = 0.8;
+/** Where a dependency has 10% headroom, halving never drains a backlog; 0.8 drains it in 2.6 times the ideal time, 0.9 in 1.8. */
+export const RAMP_CUT = 0.9;
 export const RAMP_CUBIC_MS: number = 30 * SECOND_MS;
-/** When half of a step failed, 0.8 is too little: goodput may already be gone. */
+/** When half of a step failed, 0.9 is too little: goodput may already be gone. */
 export const RAMP_CUT_HALF_FAILED = 0.5;
 /** A streak of 5 at 1/s, one more per 3.3-fold rate: at 30% errors about 10 an hour by chance, and a ramp lasts minutes. */
 export const RAMP_STREAK = 5;
 export const RAMP_STREAK_GROWTH = 1.2;
 /** With a known background of 30% a streak must be 1.6 times as long to be as unlikely. */
 export const RAMP_STREAK_BACKGROUND = 2;
-/** One cut may be too early to tell: the server may have a backlog of its own. */
-export const RAMP_CUTS_BEFORE_LEARNING = 2;
-/** Two cuts leave at most 0.4 of the failures of an overload; with more than this left they have not helped. */
+/** 0.9 four times is 0.66: a rate so much lower changes the failures of every overload. */
+export const RAMP_CUTS_BEFORE_LEARNING = 4;
+/** Four cuts leave at most half of the failures of an overload; with more than this left they have not helped. */
 export const RAMP_CUT_HELPED = 0.6;
 /** The background never hides a dependency that fails half of the time. */
 export const RAMP_LARGEST_BACKGROUND = 0.35;

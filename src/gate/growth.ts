@@ -43,7 +43,7 @@ function isOnCurve({ limit, top }: { limit: number; top: number }): boolean {
   return top > 0 && limit >= top * RAMP_CUT * ROUNDING;
 }
 
-/** 0.8 of `top` at the cut, flat around `top` after 30 s, then faster and faster above it. */
+/** 0.9 of `top` at the cut, flat around `top` after 30 s, then faster and faster above it. */
 function cubic(top: number, sinceMs: number): number {
   return top + (1 - RAMP_CUT) * top * ((sinceMs - RAMP_CUBIC_MS) / RAMP_CUBIC_MS) ** 3;
 }

@@ -72,10 +72,10 @@ describe('a ramp', () => {
     expect(ramp.limit / 84).toBeCloseTo(1.1, 1);
   });
 
-  test('cuts to 0.8 in trouble and comes back along a curve that is flat at the old limit', () => {
+  test('cuts to 0.9 in trouble and comes back along a curve that is flat at the old limit', () => {
     const cut = stepped(rampAt(50, 0, PEAK, T0), 0.3);
-    expect(cut.limit).toBe(40);
-    expect(limits(cut, 16)).toEqual([43, 46, 48, 49, 50, 50, 50, 50, 50, 50, 51, 52, 54, 57, 60, 65]);
+    expect(cut.limit).toBe(45);
+    expect(limits(cut, 16)).toEqual([47, 48, 49, 49, 50, 50, 50, 50, 50, 50, 51, 51, 52, 53, 55, 57]);
   });
 
   test('halves when half of the step failed', () => {
@@ -90,9 +90,9 @@ describe('a ramp', () => {
     expect(stepped(rampAt(3.1, 0, PEAK, T0), 0.4).limit).toBe(3);
   });
 
-  test('learns failures that two cuts have not changed, and takes the cuts back', () => {
+  test('learns failures that four cuts have not changed, and takes the cuts back', () => {
     let ramp = rampAt(60, 0, PEAK, T0);
-    for (let i = 0; i < 3; i++) ramp = stepped(ramp, 0.3);
+    for (let i = 0; i < 5; i++) ramp = stepped(ramp, 0.3);
     expect(ramp).toMatchObject({ limit: 60, top: 0 });
     expect(ramp.background).toBeCloseTo(0.3);
     expect(stepped(ramp, 0.3).limit).toBe(66);
@@ -100,9 +100,9 @@ describe('a ramp', () => {
 
   test('does not learn failures that become fewer with every cut', () => {
     let ramp = rampAt(60, 0, PEAK, T0);
-    for (const share of [0.4, 0.25, 0.15]) ramp = stepped(ramp, share);
+    for (const share of [0.4, 0.35, 0.3, 0.26, 0.2]) ramp = stepped(ramp, share);
     expect(ramp.background).toBe(0);
-    expect(ramp.limit).toBeCloseTo(60 * 0.8 ** 3);
+    expect(ramp.limit).toBeCloseTo(60 * 0.9 ** 5);
   });
 
   test('learns failures at its base rate from the whole window, but never more than 35%', () => {
@@ -119,7 +119,7 @@ describe('a ramp', () => {
   test('begins at half of where the last one failed, and is careful near there if the rate may be to blame', () => {
     expect(startRamp(PEAK, { limit: 40, top: 0 }, T0)).toMatchObject({ limit: 20, top: 0 });
     const careful = startRamp(PEAK, { limit: 40, top: 40 }, T0);
-    expect(limits(careful, 4)).toEqual([32, 35, 37, 38]);
+    expect(limits(careful, 4)).toEqual([36, 37, 38, 39]);
   });
 });
 
@@ -134,7 +134,7 @@ describe('a gate in its ramp', () => {
   });
 
   test('opens again when more than half of the window failed', () => {
-    const gate = new Gate().serve(PEAK, 30).ramp().report({ alive: 4, environment: 10, tail: 1 });
+    const gate = new Gate().serve(PEAK, 30).ramp().report({ alive: 2, environment: 10, tail: 1 });
     expect(gate.rules.at(-1)).toBe('opened: ramp failed: ratio');
   });
 
@@ -176,7 +176,7 @@ describe('a gate in its ramp', () => {
     const gate = new Gate().serve(PEAK, 30).ramp();
     for (let s = 0; s < 30; s++) {
       gate.wait(1_000);
-      while (gate.admit({ due: 1_000, places: 1 }) > 0);
+      for (let claim = 0; claim < 100 && gate.admit({ due: 1_000, places: 1 }) > 0; claim++);
     }
     expect(gate.state.phase).toBe('ramp');
   });

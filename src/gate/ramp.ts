@@ -19,7 +19,7 @@ import { isTrouble, learnBackground, type Share } from './trouble.ts';
  *
  *   healthy, and the rate was the limit   below the peak x2; above it +10% of the peak, up to 1.4 x peak; after 5 min
  *                                         there +10% a minute
- *   trouble                               x0.8 (x0.5 when half of the step failed), then back along a cubic curve that
+ *   trouble                               x0.9 (x0.5 when half of the step failed), then back along a cubic curve that
  *                                         lingers at the rate where the trouble began
  *   cuts do not help                      the failures do not come from the rate: they are the background (trouble.ts)
  *   the rate was not the limit for 10 s   the gate closes

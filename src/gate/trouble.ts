@@ -25,7 +25,7 @@ export function isTrouble({ runs, environment }: Share, background: number): boo
 }
 
 /**
- * The background that a step in trouble proves; null while a cut may help. Failures do not come from the rate when two
+ * The background that a step in trouble proves; null while a cut may help. Failures do not come from the rate when four
  * cuts have not changed them, or when the rate is at its base. A step at the base has few outcomes, so there the whole
  * window tells their share.
  */
