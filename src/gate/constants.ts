@@ -4,7 +4,7 @@
 
 const SECOND_MS = 1_000;
 const MINUTE_MS: number = 60 * SECOND_MS;
-const HOUR_MS: number = 60 * MINUTE_MS;
+export const HOUR_MS: number = 60 * MINUTE_MS;
 const DAY_MS: number = 24 * HOUR_MS;
 
 // Window
@@ -20,12 +20,12 @@ export const SLOW_SPAN_MS: number = 5 * MINUTE_MS;
 export const STREAK_KEPT_MS: number = 2 * SLOW_SPAN_MS;
 
 // Trip
-/** At 30% errors and 60 calls/s a streak of 5 comes every 10 s, one of 10 every 67 min. */
+/** Enough where failures are rare: at 10% errors and 60 calls/s chance makes such a streak once in years. */
 export const FAST_STREAK = 10;
-/** Above this many runs in a window (60/s) the streak must be longer, or chance alone would trip a busy gate. */
-export const FAST_STREAK_RUNS = 1_800;
-/** Two more failures per tenfold traffic keep chance trips at 30% errors to about one an hour. */
-export const FAST_STREAK_PER_DECADE = 2;
+/** Where failures are usual, a streak must be so long that chance makes one in 10 hours: 12 at 30% errors and 60 calls/s. */
+export const FAST_CHANCES_PER_HOUR = 0.1;
+/** From there on the ratio rule is quicker. */
+export const FAST_LONGEST_STREAK = 30;
 /** A few jobs that always fail must not trip a gate by being retried. */
 export const DISTINCT_JOBS = 5;
 export const RATIO_FAILURES = 10;

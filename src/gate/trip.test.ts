@@ -15,8 +15,15 @@ describe('fast', () => {
     expect(phaseAfter(new Gate().serve(20, 10).report({ environment: 60, jobs: jobs(4) }))).toBe('closed');
   });
 
-  test('the streak grows with the traffic', () => {
-    expect([10, 1_800, 18_000, 180_000].map(fastStreak)).toEqual([10, 10, 12, 14]);
+  test('where failures are usual the streak must be longer than chance makes it', () => {
+    const streakAt = (share: number, perSecond: number): number => {
+      const runs = 30 * perSecond;
+      return fastStreak({ alive: runs * (1 - share), environment: runs * share + 10, streak: 10 });
+    };
+    expect([0, 0.1, 0.2, 0.3, 0.4].map((share) => streakAt(share, 60))).toEqual([10, 10, 10, 13, 16]);
+    expect([1, 60, 1_000].map((perSecond) => streakAt(0.3, perSecond))).toEqual([10, 13, 15]);
+    expect(fastStreak({ alive: 10, environment: 99, streak: 0 })).toBe(30);
+    expect(fastStreak({ alive: 0, environment: 99, streak: 0 })).toBe(10);
   });
 
   test('a sign of life starts the count again', () => {

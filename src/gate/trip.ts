@@ -1,8 +1,9 @@
 import {
   DISTINCT_JOBS,
+  FAST_CHANCES_PER_HOUR,
+  FAST_LONGEST_STREAK,
   FAST_STREAK,
-  FAST_STREAK_PER_DECADE,
-  FAST_STREAK_RUNS,
+  HOUR_MS,
   LONE_STREAK,
   RAMP_STREAK,
   RAMP_STREAK_BACKGROUND,
@@ -71,13 +72,21 @@ function isByOneWorker({ failing, living }: WindowFigures, streak: Streak): bool
 }
 
 function isFast(streak: Streak, figures: WindowFigures): boolean {
-  return streak.count >= fastStreak(figures.alive + figures.environment) && countJobs(streak.jobs) >= DISTINCT_JOBS;
+  return streak.count >= fastStreak(figures) && countJobs(streak.jobs) >= DISTINCT_JOBS;
 }
 
-/** The longer the traffic, the longer the streaks that chance makes. */
-export function fastStreak(runs: number): number {
-  const decades = Math.log10(Math.max(1, runs / FAST_STREAK_RUNS));
-  return FAST_STREAK + Math.ceil(decades * FAST_STREAK_PER_DECADE);
+/** Chance makes N x p^n streaks of n failures in N runs of which a share p fails. The streak itself does not count for p. */
+export function fastStreak({
+  alive,
+  environment,
+  streak,
+}: Pick<WindowFigures, 'alive' | 'environment' | 'streak'>): number {
+  const failed = Math.max(0, environment - streak);
+  if (failed === 0 || alive === 0) return FAST_STREAK;
+  const share = failed / (failed + alive);
+  const runsPerHour = ((failed + alive) * HOUR_MS) / WINDOW_MS;
+  const byChance = Math.log(runsPerHour / FAST_CHANCES_PER_HOUR) / Math.log(1 / share);
+  return Math.min(FAST_LONGEST_STREAK, Math.max(FAST_STREAK, Math.ceil(byChance)));
 }
 
 /** More than half of the window, and not by chance. */

@@ -17,7 +17,8 @@ function print(what: string, figures: object): void {
 test.each([5, 15, 60])(
   'a dependency that flaps every %i s burns no attempts, and the backlog drains after it',
   (period) => {
-    const isDown = (now: number): boolean => seconds(now) <= 1_860 && Math.floor(seconds(now) / period) % 2 === 1;
+    const isDown = (now: number): boolean =>
+      seconds(now) > 60 && seconds(now) <= 1_860 && Math.floor(seconds(now) / period) % 2 === 1;
     const world = new World({ dependency: switched(isDown), gate: true, arrivals: () => 60 });
     world.runFor(1_860);
     const served = sum(world.done, 60, 1_860) / (60 * 1_800);
