@@ -11,6 +11,7 @@ describe('the retry budget', () => {
     expect(retries(gate)).toBe(0);
     expect(admissibleAt(gate.state, { pays: 'retry' }, gate.now)).toBe(gate.now + 1_000);
     expect(retries(gate.wait(3_000))).toBe(3);
+    expect(retries(gate.wait(3_600_000))).toBe(10);
   });
 
   test('does not hold fresh jobs', () => {

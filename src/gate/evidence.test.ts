@@ -59,6 +59,11 @@ describe('a batch of one worker', () => {
     expect(countJobs(report?.jobs ?? [0, 0])).toBe(2);
   });
 
+  test('tells its worker from others', () => {
+    const workers = ['a', 'b', 'c'].map((name) => foldRuns(name, [run(completed)], 0)[0]?.worker);
+    expect(new Set(workers).size).toBe(3);
+  });
+
   test('counts its tail from the last run that was answered', () => {
     const runs = [run(failed({})), run(failed({ status: 429 })), run(failed({})), run({ kind: 'crashed' })];
     expect(foldRuns('w', runs, 0)).toMatchObject([{ tail: 1, environment: 2, throttled: 1, none: 1 }]);

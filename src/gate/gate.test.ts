@@ -42,9 +42,22 @@ describe('an epoch', () => {
     expect(epochs).toEqual([T0, T0 + 1, T0 + 2, T0 + 3]);
   });
 
+  test('is the store time of its transition', () => {
+    const gate = new Gate().wait(5_000).trip();
+    expect(gate.state.epoch).toBe(gate.now);
+  });
+
   test('of a new row lies above that of a row that was deleted', () => {
     expect(closedGate(T0 + 60_000).epoch).toBeGreaterThan(new Gate().trip().state.epoch);
   });
+});
+
+test('a gate that has just closed still knows which workers saw signs of life', () => {
+  const gate = new Gate().report({ environment: 5, worker: 1 }).report({ environment: 5, worker: 2 }).wait(2_000);
+  for (let probe = 0; probe < 3; probe++) gate.report({ alive: 1, worker: 2 });
+  gate.wait(10_000).admit({ due: 0 });
+  expect(gate.state.phase).toBe('closed');
+  expect(gate.report({ environment: 100, worker: 1 }).state.phase).toBe('closed');
 });
 
 describe('the history', () => {

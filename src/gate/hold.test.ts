@@ -64,7 +64,7 @@ describe('a gate that is told Retry-After', () => {
   });
 
   test('obeys a run of an earlier epoch too, but does not cut the rate for it', () => {
-    const gate = new Gate().serve(60, 30).ramp();
+    const gate = served().report({ throttled: 1 }).wait(4_000);
     const limit = gate.state.ramp?.limit;
     gate.report({ epoch: 1, throttled: 1, retryAfterMs: 7_000 });
     expect(gate.admit()).toBe(0);

@@ -20,6 +20,7 @@ describe('a gate pinned open', () => {
       .wait(30 * 86_400_000)
       .report({ alive: 100 });
     expect(gate.admit()).toBe(0);
+    expect(gate.state.phase).toBe('open');
     expect(admissibleAt(gate.state, { pays: 'nothing' }, gate.now)).toBeNull();
   });
 
@@ -28,7 +29,9 @@ describe('a gate pinned open', () => {
   });
 
   test('wins over a ramp', () => {
-    expect(pinned(new Gate().ramp(), 'open').admit()).toBe(0);
+    const gate = pinned(new Gate().ramp(), 'open');
+    expect(gate.admit()).toBe(0);
+    expect(gate.state).toMatchObject({ phase: 'open', ramp: null });
   });
 });
 
@@ -36,6 +39,12 @@ describe('a gate pinned closed', () => {
   test('starts everything: no trip, no hold, no budget', () => {
     const gate = pinned(new Gate().trip(), 'closed').report({ environment: 100, retryAfterMs: 60_000 });
     expect(gate.admit({ pays: 'retry', due: 77 })).toBe(77);
+    expect(gate.state.phase).toBe('closed');
+  });
+
+  test('does not trip by time either', () => {
+    const gate = pinned(new Gate().report({ environment: 4 }), 'closed').wait(20_000);
+    gate.admit();
     expect(gate.state.phase).toBe('closed');
   });
 

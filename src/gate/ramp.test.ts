@@ -181,6 +181,23 @@ describe('a gate in its ramp', () => {
     expect(gate.state.phase).toBe('ramp');
   });
 
+  test('closes although its rate is just used up, when no due job is left behind', () => {
+    const gate = new Gate().serve(PEAK, 30).ramp();
+    for (let s = 0; s < 10; s++) {
+      expect(gate.admit({ due: 2 })).toBe(2);
+      gate.wait(1_000);
+    }
+    gate.admit({ due: 2 });
+    expect(gate.state.phase).toBe('closed');
+  });
+
+  test('begins its closed time without the failures of the ramp', () => {
+    const gate = new Gate().serve(PEAK, 30).ramp().report({ alive: 20, environment: 4 }).wait(10_000);
+    gate.admit({ due: 0 });
+    expect(gate.state).toMatchObject({ phase: 'closed', window: { streak: { count: 0 } } });
+    expect(gate.report({ environment: 9 }).state.phase).toBe('closed');
+  });
+
   test('does not close while failures are trouble', () => {
     const gate = new Gate().serve(PEAK, 30).ramp().report({ alive: 7, environment: 4, tail: 1 }).wait(10_000);
     gate.admit({ due: 1 });
@@ -202,6 +219,7 @@ describe('GCRA', () => {
     const tat = chargeTokens(0, 10, 6, T0);
     expect(tokensOf(tat, 10, 500, T0)).toBe(0);
     expect(tokensOf(tat, 10, 500, T0 + 100)).toBe(1);
+    expect(tokensOf(T0 + 60_000, 10, 500, T0)).toBe(0);
     expect(tokensAt(tat, 10, 500, 1, T0)).toBe(T0 + 100);
     expect(tokensAt(tat, 10, 500, 3, T0)).toBe(T0 + 300);
   });

@@ -100,8 +100,12 @@ describe('attempts that were spent before the gate tripped', () => {
       gate.wait(100_000);
     }
     expect(gate.state.covered.length).toBe(8);
+  });
+
+  test('of a gate that flaps are remembered as one outage', () => {
+    const gate = new Gate();
     for (let i = 0; i < 5; i++) gate.ramp().report({ environment: 10 });
-    expect(gate.state.covered.length).toBe(8);
+    expect(gate.state.covered.length).toBe(1);
   });
 });
 

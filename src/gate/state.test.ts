@@ -27,6 +27,7 @@ describe('a stored state', () => {
     ['a negative number', JSON.stringify({ ...valid, heldUntil: -1 })],
     ['a number beyond all times', JSON.stringify({ ...valid, heldUntil: 1e300 })],
     ['a list for an object', JSON.stringify({ ...valid, budget: [0, 0] })],
+    ['an object for a list', JSON.stringify({ ...valid, probes: { ...valid.probes, failed: { 0: 0, 1: 0 } } })],
     ['a list that is far too long', JSON.stringify({ ...valid, covered: Array(1_000).fill([0, 0]) })],
     ['a ramp without its figures', JSON.stringify({ ...valid, ramp: null })],
     ['figures of a ramp without a ramp', JSON.stringify({ ...valid, phase: 'closed' })],

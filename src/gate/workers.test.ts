@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Gate } from '../../test/gate/facts.ts';
+import { Gate, jobs } from '../../test/gate/facts.ts';
 import { admissibleAt } from './admit.ts';
 
 /** Worker 1 fails, worker 2 sees signs of life. */
@@ -19,8 +19,8 @@ describe('a worker that fails while others see signs of life', () => {
   });
 
   test('is no suspect when no other worker reports', () => {
-    const gate = new Gate().report({ environment: 9, worker: 1 });
-    expect(gate.state.workers[0]?.until).toBe(0);
+    const gate = new Gate().report({ alive: 5, worker: 1 }).report({ environment: 20, jobs: jobs(2), worker: 1 });
+    expect(gate.state.workers).toMatchObject([{ streak: 20, until: 0 }]);
   });
 
   test('then starts one job at a time, and waits twice as long after each that fails', () => {
@@ -36,6 +36,10 @@ describe('a worker that fails while others see signs of life', () => {
     expect(gate.rules).toEqual([]);
     gate.report({ environment: 1, worker: 1 });
     expect(gate.events).toMatchObject([{ change: 'worker-suspect', who: '1', from: 'closed', to: 'closed' }]);
+  });
+
+  test('is judged by nothing but failures and signs of life', () => {
+    expect(alone(10).wait(1_500).report({ none: 1, worker: 1 }).admit({ worker: 1 })).toBe(1);
   });
 
   test('is cleared by one sign of life', () => {
