@@ -64,7 +64,7 @@ describe('the streak', () => {
     expect(add(window, 600_000, { environment: 1 }).streak.count).toBe(1);
   });
 
-  test('a 429 ends it too: somebody answered', () => {
+  test('a 429 ends it too: the dependency has answered', () => {
     expect(add(add(emptyWindow, 0, { environment: 9 }), 1, { throttled: 1 }).streak.count).toBe(0);
   });
 });
