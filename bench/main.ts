@@ -1,3 +1,4 @@
+import { runAgainst } from './against.ts';
 import { machine } from './harness/machine.ts';
 import { isWrong, pick, type Results, runAll } from './harness/runner.ts';
 import { allPeers } from './peers/index.ts';
@@ -13,6 +14,8 @@ export interface Arguments {
   readonly without?: string[] | undefined;
   readonly rounds?: string | undefined;
   readonly tolerance?: string | undefined;
+  readonly against?: string | undefined;
+  readonly store?: string[] | undefined;
   readonly quick: boolean;
   readonly json: boolean;
   readonly check: boolean;
@@ -24,7 +27,7 @@ const DEFAULT_TOLERANCE = 0.3;
 const CHECKED = ['W1', 'W2', 'W3', 'W6'];
 const CHECKED_PEERS = ['mulligan-sqlite', 'mulligan-postgres', 'raw-sqlite', 'raw-postgres-update'];
 
-/** Answers the exit code. */
+/** Returns the exit code. */
 export async function main(given: Arguments): Promise<number> {
   const { quick, check } = given;
   const everyone = await allPeers();
@@ -41,6 +44,12 @@ export async function main(given: Arguments): Promise<number> {
     say(`${id} is left out of a quick run: ${notQuick}`);
     return false;
   });
+  if (given.against !== undefined) {
+    const stores = (split(given.store) ?? ['sqlite', 'postgres']).map((store) => `mulligan-${store}`);
+    const own = everyone.filter(({ id }) => id.startsWith('mulligan-'));
+    const peers = pick(own, stores, '--store');
+    return await runAgainst({ revision: given.against, workloads: chosen, peers, rounds, quick, say });
+  }
   const named = pick(everyone, wantedPeers, '--peer');
   const leftOut = given.without === undefined ? [] : pick(everyone, split(given.without), '--without');
   const peers = check ? withLimits(named, everyone) : named;
@@ -86,7 +95,7 @@ function wrong(results: Results): boolean {
   );
 }
 
-/** Answers whether something is worse than it was. */
+/** Returns whether something is worse than it was. */
 function judge(
   expected: ReadonlyMap<string, number>,
   now: ReadonlyMap<string, number>,
@@ -95,8 +104,8 @@ function judge(
 ): boolean {
   const verdicts = compare(expected, now, tolerance);
   write(`\nratios, at most ${Math.round(tolerance * 100)} % worse than the stored ones`);
-  for (const { name, expected: before, came, bad } of verdicts) {
-    write(`${bad ? 'WORSE' : 'ok   '} ${name}: ${came?.toFixed(2) ?? 'none'}, stored ${before.toFixed(2)}`);
+  for (const { name, expected: before, now: measured, bad } of verdicts) {
+    write(`${bad ? 'WORSE' : 'ok   '} ${name}: ${measured?.toFixed(2) ?? 'none'}, stored ${before.toFixed(2)}`);
   }
   return verdicts.some(({ bad }) => bad);
 }
@@ -109,13 +118,13 @@ const MOST_ROUNDS = 100;
 
 function wholeNumber(text: string, flag: string): number {
   if (/^[0-9]+$/.test(text) && Number(text) >= 1 && Number(text) <= MOST_ROUNDS) return Number(text);
-  throw new Error(`${flag}: expected a whole number from 1 to ${MOST_ROUNDS}, came ${JSON.stringify(text)}`);
+  throw new Error(`${flag}: expected a whole number from 1 to ${MOST_ROUNDS}, got ${JSON.stringify(text)}`);
 }
 
 function share(text: string, flag: string): number {
   const value = Number(text);
   if (text.trim() !== '' && value >= 0 && value < 1) return value;
-  throw new Error(`${flag}: expected a number from 0 to below 1, came ${JSON.stringify(text)}`);
+  throw new Error(`${flag}: expected a number from 0 to below 1, got ${JSON.stringify(text)}`);
 }
 
 function say(text: string): void {

@@ -4,8 +4,8 @@ import { compileOnce, installOnce } from './install.ts';
 const help = `npm run bench [-- OPTIONS]
 
   --workload W   W1 enqueue, W2 drain, W3 retry churn, W4 pickup, W5 starvation, W6 growth, W6b churn, W7 crash,
-                 W8 curves (W8a claim time, W8b memory, W8c processes, W8d locks), W9 cost; several with commas.
-                 Default: all
+                 W8 curves (W8a claim time, W8b memory, W8c processes, W8d locks), W9 cost, W10 partitions,
+                 W11 retry storm; several with commas. Default: all
   --peer P       a queue, or the beginning of its name: mulligan, raw, pg-boss, graphile, bullmq; several with commas.
                  Nothing is written then. Default: all
   --without P    leaves these queues out, and names them in the results; without Mulligan or a raw limit nothing is written
@@ -15,6 +15,8 @@ const help = `npm run bench [-- OPTIONS]
   --check        only Mulligan and the raw limits; fails when a ratio is worse than the stored one.
                  With --quick it shows that the check works, and no more: ratios of short drains are noise
   --tolerance T  by how much it may be worse: 0.3 by default
+  --against REV  builds the commit REV and runs it and the working tree in turn; prints medians and ratios, stores nothing
+  --store S      with --against: sqlite, postgres or memory; several with commas. Default: sqlite,postgres
   --report       writes docs/benchmarks.md again from the stored results
 `;
 
@@ -26,6 +28,8 @@ try {
       without: { type: 'string', multiple: true },
       rounds: { type: 'string' },
       tolerance: { type: 'string' },
+      against: { type: 'string' },
+      store: { type: 'string', multiple: true },
       quick: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       check: { type: 'boolean', default: false },

@@ -1,5 +1,5 @@
-// What cannot be done is kept, with its reason and its whole ledger. Look at it, bring it back when the cause is
-// mended, or throw it away. Bringing it back is a redrive, never a "retry".
+// A dead job is kept with its reason and its whole ledger. Review it, redrive it when the cause is fixed, or delete it.
+// Bringing it back is a redrive, never a "retry".
 
 import { defineJob, Mulligan, Unrecoverable } from 'mulligan';
 
@@ -11,7 +11,7 @@ const post = defineJob<{ invoice: number }>({
     if (invoice === 13) throw new Unrecoverable('invoice 13 has no customer');
     if (!isFixed) throw new Error('the ledger is closed');
   },
-  // Best effort, in the process that buried it: for a page, not for bookkeeping.
+  // Best effort, in the process that settled the last run: good for an alert, not for bookkeeping.
   onDead: ({ payload, decision }) => console.log(`onDead: ${JSON.stringify(payload)}, by ${decision.rule}`),
 });
 
@@ -35,7 +35,7 @@ for (const job of await mulligan.dead.list({ name: 'invoice.post' })) {
   console.log(`  ${JSON.stringify(job.payload)} ${job.deadReason} after ${job.attempts}: ${job.lastError?.message}`);
 }
 
-// First look, then do. Conditions add up; at least one is needed.
+// A dry run first. Conditions add up; at least one is needed.
 const selection = { name: 'invoice.post', reason: 'exhausted', limit: 100 } as const;
 const preview = await mulligan.dead.redrive({ ...selection, dryRun: true });
 console.log(`\na redrive would bring back ${preview.ids.length}`);

@@ -1,5 +1,5 @@
-// What an error means for its job: permanent, environment, or the job's own. First what the handler said counts, then
-// the definition's classify, then its rules, then the default rules; never the text of a message.
+// What an error means for its job: permanent, environment, or the job's own. A control error that the handler threw
+// decides first, then the definition's classify, then its rules, then the default rules; never the text of a message.
 
 import { defineJob, Unrecoverable } from 'mulligan';
 import { testQueue } from 'mulligan/testing';

@@ -1,5 +1,5 @@
 // A deploy is no failure: on SIGTERM the worker claims no more, lets runs finish within a grace, aborts the rest and
-// hands back what did not finish. No attempt is spent.
+// releases jobs that did not finish. No attempt is spent.
 
 import { once } from 'node:events';
 import { mkdtempDisposable } from 'node:fs/promises';
@@ -20,7 +20,7 @@ const url = `sqlite:${join(folder.path, 'jobs.db')}`;
 {
   const mulligan = await Mulligan.open(url, { jobs: [work] });
   mulligan.on('completed', ({ run }) => console.log(`run ${run} completed`));
-  mulligan.on('released', ({ run, decision }) => console.log(`run ${run} handed back (${decision.rule})`));
+  mulligan.on('released', ({ run, decision }) => console.log(`run ${run} released (${decision.rule})`));
   const bothStarted = Promise.withResolvers<void>();
   let started = 0;
   mulligan.on('started', () => {

@@ -1,5 +1,5 @@
-// At most one live job per name and key. How long a job holds its key is its own choice: until its first start, until
-// its end (the default), or for as long as its row is kept.
+// At most one live job per name and key. `keyUntil` says how long a job holds its key: until its first start, until its
+// end (the default), or for as long as its row is kept.
 
 import { defineJob, Mulligan } from 'mulligan';
 
@@ -11,7 +11,7 @@ const first = await mulligan.enqueue(reindex, { customer: 42 }, { key: 'customer
 const second = await mulligan.enqueue(reindex, { customer: 42 }, { key: 'customer-42' });
 console.log(`enqueued again while it waits: existed ${second.existed}, the same job: ${second.id === first.id}`);
 
-// What holds a key is a name and a key together; another job name has keys of its own.
+// Keys belong to a job name; another name may use the same key.
 const other = await mulligan.enqueue('search.forget', { customer: 42 }, { key: 'customer-42' });
 console.log(`the same key under another name: existed ${other.existed}\n`);
 

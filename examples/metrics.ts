@@ -1,4 +1,4 @@
-// Three ways to watch: events of this process, totals of the whole store, and a page for Prometheus.
+// Three ways to monitor: events of this process, totals of the whole store, and a page for Prometheus.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';

@@ -1,5 +1,5 @@
-// Inside a lane: the lower priority number first, then what fell due first. Between lanes: while fresh work waits,
-// retries get their share of the places and no more; what one lane leaves, the other takes.
+// Inside a lane: the lower priority number first, then the job that fell due first. Between lanes: while fresh work
+// waits, retries get their share of the places and no more; what one lane does not use, the other takes.
 
 import { defineJob, Mulligan } from 'mulligan';
 

@@ -1,4 +1,4 @@
-// A server that says when to come back is obeyed: Retry-After bounds the wait from below, and no jitter shortens it.
+// Retry-After bounds the wait from below, and no jitter shortens it.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -28,7 +28,7 @@ const askedToWait = defineJob({
   name: 'bank.transfer',
   retry: { backoff: { kind: 'fixed', base: '10ms' } },
   run(_, { attempt }) {
-    // For what no header says. A Date is as good as a duration.
+    // For servers that send no header. It takes a duration or a Date.
     if (attempt === 1) throw new RetryAfter('500ms', 'the bank opens in half a second');
   },
 });

@@ -1,4 +1,4 @@
-// What policies look like, where they may be written, and the delays they really give.
+// Policies: how to write them, where, and the delays they give.
 // It runs on the virtual clock of mulligan/testing, so that days pass in an instant.
 
 import { defineJob, type EnqueueResult, policies, type RetryOptions } from 'mulligan';
@@ -31,7 +31,7 @@ await using queue = await testQueue({
   jobs,
   // Defaults of a queue: weaker than a definition's own options, field by field.
   queues: { nightly: { retry: { maxAttempts: 3, backoff: { kind: 'fixed', base: '1h' }, jitter: 'none' } } },
-  // Nobody gets more attempts than this.
+  // No job gets more attempts than this.
   hardCap: 50,
   work: { queues: ['default', 'nightly'] },
 });
@@ -43,7 +43,7 @@ async function show(what: string, { id, capped }: EnqueueResult): Promise<void> 
   const end = runs.at(-1)?.decision;
   const reason = end?.kind === 'dead' ? `dead: ${end.reason}, by ${end.rule}` : '';
   console.log(`${what}\n  ${delays.join(', ') || 'no delay'}; ${reason}`);
-  if (capped) console.log(`  the hard cap lowered ${capped.asked} attempts to ${capped.hardCap}`);
+  if (capped) console.log(`  the hard cap cut ${capped.asked} attempts to ${capped.hardCap}`);
 }
 
 console.log('Delays in ms:\n');

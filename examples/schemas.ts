@@ -1,5 +1,5 @@
-// One definition types the producer and the worker. Any Standard Schema will do (zod here; valibot, arktype, ...). It
-// is checked at enqueue, where the caller can still do something, and again before each run.
+// One definition types the producer and the worker, with any Standard Schema (zod here; valibot, arktype, ...). The input
+// is checked at enqueue, where the caller can still react, and again before each run.
 
 import { defineJob, InputError, Mulligan } from 'mulligan';
 import * as z from 'zod';
@@ -11,7 +11,7 @@ const sendEmail = defineJob({
     subject: z.string().default('Hello'),
     sendAfter: z.iso.datetime().transform((text) => new Date(text)),
   }),
-  // What the schema makes of the input: a default filled in, a text turned into a Date.
+  // The output of the schema: a default filled in, a string turned into a Date.
   run({ to, subject, sendAfter }) {
     console.log(`to ${to}, subject "${subject}", year ${sendAfter.getUTCFullYear()}`);
   },
@@ -26,7 +26,7 @@ await mulligan.enqueue(sendEmail, { to: 'ada@example.com', sendAfter: '2026-01-3
 await done.promise;
 
 try {
-  // @ts-expect-error: `to` is a text, and sendAfter is missing. This does not compile, and is rejected all the same.
+  // @ts-expect-error: `to` is a string, and sendAfter is missing. This does not compile, and is rejected at run time too.
   await mulligan.enqueue(sendEmail, { to: 42 });
 } catch (error) {
   if (!(error instanceof InputError)) throw error;

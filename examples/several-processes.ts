@@ -1,5 +1,5 @@
-// Several processes on one SQLite file. One is killed in the middle of its work; when its leases end, another takes
-// over, and the crash is on the ledger.
+// Several processes on one SQLite file. One is killed in the middle of its work; when its leases expire, another process
+// rescues its jobs, and the crash is on the ledger.
 
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,5 +1,5 @@
 // Tests of jobs and their retries, without a server and without waiting: a queue in memory on a clock that stands
-// still until the test moves it. With node:test here; any runner will do.
+// still until the test moves it. With node:test here; any runner works.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

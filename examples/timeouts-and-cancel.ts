@@ -40,7 +40,7 @@ function next(event: 'started' | 'completed' | 'cancelled'): Promise<void> {
 mulligan.on('retrying', ({ name, error, delayMs }) =>
   console.log(`${name}: ${error?.message}; again in ${delayMs} ms`),
 );
-// A running job hears of its cancellation with the next heartbeat, three of which fit into a lease.
+// A running job is cancelled at its next heartbeat; there are three per lease.
 mulligan.work({ lease: '1s' });
 
 const completed = next('completed');

@@ -1,4 +1,4 @@
-/** A copy of plain data (objects, arrays, maps); what is frozen is shared, since nobody can change it. Much faster than structuredClone. */
+/** A copy of plain data (objects, arrays, maps); what is frozen is shared, since it cannot be changed. Much faster than structuredClone. */
 export function copy<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
   if (Array.isArray(value)) return value.map(copy) as T;

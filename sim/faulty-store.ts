@@ -1,6 +1,7 @@
 import { StoreUnavailableError } from '../src/errors.ts';
 import type { Store } from '../src/store/store.ts';
 import { copy } from './copy.ts';
+import type { SimStore } from './engines.ts';
 import type { History, VerbName } from './history.ts';
 import { type SimProcess, START } from './scheduler.ts';
 
@@ -20,11 +21,13 @@ export interface Faults {
 
 export interface SharedStore {
   /** The engine; it may be closed and opened again under way. */
-  engine: Store;
+  engine: SimStore;
   readonly machine: SimProcess;
   readonly history: History;
   readonly faults: Faults;
   calls: number;
+  /** Calls that the engine is carrying out at this moment. */
+  inProgress: number;
 }
 
 const verbs: readonly VerbName[] = [
@@ -57,11 +60,15 @@ export function storeFor(process: SimProcess, shared: SharedStore): Store {
     ...proxy,
     kind: shared.engine.kind,
     onWork: (listener: () => void) =>
-      shared.engine.onWork(() => {
+      engineOf(process, shared).onWork(() => {
         if (!shared.faults.losesWakeUp()) process.scheduler.plan(process, shared.faults.latencyMs(), listener);
       }),
     close: () => Promise.resolve(),
   } as unknown as Store;
+}
+
+function engineOf(process: SimProcess, { engine }: SharedStore): Store {
+  return engine.forProcess?.(process.name) ?? engine;
 }
 
 class FaultyCall {
@@ -93,27 +100,35 @@ class FaultyCall {
   }
 
   async #arrive(ending: Ending): Promise<void> {
-    const { history, engine, machine, faults } = this.#shared;
+    const { history, machine, faults } = this.#shared;
     const call = { call: this.#number, process: this.#process.name, verb: this.#verb, args: this.#args };
     if (ending === 'refused') {
       history.add({ at: machine.clock.now() - START, kind: 'refused', ...call });
       this.#reject('the store refused');
       return;
     }
+    const from = machine.clock.now() - START;
+    this.#shared.inProgress++;
     try {
+      const engine = engineOf(this.#process, this.#shared);
       const verb = engine[this.#verb] as (...args: unknown[]) => Promise<unknown>;
       const value = await verb.apply(engine, this.#args as unknown[]);
       history.add({
         at: machine.clock.now() - START,
         kind: 'executed',
         ...call,
+        from,
         value: copy(value),
       });
       faults.around(this.#process, 'after');
       if (ending === 'answered') this.#deliver(true, () => this.#settle.resolve(value));
       else if (ending === 'answer-lost') this.#reject('the answer was lost');
     } catch (error) {
-      this.#reject(`the store failed: ${(error as Error).message}`);
+      const { message } = error as Error;
+      history.add({ at: machine.clock.now() - START, kind: 'failed', ...call, message });
+      this.#reject(`the store failed: ${message}`);
+    } finally {
+      this.#shared.inProgress--;
     }
   }
 

@@ -23,6 +23,16 @@ export type HistoryEvent =
       readonly verb: VerbName;
       readonly args: readonly unknown[];
     }
+  /** The store threw, though nothing was wrong with it. */
+  | {
+      readonly at: number;
+      readonly kind: 'failed';
+      readonly call: number;
+      readonly process: string;
+      readonly verb: VerbName;
+      readonly args: readonly unknown[];
+      readonly message: string;
+    }
   /** It was killed or paused: from here on nothing can be asked of it. */
   | { readonly at: number; readonly kind: 'down'; readonly process: string }
   | {
@@ -35,9 +45,12 @@ export type HistoryEvent =
   | { readonly at: number; readonly kind: 'effect'; readonly job: string; readonly run: number; readonly key: string }
   | { readonly at: number; readonly kind: 'note'; readonly text: string };
 
-/** A call that the store carried out, whether or not its caller ever heard. `at` is store time. */
+/** A call that the store carried out, whether or not its caller ever heard. */
 export interface ExecutedEvent {
+  /** When it was answered, in store time. */
   readonly at: number;
+  /** When it reached the store. The same as `at` where calls do not overlap. */
+  readonly from: number;
   readonly kind: 'executed';
   readonly call: number;
   readonly process: string;
@@ -77,7 +90,7 @@ function describe(event: HistoryEvent): string {
   const { at, kind, ...rest } = event;
   switch (event.kind) {
     case 'executed':
-      return `${at} ${event.process} ${event.verb}#${event.call} ${render(event.args)} -> ${render(event.value)}`;
+      return `${event.from === at ? at : `${event.from}-${at}`} ${event.process} ${event.verb}#${event.call} ${render(event.args)} -> ${render(event.value)}`;
     case 'note':
       return `${at} -- ${event.text}`;
     default:

@@ -51,6 +51,9 @@ export const simPolicies: Readonly<Record<string, RetryOptions>> = {
   fragile: { maxAttempts: 20, backoff: { kind: 'fixed', base: 100 }, jitter: 'none', maxCrashes: 2 },
 };
 
+/** What some of them depend on: operators hold these now and then. */
+export const simResources: Readonly<Record<string, string>> = { short: 'mail', wandering: 'mail', bounded: 'payments' };
+
 /** One definition per policy; all run scripts. */
 export function simJobs(process: SimProcess, history: History): AnyJobDefinition[] {
   return Object.entries(simPolicies).map(([name, retry]) =>
@@ -59,6 +62,7 @@ export function simJobs(process: SimProcess, history: History): AnyJobDefinition
       retry,
       timeout: 20_000,
       ...(name === 'spread' ? { retryQueue: 'second' } : {}),
+      ...(simResources[name] === undefined ? {} : { resource: simResources[name] }),
       async run(script, context) {
         history.add({
           at: now(process),

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { systemClock } from '../src/clock.ts';
 import { checkInteger, checkOneOf } from '../src/config.ts';
-import { type Engine, memory, postgres, sqlite } from './engines.ts';
+import { type Engine, interleavedPostgres, memory, postgres, sqlite } from './engines.ts';
 import { exhaust } from './exhaustive.ts';
 import { randomScenario } from './scenario.ts';
 import { type Simulated, simulate, simulateTwice } from './simulate.ts';
@@ -12,7 +12,8 @@ import { type Simulated, simulate, simulateTwice } from './simulate.ts';
  * npm run sim -- --minutes 30             seeds until the time is up
  * npm run sim -- --exhaustive             the small scope, every trouble
  * npm run sim -- --first                  stop at the first bad seed, and run each only once
- * Each with --engine memory | sqlite | postgres; the last with --postgres URL, or on a server started for it.
+ * Each with --engine memory | sqlite | postgres | postgres-interleaved; the last two with --postgres URL, or on a
+ * server that is started for them.
  */
 const { values } = parseArgs({
   options: {
@@ -26,7 +27,11 @@ const { values } = parseArgs({
     first: { type: 'boolean', default: false },
   },
 });
-const engineName = checkOneOf(values.engine, ['memory', 'sqlite', 'postgres'] as const, '--engine');
+const engineName = checkOneOf(
+  values.engine,
+  ['memory', 'sqlite', 'postgres', 'postgres-interleaved'] as const,
+  '--engine',
+);
 const { engine, stop } = await openEngine();
 const number = (text: string, flag: string): number => checkInteger(Number(text), flag, { min: 0 });
 
@@ -100,15 +105,13 @@ async function main(): Promise<number> {
 
 async function openEngine(): Promise<{ engine: Engine; stop: () => Promise<void> }> {
   const nothing = async (): Promise<void> => {};
-  if (engineName !== 'postgres') return { engine: engineName === 'memory' ? memory : sqlite, stop: nothing };
-  if (values.postgres !== undefined) return { engine: postgres(values.postgres), stop: nothing };
-  // Not a literal: what is shipped does not hold the tests.
-  const support = '../../test/support/postgres-server.ts';
-  const { PostgresServer } = (await import(support)) as {
-    PostgresServer: { start(): Promise<{ url: string; [Symbol.asyncDispose](): Promise<void> }> };
-  };
+  if (engineName === 'memory') return { engine: memory, stop: nothing };
+  if (engineName === 'sqlite') return { engine: sqlite, stop: nothing };
+  const onServer = engineName === 'postgres' ? postgres : interleavedPostgres;
+  if (values.postgres !== undefined) return { engine: onServer(values.postgres), stop: nothing };
+  const { PostgresServer } = await import('../test/support/postgres-server.ts');
   const server = await PostgresServer.start();
-  return { engine: postgres(server.url), stop: () => server[Symbol.asyncDispose]() };
+  return { engine: onServer(server.url), stop: () => server[Symbol.asyncDispose]() };
 }
 
 process.exitCode = (await main()) === 0 ? 0 : 1;

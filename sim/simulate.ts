@@ -1,4 +1,5 @@
 import { check, type Violation } from './checker/checker.ts';
+import { checkInterleaved } from './checker/interleaved.ts';
 import { type Engine, memory } from './engines.ts';
 import type { History } from './history.ts';
 import { randomScenario, type Scenario } from './scenario.ts';
@@ -21,7 +22,8 @@ export async function simulate(
   scripted: Scripted | null = null,
 ): Promise<Simulated> {
   const { history, final, ended } = await engine.run((open) => new World(scenario, scripted).run(open));
-  const violations = check(history, final, { leaseMs: scenario.leaseMs, pollMs: POLL_MS, ended });
+  const checkHistory = engine.interleaved ? checkInterleaved : check;
+  const violations = checkHistory(history, final, { leaseMs: scenario.leaseMs, pollMs: POLL_MS, ended });
   return { scenario, scripted, engine: engine.name, history, violations };
 }
 

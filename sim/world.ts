@@ -1,9 +1,9 @@
 import { Mulligan } from '../src/mulligan.ts';
-import type { Store } from '../src/store/store.ts';
+import type { HoldTarget, Store } from '../src/store/store.ts';
 import type { OpenEngine } from './engines.ts';
 import { type Ending, endings, type Faults, type SharedStore, storeFor } from './faulty-store.ts';
 import { type FinalState, History, type VerbName } from './history.ts';
-import { randomScript, simJobs, simPolicies } from './jobs.ts';
+import { randomScript, simJobs, simPolicies, simResources } from './jobs.ts';
 import { Random } from './random.ts';
 import type { Scenario } from './scenario.ts';
 import { Scheduler, SimProcess } from './scheduler.ts';
@@ -11,6 +11,10 @@ import { Scheduler, SimProcess } from './scheduler.ts';
 /** How long a healed queue may take to end everything. */
 const PATIENCE_MS = 3_600_000;
 const QUEUES = ['default', 'second'] as const;
+const HOLD_TARGETS: readonly HoldTarget[] = [
+  ...QUEUES.map((queue) => ({ queue })),
+  ...[...new Set(Object.values(simResources))].map((resource) => ({ resource })),
+];
 
 export interface Outcome {
   readonly history: History;
@@ -55,8 +59,8 @@ export class World implements Faults {
   }
 
   async run(open: OpenEngine): Promise<Outcome> {
-    const engine = await open(this.#machine);
-    this.#shared = { engine, machine: this.#machine, history: this.#history, faults: this, calls: 0 };
+    const engine = await open(this.#machine, () => this.#healthy);
+    this.#shared = { engine, machine: this.#machine, history: this.#history, faults: this, calls: 0, inProgress: 0 };
     await this.#startProducer();
     for (const index of this.#workers.keys()) this.#restart(index, this.#random.whole(0, 500));
     if (this.#scripted === null) this.#planTrouble();
@@ -140,7 +144,7 @@ export class World implements Faults {
     });
   }
 
-  /** A killed process is started anew, empty, after a while. */
+  /** A killed process is started again, empty, after a while. */
   #supervise(process: SimProcess, index: number): void {
     this.#scheduler.plan(this.#operator, 250, () => {
       if (process.alive) this.#supervise(process, index);
@@ -228,13 +232,18 @@ export class World implements Faults {
     const store = storeFor(this.#operator, this.#shared);
     const random = this.#random;
     const name = random.pick(Object.keys(simPolicies));
-    const action = random.whole(0, 5);
+    const action = random.whole(0, 6);
     if (action === 0) void this.#cancelSomething();
-    else if (action === 1) void store.hold({ queue: random.pick(QUEUES) }, null);
-    else if (action <= 3) void store.release({ queue: random.pick(QUEUES) });
-    else if (action === 4)
+    else if (action <= 2) void store.hold(random.pick(HOLD_TARGETS), this.#holdEnd());
+    else if (action <= 4) void store.release(random.pick(HOLD_TARGETS));
+    else if (action === 5)
       void store.redrive({ name, attempts: random.pick(['reset', 'keep'] as const), dryRun: random.chance(0.2) });
     else void store.discard({ name, limit: 1 });
+  }
+
+  /** For good, or until a moment that may come while the hold is on its way. */
+  #holdEnd(): number | null {
+    return this.#random.chance(0.3) ? null : this.#machine.clock.now() + this.#random.whole(0, 5_000);
   }
 
   async #cancelSomething(): Promise<void> {
@@ -251,7 +260,7 @@ export class World implements Faults {
     // What operators asked for before may still be on its way.
     await this.#scheduler.run(this.#scheduler.now + this.#scenario.slowestCallMs);
     const store = storeFor(this.#operator, this.#shared);
-    for (const queue of QUEUES) void store.release({ queue });
+    for (const target of HOLD_TARGETS) void store.release(target);
     for (let restarts = 0; restarts < 100; restarts++) {
       last = last?.alive ? last : await this.#startLast();
       if (await this.#endsWith(last)) return true;
@@ -289,6 +298,7 @@ export class World implements Faults {
   }
 
   async #hasEnded(): Promise<boolean> {
+    if (this.#shared.inProgress > 0) return false;
     const { rows } = await this.#shared.engine.stats();
     return rows.every(({ states }) => states.ready + states.running + states.scheduled + states.retrying === 0);
   }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Batch, Batcher, partsOf } from './batch.ts';
+import { Batch, Batcher } from './batch.ts';
 
 /** Records what was sent, and answers when the test says so. */
 function wire() {
@@ -41,7 +41,7 @@ describe('a batch', () => {
     expect(sent).toHaveLength(1);
   });
 
-  it('gathers what comes while a call is under way, and sends it with the next one', async () => {
+  it('gathers items that are added during a call, and sends them with the next one', async () => {
     const { send, sent, answer, reached } = wire();
     const batch = new Batch(send, { limit: 100 });
     const first = ask(batch, 1);
@@ -130,7 +130,7 @@ describe('a batch', () => {
     ]);
   });
 
-  it('survives a sender that throws at once or answers nonsense', async () => {
+  it('goes on after a sender that throws at once or returns nonsense', async () => {
     const senders = [
       () => {
         throw new Error('at once');
@@ -201,21 +201,5 @@ describe('a batcher', () => {
       [2, 'answer 2'],
       [3, 'answer 3'],
     ]);
-  });
-});
-
-describe('partsOf', () => {
-  const bounds = { limit: 3, maxBytes: 10, bytesOf: (item: number) => item };
-
-  it('splits a list by number and by bytes, in order', () => {
-    expect(partsOf([1, 1, 1, 1, 8, 2, 1, 10], bounds)).toEqual([[1, 1, 1], [1, 8], [2, 1], [10]]);
-  });
-
-  it('gives an item that is larger than the bound a part of its own', () => {
-    expect(partsOf([1, 11, 1], bounds)).toEqual([[1], [11], [1]]);
-  });
-
-  it('makes no part of an empty list', () => {
-    expect(partsOf([], bounds)).toEqual([]);
   });
 });

@@ -1,38 +1,14 @@
+import { countThatFits, type PartBounds } from './parts.ts';
+
 /** What a batcher calls with the fate of each item. Neither callback may throw. */
 export interface BatchCallbacks<Item, Answer> {
   answered(item: Item, answer: Answer): void;
   failed(item: Item, error: unknown): void;
 }
 
-/** What one call may carry: a bound on the number and one on the bytes. A single item that is larger travels alone. */
-export interface BatchBounds<Item> {
+/** What one call of a batcher may carry. */
+export interface BatchBounds<Item> extends PartBounds<Item> {
   readonly limit: number;
-  /** How much of `limit` an item takes; 1 unless given. */
-  readonly sizeOf?: (item: Item) => number;
-  readonly maxBytes?: number;
-  readonly bytesOf?: (item: Item) => number;
-}
-
-/** How many items of a list, beginning at `from`, go into one call: as many as the bounds allow, and at least one. */
-function countThatFits<Item>(items: readonly Item[], from: number, bounds: BatchBounds<Item>): number {
-  const { limit, sizeOf = () => 1, maxBytes = Infinity, bytesOf = () => 0 } = bounds;
-  let size = 0;
-  let bytes = 0;
-  for (let at = from; at < items.length; at++) {
-    size += sizeOf(items[at] as Item);
-    bytes += bytesOf(items[at] as Item);
-    if ((size > limit || bytes > maxBytes) && at > from) return at - from;
-  }
-  return items.length - from;
-}
-
-/** A list as parts that each fit into one call, in order. */
-export function partsOf<Item>(items: readonly Item[], bounds: BatchBounds<Item>): (readonly Item[])[] {
-  const parts: (readonly Item[])[] = [];
-  for (let from = 0; from < items.length; from += (parts.at(-1) as readonly Item[]).length) {
-    parts.push(items.slice(from, from + countThatFits(items, from, bounds)));
-  }
-  return parts;
 }
 
 export interface BatcherOptions<Item> extends BatchBounds<Item> {

@@ -64,7 +64,7 @@ describe('the system clock', () => {
     }
   });
 
-  it('lets everything that is ready run before the next turn', async () => {
+  it('runs everything that is ready before the next turn', async () => {
     const order: string[] = [];
     const turn = nextTurn(systemClock).then(() => order.push('turn'));
     await Promise.resolve().then(() => Promise.resolve().then(() => order.push('promise')));

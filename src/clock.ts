@@ -1,10 +1,10 @@
 import { randomFillSync } from 'node:crypto';
-import { unexpected } from './config.ts';
+import { namesOf, unexpected } from './config.ts';
 import { read } from './untrusted/thrown.ts';
 
 /**
- * The only door to time and chance. Everything else takes a Clock, so that the same code runs
- * under a virtual one in tests; a lint rule keeps `Date.now`, `Math.random` and timers in here.
+ * The only access to time and randomness. All other code takes a Clock, so that it runs under a virtual one in tests; a
+ * lint rule keeps `Date.now`, `Math.random` and timers in this file.
  */
 export interface Clock {
   /** Wall-clock time in ms since the epoch. It may step; never use it to measure a duration. */
@@ -23,7 +23,7 @@ export interface Timer {
   cancel(): void;
 }
 
-const clockParts: readonly (keyof Clock)[] = ['now', 'monotonic', 'random', 'newId', 'after'];
+const clockParts = namesOf<Clock>({ now: true, monotonic: true, random: true, newId: true, after: true });
 
 export function checkClock(clock: Clock, what: string): Clock {
   const missing = clockParts.find((part) => typeof read(clock, part) !== 'function');
@@ -114,7 +114,7 @@ function formatRest(counter: number, tail: Uint8Array): string {
 
 const systemNow = (): number => Date.now();
 
-/** Lets everything that is ready run first. */
+/** Resolves in the next turn of the event loop, after everything that is ready has run. */
 export function nextTurn(clock: Clock): Promise<void> {
   return new Promise((resolve) => clock.after(0, resolve));
 }

@@ -38,7 +38,7 @@ group('describe', () => {
     expect(describe(value)).toBe('an object with the key secret');
   });
 
-  test('says so when a value does not let itself be read', () => {
+  test('names a value that cannot be read as such', () => {
     const { proxy, revoke } = Proxy.revocable({}, {});
     revoke();
     expect(describe(proxy)).toBe('a value that cannot be read');
@@ -94,17 +94,17 @@ group('checkKeys', () => {
 
   test.each([[undefined], [null], [1], ['a'], [[]], [new Map()], [() => 1]])('rejects %o', (options) => {
     expect(() => checkKeys(options, ['a', 'b'], 'options')).toThrow(
-      /^options: expected an object with options, came .+\. Known are a, b\.$/,
+      /^options: expected an object with options, got .+\. Valid options: a, b\.$/,
     );
   });
 
-  test('suggests the key that was meant, and lists all when none comes close', () => {
+  test('suggests the key that was meant, and lists all when none is similar', () => {
     const known = ['factor', 'base'];
     expect(() => checkKeys({ facotr: 2 }, known, 'backoff')).toThrow(
       new ConfigError('backoff: there is no option "facotr". Did you mean factor?'),
     );
     expect(() => checkKeys({ zzz: 2 }, known, 'backoff')).toThrow(
-      new ConfigError('backoff: there is no option "zzz". Known are factor, base.'),
+      new ConfigError('backoff: there is no option "zzz". Valid options: factor, base.'),
     );
     expect(() => checkKeys(JSON.parse('{"__proto__": 1}'), known, 'backoff')).toThrow(ConfigError);
   });
@@ -117,19 +117,17 @@ group('checkOneOf, checkInteger, checkNumber', () => {
     expect(checkNumber(0.5, 'n', { min: 0, max: 1 })).toBe(0.5);
   });
 
-  test('say what was expected, what came, and what to do', () => {
+  test('name what was expected, what was given, and what to do', () => {
     expect(() => checkOneOf('ful', ['none', 'full'], 'jitter')).toThrow(
-      new ConfigError('jitter: expected one of none, full, came "ful". Did you mean full?'),
+      new ConfigError('jitter: expected one of none, full, got "ful". Did you mean full?'),
     );
     expect(() => checkInteger(0, 'n', { min: 1, hint: 'Use 1.' })).toThrow(
-      new ConfigError('n: expected a whole number of at least 1, came 0. Use 1.'),
+      new ConfigError('n: expected a whole number of at least 1, got 0. Use 1.'),
     );
     expect(() => checkNumber(2, 'n', { min: 0, max: 1 })).toThrow(
-      new ConfigError('n: expected a number from 0 to 1, came 2.'),
+      new ConfigError('n: expected a number from 0 to 1, got 2.'),
     );
-    expect(() => checkNumber(2, 'n', { max: 1 })).toThrow(
-      new ConfigError('n: expected a number of at most 1, came 2.'),
-    );
+    expect(() => checkNumber(2, 'n', { max: 1 })).toThrow(new ConfigError('n: expected a number of at most 1, got 2.'));
   });
 
   test('reject what is no such number', () => {

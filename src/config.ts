@@ -1,10 +1,8 @@
 import { ConfigError } from './errors.ts';
 
-/** What all option checking shares: every complaint names the option, what was expected, what came, and what to do. */
-export function unexpected(what: string, expected: string, came: unknown, hint?: string): ConfigError {
-  return new ConfigError(
-    `${what}: expected ${expected}, came ${describe(came)}.${hint === undefined ? '' : ` ${hint}`}`,
-  );
+/** The error for an option of the wrong kind. Its message names the option, what was expected, what it got, and what to do. */
+export function unexpected(what: string, expected: string, got: unknown, hint?: string): ConfigError {
+  return new ConfigError(`${what}: expected ${expected}, got ${describe(got)}.${hint === undefined ? '' : ` ${hint}`}`);
 }
 
 /**
@@ -22,7 +20,7 @@ export function describe(value: unknown): string {
 const LONGEST_TEXT = 80;
 const MOST_KEYS = 6;
 
-/** For messages, which must not grow with what they are about. */
+/** Keeps a message short, however long the text is that it quotes. */
 export function shorten(text: string): string {
   return text.length <= LONGEST_TEXT ? text : `${text.slice(0, LONGEST_TEXT).toWellFormed()}...`;
 }
@@ -56,7 +54,7 @@ function renderObject(value: object): string {
   return `an object with ${keys.length === 1 ? 'the key' : 'the keys'} ${shown}${keys.length > MOST_KEYS ? ', ...' : ''}`;
 }
 
-/** Made by a literal or JSON, in this realm or another: its prototype is the end of its chain. Never throws. */
+/** True for an object made by a literal or by JSON, in any realm: its prototype ends the chain. Never throws. */
 export function isPlainObject(value: unknown): value is Record<string, unknown> {
   if (typeof value !== 'object' || value === null || isList(value)) return false;
   try {
@@ -119,7 +117,14 @@ function at(row: readonly number[], column: number): number {
 
 function didYouMean(word: string, known: readonly string[]): string {
   const meant = closest(word, known);
-  return meant === null ? `Known are ${known.join(', ')}.` : `Did you mean ${meant}?`;
+  return meant === null ? `Valid options: ${known.join(', ')}.` : `Did you mean ${meant}?`;
+}
+
+/** The names of all options of a type. A record, so that the compiler notices a name that is missing or wrong. */
+export function namesOf<Options>(
+  names: Readonly<Record<keyof Options & string, true>>,
+): readonly (keyof Options & string)[] {
+  return Object.keys(names) as (keyof Options & string)[];
 }
 
 export function checkKeys(
@@ -131,12 +136,12 @@ export function checkKeys(
 }
 
 /**
- * The options as a copy of our own, each read once: behind a getter or a proxy stands the caller's code, which may
- * throw, or answer something else the next time.
+ * The options as a copy of our own, each read once: a getter or a proxy is the caller's code, which may throw,
+ * or return something else the next time.
  */
 export function readOptions<Options extends object>(options: Options, known: readonly string[], what: string): Options {
   if (!isPlainObject(options))
-    throw unexpected(what, 'an object with options', options, `Known are ${known.join(', ')}.`);
+    throw unexpected(what, 'an object with options', options, `Valid options: ${known.join(', ')}.`);
   const copy: Record<string, unknown> = {};
   for (const key of reading(what, () => Object.keys(options))) {
     if (!known.includes(key)) {
@@ -147,7 +152,7 @@ export function readOptions<Options extends object>(options: Options, known: rea
   return copy as Options;
 }
 
-/** What an object of the caller's own keys holds; the keys are for the caller to check. */
+/** The entries of an object whose keys the user chooses. Checking the keys is left to the caller. */
 export function readEntries(map: unknown, what: string, expected: string): [string, unknown][] {
   if (!isPlainObject(map)) throw unexpected(what, expected, map);
   return reading(what, () => Object.entries(map));
@@ -173,7 +178,7 @@ export function checkList<Member>(
   return members;
 }
 
-/** Deeper and longer than any data that options take. What lies beyond is left as it is, for a check to refuse. */
+/** Deeper and longer than any data that options take. What is beyond is not copied, and a check refuses it. */
 const DEEPEST_DATA = 4;
 const LONGEST_DATA = 10_000;
 
@@ -188,12 +193,12 @@ function copyLevels(data: unknown, levels: number): unknown {
     // fromEntries defines own properties, so that __proto__ is just a key.
     return Object.freeze(Object.fromEntries(Object.keys(data).map((key) => [key, copyLevels(data[key], levels - 1)])));
   }
-  // Not isList: what cannot even be asked is refused here, as unreadable.
+  // Not isList: a value that cannot be inspected throws here, and is then refused as unreadable.
   if (!Array.isArray(data) || data.length > LONGEST_DATA) return data;
   return Object.freeze(Array.from({ length: data.length }, (_, index) => copyLevels(data[index], levels - 1)));
 }
 
-/** Runs code that reads what a caller gave us. */
+/** Reads a value that a caller gave; an error that its code throws becomes a ConfigError. */
 function reading<Value>(what: string, read: () => Value): Value {
   try {
     return read();
@@ -218,7 +223,7 @@ export function checkBoolean(value: unknown, what: string): boolean {
 export interface Bounds {
   readonly min?: number;
   readonly max?: number;
-  /** What to do instead, said after the complaint. */
+  /** What to do instead; it ends the message. */
   readonly hint?: string;
 }
 

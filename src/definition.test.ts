@@ -49,7 +49,7 @@ describe('defineJob', () => {
     ).toMatchObject({ ...given, input, retry: { maxAttempts: 2 }, timeoutMs: 30_000, classify, backoff, onDead });
   });
 
-  it('answers a definition that nobody can change afterwards', () => {
+  it('returns a frozen definition', () => {
     const job = defineJob({ name: 'a', run });
     expect(() => Object.assign(job, { queue: 'elsewhere' })).toThrow(TypeError);
   });
@@ -64,10 +64,14 @@ describe('defineJob', () => {
   });
 
   it.each<[string, unknown, string]>([
-    ['nothing', undefined, 'defineJob: expected an object with options, came undefined. Known are name, input, run,'],
+    [
+      'nothing',
+      undefined,
+      'defineJob: expected an object with options, got undefined. Valid options: name, input, run,',
+    ],
     ['no name', { run }, 'defineJob: name: expected a text of 1 to 200 characters'],
     ['an empty name', { name: ' ', run }, 'defineJob: name: expected a text of 1 to 200 characters'],
-    ['no handler', { name: 'a' }, 'job a: run: expected a function, came undefined.'],
+    ['no handler', { name: 'a' }, 'job a: run: expected a function, got undefined.'],
     [
       'a misspelt option',
       { name: 'a', run, timeoutt: 5 },
@@ -76,13 +80,13 @@ describe('defineJob', () => {
     [
       'an option of another place',
       { name: 'a', run, delay: '5m' },
-      'defineJob: there is no option "delay". Known are name,',
+      'defineJob: there is no option "delay". Valid options: name,',
     ],
     ['maxAttempts beside retry', { name: 'a', run, maxAttempts: 3 }, 'defineJob: there is no option "maxAttempts".'],
     [
       'no schema',
       { name: 'a', run, input: { to: 'string' } },
-      'job a: input: expected a Standard Schema (zod, valibot, arktype, ...), came an object with the key to.',
+      'job a: input: expected a Standard Schema (zod, valibot, arktype, ...), got an object with the key to.',
     ],
     ['an empty queue', { name: 'a', run, queue: '' }, 'job a: queue: expected a text'],
     ['a retryQueue that is no text', { name: 'a', run, retryQueue: true }, 'job a: retryQueue: expected a text'],
@@ -90,18 +94,18 @@ describe('defineJob', () => {
     [
       'a priority beyond 9',
       { name: 'a', run, priority: 10 },
-      'job a: priority: expected a whole number from 0 to 9, came 10. 0 runs first, 9 last.',
+      'job a: priority: expected a whole number from 0 to 9, got 10. 0 runs first, 9 last.',
     ],
     [
       'a timeout of 0',
       { name: 'a', run, timeout: 0 },
-      'job a: timeout: expected a duration above 0, came 0. Leave it out for no timeout.',
+      'job a: timeout: expected a duration above 0, got 0. Leave it out for no timeout.',
     ],
     ['a timeout without a unit', { name: 'a', run, timeout: '30' }, 'job a: timeout: expected a duration'],
     [
       'a policy of 0 attempts',
       { name: 'a', run, retry: { maxAttempts: 0 } },
-      'job a: retry.maxAttempts: expected a whole number of at least 1, came 0.',
+      'job a: retry.maxAttempts: expected a whole number of at least 1, got 0.',
     ],
     [
       'a misspelt policy',
@@ -111,14 +115,14 @@ describe('defineJob', () => {
     [
       'a classify that is no function',
       { name: 'a', run, classify: 'job' },
-      'job a: classify: expected a function, came "job".',
+      'job a: classify: expected a function, got "job".',
     ],
     [
       'a backoff that is data',
       { name: 'a', run, backoff: { kind: 'fixed' } },
-      'job a: backoff: expected a function, came an object with the key kind.',
+      'job a: backoff: expected a function, got an object with the key kind.',
     ],
-    ['an onDead that is no function', { name: 'a', run, onDead: 1 }, 'job a: onDead: expected a function, came 1.'],
+    ['an onDead that is no function', { name: 'a', run, onDead: 1 }, 'job a: onDead: expected a function, got 1.'],
     ['rules that are no list', { name: 'a', run, rules: {} }, 'job a: rules'],
   ])('refuses %s, and says what was expected', (_, options, message) => {
     expect(complaint(() => define(options))).toContain(message);
@@ -146,7 +150,7 @@ describe('a name', () => {
     ['missing', undefined],
   ])('cannot be %s', (_, name) => {
     expect(complaint(() => checkName(name, 'name'))).toContain(
-      'name: expected a text of 1 to 200 characters, none of them control characters, came ',
+      'name: expected a text of 1 to 200 characters, none of them control characters, got ',
     );
   });
 });
@@ -170,15 +174,15 @@ describe('a list of definitions', () => {
     [
       'two definitions of one name',
       [a, defineJob({ name: 'a', run })],
-      'jobs: expected one definition per name, came two for "a".',
+      'jobs: expected one definition per name, got two for "a".',
     ],
-    ['an object', { a }, 'jobs: expected a list of definitions made by defineJob, came an object with the key a.'],
+    ['an object', { a }, 'jobs: expected a list of definitions made by defineJob, got an object with the key a.'],
     [
       'options that never went through defineJob',
       [a, { name: 'b', run }],
-      'jobs[1]: expected a definition made by defineJob, came an object with the keys name, run.',
+      'jobs[1]: expected a definition made by defineJob, got an object with the keys name, run.',
     ],
-    ['null', [null], 'jobs[0]: expected a definition made by defineJob, came null.'],
+    ['null', [null], 'jobs[0]: expected a definition made by defineJob, got null.'],
   ])('refuses %s', (_, jobs, message) => {
     expect(complaint(() => definitionsByName(jobs, 'jobs'))).toBe(message);
   });

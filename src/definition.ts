@@ -1,12 +1,13 @@
-import { checkInteger, checkList, copyData, describe, readOptions, unexpected } from './config.ts';
+import { checkInteger, checkList, copyData, describe, namesOf, readOptions, unexpected } from './config.ts';
 import { type Duration, parseDuration } from './duration.ts';
 import { ConfigError } from './errors.ts';
 import { DEFAULT_PRIORITY, DEFAULT_QUEUE, LOWEST_PRIORITY } from './job.ts';
 import type { BackoffFunction, ClassifyFunction, ClassifyRule } from './retry/classify.ts';
 import { validateClassifyRules } from './retry/classify.ts';
 import type { Decision } from './retry/decision.ts';
+import { validateRetryOptions } from './retry/options.ts';
 import type { StoredError } from './retry/outcome.ts';
-import { type RetryOptions, validateRetryOptions } from './retry/policy.ts';
+import type { RetryOptions } from './retry/policy.ts';
 import type { InputSchema } from './schema.ts';
 import { read } from './untrusted/thrown.ts';
 import type { JobContext } from './worker/context.ts';
@@ -21,14 +22,14 @@ export interface JobOptions<Input, Parsed = Input> {
   readonly queue?: string;
   /** Where retries wait, to be worked apart from fresh jobs. */
   readonly retryQueue?: string;
-  /** The resource it depends on. It is stored, and holds nothing back yet. */
+  /** What its jobs depend on, such as an API. Jobs of different resources are claimed in turn. */
   readonly resource?: string;
   /** 0 (first) to 9 (last). */
   readonly priority?: number;
   readonly retry?: RetryOptions;
   /** How long one run may take before its signal aborts. One that has not returned 5 s later counts as failed. */
   readonly timeout?: Duration;
-  /** Says what an error means; whatever it does not answer is left to the rules. */
+  /** Classifies an error; when it returns undefined, the rules decide. */
   readonly classify?: ClassifyFunction;
   /** Rules of your own, tried before the default ones. */
   readonly rules?: readonly ClassifyRule[];
@@ -70,21 +71,21 @@ export interface JobDefinition<Input = unknown, Parsed = unknown> {
 // biome-ignore lint/suspicious/noExplicitAny: a list of definitions mixes inputs; each keeps its own types.
 export type AnyJobDefinition = JobDefinition<any, any>;
 
-const optionNames = [
-  'name',
-  'input',
-  'run',
-  'queue',
-  'retryQueue',
-  'resource',
-  'priority',
-  'retry',
-  'timeout',
-  'classify',
-  'rules',
-  'backoff',
-  'onDead',
-] as const;
+const optionNames = namesOf<JobOptions<unknown>>({
+  name: true,
+  input: true,
+  run: true,
+  queue: true,
+  retryQueue: true,
+  resource: true,
+  priority: true,
+  retry: true,
+  timeout: true,
+  classify: true,
+  rules: true,
+  backoff: true,
+  onDead: true,
+});
 
 export function defineJob<Input = unknown, Parsed = Input>(
   options: JobOptions<Input, Parsed>,
@@ -117,7 +118,7 @@ export function defineJob<Input = unknown, Parsed = Input>(
   });
 }
 
-/** Registered, so that a definition made by another copy of this package is known as one. */
+/** Registered, so that a definition made by another copy of this package is recognised. */
 const brand = Symbol.for('mulligan.definition');
 
 function branded<Definition extends object>(definition: Definition): Readonly<Definition> {
@@ -131,14 +132,14 @@ export function definitionsByName(jobs: unknown, what: string): ReadonlyMap<stri
     if (!isDefinition(job)) throw unexpected(`${what}[${index}]`, 'a definition made by defineJob', job);
     const twin = byName.get(job.name);
     if (twin !== undefined && twin !== job) {
-      throw new ConfigError(`${what}: expected one definition per name, came two for ${describe(job.name)}.`);
+      throw new ConfigError(`${what}: expected one definition per name, got two for ${describe(job.name)}.`);
     }
     byName.set(job.name, job);
   });
   return byName;
 }
 
-/** Told by its brand: an object that merely looks like a definition was never checked. */
+/** Recognised by its brand: an object that only looks like a definition was never checked. */
 export function isDefinition(value: unknown): value is AnyJobDefinition {
   return read(value, brand) === true;
 }
@@ -153,12 +154,12 @@ const LONGEST_NAME = 200;
 
 export function checkName(value: unknown, what: string): string {
   const fits = typeof value === 'string' && value.trim() !== '' && value.length <= LONGEST_NAME;
-  // PostgreSQL cannot store NUL, and a control character in a name only ever misleads whoever reads it.
+  // PostgreSQL cannot store NUL, and a control character in a name misleads its reader.
   if (fits && value.isWellFormed() && !/\p{Cc}/u.test(value)) return value;
   throw unexpected(what, `a text of 1 to ${LONGEST_NAME} characters, none of them control characters`, value);
 }
 
-/** Keeps a copy: what was checked here must still be so when a job is enqueued. */
+/** Returns a copy, so that the options are still as they were checked when a job is enqueued. */
 export function checkRetry(value: RetryOptions, what: string): RetryOptions {
   const retry = copyData(value, what);
   validateRetryOptions(retry, what);
@@ -177,9 +178,9 @@ function checkTimeout(value: unknown, what: string): number {
 
 /** The queues that definitions name. */
 export interface NamedQueues {
-  /** A definition whose queue nobody serves would wait for ever, and look like a bug. */
+  /** A worker serves them all by default: jobs of a queue that no worker serves would wait for ever. */
   readonly all: readonly string[];
-  /** Those that nothing is enqueued to: they hold second chances and nothing else. */
+  /** Queues that hold only retries: no definition enqueues to them. */
   readonly onlyRetries: ReadonlySet<string>;
 }
 

@@ -54,13 +54,13 @@ test.each([
   expect(() => parseDuration(value, 'delay')).toThrow(ConfigError);
 });
 
-test('the message names the option, what was expected, what came and what to do', () => {
+test('the message names the option, what was expected, what was given and what to do', () => {
   const expected = "expected a duration such as '500ms', '30s', '5m', '2h' or '3d', or a number of milliseconds";
   expect(() => parseDuration('5sec', 'retry.backoff.base')).toThrow(
-    `retry.backoff.base: ${expected}, came "5sec". There is no unit sec.`,
+    `retry.backoff.base: ${expected}, got "5sec". There is no unit sec.`,
   );
-  expect(() => parseDuration('5', 'timeout')).toThrow(`timeout: ${expected}, came "5". Add a unit.`);
-  expect(() => parseDuration(-5, 'timeout')).toThrow(`${expected}, came -5. A duration cannot be negative.`);
+  expect(() => parseDuration('5', 'timeout')).toThrow(`timeout: ${expected}, got "5". Add a unit.`);
+  expect(() => parseDuration(-5, 'timeout')).toThrow(`${expected}, got -5. A duration cannot be negative.`);
 });
 
 test.each([

@@ -12,7 +12,7 @@ import { ConfigError, InputError, PayloadError, StoreIncompatibleError, StoreUna
 import { Mulligan, type MulliganOptions } from './mulligan.ts';
 import { MemoryStore } from './store/memory/store.ts';
 import { openStore } from './store/open.ts';
-import type { Enqueued, NewJob, Store } from './store/store.ts';
+import type { Enqueued, NewJob, Store, TransactionClient } from './store/store.ts';
 import { testQueue } from './testing/queue.ts';
 import { VirtualClock } from './testing/virtual-clock.ts';
 
@@ -87,17 +87,21 @@ async function rejection(call: Promise<unknown>): Promise<Error & { issues?: unk
 
 describe('the options of an enqueue', () => {
   it.each<[string, unknown, string]>([
-    ['null', null, 'enqueue: expected an object with options, came null.'],
-    ['a list', [], 'enqueue: expected an object with options, came an empty array.'],
+    ['null', null, 'enqueue: expected an object with options, got null.'],
+    ['a list', [], 'enqueue: expected an object with options, got an empty array.'],
     ['a misspelt option', { priorty: 1 }, 'enqueue: there is no option "priorty". Did you mean priority?'],
-    ['an option of a definition', { timeout: '5s' }, 'enqueue: there is no option "timeout". Known are delay, at,'],
-    ['delay and at together', { delay: '1s', at: new Date() }, 'enqueue: expected delay or at, came both.'],
+    [
+      'an option of a definition',
+      { timeout: '5s' },
+      'enqueue: there is no option "timeout". Valid options: delay, at,',
+    ],
+    ['delay and at together', { delay: '1s', at: new Date() }, 'enqueue: expected delay or at, got both.'],
     ['a negative delay', { delay: -1 }, 'enqueue: delay: expected a duration'],
-    ['a delay without a unit', { delay: '5' }, 'came "5". Add a unit.'],
+    ['a delay without a unit', { delay: '5' }, 'got "5". Add a unit.'],
     [
       'a delay of more than a year',
       { delay: '366d' },
-      'enqueue: delay: expected a duration of at most 365d, came "366d". Give a Date as `at` for a later time.',
+      'enqueue: delay: expected a duration of at most 365d, got "366d". Give a Date as `at` for a later time.',
     ],
     [
       'a delay no store could add to the time',
@@ -107,30 +111,30 @@ describe('the options of an enqueue', () => {
     [
       'an invalid Date',
       { at: new Date(Number.NaN) },
-      'enqueue: at: expected a valid Date, came an object of class Date.',
+      'enqueue: at: expected a valid Date, got an object of class Date.',
     ],
-    ['a date as text', { at: '2026-01-01' }, 'enqueue: at: expected a valid Date, came "2026-01-01".'],
-    ['a priority beyond 9', { priority: 10 }, 'enqueue: priority: expected a whole number from 0 to 9, came 10.'],
-    ['a priority in between', { priority: 1.5 }, 'enqueue: priority: expected a whole number from 0 to 9, came 1.5.'],
+    ['a date as text', { at: '2026-01-01' }, 'enqueue: at: expected a valid Date, got "2026-01-01".'],
+    ['a priority beyond 9', { priority: 10 }, 'enqueue: priority: expected a whole number from 0 to 9, got 10.'],
+    ['a priority in between', { priority: 1.5 }, 'enqueue: priority: expected a whole number from 0 to 9, got 1.5.'],
     ['an empty queue', { queue: '' }, 'enqueue: queue: expected a text of 1 to 200 characters'],
     ['an empty key', { key: '' }, 'enqueue: key: expected a text of 1 to 200 characters'],
     ['a key that is no text', { key: 42 }, 'enqueue: key: expected a text of 1 to 200 characters'],
     [
       'a misspelt keyUntil',
       { keyUntil: 'finish' },
-      'enqueue: keyUntil: expected one of started, finished, pruned, came "finish". Did you mean finished?',
+      'enqueue: keyUntil: expected one of started, finished, pruned, got "finish". Did you mean finished?',
     ],
     [
       'a policy of 0 attempts',
       { retry: { maxAttempts: 0 } },
-      'enqueue: retry.maxAttempts: expected a whole number of at least 1, came 0.',
+      'enqueue: retry.maxAttempts: expected a whole number of at least 1, got 0.',
     ],
     [
       'a misspelt policy',
       { retry: { maxAttempt: 2 } },
       'enqueue: retry: there is no option "maxAttempt". Did you mean maxAttempts?',
     ],
-    ['no policy at all', { retry: 3 }, 'enqueue: retry: expected an object with options, came 3.'],
+    ['no policy at all', { retry: 3 }, 'enqueue: retry: expected an object with options, got 3.'],
   ])('refuse %s before anything is stored, alone and for many', async (_, options, message) => {
     await using queue = await producer({ jobs: [job] });
     for (const call of [
@@ -146,11 +150,11 @@ describe('the options of an enqueue', () => {
   });
 
   it.each<[string, unknown, string]>([
-    ['nothing', undefined, 'enqueue: expected a definition made by defineJob, or a job name, came undefined.'],
+    ['nothing', undefined, 'enqueue: expected a definition made by defineJob, or a job name, got undefined.'],
     [
       'options that never went through defineJob',
       { name: 'a', run() {} },
-      'enqueue: expected a definition made by defineJob, or a job name, came an object with the keys name, run.',
+      'enqueue: expected a definition made by defineJob, or a job name, got an object with the keys name, run.',
     ],
     ['an empty name', '', 'enqueue: job name: expected a text of 1 to 200 characters'],
   ])('refuse %s as a job', async (_, target, message) => {
@@ -162,14 +166,14 @@ describe('the options of an enqueue', () => {
   it('refuse to take many inputs from anything but a list', async () => {
     await using queue = await producer();
     const error = await rejection(queue.mulligan.enqueueMany(job, new Set([1]) as unknown as unknown[]));
-    expect(error.message).toBe('enqueueMany: expected a list of inputs, came an object of class Set.');
+    expect(error.message).toBe('enqueueMany: expected a list of inputs, got an object of class Set.');
   });
 });
 
 describe('a job is due', () => {
   const at = (ms: number): Date => new Date(ms);
 
-  it('at once, unless it is told otherwise', async () => {
+  it('at once by default', async () => {
     await using queue = await producer();
     const { id } = await queue.mulligan.enqueue(job, 1);
     expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'ready', dueAt: queue.clock.now() });
@@ -225,7 +229,7 @@ describe('where a job goes', () => {
     run: () => {},
   });
 
-  it('comes from its definition', async () => {
+  it('is taken from its definition', async () => {
     await using queue = await producer();
     await queue.mulligan.enqueue(mail, 1);
     expect(queue.sent[0]).toMatchObject([
@@ -233,7 +237,7 @@ describe('where a job goes', () => {
     ]);
   });
 
-  it('is decided by the enqueue where it says so', async () => {
+  it('is taken from the options of the enqueue where they are given', async () => {
     await using queue = await producer();
     await queue.mulligan.enqueue(mail, 1, { queue: 'urgent', priority: 0 });
     expect(queue.sent[0]).toMatchObject([{ queue: 'urgent', retryQueue: 'mail.retry', resource: 'smtp', priority: 0 }]);
@@ -335,7 +339,7 @@ describe('the policy of a job', () => {
     expect(caps).toEqual([4, 7, 7]);
   });
 
-  it('is one object for all jobs of a definition and queue, so that stores can recognise it', async () => {
+  it('is resolved once for all jobs of a definition and queue', async () => {
     await using queue = await producer({ queues });
     await queue.mulligan.enqueueMany(defined, [1, 2]);
     await queue.mulligan.enqueue(defined, 3);
@@ -344,7 +348,7 @@ describe('the policy of a job', () => {
     expect(new Set(policies).size).toBe(1);
   });
 
-  it('is capped by the hard cap, and the answer says so', async () => {
+  it('is capped by the hard cap, and the result reports it', async () => {
     await using queue = await producer({ hardCap: 5, queues });
     const capped = { asked: 9, hardCap: 5 };
     expect(await queue.mulligan.enqueue(job, 1, { retry: { maxAttempts: 9 } })).toMatchObject({ capped });
@@ -523,7 +527,7 @@ describe('group commit', () => {
     expect(queue.sent.map((jobs) => jobs.length)).toEqual([50]);
   });
 
-  it('lets nobody wait for the keys of others', async () => {
+  it('keeps jobs without a key from waiting for those with one', async () => {
     await using queue = await producer();
     const free = Promise.withResolvers<void>();
     queue.outage.ofKeys = free.promise;
@@ -571,6 +575,24 @@ describe('group commit', () => {
     60_000,
   );
 
+  it('sends large payloads in several calls of the caller’s transaction as well', async () => {
+    const perCall: number[] = [];
+    const store = Object.assign(new MemoryStore(), {
+      transactions: {
+        enqueue: async (_: TransactionClient, jobs: readonly NewJob[]) => {
+          perCall.push(jobs.length);
+          return jobs.map(({ id }) => ({ id, existed: false }));
+        },
+        settleWith: async () => null,
+      },
+    });
+    await using mulligan = await Mulligan.open(store, { log: () => {}, maxPayloadBytes: 2 * 1_048_576 });
+    const tx: TransactionClient = { query: async () => ({ rows: [] }) };
+    const answers = await mulligan.enqueueMany(job, Array(20).fill('x'.repeat(1_048_576 - 2)), { tx });
+    expect(new Set(answers.map(({ id }) => id)).size).toBe(20);
+    expect(perCall).toEqual([8, 8, 4]);
+  });
+
   it('sends a payload that is larger than the bound of a call alone', async () => {
     await using queue = await largeProducer('memory');
     const texts = [10, 9 * 1_048_576, 10].map((length) => 'x'.repeat(length - 2));
@@ -591,7 +613,7 @@ describe('group commit', () => {
     expect((await queue.mulligan.stats()).states.ready).toBe(1);
   });
 
-  it('rejects each caller with the store’s error when it stays away, and goes on when it is back', async () => {
+  it('rejects each caller with the store’s error during a long outage, and works again after it', async () => {
     await using queue = await producer();
     const heard: string[] = [];
     queue.mulligan.on('enqueued', ({ id }) => heard.push(id));

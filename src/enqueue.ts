@@ -1,16 +1,18 @@
 import { types } from 'node:util';
-import { Batch, type BatchBounds, partsOf } from './batch.ts';
+import { Batch, type BatchBounds } from './batch.ts';
 import type { Clock } from './clock.ts';
-import { checkList, checkOneOf, readOptions, unexpected } from './config.ts';
+import { checkList, checkOneOf, namesOf, readOptions, unexpected } from './config.ts';
 import { type AnyJobDefinition, checkName, checkPriority, checkRetry } from './definition.ts';
 import { type Duration, formatDuration, parseDuration } from './duration.ts';
 import { ConfigError, StoreBusyError, StoreUnavailableError } from './errors.ts';
 import { DEFAULT_PRIORITY, DEFAULT_QUEUE, type KeyLife, keyLives } from './job.ts';
 import { KeyedBatch } from './keyed-batch.ts';
 import type { Events } from './observe/events.ts';
+import { partsOf } from './parts.ts';
 import { encodeJson } from './payload.ts';
 import { LONGEST_DELAY_MS } from './retry/backoff.ts';
-import { type RetryOptions, resolvePolicy } from './retry/policy.ts';
+import type { RetryOptions } from './retry/policy.ts';
+import { resolvePolicy } from './retry/resolve.ts';
 import { doubling, withRetries } from './retrying.ts';
 import { checkInput } from './schema.ts';
 import type { Enqueued, NewJob, Store, TransactionClient } from './store/store.ts';
@@ -25,33 +27,42 @@ export interface EnqueueOptions {
   readonly priority?: number;
   /** Another queue than the definition's. */
   readonly queue?: string;
-  /** At most one live job per name and key; a second enqueue answers with the first. */
+  /** At most one live job per name and key; a second enqueue returns the id of the first. */
   readonly key?: string;
   /** Until when the job holds its key: `started`, `finished` (default) or `pruned`. */
   readonly keyUntil?: KeyLife;
   /** Overrides the definition's policy, field by field. */
   readonly retry?: RetryOptions;
   /**
-   * A client inside a transaction of your own (PostgreSQL): the job is committed or rolled back with it. Until then
-   * nobody can see it, and an `enqueued` event may come for a job that is rolled back.
+   * A client inside a transaction of your own (PostgreSQL): the job is committed or rolled back with it. No worker sees
+   * it before the commit. The `enqueued` event is emitted before that, so also for a job that is then rolled back.
    */
   readonly tx?: TransactionClient;
 }
 
-/** What the store answered, and what the hard cap took away. */
+/** The id of the job, and what the hard cap took away. */
 export interface EnqueueResult extends Enqueued {
   /** Set when `hardCap` gave the job fewer attempts than it asked for. */
   readonly capped?: { readonly asked: number; readonly hardCap: number };
 }
 
-const optionNames = ['delay', 'at', 'priority', 'queue', 'key', 'keyUntil', 'retry', 'tx'] as const;
+const optionNames = namesOf<EnqueueOptions>({
+  delay: true,
+  at: true,
+  priority: true,
+  queue: true,
+  key: true,
+  keyUntil: true,
+  retry: true,
+  tx: true,
+});
 /** What one call to the store carries at most, unless a single job is larger. */
 const batchBounds: BatchBounds<NewJob> = {
   limit: 1_000,
   maxBytes: 8 * 1_048_576,
   bytesOf: ({ payload }) => Buffer.byteLength(payload),
 };
-/** Stands for the definition of jobs that are known by name alone. */
+/** Stands for the definition of jobs that are enqueued by name alone. */
 const NO_DEFINITION = {};
 const TOO_LARGE = 'Store the data elsewhere and enqueue a reference to it, or raise maxPayloadBytes.';
 const pausesBeforeResend = doubling(50, 200);
@@ -73,7 +84,7 @@ export interface EnqueueSettings {
   readonly maxPayloadBytes: number;
 }
 
-/** What is known of a job by its name alone, when its definition is not at hand (the CLI, another service). */
+/** A definition, or the name of a job whose definition this process does not have (the CLI, another service). */
 export type Target = AnyJobDefinition | { readonly name: string };
 
 /** validate -> encode -> group commit -> wake (by the store) */
@@ -81,13 +92,13 @@ export class Enqueuer {
   readonly #settings: EnqueueSettings;
   readonly #keyless: Batch<NewJob, Enqueued>;
   readonly #keyed: KeyedBatch;
-  /** Jobs of one definition share one policy object, which stores recognise. */
+  /** By definition and queue, so that a policy is resolved once and not for each job. */
   readonly #policies: WeakMap<object, Map<string, ReturnType<typeof resolvePolicy>>> = new WeakMap();
 
   constructor(settings: EnqueueSettings) {
     this.#settings = settings;
     this.#keyless = new Batch((jobs) => this.#send(jobs, isAwayOrBusy), batchBounds);
-    // A busy store may mean that one of the keys is contested: that is for the batch to sort out.
+    // A busy store may mean that one of the keys is contested: the batch finds out which.
     this.#keyed = new KeyedBatch((jobs) => this.#send(jobs, isAway), batchBounds, settings.clock);
   }
 
@@ -99,7 +110,7 @@ export class Enqueuer {
     return this.#answer(job, answer as Enqueued, capped);
   }
 
-  /** All or nothing is checked before the first is sent; then they go in batches. */
+  /** Checks all inputs before it sends the first; then sends them in batches. */
   async enqueueMany(
     target: Target,
     inputs: readonly unknown[],
@@ -142,7 +153,7 @@ export class Enqueuer {
     );
   }
 
-  /** Waits only for a schema. */
+  /** Returns a promise only when a schema has to be asked. */
   #prepare(target: Target, input: unknown, options: CheckedOptions): Prepared | Promise<Prepared> {
     const { maxPayloadBytes } = this.#settings;
     const definition = 'run' in target ? target : undefined;
@@ -191,7 +202,7 @@ export class Enqueuer {
     const owner = definition ?? NO_DEFINITION;
     const byQueue = this.#policies.get(owner) ?? new Map();
     this.#policies.set(owner, byQueue);
-    // Queues without defaults of their own share one, however many there are.
+    // All queues without defaults of their own share one policy.
     const key = queueRetry.has(queue) ? queue : '';
     const known = byQueue.get(key) ?? resolve();
     byQueue.set(key, known);
@@ -204,13 +215,17 @@ export class Enqueuer {
   }
 }
 
+type StorePart = (part: readonly NewJob[]) => Promise<readonly Enqueued[]>;
+
+/** A single job, the usual case, is a part of its own. */
+function inParts(jobs: readonly NewJob[], store: StorePart): Promise<readonly Enqueued[]> {
+  return jobs.length === 1 ? store(jobs) : inOrder(partsOf(jobs, batchBounds), store);
+}
+
 /** One part after the other, so that the jobs are accepted in their order. */
-async function inParts(
-  jobs: readonly NewJob[],
-  store: (part: readonly NewJob[]) => Promise<readonly Enqueued[]>,
-): Promise<readonly Enqueued[]> {
+async function inOrder(parts: readonly (readonly NewJob[])[], store: StorePart): Promise<readonly Enqueued[]> {
   const answers: Enqueued[] = [];
-  for (const part of partsOf(jobs, batchBounds)) answers.push(...(await store(part)));
+  for (const part of parts) answers.push(...(await store(part)));
   return answers;
 }
 
@@ -241,7 +256,7 @@ interface CheckedOptions {
 function checkOptions(options: EnqueueOptions): CheckedOptions {
   const { delay, at, priority, queue, key, keyUntil, retry, tx } = readOptions(options, optionNames, 'enqueue');
   if (delay !== undefined && at !== undefined) {
-    throw new ConfigError('enqueue: expected delay or at, came both. Give the one that says when it should run.');
+    throw new ConfigError('enqueue: expected delay or at, got both. Give one of them.');
   }
   return {
     delayMs: delay === undefined ? 0 : readDelay(delay),
@@ -256,7 +271,7 @@ function checkOptions(options: EnqueueOptions): CheckedOptions {
 }
 
 function checkClient(tx: unknown): TransactionClient {
-  // Each query of a pool may go to another connection, so it is never part of the caller's transaction.
+  // Each query of a pool may use another connection, so it is never part of the caller's transaction.
   if (typeof read(tx, 'totalCount') === 'number') {
     const hint = 'Give the client that has begun the transaction: await pool.connect().';
     throw unexpected('enqueue: tx', 'a client inside a transaction', tx, `That is a pool. ${hint}`);
@@ -266,7 +281,7 @@ function checkClient(tx: unknown): TransactionClient {
   throw unexpected('enqueue: tx', 'a client with query(text, values)', tx, hint);
 }
 
-/** Bounded, so that the due time stays a number every store can hold. */
+/** Bounded, so that every store can hold the due time. */
 function readDelay(delay: unknown): number {
   const ms = parseDuration(delay, 'enqueue: delay');
   if (ms <= LONGEST_DELAY_MS) return ms;

@@ -1,6 +1,6 @@
 /**
  * Everything Mulligan throws on purpose: a closed set of classes with stable codes.
- * A message says what was expected, what came, and what to do next.
+ * A message says what was expected, what was given, and what to do next.
  */
 export type ErrorCode =
   | 'CONFIG'

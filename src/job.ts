@@ -19,7 +19,7 @@ export { isRetry, type Lane, lanes } from './lane.ts';
 export const states = ['scheduled', 'ready', 'retrying', 'running', 'completed', 'dead', 'cancelled'] as const;
 export type JobState = (typeof states)[number];
 
-/** The one transition table. Stores and docs use it; nothing else says what may follow what. */
+/** The one transition table. Stores and docs use it; no other place lists what may follow what. */
 export const transitions = {
   scheduled: ['ready', 'cancelled'],
   ready: ['running', 'cancelled'],
@@ -33,10 +33,13 @@ export const transitions = {
 export type Next<From extends JobState> = (typeof transitions)[From][number];
 
 /** The states in which a job waits to be claimed. */
-export const waitingStates = ['scheduled', 'ready', 'retrying'] as const satisfies readonly JobState[];
+export const waitingStates = ['scheduled', 'ready', 'retrying'] as const;
+
+/** The states in which a job has ended; each has a retention of its own. */
+export const finishedStates = ['completed', 'dead', 'cancelled'] as const;
 
 export function isTerminal(state: JobState): boolean {
-  return state === 'completed' || state === 'dead' || state === 'cancelled';
+  return (finishedStates as readonly JobState[]).includes(state);
 }
 
 /** Until when a job holds its key: its first start, its end, or for as long as its row is kept. */
@@ -101,20 +104,20 @@ export interface Settled {
   readonly lane: Lane | null;
   readonly counted: boolean;
   /**
-   * False when the job was handed back: as if it had never been claimed, its deadline does not run, and how long nobody
-   * has known its name goes on.
+   * False when the job was handed back: its deadline does not start, as if it had never been claimed, and the time for
+   * which no worker has known its name goes on.
    */
   readonly ran: boolean;
   /** null when the job has ended. */
   readonly dueAt: number | null;
   readonly deadReason: DeadReason | null;
-  /** A cancel ended the job, which would have waited again. */
+  /** True when a cancel ended a job that would otherwise wait again. */
   readonly overruled: boolean;
 }
 
 /**
- * A cancel may arrive after the worker decided and before it settles. Then the job would go back to waiting with
- * nobody left to cancel it, so it ends here. The ledger keeps the decision as it was made.
+ * A cancel may arrive after the worker decided and before it settles. The job would then wait again although it was
+ * cancelled, so it ends here. The ledger keeps the decision as it was made.
  */
 export function settledBy(decision: Decision, cancelRequested: boolean, now: number): Settled {
   const settled = byDecision(decision, now);

@@ -33,7 +33,7 @@ function contestable(busyMs = 0) {
 }
 
 describe('jobs with keys', () => {
-  it('travel together, and are sent once, as long as nobody else holds one of the keys', async () => {
+  it('travel together, and are sent once, while no other process holds one of the keys', async () => {
     const { sent, ask } = contestable();
     await Promise.all(['a', 'b', 'a'].map((key) => ask(key)));
     expect(sent).toEqual([['a', 'b', 'a']]);
@@ -53,7 +53,7 @@ describe('jobs with keys', () => {
     expect(told).toEqual(['a', 'c', 'b']);
   });
 
-  it('do not meet a key that is known to be contested: whoever asks for it joins those who wait', async () => {
+  it('are not sent with a key that is known to be contested: requests for that key wait together', async () => {
     const { clock, held, sent, told, ask } = contestable();
     held.add('a');
     const first = ask('a');
@@ -70,7 +70,7 @@ describe('jobs with keys', () => {
     expect(sent.slice(known + 1)).toEqual([['a'], ['a', 'a']]);
   });
 
-  it('are not held up by any number of contested keys, nor when they come with one more of them', async () => {
+  it('are not delayed by any number of contested keys, also when one more of them is sent with them', async () => {
     const { clock, held, told, ask } = contestable(250);
     const keys = Array.from({ length: 40 }, (_, n) => `held ${n}`);
     for (const key of keys) held.add(key);
@@ -86,7 +86,7 @@ describe('jobs with keys', () => {
     expect(told.slice(2).toSorted()).toEqual(keys.toSorted());
   });
 
-  it('fail only where the key stayed contested, each after the same patience', async () => {
+  it('fail only where the key stays contested, each after the same time', async () => {
     const { clock, held, sent, told, ask } = contestable();
     held.add('b');
     const early = [ask('a'), ask('b')];
@@ -104,7 +104,7 @@ describe('jobs with keys', () => {
     expect(sent.at(-1)).toEqual(['b']);
   });
 
-  it('are not sent any more when their patience ended before their turn', async () => {
+  it('are not sent after their time has run out before their turn', async () => {
     const clock = new VirtualClock();
     const sent: number[] = [];
     // As SQLite is while another process holds the write lock, which is no matter of keys.
@@ -123,7 +123,7 @@ describe('jobs with keys', () => {
     expect(sent.length).toBeLessThan(6);
   });
 
-  it('that wait for a key are told of other troubles one by one', async () => {
+  it('that wait for a key are rejected one by one when the store fails', async () => {
     const clock = new VirtualClock();
     const answers: (Error | null)[] = [new StoreBusyError('held'), new StoreUnavailableError('away'), null];
     const batch = new KeyedBatch(

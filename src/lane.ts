@@ -5,7 +5,7 @@
 export const lanes = ['fresh', 'retry', 'redrive', 'suspect'] as const;
 export type Lane = (typeof lanes)[number];
 
-/** Both lanes hold jobs that a counted run came before; together they are what `maxRetriesInFlight` bounds. */
+/** True for the lanes of jobs that have had a counted run. `maxRetriesInFlight` bounds both together. */
 export function isRetry(lane: Lane): boolean {
   return lane === 'retry' || lane === 'suspect';
 }

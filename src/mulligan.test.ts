@@ -75,34 +75,30 @@ describe('opening', () => {
     [
       'nothing',
       undefined,
-      'expected sqlite:FILE, postgres://HOST/DATABASE, memory: or a store, came undefined. Write sqlite:jobs.db for a file.',
+      'expected sqlite:FILE, postgres://HOST/DATABASE, memory: or a store, got undefined. Write sqlite:jobs.db for a file.',
     ],
-    ['a bare file name', 'jobs.db', 'came "jobs.db". Write sqlite:jobs.db for a file.'],
-    ['a misspelt scheme', 'sqlit:jobs.db', 'came "sqlit:jobs.db". Did you mean sqlite:?'],
-    [
-      'no file after two slashes',
-      'sqlite://',
-      'expected a file after sqlite:, came "sqlite://". Write sqlite:jobs.db.',
-    ],
-    ['no file', 'sqlite:', 'expected a file after sqlite:, came "sqlite:". Write sqlite:jobs.db.'],
+    ['a bare file name', 'jobs.db', 'got "jobs.db". Write sqlite:jobs.db for a file.'],
+    ['a misspelt scheme', 'sqlit:jobs.db', 'got "sqlit:jobs.db". Did you mean sqlite:?'],
+    ['no file after two slashes', 'sqlite://', 'expected a file after sqlite:, got "sqlite://". Write sqlite:jobs.db.'],
+    ['no file', 'sqlite:', 'expected a file after sqlite:, got "sqlite:". Write sqlite:jobs.db.'],
     ['settings with a file', 'sqlite:jobs.db?mode=ro', 'expected a file name without "?"'],
-    ['a name for memory', 'memory:jobs', 'expected memory: alone, came "memory:jobs".'],
+    ['a name for memory', 'memory:jobs', 'expected memory: alone, got "memory:jobs".'],
     ['a database that each connection would have for itself', 'sqlite::memory:', 'Write sqlite:jobs.db, or memory:.'],
     [
       'a store that is not there yet',
       'redis://localhost/jobs',
       'expected sqlite:FILE, postgres://HOST/DATABASE, memory: or a store',
     ],
-    ['a number', 5432, 'expected sqlite:FILE, postgres://HOST/DATABASE, memory: or a store, came 5432.'],
+    ['a number', 5432, 'expected sqlite:FILE, postgres://HOST/DATABASE, memory: or a store, got 5432.'],
     [
       'an object that is no store',
       {},
-      'expected sqlite:FILE, postgres://HOST/DATABASE, memory: or a store, came an empty object.',
+      'expected sqlite:FILE, postgres://HOST/DATABASE, memory: or a store, got an empty object.',
     ],
     [
       'half a store',
       { claim() {}, enqueue() {} },
-      'expected a store with all its verbs, came an object with the keys claim, enqueue without heartbeat, settle,',
+      'expected a store with all its verbs, got an object with the keys claim, enqueue without heartbeat, settle,',
     ],
   ])('%s is refused with a word on what to write instead', async (_, target, message) => {
     const error = await rejection(Mulligan.open(target as string));
@@ -119,7 +115,7 @@ describe('opening', () => {
   });
 
   it.each<[string, unknown, string]>([
-    ['no object', 5, 'Mulligan.open: expected an object with options, came 5.'],
+    ['no object', 5, 'Mulligan.open: expected an object with options, got 5.'],
     ['a misspelt option', { job: [] }, 'Mulligan.open: there is no option "job". Did you mean jobs?'],
     ['jobs that are no list', { jobs: idle }, 'Mulligan.open: jobs: expected a list of definitions made by defineJob'],
     [
@@ -130,7 +126,7 @@ describe('opening', () => {
     [
       'two jobs of one name',
       { jobs: [idle, defineJob({ name: 'idle', run() {} })] },
-      'Mulligan.open: jobs: expected one definition per name, came two for "idle".',
+      'Mulligan.open: jobs: expected one definition per name, got two for "idle".',
     ],
     [
       'queues as a list',
@@ -145,13 +141,13 @@ describe('opening', () => {
     [
       'a bad policy of a queue',
       { queues: { mail: { retry: { maxAttempts: 0 } } } },
-      'Mulligan.open: queues.mail.retry.maxAttempts: expected a whole number of at least 1, came 0.',
+      'Mulligan.open: queues.mail.retry.maxAttempts: expected a whole number of at least 1, got 0.',
     ],
-    ['a hard cap of 0', { hardCap: 0 }, 'Mulligan.open: hardCap: expected a whole number of at least 1, came 0.'],
+    ['a hard cap of 0', { hardCap: 0 }, 'Mulligan.open: hardCap: expected a whole number of at least 1, got 0.'],
     [
       'a payload of no bytes',
       { maxPayloadBytes: 0 },
-      'Mulligan.open: maxPayloadBytes: expected a whole number of at least 1, came 0.',
+      'Mulligan.open: maxPayloadBytes: expected a whole number of at least 1, got 0.',
     ],
     [
       'a misspelt retention',
@@ -187,7 +183,7 @@ describe('opening', () => {
 });
 
 describe('a closed queue', () => {
-  it('says so to every call', async () => {
+  it('rejects every call', async () => {
     await using file = new SharedFile();
     for (const mulligan of [await Mulligan.open('memory:'), await file.open()]) {
       await mulligan.close();
@@ -268,7 +264,7 @@ describe('closing a queue with workers', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('lets a handler that finishes within the grace enqueue what comes next', async () => {
+  it('lets a handler that finishes within the grace enqueue further jobs', async () => {
     const release = Promise.withResolvers<void>();
     const followUp = defineJob<unknown>({ name: 'follow-up', queue: 'later', run: () => {} });
     const first = defineJob<unknown>({
@@ -562,7 +558,7 @@ describe('a worker', () => {
     }
   });
 
-  it('serves the queues of its definitions when it is told none', async () => {
+  it('serves the queues of its definitions by default', async () => {
     const jobs = ['a', 'b'].map((name) => defineJob<null>({ name, queue: name, run: () => {} }));
     const clock = new VirtualClock();
     await using mulligan = await Mulligan.open(new MemoryStore({ clock }), { clock, jobs, log: () => {} });
@@ -573,7 +569,7 @@ describe('a worker', () => {
     await worker.stop();
   });
 
-  it('that is idle says so; jobs for later do not keep it busy', async () => {
+  it('that is idle resolves whenIdle; jobs that are due later do not keep it busy', async () => {
     await using queue = await testQueue({ jobs: [idle] });
     await queue.mulligan.enqueue(idle, null);
     await queue.mulligan.enqueue(idle, null, { delay: '1d' });
@@ -585,20 +581,20 @@ describe('a worker', () => {
 
   it.each<[string, unknown, string]>([
     ['a misspelt option', { concurency: 5 }, 'work: there is no option "concurency". Did you mean concurrency?'],
-    ['no place', { concurrency: 0 }, 'work: concurrency: expected a whole number from 1 to 10000, came 0.'],
-    ['a lease that is too short', { lease: '500ms' }, 'work: lease: expected at least 1s, came "500ms".'],
-    ['no queue', { queues: [] }, 'work: queues: expected at least one queue, came an empty array.'],
-    ['one queue twice', { queues: ['a', 'a'] }, 'work: queues: expected each queue once, came "a".'],
-    ['a share above 1', { retryShare: 1.1 }, 'retryShare: expected a number from 0 to 1, came 1.1.'],
+    ['no place', { concurrency: 0 }, 'work: concurrency: expected a whole number from 1 to 10000, got 0.'],
+    ['a lease that is too short', { lease: '500ms' }, 'work: lease: expected at least 1s, got "500ms".'],
+    ['no queue', { queues: [] }, 'work: queues: expected at least one queue, got an empty array.'],
+    ['one queue twice', { queues: ['a', 'a'] }, 'work: queues: expected each queue once, got "a".'],
+    ['a share above 1', { retryShare: 1.1 }, 'retryShare: expected a number from 0 to 1, got 1.1.'],
     [
       'a weight of 0',
       { queues: { a: { weight: 0 } } },
-      'work: queues.a.weight: expected a number from 0.001 to 1000, came 0.',
+      'work: queues.a.weight: expected a number from 0.001 to 1000, got 0.',
     ],
     [
       'no retry in flight',
       { maxRetriesInFlight: 0 },
-      'maxRetriesInFlight: expected a whole number of at least 1, came 0.',
+      'maxRetriesInFlight: expected a whole number of at least 1, got 0.',
     ],
     [
       'a misspelt option of a queue',
@@ -657,7 +653,7 @@ describe('finished jobs', () => {
     ]);
   });
 
-  it('are kept for a day, 90 days and 7 days when nothing is said', async () => {
+  it('are kept for a day, 90 days and 7 days by default', async () => {
     expect(await kept(undefined, 0.9, 1, 6.9, 7, 89.9, 90)).toEqual([
       ['completed', 'dead', 'cancelled'],
       ['dead', 'cancelled'],

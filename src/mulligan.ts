@@ -1,5 +1,5 @@
 import { type Clock, checkClock, systemClock } from './clock.ts';
-import { checkInteger, readEntries, readOptions, unexpected } from './config.ts';
+import { checkInteger, namesOf, readEntries, readOptions, unexpected } from './config.ts';
 import {
   type AnyJobDefinition,
   checkName,
@@ -12,6 +12,7 @@ import {
 import { type Duration, parseDuration } from './duration.ts';
 import { type EnqueueOptions, type EnqueueResult, Enqueuer, LEAST_RETENTION_MS } from './enqueue.ts';
 import { ClosedError } from './errors.ts';
+import { finishedStates } from './job.ts';
 import { type EventName, Events, type Listener } from './observe/events.ts';
 import { type Logger, type LogSink, makeLogger, writeToStderr } from './observe/log.ts';
 import { Metrics } from './observe/metrics.ts';
@@ -29,7 +30,7 @@ export interface MulliganOptions {
   readonly jobs?: readonly AnyJobDefinition[];
   /** Retry defaults per queue, weaker than a definition's own. */
   readonly queues?: Readonly<Record<string, { readonly retry?: RetryOptions }>>;
-  /** No job gets more attempts than this; enqueue reports when it lowers what was asked. */
+  /** No job gets more attempts than this; the result of an enqueue has `capped` when the job asked for more. */
   readonly hardCap?: number;
   /** Largest payload in bytes of JSON. Default 256 KiB. */
   readonly maxPayloadBytes?: number;
@@ -51,16 +52,16 @@ export interface MulliganOptions {
   readonly clock?: Clock;
 }
 
-export const mulliganOptionNames = [
-  'jobs',
-  'queues',
-  'hardCap',
-  'maxPayloadBytes',
-  'retention',
-  'log',
-  'metricsPrefix',
-  'clock',
-] as const;
+export const mulliganOptionNames: readonly (keyof MulliganOptions)[] = namesOf<MulliganOptions>({
+  jobs: true,
+  queues: true,
+  hardCap: true,
+  maxPayloadBytes: true,
+  retention: true,
+  log: true,
+  metricsPrefix: true,
+  clock: true,
+});
 
 const DEFAULT_MAX_PAYLOAD_BYTES = 256 * 1024;
 
@@ -68,7 +69,7 @@ const DEFAULT_MAX_PAYLOAD_BYTES = 256 * 1024;
 export class Mulligan {
   /** Jobs of any state. */
   readonly jobs: Jobs;
-  /** Dead jobs: look at them, bring them back, throw them away. */
+  /** Dead jobs: list, redrive or discard them. */
   readonly dead: DeadJobs;
   readonly queues: Queues;
   readonly #store: Store;
@@ -101,8 +102,8 @@ export class Mulligan {
   }
 
   /**
-   * Stores a job; when this resolves, it is durable. By a name that is not among `jobs`, it gets the queue `default` and
-   * the `standard` policy, and its input is not checked.
+   * Stores a job; when this resolves, it is durable. A job whose name is not among `jobs` gets the queue `default` and the
+   * `standard` policy, and its input is not checked.
    * @example await mulligan.enqueue(sendEmail, { to: 'a@example.com' }, { delay: '5m', key: 'welcome-42' })
    */
   enqueue<Input>(
@@ -143,17 +144,17 @@ export class Mulligan {
     return worker;
   }
 
-  /** Calls `listener` for events of this process; answers a function that stops it. */
+  /** Calls `listener` for events of this process; returns a function that removes it. */
   on<Name extends EventName>(name: Name, listener: Listener<Name>): () => void {
     return this.#events.on(name, listener);
   }
 
-  /** How retrying goes, over all processes, since the store was made. */
+  /** Totals of all processes since the store was made, and how many jobs are in each state. */
   stats(): Promise<Stats> {
     return this.#open(async () => summarise(await this.#store.stats()));
   }
 
-  /** What this process has seen, in Prometheus' text format, and the jobs in the store by state. */
+  /** The metrics of this process and the number of stored jobs by state, in Prometheus' text format. */
   metrics(): Promise<string> {
     return this.#open(async () => this.#metrics.render(await this.#store.stats()));
   }
@@ -163,7 +164,7 @@ export class Mulligan {
    * a handler that finishes within the grace may enqueue what comes next. Called again, the shortest grace holds.
    */
   async close(options: { readonly grace?: Duration } = {}): Promise<void> {
-    // Before anything is closed: a grace that makes no sense must leave the queue as it was.
+    // Checked before anything is closed: a bad grace must leave the queue as it was.
     const grace = readGrace(options, 'close');
     const stopped = Promise.all([...this.#workers].map((worker) => worker.stop({ grace })));
     this.#closing ??= this.#close(stopped);
@@ -186,7 +187,7 @@ export class Mulligan {
     return this.#settings.definitions.get(job) ?? { name: checkName(job, 'enqueue: job name') };
   }
 
-  /** Every call answers with a promise, for bad input too. */
+  /** Every call returns a promise: an error that is thrown at once becomes a rejection. */
   #open<T>(action: () => Promise<T>): Promise<T> {
     if (this.#closed) return Promise.reject(closed());
     try {
@@ -236,7 +237,7 @@ function readQueues(queues: NonNullable<MulliganOptions['queues']>): ReadonlyMap
 
 function readRetention(retention: NonNullable<MulliganOptions['retention']>): Retention {
   const what = 'Mulligan.open: retention';
-  const { completed, dead, cancelled } = readOptions(retention, ['completed', 'dead', 'cancelled'], what);
+  const { completed, dead, cancelled } = readOptions(retention, finishedStates, what);
   const readMs = (value: Duration | null | undefined, fallback: Duration, field: string): number | null =>
     value === null ? null : Math.max(LEAST_RETENTION_MS, parseDuration(value ?? fallback, `${what}.${field}`));
   return {
@@ -256,5 +257,5 @@ function readPrefix(prefix: unknown): string {
 }
 
 function closed(): ClosedError {
-  return new ClosedError('expected an open queue, but it was closed; open it again to go on');
+  return new ClosedError('expected an open queue, got a closed one. Open it again.');
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { defineJob } from './definition.ts';
 import { ConfigError } from './errors.ts';
+import { states } from './job.ts';
 import { Mulligan } from './mulligan.ts';
 import type { ListOptions, RedriveOptions } from './operate.ts';
 import { Unrecoverable } from './retry/control-errors.ts';
@@ -96,7 +97,7 @@ describe('a job', () => {
 });
 
 describe('a list of jobs', () => {
-  it('has the newest first, 50 unless it is told otherwise, and goes on after any of them', async () => {
+  it('lists the newest first, 50 by default, and continues after any of them', async () => {
     await using one = await queue();
     const all = ids(await one.mulligan.enqueueMany(job, Array(120).fill('complete'), { delay: '1h' })).toReversed();
     const first = await one.mulligan.jobs.list();
@@ -127,19 +128,19 @@ describe('a list of jobs', () => {
   it.each<[string, unknown, string]>([
     ['a misspelt option', { sate: 'dead' }, 'jobs.list: there is no option "sate". Did you mean state?'],
     [
-      'a state there is not',
+      'a state that does not exist',
       { state: 'failed' },
-      'jobs.list: state: expected one of scheduled, ready, running, retrying, completed, dead, cancelled, came "failed".',
+      `jobs.list: state: expected one of ${states.join(', ')}, got "failed".`,
     ],
     ['a misspelt state', { state: 'complete' }, 'Did you mean completed?'],
-    ['a limit of 0', { limit: 0 }, 'jobs.list: limit: expected a whole number from 1 to 10000, came 0.'],
+    ['a limit of 0', { limit: 0 }, 'jobs.list: limit: expected a whole number from 1 to 10000, got 0.'],
     [
       'a limit beyond 10,000',
       { limit: 10_001 },
-      'jobs.list: limit: expected a whole number from 1 to 10000, came 10001.',
+      'jobs.list: limit: expected a whole number from 1 to 10000, got 10001.',
     ],
     ['an empty queue', { queue: '' }, 'jobs.list: queue: expected a text'],
-    ['no object', 'dead', 'jobs.list: expected an object with options, came "dead".'],
+    ['no object', 'dead', 'jobs.list: expected an object with options, got "dead".'],
   ])('refuses %s', async (_, options, message) => {
     await using one = await queue();
     expect(await complaint(one.mulligan.jobs.list(options as ListOptions))).toContain(message);
@@ -147,7 +148,7 @@ describe('a list of jobs', () => {
 });
 
 describe('cancelling', () => {
-  it('ends a waiting job at once, and says of every other what became of it', async () => {
+  it('ends a waiting job at once, and reports what happened to every other', async () => {
     await using one = await queue();
     const { id } = await one.mulligan.enqueue(job, 'complete', { delay: '1h' });
     expect(await one.mulligan.jobs.cancel(id)).toBe('cancelled');
@@ -181,7 +182,7 @@ describe('dead jobs', () => {
     expect(await complaint(asked)).toContain('dead.list: there is no option "state".');
   });
 
-  it('come back with all their attempts, and keep their ledger', async () => {
+  it('are redriven with all their attempts, and keep their ledger', async () => {
     await using one = await queue();
     const id = await bury(one, 'exhaust');
     await one.mulligan.queues.pause('default');
@@ -203,7 +204,7 @@ describe('dead jobs', () => {
     ]);
   });
 
-  it('come back with what was left when they are to keep their attempts', async () => {
+  it('are redriven with the attempts that were left when `attempts` is keep', async () => {
     await using one = await queue();
     const [gaveUp, exhausted] = [await bury(one, 'give up'), await bury(one, 'exhaust')];
     await one.mulligan.queues.pause('default');
@@ -217,7 +218,7 @@ describe('dead jobs', () => {
     expect(await one.mulligan.jobs.get(gaveUp)).toMatchObject({ state: 'dead', attempts: 2, runs: 2 });
   });
 
-  it('stay where they are in a dry run, which tells what would happen', async () => {
+  it('are not changed by a dry run, which reports what would happen', async () => {
     await using one = await queue();
     const id = await bury(one, 'exhaust');
     const keyed = await bury(one, 'exhaust', { key: 'k' });
@@ -246,7 +247,7 @@ describe('dead jobs', () => {
     expect(await would({ ids: [] })).toEqual([]);
   });
 
-  it('come back, or go, a thousand at a time, however many they are', async () => {
+  it('are redriven and discarded a thousand at a time', async () => {
     const clock = new VirtualClock();
     const parts: number[] = [];
     class Watched extends MemoryStore {
@@ -290,18 +291,18 @@ describe('dead jobs', () => {
   });
 
   it.each<[string, unknown, string]>([
-    ['everything', {}, 'expected at least one of ids, name, queue or reason, came an empty object.'],
+    ['everything', {}, 'expected at least one of ids, name, queue or reason, got an empty object.'],
     ['only a limit', { limit: 5 }, 'expected at least one of ids, name, queue or reason'],
-    ['nothing', undefined, 'expected an object with options, came undefined.'],
+    ['nothing', undefined, 'expected an object with options, got undefined.'],
     ['a misspelt condition', { raeson: 'poison' }, 'there is no option "raeson". Did you mean reason?'],
     [
       'a reason there is not',
       { reason: 'poisoned' },
-      'reason: expected one of exhausted, unrecoverable, deadline, poison, no-handler, came "poisoned". Did you mean poison?',
+      'reason: expected one of exhausted, unrecoverable, deadline, poison, no-handler, got "poisoned". Did you mean poison?',
     ],
-    ['one id', { ids: 'a' }, 'ids: expected a list of job ids, came "a".'],
+    ['one id', { ids: 'a' }, 'ids: expected a list of job ids, got "a".'],
     ['an id that is none', { ids: ['a', 5] }, 'ids[1]: expected a text of 1 to 200 characters'],
-    ['a limit of 0', { name: 'job', limit: 0 }, 'limit: expected a whole number of at least 1, came 0.'],
+    ['a limit of 0', { name: 'job', limit: 0 }, 'limit: expected a whole number of at least 1, got 0.'],
   ])('are left alone when %s is selected', async (_, selection, message) => {
     await using one = await queue();
     await bury(one, 'give up');
@@ -315,12 +316,12 @@ describe('dead jobs', () => {
     [
       'a number of attempts',
       { name: 'job', attempts: 3 },
-      'dead.redrive: attempts: expected one of reset, keep, came 3.',
+      'dead.redrive: attempts: expected one of reset, keep, got 3.',
     ],
     [
       'a dry run that is no yes or no',
       { name: 'job', dryRun: 'yes' },
-      'dead.redrive: dryRun: expected true or false, came "yes".',
+      'dead.redrive: dryRun: expected true or false, got "yes".',
     ],
   ])('are not redriven with %s', async (_, options, message) => {
     await using one = await queue();

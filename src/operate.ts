@@ -1,4 +1,4 @@
-import { checkBoolean, checkInteger, checkList, checkOneOf, readOptions, unexpected } from './config.ts';
+import { checkBoolean, checkInteger, checkList, checkOneOf, namesOf, readOptions, unexpected } from './config.ts';
 import { checkName } from './definition.ts';
 import { type Job, type RunRecord, states } from './job.ts';
 import { deadReasons } from './retry/decision.ts';
@@ -14,7 +14,7 @@ import type {
 
 const DEFAULT_PAGE = 50;
 const LARGEST_PAGE = 10_000;
-/** So many dead jobs are brought back or deleted in one transaction: nobody waits long behind it, and none takes too long. */
+/** How many dead jobs one transaction redrives or deletes: few enough that other calls do not wait long behind it. */
 const AT_ONCE = 1_000;
 
 export type ListOptions = Partial<JobFilter>;
@@ -41,7 +41,7 @@ export class Jobs {
     return this.#store.runs(checkName(id, 'jobs.runs: id'));
   }
 
-  /** Ends a waiting job at once; a running one is told through its signal, within a heartbeat. */
+  /** Ends a waiting job at once; the signal of a running one aborts within a heartbeat. */
   async cancel(id: string): Promise<CancelAnswer['result']> {
     const [answer] = await this.#store.cancel([checkName(id, 'jobs.cancel: id')]);
     return (answer as CancelAnswer).result;
@@ -62,9 +62,9 @@ export class DeadJobs {
   }
 
   /**
-   * Brings dead jobs back, oldest first. They keep their ledger and get all their attempts again, or with
-   * `attempts: 'keep'` only what was left. `dryRun` tells what would happen. Many go in parts: if it fails in between, what
-   * went before is done, and calling again goes on.
+   * Makes dead jobs ready again, oldest first. They keep their ledger and get all their attempts again, or with
+   * `attempts: 'keep'` only those that were left. `dryRun` reports what would happen. Many jobs are redriven in parts: after
+   * a failure the parts before it are done, and a second call continues.
    */
   async redrive(options: RedriveOptions): Promise<Redriven> {
     const given = readOptions(options, [...selectionKeys, 'attempts', 'dryRun'], 'dead.redrive');
@@ -78,16 +78,16 @@ export class DeadJobs {
     return request.dryRun || limit <= AT_ONCE ? this.#store.redrive(request) : this.#redriveInParts(request);
   }
 
-  /** Deletes dead jobs and their ledgers, oldest first; answers their ids. */
+  /** Deletes dead jobs and their ledgers, oldest first; returns their ids. */
   async discard(selection: DeadSelection): Promise<string[]> {
     const given = readSelection(readOptions(selection, selectionKeys, 'dead.discard'), 'dead.discard');
     const { limit = Number.POSITIVE_INFINITY } = given;
-    const gone: string[] = [];
+    const deleted: string[] = [];
     for (;;) {
-      const wanted = Math.min(AT_ONCE, limit - gone.length);
+      const wanted = Math.min(AT_ONCE, limit - deleted.length);
       const part = await this.#store.discard({ ...given, limit: wanted });
-      gone.push(...part);
-      if (part.length < wanted || gone.length >= limit) return gone;
+      deleted.push(...part);
+      if (part.length < wanted || deleted.length >= limit) return deleted;
     }
   }
 
@@ -115,7 +115,7 @@ export class Queues {
     return this.#store.queues();
   }
 
-  /** No worker claims from a paused queue; what runs goes on. */
+  /** No worker claims from a paused queue; running jobs continue. */
   async pause(queue: string): Promise<void> {
     return this.#store.hold({ queue: checkName(queue, 'queues.pause') }, null);
   }
@@ -125,7 +125,7 @@ export class Queues {
   }
 }
 
-const filterKeys = ['queue', 'name', 'key', 'limit', 'after'] as const;
+const filterKeys = namesOf<Omit<JobFilter, 'state'>>({ queue: true, name: true, key: true, limit: true, after: true });
 
 function readFilter(options: ListOptions, known: readonly (keyof ListOptions)[], what: string): JobFilter {
   const given = readOptions(options, known, what);
@@ -140,7 +140,7 @@ function readFilter(options: ListOptions, known: readonly (keyof ListOptions)[],
   };
 }
 
-const selectionKeys = ['ids', 'name', 'queue', 'reason', 'limit'] as const;
+const selectionKeys = namesOf<DeadSelection>({ ids: true, name: true, queue: true, reason: true, limit: true });
 
 function readSelection(selection: DeadSelection, what: string): DeadSelection {
   const { ids, name, queue, reason, limit } = selection;

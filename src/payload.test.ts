@@ -25,7 +25,7 @@ function nested(levels: number): unknown {
 }
 
 describe('a payload that JSON can carry', () => {
-  it('comes back as it was sent, whatever JSON value it is', () => {
+  it('is read back as it was enqueued, for every JSON value', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
         expect(JSON.parse(encode(value))).toEqual(JSON.parse(JSON.stringify(value)));
@@ -33,7 +33,7 @@ describe('a payload that JSON can carry', () => {
     );
   });
 
-  it('may be left out: nothing travels as null', () => {
+  it('may be left out: undefined is stored as null', () => {
     expect(encode(undefined)).toBe('null');
     expect(encode({ toJSON: () => undefined })).toBe('null');
   });
@@ -94,88 +94,88 @@ describe('a payload that JSON would change is refused, with the place and what t
   loop.push(loop);
 
   it.each<[string, unknown, string]>([
-    ['a BigInt', { total: 12n }, 'input.total: expected what JSON can carry, came 12n. Send it as a string.'],
-    ['a boxed BigInt', [Object(12n)], 'input[0]: expected what JSON can carry, came 12n. Send it as a string.'],
-    ['NaN', { a: [Number.NaN] }, 'input.a[0]: expected what JSON can carry, came NaN. Send null, or a string.'],
-    ['a boxed NaN', Object(Number.NaN), 'input: expected what JSON can carry, came NaN. Send null, or a string.'],
-    ['Infinity', -Infinity, 'input: expected what JSON can carry, came -Infinity. Send null, or a string.'],
+    ['a BigInt', { total: 12n }, 'input.total: expected what JSON can carry, got 12n. Send it as a string.'],
+    ['a boxed BigInt', [Object(12n)], 'input[0]: expected what JSON can carry, got 12n. Send it as a string.'],
+    ['NaN', { a: [Number.NaN] }, 'input.a[0]: expected what JSON can carry, got NaN. Send null, or a string.'],
+    ['a boxed NaN', Object(Number.NaN), 'input: expected what JSON can carry, got NaN. Send null, or a string.'],
+    ['Infinity', -Infinity, 'input: expected what JSON can carry, got -Infinity. Send null, or a string.'],
     [
       'a function',
       { on: () => {} },
-      'input.on: expected what JSON can carry, came a function. Only data can be stored.',
+      'input.on: expected what JSON can carry, got a function. Only data can be stored.',
     ],
-    ['a class', class A {}, 'input: expected what JSON can carry, came a function. Only data can be stored.'],
-    ['a symbol', [Symbol('s')], 'input[0]: expected what JSON can carry, came Symbol(s). Only data can be stored.'],
+    ['a class', class A {}, 'input: expected what JSON can carry, got a function. Only data can be stored.'],
+    ['a symbol', [Symbol('s')], 'input[0]: expected what JSON can carry, got Symbol(s). Only data can be stored.'],
     [
       'undefined in a list',
       [1, undefined],
-      'input[1]: expected what JSON can carry, came undefined. JSON would turn it into null; send null.',
+      'input[1]: expected what JSON can carry, got undefined. JSON would turn it into null; send null.',
     ],
     [
       'a hole in a list',
       Array(2),
-      'input[0]: expected what JSON can carry, came undefined. JSON would turn it into null; send null.',
+      'input[0]: expected what JSON can carry, got undefined. JSON would turn it into null; send null.',
     ],
     [
       'what becomes undefined in a list',
       [{ toJSON: () => undefined }],
-      'input[0]: expected what JSON can carry, came undefined. JSON would turn it into null; send null.',
+      'input[0]: expected what JSON can carry, got undefined. JSON would turn it into null; send null.',
     ],
     [
       'a Map',
       { m: new Map([[1, 2]]) },
-      'input.m: expected what JSON can carry, came an object of class Map. Send a plain object or an array.',
+      'input.m: expected what JSON can carry, got an object of class Map. Send a plain object or an array.',
     ],
     [
       'a Set',
       new Set([1]),
-      'input: expected what JSON can carry, came an object of class Set. Send a plain object or an array.',
+      'input: expected what JSON can carry, got an object of class Set. Send a plain object or an array.',
     ],
     [
       'a promise that was not awaited',
       { p: Promise.resolve(1) },
-      'input.p: expected what JSON can carry, came an object of class Promise. Send a plain object or an array.',
+      'input.p: expected what JSON can carry, got an object of class Promise. Send a plain object or an array.',
     ],
     [
       'a regular expression',
       /a/,
-      'input: expected what JSON can carry, came an object of class RegExp. Send a plain object or an array.',
+      'input: expected what JSON can carry, got an object of class RegExp. Send a plain object or an array.',
     ],
     [
       'an error',
       new Error('no'),
-      'input: expected what JSON can carry, came an object of class Error. Send a plain object or an array.',
+      'input: expected what JSON can carry, got an object of class Error. Send a plain object or an array.',
     ],
     [
       'bytes',
       new Uint8Array(2),
-      'input: expected what JSON can carry, came an object of class Uint8Array. Send a plain object or an array.',
+      'input: expected what JSON can carry, got an object of class Uint8Array. Send a plain object or an array.',
     ],
     [
       'search parameters',
       new URLSearchParams('a=1'),
-      'input: expected what JSON can carry, came an object of class URLSearchParams. Send a plain object or an array.',
+      'input: expected what JSON can carry, got an object of class URLSearchParams. Send a plain object or an array.',
     ],
     [
       'a Map of another realm',
       runInNewContext('new Map([[1, 2]])'),
-      'input: expected what JSON can carry, came an object of class Map. Send a plain object or an array.',
+      'input: expected what JSON can carry, got an object of class Map. Send a plain object or an array.',
     ],
     [
       'an invalid Date',
       new Date(Number.NaN),
-      'input: expected what JSON can carry, came an object of class Date. It is an invalid Date, which JSON would turn into null; send null.',
+      'input: expected what JSON can carry, got an object of class Date. It is an invalid Date, which JSON would turn into null; send null.',
     ],
-    ['a cycle', cyclic, 'input.a.back: expected a tree, came a cycle. JSON cannot carry cycles.'],
-    ['a list in itself', loop, 'input[0]: expected a tree, came a cycle. JSON cannot carry cycles.'],
+    ['a cycle', cyclic, 'input.a.back: expected a tree, got a cycle. JSON cannot carry cycles.'],
+    ['a list in itself', loop, 'input[0]: expected a tree, got a cycle. JSON cannot carry cycles.'],
   ])('%s', (_, value, message) => {
     expect(complaint(value)).toBe(message);
   });
 
   it('one that is too deep for some JSON parser, and no sooner', () => {
     expect(JSON.parse(encode(nested(500)))).toEqual(nested(500));
-    expect(complaint(nested(501))).toMatch(/: expected at most 500 levels, came more\.$/);
-    expect(complaint(nested(100_000))).toMatch(/: expected at most 500 levels, came more\.$/);
+    expect(complaint(nested(501))).toMatch(/: expected at most 500 levels, got more\.$/);
+    expect(complaint(nested(100_000))).toMatch(/: expected at most 500 levels, got more\.$/);
   });
 });
 
@@ -297,15 +297,15 @@ describe('a payload that throws while it is read', () => {
 describe('the size of a payload', () => {
   it('is counted in bytes of JSON, not in characters', () => {
     expect(encode('a'.repeat(8), 10)).toBe(`"${'a'.repeat(8)}"`);
-    expect(complaint('a'.repeat(9), 10)).toBe('input: expected at most 10 bytes of JSON, came 11. Send less.');
+    expect(complaint('a'.repeat(9), 10)).toBe('input: expected at most 10 bytes of JSON, got 11. Send less.');
     expect(encode('ü€', 7)).toBe('"ü€"');
-    expect(complaint('ü€', 6)).toMatch(/at most 6 bytes of JSON, came 7/);
+    expect(complaint('ü€', 6)).toMatch(/at most 6 bytes of JSON, got 7/);
   });
 
   it('is bounded before it is written out: a few objects that share each other can stand for a huge tree', () => {
     let value: unknown = ['leaf'];
     for (let level = 0; level < 200; level++) value = [value, value];
-    expect(complaint(value)).toMatch(/expected at most 1000000 bytes of JSON, came more/);
+    expect(complaint(value)).toMatch(/expected at most 1000000 bytes of JSON, got more/);
   });
 
   it('of a list that pretends to be endless is bounded', () => {
@@ -315,11 +315,11 @@ describe('the size of a payload', () => {
         return key === 'length' ? 2 ** 32 - 1 : 0;
       },
     });
-    expect(complaint(endless)).toMatch(/came more/);
+    expect(complaint(endless)).toMatch(/got more/);
   });
 });
 
-it('whatever the value, encoding answers JSON that parses, or throws a PayloadError and nothing else', () => {
+it('encoding any value returns JSON that parses, or throws a PayloadError', () => {
   const anything = fc.anything({
     withBigInt: true,
     withBoxedValues: true,

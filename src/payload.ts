@@ -13,7 +13,7 @@ export interface SizeLimit {
   readonly advice: string;
 }
 
-/** The JSON text of a value, or a PayloadError that says what in it cannot travel. */
+/** The JSON text of a value, or a PayloadError that names the part of it that JSON cannot carry. */
 export function encodeJson(value: unknown, limit: SizeLimit, what: string): string {
   const text = write(value, limit, what);
   const bytes = Buffer.byteLength(text);
@@ -24,11 +24,11 @@ export function encodeJson(value: unknown, limit: SizeLimit, what: string): stri
 function write(value: unknown, limit: SizeLimit, what: string): string {
   const check = new Check(limit, what);
   try {
-    check.see(value);
-    // Undefined, at the top or from a toJSON there, travels as null.
+    check.visit(value);
+    // Undefined, at the top or from a toJSON there, is stored as null.
     return JSON.stringify(value) ?? 'null';
   } catch (error) {
-    // A thrown proxy must not even be asked for its class.
+    // `instanceof` would run the code of a thrown proxy.
     if (types.isNativeError(error) && error instanceof PayloadError) throw error;
     // Getters, toJSON and proxies are the caller's code.
     const { name, message } = toStoredError(error);
@@ -37,13 +37,13 @@ function write(value: unknown, limit: SizeLimit, what: string): string {
 }
 
 /**
- * JSON.stringify drops functions, turns NaN into null and a Map into {}: quietly. A job that comes back different
- * from how it was sent is worse than an error now. (Properties that are undefined are left out, as everywhere.)
+ * JSON.stringify silently drops functions and turns NaN into null and a Map into {}. A job whose input differs from what
+ * was enqueued is worse than an error at once. (Properties that are undefined are left out, as everywhere.)
  */
 class Check {
   readonly #limit: SizeLimit;
   readonly #what: string;
-  /** From the top to what is being read; it stays as it was when something throws. */
+  /** From the top to the value that is being read; it is kept when that throws, for the message. */
   readonly #path: (string | number)[] = [];
   readonly #above: object[] = [];
   /** Every value takes a byte at least, so this ends the walk through a small tree whose branches are shared. */
@@ -54,8 +54,8 @@ class Check {
     this.#what = what;
   }
 
-  /** Answers what JSON makes of a value before it writes it. */
-  see(given: unknown): unknown {
+  /** Returns what JSON writes for a value: the result of its toJSON, if it has one. */
+  visit(given: unknown): unknown {
     const value = isObject(given) ? this.#afterToJson(given) : given;
     if (value === undefined) return value;
     if (++this.#values > this.#limit.maxBytes) throw tooLarge(this.#what, this.#limit, 'more');
@@ -65,18 +65,18 @@ class Check {
         return value;
       case 'number':
         if (Number.isFinite(value)) return value;
-        throw this.#lost(value, 'Send null, or a string.');
+        throw this.#unsupported(value, 'Send null, or a string.');
       case 'bigint':
-        throw this.#lost(value, 'Send it as a string.');
+        throw this.#unsupported(value, 'Send it as a string.');
       case 'object':
-        if (value !== null) this.#seeObject(value);
+        if (value !== null) this.#visitObject(value);
         return value;
       default:
-        throw this.#lost(value, 'Only data can be stored.');
+        throw this.#unsupported(value, 'Only data can be stored.');
     }
   }
 
-  /** The path of what is being read. One of 500 levels is a page of text; its two ends say enough. */
+  /** The path of the value that is being read. A path of 500 levels is a page of text, so only its ends are shown. */
   where(): string {
     const steps = this.#path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${shorten(step)}`));
     const path = `${this.#what}${steps.join('')}`;
@@ -84,35 +84,35 @@ class Check {
     return `${path.slice(0, LONGEST_PATH / 2)} ... ${path.slice(-LONGEST_PATH / 2)}`.toWellFormed();
   }
 
-  #seeObject(value: object): void {
+  #visitObject(value: object): void {
     if (this.#above.includes(value))
-      throw new PayloadError(`${this.where()}: expected a tree, came a cycle. JSON cannot carry cycles.`);
+      throw new PayloadError(`${this.where()}: expected a tree, got a cycle. JSON cannot carry cycles.`);
     if (this.#above.length >= DEEPEST)
-      throw new PayloadError(`${this.where()}: expected at most ${DEEPEST} levels, came more.`);
+      throw new PayloadError(`${this.where()}: expected at most ${DEEPEST} levels, got more.`);
     this.#above.push(value);
-    this.#seeBelow(value);
+    this.#visitMembers(value);
     this.#above.pop();
   }
 
-  #seeBelow(value: object): void {
+  #visitMembers(value: object): void {
     if (Array.isArray(value)) {
       for (let index = 0; index < value.length; index++) {
         this.#path.push(index);
-        if (this.see(value[index]) === undefined)
-          throw this.#lost(undefined, 'JSON would turn it into null; send null.');
+        if (this.visit(value[index]) === undefined)
+          throw this.#unsupported(undefined, 'JSON would turn it into null; send null.');
         this.#path.pop();
       }
       return;
     }
     if (types.isBoxedPrimitive(value)) {
-      this.see(value.valueOf());
+      this.visit(value.valueOf());
       return;
     }
     const keys = Object.keys(value);
-    if (isEmptiedByJson(value, keys)) throw this.#lost(value, 'Send a plain object or an array.');
+    if (isEmptiedByJson(value, keys)) throw this.#unsupported(value, 'Send a plain object or an array.');
     for (const key of keys) {
       this.#path.push(key);
-      this.see((value as Record<string, unknown>)[key]);
+      this.visit((value as Record<string, unknown>)[key]);
       this.#path.pop();
     }
   }
@@ -121,13 +121,13 @@ class Check {
     const { toJSON } = value as { toJSON?: unknown };
     if (typeof toJSON !== 'function') return value;
     if (types.isDate(value) && Number.isNaN(value.getTime())) {
-      throw this.#lost(value, 'It is an invalid Date, which JSON would turn into null; send null.');
+      throw this.#unsupported(value, 'It is an invalid Date, which JSON would turn into null; send null.');
     }
     return toJSON.call(value);
   }
 
-  #lost(value: unknown, hint: string): PayloadError {
-    return new PayloadError(`${this.where()}: expected what JSON can carry, came ${describe(value)}. ${hint}`);
+  #unsupported(value: unknown, hint: string): PayloadError {
+    return new PayloadError(`${this.where()}: expected what JSON can carry, got ${describe(value)}. ${hint}`);
   }
 }
 
@@ -141,6 +141,6 @@ function isEmptiedByJson(value: object, keys: readonly string[]): boolean {
   return keys.length === 0 || types.isNativeError(value) || ArrayBuffer.isView(value);
 }
 
-function tooLarge(what: string, { maxBytes, advice }: SizeLimit, came: string): PayloadError {
-  return new PayloadError(`${what}: expected at most ${maxBytes} bytes of JSON, came ${came}. ${advice}`);
+function tooLarge(what: string, { maxBytes, advice }: SizeLimit, got: string): PayloadError {
+  return new PayloadError(`${what}: expected at most ${maxBytes} bytes of JSON, got ${got}. ${advice}`);
 }

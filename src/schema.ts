@@ -23,7 +23,7 @@ interface SchemaIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
-/** What a schema made of an input; throws InputError with the schema's own issues, or what the schema itself threw. */
+/** The output of a schema for an input. Throws InputError with the schema's own issues, or what the schema itself threw. */
 export async function validateInput(
   schema: InputSchema | undefined,
   input: unknown,
@@ -33,29 +33,29 @@ export async function validateInput(
   const answer: unknown = await schema['~standard'].validate(input);
   const issues = readIssues(answer, jobName);
   if (issues === null) return (answer as { value: unknown }).value;
-  throw new InputError(`${jobName}: expected an input its schema accepts, but ${told(issues)}`, issues);
+  throw new InputError(`${jobName}: expected an input its schema accepts, but ${summary(issues)}`, issues);
 }
 
-/** The same for a producer. A worker retries by what a schema threw; here it is told as an error of ours. */
+/** The same for a producer: when the schema itself throws, this is a ConfigError. A worker classifies what it threw. */
 export async function checkInput(schema: InputSchema, input: unknown, jobName: string): Promise<void> {
   try {
     await validateInput(schema, input, jobName);
   } catch (error) {
-    // A thrown proxy must not even be asked for its class.
+    // `instanceof` would run the code of a thrown proxy.
     if (types.isNativeError(error) && error instanceof MulliganError) throw error;
     const { name, message } = toStoredError(error);
-    const thrown = `${name}: ${message.slice(0, LONGEST_TOLD)}`.toWellFormed();
+    const thrown = `${name}: ${message.slice(0, LONGEST_SHOWN)}`.toWellFormed();
     throw new ConfigError(`${jobName}: expected its schema to answer, but it threw ${thrown}`, { cause: error });
   }
 }
 
-/** A list of ten thousand wrong rows has as many issues: the error keeps enough of them, and its message tells a few. */
+/** A list of ten thousand wrong rows has as many issues: the error keeps some of them, and its message shows a few. */
 const MOST_ISSUES = 1_000;
-const MOST_TOLD = 10;
-const LONGEST_TOLD = 200;
+const MOST_SHOWN = 10;
+const LONGEST_SHOWN = 200;
 const DEEPEST_PATH = 100;
 
-/** Null when there are none. A schema is the caller's code: it may answer anything, or something that cannot be read. */
+/** Null when there are none. A schema is the caller's code: it may return anything, also a value that cannot be read. */
 function readIssues(answer: unknown, jobName: string): InputIssue[] | null {
   const issues = read(answer, 'issues') ?? null;
   if (isList(issues)) return readList(issues, MOST_ISSUES).map(toInputIssue);
@@ -82,11 +82,11 @@ function toKey(part: unknown): string {
   return ['string', 'number', 'symbol'].includes(typeof key) ? String(key) : '?';
 }
 
-function told(issues: readonly InputIssue[]): string {
+function summary(issues: readonly InputIssue[]): string {
   if (issues.length === 0) return 'it gave no reason';
-  const some = issues.slice(0, MOST_TOLD).map(({ path, message }) => {
+  const some = issues.slice(0, MOST_SHOWN).map(({ path, message }) => {
     const whole = path ? `${path}: ${message}` : message;
-    return whole.length <= LONGEST_TOLD ? whole : `${whole.slice(0, LONGEST_TOLD).toWellFormed()}...`;
+    return whole.length <= LONGEST_SHOWN ? whole : `${whole.slice(0, LONGEST_SHOWN).toWellFormed()}...`;
   });
   const more = issues.length - some.length;
   return `${some.join('; ')}${more === 0 ? '' : `; and ${more} more`}`;

@@ -12,7 +12,7 @@ function processesIn(text: string): number[] {
 }
 
 describe.concurrent('mulligan demo', () => {
-  it('ends by itself, tells its story and leaves nothing behind', async ({ cli }) => {
+  it('ends by itself, shows the ledgers and leaves nothing behind', async ({ cli }) => {
     const { code, stdout, stderr } = await cli.run(['demo'], { env: { TMPDIR: cli.folder } });
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(/report\.build #1 .* attempt 3 completed, saved by a retry/);
@@ -29,7 +29,7 @@ describe.concurrent('mulligan demo', () => {
     expect(cli.files).toEqual([]);
   });
 
-  it('answers in JSON when it is over', async ({ cli }) => {
+  it('prints JSON when it is over', async ({ cli }) => {
     const { code, stdout, stderr } = await cli.run(['demo', '--json'], { env: { TMPDIR: cli.folder } });
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     const { jobs, stats } = JSON.parse(stdout) as { jobs: { job: Job; runs: RunRecord[] }[]; stats: Stats };

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, describe, expect, inject } from 'vitest';
+import { functions } from '../src/store/postgres/schema/functions.ts';
 import { PostgresStore } from '../src/store/postgres/store.ts';
 import { type Ended, it } from './support/cli.ts';
 import { newSchema, runSql } from './support/postgres-schema.ts';
@@ -9,6 +10,7 @@ import { newSchema, runSql } from './support/postgres-schema.ts';
 const PASSWORD = 'n0b0dy-kn0ws';
 const server = inject('postgresUrl');
 const made: string[] = [];
+const own = functions.version;
 
 /** The server asks for no password, so any will do; it must not be seen again. */
 function address(schema: string = newSchema()): { url: string; schema: string } {
@@ -69,7 +71,7 @@ describe.concurrent('mulligan on PostgreSQL', () => {
     expectDiscreet(ended);
   });
 
-  it('makes no schema for whoever only looks', async ({ cli }) => {
+  it('makes no schema for a command that only reads', async ({ cli }) => {
     const { url, schema } = address();
     const ended = await cli.run(['stats', '--db', url]);
     expect(ended).toMatchObject({ code: 1, stdout: '' });
@@ -105,10 +107,16 @@ describe.concurrent('mulligan migrate', () => {
   it('makes the schema, says so, and does nothing the second time', async ({ cli }) => {
     const { url, schema } = address();
     const first = await cli.run(['migrate', '--db', url]);
-    expect(first).toEqual({ code: 0, stdout: `schema ${schema}: version 0 -> 1\n`, stderr: '' });
+    expect(first).toEqual({ code: 0, stdout: `schema ${schema}: version 0 -> 1, functions ${own}\n`, stderr: '' });
     const second = await cli.run(['migrate', '--db', url]);
     expect(second).toEqual({ code: 0, stdout: `schema ${schema}: version 1, nothing to do\n`, stderr: '' });
-    expect(await cli.json('migrate', '--db', url)).toEqual({ schema, from: 1, to: 1 });
+    expect(await cli.json('migrate', '--db', url)).toEqual({
+      schema,
+      from: 1,
+      to: 1,
+      functions: own,
+      installed: false,
+    });
     const dry = await cli.run(['migrate', '--dry-run', '--db', url]);
     expect(dry).toMatchObject({ code: 0, stdout: '', stderr: expect.stringContaining('nothing to do') });
   });
@@ -116,15 +124,16 @@ describe.concurrent('mulligan migrate', () => {
   it('can be called by many at once', async ({ cli }) => {
     const { url, schema } = address();
     const all = await Promise.all(Array.from({ length: 4 }, () => cli.run(['migrate', '--db', url])));
-    const done = all.filter(({ stdout }) => stdout === `schema ${schema}: version 0 -> 1\n`);
+    const done = all.filter(({ stdout }) => stdout.startsWith(`schema ${schema}: version 0 -> 1, `));
     expect(all.map(({ stderr }) => stderr).join('')).toBe('');
     expect([all.map(({ code }) => code), done.length]).toEqual([[0, 0, 0, 0], 1]);
   });
 
-  it('prints with --dry-run what makes the schema when it is applied by hand, and touches nothing', async ({ cli }) => {
+  it('prints with --dry-run what makes the schema when it is applied by hand, and changes nothing', async ({ cli }) => {
     const { url, schema } = address();
     const { code, stdout, stderr } = await cli.run(['migrate', '--dry-run', '--db', url]);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: `-- schema ${schema}: version 0 -> 1; nothing was touched\n` });
+    const noted = `-- schema ${schema}: version 0 -> 1, functions ${own}; nothing was touched\n`;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: noted });
     expect(await schemasLike(schema)).toEqual([]);
     await expect(PostgresStore.open({ url, migrate: false })).rejects.toThrow('run `mulligan migrate`');
 
@@ -141,14 +150,30 @@ describe.concurrent('mulligan migrate', () => {
   it('refuses a newer schema in one line', async ({ cli }) => {
     const { url, schema } = address();
     await cli.run(['migrate', '--db', url]);
-    await runSql(server, `UPDATE ${schema}.schema_version SET version = 99`);
+    await runSql(server, `UPDATE ${schema}.schema_identity SET version = 99, minimum_reader = 99`);
     for (const flags of [[], ['--dry-run']]) {
       const ended = await cli.run(['migrate', ...flags, '--db', url]);
       expect(ended).toMatchObject({ code: 1, stdout: '' });
       expect(ended.stderr).toBe(
-        `mulligan: schema ${schema}: expected version 1 or older, found 99; update mulligan. Nothing was touched\n`,
+        `mulligan: schema ${schema}: expected tables for version 1, got version 99, which needs a mulligan that knows version 99; update mulligan. Nothing was touched\n`,
       );
     }
+  });
+
+  it('drops the functions of another version when it is told to', async ({ cli }) => {
+    const { url, schema } = address();
+    await cli.run(['migrate', '--db', url]);
+    await runSql(
+      server,
+      `INSERT INTO ${schema}.function_sets (version) VALUES ('0badcafe');
+       CREATE FUNCTION ${schema}.older_0badcafe() RETURNS int LANGUAGE sql AS 'SELECT 1'`,
+    );
+    const listed = (await cli.run(['doctor', '--db', url])).stdout;
+    expect(listed).toMatch(new RegExp(`^ok +functions +${own}, of this program; of other versions: 0badcafe \\(`, 'm'));
+    const drop = ['migrate', '--drop-functions', '0badcafe', '--db', url];
+    expect(await cli.run(drop)).toMatchObject({ code: 0, stdout: `schema ${schema}: functions 0badcafe dropped\n` });
+    expect(await cli.run(drop)).toMatchObject({ code: 0, stdout: `schema ${schema}: no functions 0badcafe\n` });
+    expect(await cli.run(['migrate', '--drop-functions', own, '--db', url])).toMatchObject({ code: 1, stdout: '' });
   });
 
   it('says of a file that it is migrated when it is opened', async ({ cli }) => {
@@ -185,7 +210,7 @@ describe.concurrent('mulligan doctor', () => {
     expect(ended.stdout).toMatch(/, 0 bad\.$/m);
   });
 
-  it('looks at no file that is not there', async ({ cli }) => {
+  it('does not create a file that does not exist', async ({ cli }) => {
     const ended = await cli.run(['doctor', '--db', 'sqlite:none.db']);
     expect(ended).toMatchObject({ code: 1, stdout: '' });
     expect(ended.stderr).toMatch(/^mulligan: there is no database none\.db/);

@@ -116,7 +116,7 @@ describe.concurrent('mulligan work', () => {
     expect(await cli.run(['jobs', 'show', id])).toMatchObject({ code: 1 });
   });
 
-  it('hands back uncounted what does not finish within the grace', async ({ cli }) => {
+  it('releases uncounted what does not finish within the grace', async ({ cli }) => {
     writeJobs(cli);
     const { id } = await cli.json<{ id: string }>('enqueue', 'endless', '{}');
     const worker = cli.start(['work', '--jobs', 'jobs.ts', '--grace', '1ms']);
@@ -162,18 +162,18 @@ describe.concurrent('mulligan work', () => {
     const ended = await cli.run(['enqueue', 'flakey', '{}', '--jobs', 'jobs.ts']);
     expect(ended).toMatchObject({ code: 2, stdout: '' });
     expect(ended.stderr).toMatch(
-      /^mulligan: the job name, by --jobs jobs\.ts: expected one of .*flaky.*, came "flakey"\. Did you mean flaky\?\n$/,
+      /^mulligan: the job name, by --jobs jobs\.ts: expected one of .*flaky.*, got "flakey"\. Did you mean flaky\?\n$/,
     );
     expect(cli.files).toEqual(['jobs.ts']);
   });
 
   it.for<[string, string | null, RegExp]>([
     ['none.ts', null, /there is no file none\.ts/],
-    ['empty.ts', 'export const a = 1;', /expected exports made by defineJob, .*came a\./],
+    ['empty.ts', 'export const a = 1;', /expected exports made by defineJob, .*got a\./],
     ['throws.js', 'throw new Error("boo\\u001b[2J");', /throws\.js could not be loaded: Error: boo\\x1b\[2J\./],
     ['enum.ts', 'export enum A { B }', /only strips types/],
     ['text.txt', 'hello', /Give a \.ts/],
-    ['twice.mjs', 'TWICE', /expected one definition per name, came two for "same"/],
+    ['twice.mjs', 'TWICE', /expected one definition per name, got two for "same"/],
   ])('refuses the jobs file %s in one line', async ([file, source, complaint], { cli }) => {
     const twice = `import { defineJob } from ${JSON.stringify(library)};
       export const a = defineJob({ name: 'same', run() {} }), b = defineJob({ name: 'same', run() {} });`;
@@ -185,7 +185,7 @@ describe.concurrent('mulligan work', () => {
   });
 
   it.for<[string[], RegExp]>([
-    [['--lease', '10ms'], /^mulligan: --lease: expected at least 1s, came "10ms"/],
+    [['--lease', '10ms'], /^mulligan: --lease: expected at least 1s, got "10ms"/],
     [['--lease', 'long'], /^mulligan: --lease: expected a duration/],
     [['--queue', 'a', 'a'], /^mulligan: --queue: expected each queue once/],
     [['--concurrency', '0'], /^mulligan: --concurrency: expected a whole number from 1/],

@@ -48,24 +48,24 @@ describe.concurrent('mulligan', () => {
     [['jobs', 'list', '--stat', 'dead'], /unknown option '--stat'\. Did you mean --state\?/],
     [['policy', 'explain', '--attempts', '3'], /Did you mean --max-attempts\?/],
     [['jobs', 'list', '--state', 'deed'], /--state: expected one of .* Did you mean dead\?/],
-    [['jobs', 'list', '--limit', 'all'], /--limit: expected a whole number from 1 to 10000, came "all"/],
+    [['jobs', 'list', '--limit', 'all'], /--limit: expected a whole number from 1 to 10000, got "all"/],
     [['jobs', 'show'], /missing required argument 'id'/],
     [['jobs', 'show', 'a', 'b'], /too many arguments/],
     [['enqueue', 'a', '{to'], /the input: expected JSON/],
     [['enqueue', 'a', '1', '--delay', '5'], /--delay: expected a duration .* Add a unit/],
     [['enqueue', 'a', '1', '--delay'], /option '--delay <duration>' argument missing/],
-    [['work', '--queue', '--lease', '5s'], /option '--queue <queue...>' argument missing, came the option --lease/],
-    [['work', '--lease', '-h'], /argument missing, came the option -h/],
-    [['jobs', 'list', '--db', '--json'], /option '--db <url>' argument missing, came the option --json/],
-    [['jobs', 'list', '--key', '--name=a'], /argument missing, came the option --name=a/],
-    [['enqueue', 'a', '1', '--priority', '10'], /--priority: expected a whole number from 0 to 9, came 10/],
+    [['work', '--queue', '--lease', '5s'], /option '--queue <queue...>' argument missing, got the option --lease/],
+    [['work', '--lease', '-h'], /argument missing, got the option -h/],
+    [['jobs', 'list', '--db', '--json'], /option '--db <url>' argument missing, got the option --json/],
+    [['jobs', 'list', '--key', '--name=a'], /argument missing, got the option --name=a/],
+    [['enqueue', 'a', '1', '--priority', '10'], /--priority: expected a whole number from 0 to 9, got 10/],
     [['enqueue', 'a', '1', '--max-attempts', '0'], /--max-attempts: expected a whole number of at least 1/],
     [['enqueue', 'a\u001b[2J', '1'], /job name: expected .* none of them control characters/],
     [['dead', 'redrive'], /expected which dead jobs/],
     [['dead', 'discard', '--limit', '3'], /expected which dead jobs/],
     [['dead', 'redrive', '--reason', 'poision'], /--reason: .* Did you mean poison\?/],
     [['work'], /required option '--jobs <file>'/],
-    [['jobs', 'list', '--db', 'jobs.db'], /--db: expected .* came "jobs.db"\. Did you mean sqlite:jobs.db\?/],
+    [['jobs', 'list', '--db', 'jobs.db'], /--db: expected .* got "jobs.db"\. Did you mean sqlite:jobs.db\?/],
     [['jobs', 'list', '--db', 'memory:'], /--db: expected a database that outlives this command/],
     [['jobs', 'list', '--db', 'mysql://x'], /--db: expected sqlite:FILE or postgres:\/\/HOST\/DATABASE/],
     [['stats', '--db', 'postgres:nowhere'], /--db: expected a URL such as postgres:/],
@@ -80,7 +80,7 @@ describe.concurrent('mulligan', () => {
     expect(cli.files).toEqual([]);
   });
 
-  it('complains in JSON when it is to answer in JSON', async ({ cli }) => {
+  it('prints errors as JSON with --json', async ({ cli }) => {
     const [usage, missing] = await Promise.all([cli.run(['jobs', 'lst', '--json']), cli.run(['stats', '--json'])]);
     expect(usage).toMatchObject({ code: 2, stdout: '' });
     expect(JSON.parse(usage.stderr)).toEqual({
@@ -184,7 +184,7 @@ describe.concurrent('mulligan jobs and queues', () => {
     expect((await cli.run(['jobs', 'list', '--name', 'zz'])).stdout).toBe('No job matches.\n');
   });
 
-  it('shows what a job carries without obeying it', async ({ cli }) => {
+  it('escapes control characters in what a job carries', async ({ cli }) => {
     const { id } = await cli.json<Enqueued>('enqueue', 'a', '{"x":"\\u001b[31m\\u009b2J\\u202e"}');
     const [text, json] = await Promise.all([cli.run(['jobs', 'show', id]), cli.run(['jobs', 'show', id, '--json'])]);
     for (const { stdout } of [text, json]) {
@@ -196,7 +196,7 @@ describe.concurrent('mulligan jobs and queues', () => {
     expect(text.stdout).toContain('No run has finished yet.');
   });
 
-  it('cancels what waits, and says what it could not cancel', async ({ cli }) => {
+  it('cancels waiting jobs, and says what it could not cancel', async ({ cli }) => {
     const { id } = await cli.json<Enqueued>('enqueue', 'a', '1');
     expect(await cli.json('jobs', 'cancel', id)).toEqual({ results: [{ id, result: 'cancelled' }] });
     const again = await cli.run(['jobs', 'cancel', id, 'nobody']);

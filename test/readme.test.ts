@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import {
   existsSync,
+  globSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -14,6 +15,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { storeConformance } from '../src/store/conformance/index.ts';
+import { type NamedTest, testNamesIn } from './support/test-names.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const run = promisify(execFile);
@@ -51,12 +54,13 @@ const pages = ['README.md', 'CONTRIBUTING.md', ...readdirSync(join(root, 'docs')
   (page) => page.endsWith('.md') && namedBlocks(page).length > 0,
 );
 
-beforeAll(() => {
+function needBuild(): void {
   if (existsSync(join(root, 'dist/index.js'))) return;
-  throw new Error('the pages use the built package, but there is no dist: run npm run build first (npm test does).');
-});
+  throw new Error('expected the built package in dist, got none. Run npm run build first (npm test does).');
+}
 
 describe('the program in the README', () => {
+  beforeAll(needBuild);
   const [program] = namedBlocks('README.md').filter(({ file }) => file === 'hello.mts');
 
   it('works when it is pasted, again and again, and prints what the README says', async () => {
@@ -76,6 +80,7 @@ describe('the program in the README', () => {
 });
 
 describe.concurrent('the TypeScript files shown on a page compile', () => {
+  beforeAll(needBuild);
   it.each(pages)('%s', async (page) => {
     const blocks = namedBlocks(page);
     using project = new Project(blocks);
@@ -92,11 +97,62 @@ describe.concurrent('the TypeScript files shown on a page compile', () => {
 
 describe('docs/guarantees.md', () => {
   const page = readFileSync(join(root, 'docs/guarantees.md'), 'utf8');
-  const named = [...page.matchAll(/`((?:src|test)\/[\w./-]+)`: "([^"]+)"/g)];
+  /** - `file`: "name of the test" (where ...), the last part where a test needs what some machines do not have. */
+  const named = [...page.matchAll(/`((?:src|test)\/[\w./-]+)`: "([^"]+)"( \(where [^)]+\))?/g)].map(
+    ([text, file = '', name = '', where = '']) => ({ text, file, name, where }),
+  );
+  const files = new Set(named.map(({ file }) => file).filter((file) => existsSync(join(root, file))));
+  const tests = new Map([...files].map((file) => [file, testNamesIn(readFileSync(join(root, file), 'utf8'))]));
+  const testsOf = ({ file, name }: { file: string; name: string }): NamedTest[] =>
+    tests.get(file)?.filter((test) => test.name === name) ?? [];
+  const conformance = named.filter(({ file }) => file.startsWith('src/store/conformance/'));
 
-  it('names tests that exist', () => {
+  it('names at least 30 tests', () => {
     expect(named.length).toBeGreaterThan(30);
-    const missing = named.filter(([, file = '', name = '']) => !readFileSync(join(root, file), 'utf8').includes(name));
-    expect(missing.map(([text]) => text)).toEqual([]);
+  });
+
+  it('names each test by its whole name', () => {
+    expect(named.filter((one) => testsOf(one).length === 0).map(({ text }) => text)).toEqual([]);
+  });
+
+  it('names no test that is skipped, and says "(where ...)" beside one that some machines skip', () => {
+    const runs = (one: (typeof named)[number]): boolean =>
+      testsOf(one).every(({ runs }) => runs === 'always' || (runs === 'sometimes' && one.where !== ''));
+    expect(named.filter((one) => !runs(one)).map(({ text }) => text)).toEqual([]);
+  });
+
+  it('names conformance cases that the suite holds and that no store skips', () => {
+    const suite = new Set(storeConformance(() => Promise.reject()).map(({ name }) => name));
+    const storeTests = globSync('src/store/{memory,sqlite,postgres}/**/*.test.ts', { cwd: root });
+    const sources = storeTests.map((file) => readFileSync(join(root, file), 'utf8'));
+    const runs = ({ name }: { name: string }): boolean =>
+      suite.has(name) && !sources.some((source) => /storeConformance/.test(source) && source.includes(name));
+    expect(conformance.filter((one) => !runs(one)).map(({ text }) => text)).toEqual([]);
+  });
+});
+
+describe('the names of tests in a file', () => {
+  it.each<[string, NamedTest[]]>([
+    ["it('a', f)", [{ name: 'a', runs: 'always' }]],
+    ["it.skip('a', f)", [{ name: 'a', runs: 'never' }]],
+    ["it.todo('a')", [{ name: 'a', runs: 'never' }]],
+    ["it('a', { skip: true }, f)", [{ name: 'a', runs: 'never' }]],
+    ["it.skipIf(b)('a', f)", [{ name: 'a', runs: 'sometimes' }]],
+    ["it.skipIf(b).each(c)('a %s', f)", [{ name: 'a %s', runs: 'sometimes' }]],
+    ["it('a', (context) => { if (b) context.skip(); })", [{ name: 'a', runs: 'sometimes' }]],
+    ["it('a ' + b, f)", []],
+    [`it(\`a \${b}\`, f)`, [{ name: `a \${b}`, runs: 'always' }]],
+    ["cases('claim', { 'a case': f, b: g })", ['a case', 'b'].map((name) => ({ name, runs: 'always' }))],
+    ["describe.skip('g', () => { it('a', f); })", ['g', 'a'].map((name) => ({ name, runs: 'never' }))],
+    ["describe.skipIf(b).each(c)('g', () => { it('a', f); })", ['g', 'a'].map((name) => ({ name, runs: 'sometimes' }))],
+    [
+      "it.only('a', f); it('b', f)",
+      [
+        { name: 'a', runs: 'always' },
+        { name: 'b', runs: 'never' },
+      ],
+    ],
+  ])('%s', (source, tests) => {
+    expect(testNamesIn(source)).toEqual(tests);
   });
 });

@@ -1,12 +1,12 @@
 /** One queue under test. Everything the workloads know about it is in here. */
 export interface Peer {
   readonly id: string;
-  /** As it stands in tables, version included. */
+  /** Its name in tables, version included. */
   readonly title: string;
   readonly engine: Engine;
   /** What differs from an installation out of the box, and the durability it runs with. */
   readonly settings: string;
-  /** What it does not do in the same work, so that nobody takes a difference in work for a difference in speed. */
+  /** What it does not do in the same work, so that a difference in work is not read as a difference in speed. */
   readonly lacks: readonly string[];
   /** The delays before its retries, where the workloads ask for the smallest one and for 50 ms. */
   readonly backoff: { readonly smallest: string; readonly fifty: string };
@@ -38,16 +38,16 @@ export interface Servers {
 export type Server = { readonly url: string; readonly version: string } | { readonly reason: string };
 
 /**
- * `noop` ends at once · `twice` fails on its first two runs · `storm` always fails · `work` takes 20 ms and writes
+ * `noop` ends at once · `once` fails on its first run · `twice` fails on its first two · `storm` always fails · `work` takes 20 ms and writes
  * down when it starts and ends · `poison` kills its process.
  */
-export type Kind = 'noop' | 'twice' | 'storm' | 'work' | 'poison';
+export type Kind = 'noop' | 'once' | 'twice' | 'storm' | 'work' | 'poison';
 
 export interface Payload {
-  /** Numbered from 0 within a measurement; -1 for jobs that only stand in the way. */
+  /** Numbered from 0 within a measurement; -1 for jobs that only fill the queue. */
   readonly n: number;
   readonly kind: Kind;
-  /** Wall-clock ms just before it was enqueued; 0 where nobody asks. */
+  /** Wall-clock ms just before it was enqueued; 0 where it is not needed. */
   readonly sentAt: number;
 }
 
@@ -81,6 +81,14 @@ export interface Usage {
   readonly keptBytes: number;
 }
 
+/** A queue whose jobs wait in partitions that can be held. */
+export interface Partitioned {
+  /** Enqueues `jobs` due jobs over so many partitions, then holds the first `held` of these. */
+  fill(jobs: number, partitions: number, held: number): Promise<void>;
+  /** Ms that a claim of `limit` jobs takes; the jobs stay claimed. Throws when it got fewer, or one that is held. */
+  claim(limit: number): Promise<number>;
+}
+
 export interface OpenPeer {
   /** Leaves an empty queue with the peer's own schema; `crashSoon` as for workers, where it is a matter of the queue. */
   reset(crashSoon?: boolean): Promise<void>;
@@ -107,6 +115,9 @@ export interface OpenPeer {
    * keeps its size; throws when it got others than it asked for.
    */
   timeClaim?(count: number): Promise<number>;
+  /** Ms from the due time of a second attempt to its start, of each job of this kind, by the queue's own record. */
+  secondAttempts?(kind: Kind): Promise<number[]>;
+  readonly partitions?: Partitioned;
   /** What its server has used so far. */
   usage?(): Promise<Usage>;
   /** From now until the answer is called: of a hundred sessions at work, how many waited for a lock. */

@@ -68,6 +68,8 @@ export class Recorder {
     switch (kind) {
       case 'noop':
         return this.#complete(n);
+      case 'once':
+        return runs <= 1 ? this.#fail(runs) : this.#complete(n);
       case 'twice':
         return runs <= 2 ? this.#fail(runs) : this.#complete(n);
       case 'storm':

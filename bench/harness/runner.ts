@@ -125,7 +125,7 @@ export async function runAll(options: RunOptions): Promise<Results> {
   }
 }
 
-type Round = Extract<FromCell, { type: 'done' | 'failed' }>;
+export type Round = Extract<FromCell, { type: 'done' | 'failed' }>;
 
 const CELL_PATIENCE_MS = { quick: 25_000, full: 45 * 60_000 };
 /** A quick run ends within three minutes: after this long, no further measurement is begun. */
@@ -135,8 +135,13 @@ function patience(workload: Workload, { quick }: RunOptions): number {
   return quick && workload.notQuick === undefined ? CELL_PATIENCE_MS.quick : CELL_PATIENCE_MS.full;
 }
 
-async function runCell(task: CellTask, progress: (text: string) => void, patienceMs: number): Promise<Round> {
-  const child = fork(CELL, { serialization: 'advanced', stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+export async function runCell(
+  task: CellTask,
+  progress: (text: string) => void,
+  patienceMs: number,
+  cell: URL = CELL,
+): Promise<Round> {
+  const child = fork(cell, { serialization: 'advanced', stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
   const complaint = new Complaint(child.stderr as Readable);
   const timer = setTimeout(() => child.kill('SIGKILL'), patienceMs);
   try {
@@ -205,7 +210,7 @@ export function isWrong(failure: string): boolean {
   return failure.startsWith('wrong:');
 }
 
-function summary(workload: Workload, round: Round): string {
+export function summary(workload: Workload, round: Round): string {
   if (round.type === 'failed') return `FAILED: ${round.reason}`;
   const parts = workload.metrics
     .filter(({ key }) => round.values[key] !== undefined)
@@ -234,7 +239,7 @@ export function pick<T extends { readonly id: string }>(
     const exact = known((id) => id === given);
     const near = exact.length > 0 || given === '' ? exact : known((id) => id.startsWith(given));
     if (near.length > 0) return near;
-    throw new Error(`${flag}: expected some of ${all.map(({ id }) => id).join(', ')}, came ${JSON.stringify(name)}`);
+    throw new Error(`${flag}: expected some of ${all.map(({ id }) => id).join(', ')}, got ${JSON.stringify(name)}`);
   });
   return all.filter((one) => found.includes(one));
 }

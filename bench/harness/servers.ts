@@ -55,7 +55,7 @@ export async function startServers(wanted: { postgres: boolean; redis: boolean }
   return { ...servers, stop };
 }
 
-/** Whoever ends the run, by a key, a terminal that is closed or a pipe that nobody reads, leaves nothing behind. */
+/** Stops the servers also when the run is ended by a key, a closed terminal or a closed pipe. */
 function stopWhenEnded(stop: () => Promise<void>): void {
   const end = (): void => void stop().finally(() => process.exit(130));
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, end);
@@ -96,7 +96,7 @@ async function startPostgres(folder: string): Promise<Started> {
 
 /**
  * A server that is in use writes its log over old files. A new one has to make each file first, 16 MB of zeros with a
- * sync, and every commit waits for that: 40 ms for whoever happens to come then.
+ * sync, and every commit waits for that: 40 ms.
  */
 async function writeLog(client: { query(sql: string): Promise<unknown> }): Promise<void> {
   await client.query(

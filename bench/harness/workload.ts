@@ -11,7 +11,7 @@ export interface Workload {
   readonly metrics: readonly Metric[];
   /** Its metrics are points on one curve per peer: how `y` grows with `x`. */
   readonly curve?: { readonly x: string; readonly y: string };
-  /** The peers it is about; nobody asks for the others. */
+  /** The peers it is about; others do not run. */
   readonly peers?: readonly string[];
   /** No more rounds than this: what it shows is a shape, and takes long. */
   readonly mostRounds?: number;
@@ -143,8 +143,13 @@ export async function settled(queue: OpenPeer, deadline: number): Promise<void> 
   }
 }
 
-/** Enqueues `count` jobs at `perSecond`, evenly, each with the time it was sent; answers those times. */
-export async function arrive(queue: OpenPeer, count: number, perSecond: number): Promise<number[]> {
+/** Enqueues `count` jobs at `perSecond`, evenly, fresh ones with the time they were sent; returns those times. */
+export async function arrive(
+  queue: OpenPeer,
+  count: number,
+  perSecond: number,
+  { kind = 'noop', from = 0 }: { readonly kind?: Kind; readonly from?: number } = {},
+): Promise<number[]> {
   const sent: number[] = [];
   const calls: Promise<void>[] = [];
   const startedAt = wall();
@@ -153,7 +158,7 @@ export async function arrive(queue: OpenPeer, count: number, perSecond: number):
     if (dueAt > wall()) await sleep(dueAt - wall());
     const sentAt = wall();
     sent.push(sentAt);
-    calls.push(queue.enqueueOne({ n, kind: 'noop', sentAt }));
+    calls.push(queue.enqueueOne({ n: from + n, kind, sentAt: kind === 'noop' ? sentAt : 0 }));
   }
   await Promise.all(calls);
   return sent;

@@ -21,6 +21,7 @@ const BACKLOG_PART = 5_000;
 
 const options: Readonly<Record<Kind, JobsOptions>> = {
   noop: {},
+  once: { attempts: 2 },
   twice: { attempts: 3 },
   storm: { attempts: 1_000_000, backoff: { type: 'fixed', delay: 50 } },
   work: {},

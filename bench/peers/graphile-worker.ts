@@ -19,6 +19,7 @@ const MOST_ATTEMPTS = 32_767;
 
 const maxAttempts: Readonly<Record<Kind, number | undefined>> = {
   noop: undefined,
+  once: 2,
   twice: 3,
   storm: MOST_ATTEMPTS,
   work: undefined,
@@ -31,7 +32,7 @@ const common = {
   engine: 'postgres',
   lacks: [
     'finished jobs: a completed job is deleted, so there is no history at all',
-    'a fence on completion: the row is deleted by its id, whoever holds it by now',
+    'a fence on completion: the row is deleted by its id alone',
     'shares between fresh jobs and retries',
   ],
   backoff: {

@@ -3,14 +3,15 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { systemClock } from '../../dist/clock.js';
 import { type AnyJobDefinition, defineJob, Mulligan, type RetryOptions } from '../../dist/index.js';
-import type { QueueQuota, Store } from '../../dist/store/index.js';
+import type { NewJob, QueueQuota, Store } from '../../dist/store/index.js';
 import { openStore } from '../../dist/store/open.js';
-import { wall } from '../harness/measure.ts';
+import { inFlight, wall } from '../harness/measure.ts';
 import type {
   Counts,
   Handler,
   Kind,
   OpenPeer,
+  Partitioned,
   Payload,
   Peer,
   Running,
@@ -25,9 +26,14 @@ import { mulliganVersion } from './versions.ts';
 const CRASH_LEASE = '5s';
 const BACKLOG_PART = 50_000;
 const CLAIM_LEASE_MS = 30_000;
+/** These jobs are never settled, and none of them may expire before the last one is claimed. */
+const KEPT_LEASE_MS = 60 * 60_000;
+const FILL_PART = 1_000;
+const CALLS_IN_FLIGHT = 64;
 
 const retry: Readonly<Record<Kind, RetryOptions | undefined>> = {
   noop: undefined,
+  once: { maxAttempts: 2, backoff: { kind: 'fixed', base: '1s' }, jitter: 'none' },
   twice: { maxAttempts: 3, backoff: { kind: 'fixed', base: '1ms' }, jitter: 'none' },
   storm: { maxAttempts: 1_000_000, backoff: { kind: 'fixed', base: '50ms' }, jitter: 'none' },
   work: undefined,
@@ -49,6 +55,8 @@ interface Place {
   holdSnapshot(): Promise<(() => Promise<void>) | null>;
   usage?(): Promise<Usage>;
   watchLocks?(): Promise<() => Promise<number>>;
+  /** What connections do that are made from now on: filling need not wait for the disk at each commit. */
+  syncCommits?(when: 'always' | 'never'): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -116,6 +124,7 @@ class OpenMulligan implements OpenPeer {
     };
     this.#definitions = {
       noop: define('noop'),
+      once: define('once'),
       twice: define('twice'),
       storm: define('storm'),
       work: define('work'),
@@ -182,8 +191,7 @@ class OpenMulligan implements OpenPeer {
   }
 
   async timeClaim(count: number): Promise<number> {
-    await this.#queue();
-    const store = this.#store as Store;
+    const store = await this.#openStore();
     const worker = 'bench-claims';
     const startedAt = wall();
     const { jobs, now } = await store.claim({ worker, leaseMs: CLAIM_LEASE_MS, limit: count, queues: [quota(count)] });
@@ -198,6 +206,27 @@ class OpenMulligan implements OpenPeer {
     if (answers.some((answer) => answer !== 'settled')) throw new Error('wrong: a claimed job could not be completed');
     await this.fillWaiting(count);
     return tookMs;
+  }
+
+  async secondAttempts(kind: Kind): Promise<number[]> {
+    const store = await this.#openStore();
+    const late: number[] = [];
+    for (let after: string | undefined; ; ) {
+      const page = await store.list({ name: kind, limit: FILL_PART, ...(after !== undefined && { after }) });
+      for (const { id } of page) {
+        const [first, second] = await store.runs(id);
+        if (second !== undefined) late.push(second.startedAt - (first?.nextDueAt ?? Number.NaN));
+      }
+      after = page.at(-1)?.id;
+      if (page.length < FILL_PART) return late;
+    }
+  }
+
+  get partitions(): Partitioned {
+    return {
+      fill: (jobs, partitions, held) => this.#fillPartitions({ jobs, partitions, held }),
+      claim: async (limit) => claimUnheld(await this.#openStore(), limit),
+    };
   }
 
   async usage(): Promise<Usage> {
@@ -219,6 +248,24 @@ class OpenMulligan implements OpenPeer {
     await this.#place.erase();
   }
 
+  /** By another store, so that what is measured later has cached nothing. */
+  async #fillPartitions(counts: PartitionCounts): Promise<void> {
+    await this.#openStore();
+    await this.#place.syncCommits?.('never');
+    const store = await openStore(this.#place.url, systemClock);
+    try {
+      await fillPartitions(store, counts);
+    } finally {
+      await store.close();
+      await this.#place.syncCommits?.('always');
+    }
+  }
+
+  async #openStore(): Promise<Store> {
+    await this.#queue();
+    return this.#store as Store;
+  }
+
   /** Opened when it is first used: a worker process must not be in the way of the one that erases. */
   async #queue(): Promise<Mulligan> {
     if (this.#mulligan !== undefined) return this.#mulligan;
@@ -226,6 +273,56 @@ class OpenMulligan implements OpenPeer {
     this.#mulligan = await Mulligan.open(this.#store, { jobs: Object.values(this.#definitions), log: () => {} });
     return this.#mulligan;
   }
+}
+
+const HELD = 'held-';
+
+const policy: NewJob['policy'] = {
+  maxAttempts: 4,
+  backoff: { kind: 'exponential', baseMs: 500, factor: 2, maxMs: 30_000 },
+  jitter: 'full',
+  deadlineMs: null,
+  maxCrashes: 3,
+};
+
+interface PartitionCounts {
+  readonly jobs: number;
+  readonly partitions: number;
+  readonly held: number;
+}
+
+async function fillPartitions(store: Store, { jobs, partitions, held }: PartitionCounts): Promise<void> {
+  const resource = (n: number): string => `${n < held ? HELD : 'open-'}${n}`;
+  const newJob = (n: number): NewJob => ({
+    id: systemClock.newId(),
+    name: 'noop',
+    queue: 'default',
+    retryQueue: null,
+    resource: resource(n % partitions),
+    priority: 5,
+    payload: '{"n":-1,"kind":"noop","sentAt":0}',
+    policy,
+    delayMs: 0,
+    dueAt: null,
+    key: null,
+    keyLife: 'finished',
+  });
+  for (let done = 0; done < jobs; done += FILL_PART) {
+    await store.enqueue(Array.from({ length: Math.min(FILL_PART, jobs - done) }, (_, n) => newJob(done + n)));
+  }
+  const hold = (n: number): Promise<void> => store.hold({ resource: resource(n) }, null);
+  await inFlight(held, CALLS_IN_FLIGHT, Number.POSITIVE_INFINITY, hold);
+}
+
+async function claimUnheld(store: Store, limit: number): Promise<number> {
+  const startedAt = wall();
+  const queues = [{ ...quota(limit), retry: 0 }];
+  const { jobs } = await store.claim({ worker: 'bench-claims', leaseMs: KEPT_LEASE_MS, limit, queues });
+  const tookMs = wall() - startedAt;
+  if (jobs.length !== limit) throw new Error(`wrong: a claim of ${limit} got ${jobs.length}`);
+  const held = jobs.find(({ resource }) => resource?.startsWith(HELD));
+  if (held !== undefined) throw new Error(`wrong: a claim took a job of ${held.resource}, which is held`);
+  return tookMs;
 }
 
 /** As a worker asks that serves one queue: a fifth of its places is for retries, should there be any. */
@@ -289,6 +386,10 @@ async function postgresPlace(servers: Servers, space: string): Promise<Place> {
     holdSnapshot: () => database.holdSnapshot(),
     usage: () => database.usage(),
     watchLocks: () => database.watchLocks(),
+    syncCommits: async (when) => {
+      const setting = when === 'never' ? 'SET synchronous_commit = off' : 'RESET synchronous_commit';
+      await database.query(`ALTER DATABASE "${space}" ${setting}`);
+    },
     close: () => database.close(),
   };
 }

@@ -2,10 +2,8 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { systemClock } from '../../dist/clock.js';
-import { migrate, pragma } from '../../dist/store/sqlite/schema.js';
 import { sleep } from '../harness/measure.ts';
 import type { Counts, Handler, OpenPeer, Payload, Peer, Running, WorkerOptions } from '../harness/peer.ts';
-import { fillSqlite } from './sqlite-fill.ts';
 
 /*
  * The limit to measure against on SQLite: hand-written statements on node:sqlite, in one thread, that write what the
@@ -14,6 +12,48 @@ import { fillSqlite } from './sqlite-fill.ts';
  */
 const BATCH = 500;
 const IDLE_MS = 20;
+const FILL_PART = 100_000;
+
+/* The columns and indexes that a queue with a ledger needs; strings that repeat are numbers, as Mulligan stores them. */
+const TABLES = `
+  CREATE TABLE IF NOT EXISTS jobs (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL,
+    state INTEGER NOT NULL,
+    queue INTEGER NOT NULL,
+    lane INTEGER NOT NULL,
+    priority INTEGER NOT NULL,
+    due_at INTEGER NOT NULL,
+    runs INTEGER NOT NULL DEFAULT 0,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    worker INTEGER,
+    claimed_at INTEGER,
+    lease_ends_at INTEGER,
+    first_started_at INTEGER,
+    finished_at INTEGER,
+    available_at INTEGER NOT NULL,
+    enqueued_at INTEGER NOT NULL,
+    name INTEGER NOT NULL,
+    policy INTEGER NOT NULL,
+    payload TEXT NOT NULL
+  ) STRICT;
+  CREATE UNIQUE INDEX IF NOT EXISTS jobs_id ON jobs (id);
+  CREATE INDEX IF NOT EXISTS jobs_waiting ON jobs (queue, lane, priority, due_at, seq) WHERE state < 3;
+  CREATE INDEX IF NOT EXISTS jobs_running ON jobs (lease_ends_at, lane, queue) WHERE state = 3;
+  CREATE INDEX IF NOT EXISTS jobs_finished ON jobs (state, finished_at) WHERE state > 3;
+
+  CREATE TABLE IF NOT EXISTS runs (
+    job INTEGER NOT NULL,
+    run INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    outcome TEXT NOT NULL,
+    counted INTEGER NOT NULL,
+    worker INTEGER NOT NULL,
+    started_at INTEGER NOT NULL,
+    ended_at INTEGER NOT NULL,
+    decision TEXT NOT NULL,
+    PRIMARY KEY (job, run)
+  ) STRICT, WITHOUT ROWID`;
 
 export const rawSqlite: Peer = {
   id: 'raw-sqlite',
@@ -21,7 +61,7 @@ export const rawSqlite: Peer = {
   engine: 'sqlite',
   settings: `WAL, synchronous=FULL; claims and settles ${BATCH} at a time; one commit per single enqueue`,
   lacks: [
-    'lanes, policies, tallies, keys, cancelling, heartbeats, rescue, events, metrics: it is the limit, not a queue',
+    'lanes, policies, totals, keys, cancelling, heartbeats, rescue, events, metrics: it is the limit, not a queue',
     'a free event loop: its statements run in the thread of the handlers',
   ],
   backoff: { smallest: 'none', fifty: '50 ms' },
@@ -79,7 +119,7 @@ class RawSqlite implements OpenPeer {
     const claim = db.prepare(`
       UPDATE jobs SET state = 3, runs = runs + 1, attempts = attempts + 1, worker = 3, claimed_at = ?1,
         lease_ends_at = ?2, first_started_at = coalesce(first_started_at, ?1)
-      WHERE seq IN (SELECT seq FROM jobs WHERE state < 3 AND stream = 1 AND lane = 0 AND priority = ?4 AND due_at <= ?1
+      WHERE seq IN (SELECT seq FROM jobs WHERE state < 3 AND queue = 1 AND lane = 0 AND priority = ?4 AND due_at <= ?1
         ORDER BY due_at, seq LIMIT +?3)
       RETURNING seq, id, runs, attempts, payload`);
     const complete = db.prepare(`
@@ -150,7 +190,22 @@ class RawSqlite implements OpenPeer {
   }
 
   async fillFinished(count: number): Promise<string | null> {
-    fillSqlite(this.#open(), count);
+    const db = this.#open();
+    const now = Math.floor(systemClock.now());
+    const first = ((db.prepare('SELECT max(seq) AS seq FROM jobs').get() as { seq: number | null }).seq ?? 0) + 1;
+    for (let done = 0; done < count; done += FILL_PART) {
+      const numbers = `WITH RECURSIVE s (seq) AS (SELECT ${first + done} UNION ALL
+        SELECT seq + 1 FROM s WHERE seq < ${first + Math.min(count, done + FILL_PART) - 1})`;
+      db.exec(`
+        BEGIN IMMEDIATE;
+        INSERT INTO jobs (seq, id, state, queue, lane, priority, due_at, runs, attempts, claimed_at, first_started_at,
+          finished_at, available_at, enqueued_at, name, policy, payload)
+        ${numbers} SELECT seq, printf('%08x-0000-7000-8000-%012x', seq / 65536, seq), 4, 1, 0, 5, ${now}, 1, 1, ${now},
+          ${now}, ${now}, ${now}, ${now}, 1, 2, '{"n":-1,"kind":"noop","sentAt":0}' FROM s;
+        INSERT INTO runs (job, run, attempt, outcome, counted, worker, started_at, ended_at, decision)
+        ${numbers} SELECT seq, 1, 1, 'completed', 1, 3, ${now}, ${now}, '{"kind":"complete","rule":"completed"}' FROM s;
+        COMMIT`);
+    }
     return null;
   }
 
@@ -174,9 +229,8 @@ class RawSqlite implements OpenPeer {
   #add(payloads: readonly Payload[], priority: number): void {
     const db = this.#open();
     this.#insert ??= db.prepare(`
-      INSERT INTO jobs (id, state, stream, lane, priority, due_at, available_at, enqueued_at, name, policy, home_stream,
-        key_life, payload)
-      VALUES (?, 1, 1, 0, ?, ?, ?, ?, 1, 2, 1, 1, ?)`);
+      INSERT INTO jobs (id, state, queue, lane, priority, due_at, available_at, enqueued_at, name, policy, payload)
+      VALUES (?, 1, 1, 0, ?, ?, ?, ?, 1, 2, ?)`);
     db.exec('BEGIN IMMEDIATE');
     const now = Math.floor(systemClock.now());
     for (const payload of payloads) {
@@ -189,7 +243,7 @@ class RawSqlite implements OpenPeer {
     if (this.#db) return this.#db;
     const db = new DatabaseSync(this.#path, { timeout: 60_000 });
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000');
-    if (pragma(db, 'user_version') === 0) migrate(db);
+    db.exec(TABLES);
     this.#db = db;
     return db;
   }

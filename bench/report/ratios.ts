@@ -36,7 +36,8 @@ export function ratios(
     for (const peer of peers.filter(({ id }) => id.startsWith('mulligan-'))) {
       for (const metric of workload.metrics) {
         const figure = result.peers[peer.id]?.figures[metric.key];
-        const ratio = metric.unit === 'x' ? (figure?.median ?? null) : toRaw(result, peer, metric);
+        const isGrowth = metric.unit === 'x' && metric.better === 'higher';
+        const ratio = isGrowth ? (figure?.median ?? null) : toRaw(result, peer, metric);
         if (ratio !== null) found.set(`${workload.id} ${peer.id} ${metric.key}`, ratio);
       }
     }
@@ -47,18 +48,18 @@ export function ratios(
 export interface Verdict {
   readonly name: string;
   readonly expected: number;
-  readonly came: number | undefined;
+  readonly now: number | undefined;
   readonly bad: boolean;
 }
 
 /** Worse by more than `tolerance` is bad; better never is. */
 export function compare(
   expected: ReadonlyMap<string, number>,
-  came: ReadonlyMap<string, number>,
+  current: ReadonlyMap<string, number>,
   tolerance: number,
 ): Verdict[] {
   return [...expected].map(([name, before]) => {
-    const now = came.get(name);
-    return { name, expected: before, came: now, bad: now === undefined || now < before * (1 - tolerance) };
+    const now = current.get(name);
+    return { name, expected: before, now, bad: now === undefined || now < before * (1 - tolerance) };
   });
 }

@@ -9,8 +9,10 @@ import { w6b } from './w6b-churn.ts';
 import { w7 } from './w7-crash.ts';
 import { w8a, w8b, w8c, w8d } from './w8-curves.ts';
 import { w9 } from './w9-cost.ts';
+import { w10 } from './w10-partitions.ts';
+import { w11 } from './w11-retry-storm.ts';
 
-export const workloads: readonly Workload[] = [w1, w2, w3, w4, w5, w6, w6b, w7, w8a, w8b, w8c, w8d, w9];
+export const workloads: readonly Workload[] = [w1, w2, w3, w4, w5, w6, w6b, w7, w8a, w8b, w8c, w8d, w9, w10, w11];
 
 export function workloadById(id: string): Workload {
   const workload = workloads.find((one) => one.id === id);

@@ -27,17 +27,8 @@ export const w5: Workload = {
     stage.set('calm99', percentile(await waits(stage, queue, calm, fresh), 0.99));
 
     await queue.reset();
-    for (const part of chunks(jobs(storm, 'storm', fresh), 1_000)) await queue.enqueueBulk(part);
-    await queue.settleDown();
-    const crew = await stage.crew(1, queue, { jobs: fresh + storm });
-    await crew.go();
-    const capMs = stage.size(120_000, 2_000);
-    if (!(await crew.until(({ failedOnce }) => failedOnce >= storm, wall() + capMs))) {
-      const { failedOnce } = crew.progress();
-      stage.note(`the storm never came: after ${capMs / 1_000} s, ${failedOnce} of ${storm} jobs had failed once`);
-      await crew.dismiss();
-      return;
-    }
+    const crew = await startStorm(stage, queue, storm, fresh);
+    if (crew === null) return;
     const before = { at: wall(), ...crew.progress() };
     const waited = await waits(stage, queue, crew, fresh);
     const stormRuns = crew.progress().runs - before.runs - fresh;
@@ -47,6 +38,23 @@ export const w5: Workload = {
     stage.note(`backoff of the storm: ${stage.peer.backoff.fifty}`);
   },
 };
+
+/**
+ * A worker at which `storm` jobs fail again and again, each of which has failed once by now; they are numbered after the
+ * `others`, which come later. Null, with a note, when the queue never got that far.
+ */
+export async function startStorm(stage: Stage, queue: OpenPeer, storm: number, others: number): Promise<Crew | null> {
+  for (const part of chunks(jobs(storm, 'storm', others), 1_000)) await queue.enqueueBulk(part);
+  await queue.settleDown();
+  const crew = await stage.crew(1, queue, { jobs: others + storm });
+  await crew.go();
+  const capMs = stage.size(120_000, 2_000);
+  if (await crew.until(({ failedOnce }) => failedOnce >= storm, wall() + capMs)) return crew;
+  const { failedOnce } = crew.progress();
+  stage.note(`the storm did not begin: after ${capMs / 1_000} s, ${failedOnce} of ${storm} jobs had failed once`);
+  await crew.dismiss();
+  return null;
+}
 
 async function waits(stage: Stage, queue: OpenPeer, crew: Crew, fresh: number): Promise<number[]> {
   const sent = await arrive(queue, fresh, PER_SECOND);

@@ -41,7 +41,7 @@ async function kill(stage: Stage, queue: OpenPeer): Promise<void> {
   await queue.settleDown();
   const assignment = { jobs: count, log, crashSoon: true };
   const first = await stage.crew(1, queue, assignment);
-  // Connected before the kill: how long Node.js takes to start is nobody's merit.
+  // Connected before the kill: how long Node.js takes to start is not measured.
   const second = await stage.crew(1, queue, assignment);
   await first.go();
   // In the middle of runs, and not between two batches, where there is nothing to lose.

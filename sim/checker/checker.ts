@@ -41,7 +41,7 @@ export interface Check {
 export interface CheckOptions {
   readonly leaseMs: number;
   readonly pollMs: number;
-  /** Whether everything came to an end after the faults were over. */
+  /** Whether everything ended after the faults were over. */
   readonly ended: boolean;
 }
 
@@ -62,11 +62,11 @@ export function check(history: History, final: FinalState, options: CheckOptions
     };
     const check: Check = { model, now, expect };
     // Before the model moves on: it still knows who held what.
-    diligence.look(event, check);
+    diligence.observe(event, check);
     if (event.kind === 'executed') checkCall(event, check);
     if (event.kind === 'handler') checkStart(event, check);
-    once.look(event, expect);
-    if (history.healedAt !== null && event.at >= history.healedAt) liveness.look(check);
+    once.observe(event, expect);
+    if (history.healedAt !== null && event.at >= history.healedAt) liveness.observe(check);
   }
   checkFinal(model, final, options.ended, (guarantee, holds, text) => {
     if (!holds) violations.push({ guarantee, at: Number.POSITIVE_INFINITY, text: text() });
@@ -75,13 +75,13 @@ export function check(history: History, final: FinalState, options: CheckOptions
 }
 
 /** A handler begins only under a lease that lasts. */
-function checkStart({ job: id, run }: { job: string; run: number }, { model, now, expect }: Check): void {
+export function checkStart({ job: id, run }: { job: string; run: number }, { model, now, expect }: Check): void {
   const job = model.jobs.get(id);
   const lasts = job?.state === 'running' && job.runs === run && (job.lease?.endsAt ?? 0) > now;
   expect(2, lasts, () => `run ${run} of ${id} began when its lease was over`);
 }
 
-function checkCall(event: ExecutedEvent, check: Check): void {
+export function checkCall(event: ExecutedEvent, check: Check): void {
   const { verb, args, value } = event;
   const [first] = args;
   switch (verb) {
@@ -135,7 +135,7 @@ function checkEnqueue(jobs: readonly NewJob[], answers: readonly Enqueued[], { m
       expect(
         7,
         answer.id === job.id && !answer.existed,
-        () => `nobody holds the key of ${job.id}, but enqueue answered ${json(answer)}`,
+        () => `no job holds the key of ${job.id}, but enqueue answered ${json(answer)}`,
       );
       model.accept(job, now);
     }
@@ -147,24 +147,28 @@ export function holds(job: ModelJob | undefined, { run, worker }: Fence): job is
 }
 
 function checkHeartbeat(
-  beats: readonly Heartbeat[],
+  heartbeats: readonly Heartbeat[],
   answers: readonly HeartbeatAnswer[],
   { model, now, expect }: Check,
 ): void {
-  for (const [index, beat] of beats.entries()) {
+  for (const [index, heartbeat] of heartbeats.entries()) {
     const answer = answers[index] as HeartbeatAnswer;
-    const job = model.jobs.get(beat.id);
-    const kept = holds(job, beat);
-    expect(3, answer.kept === kept, () => `a heartbeat for run ${beat.run} of ${beat.id} answered ${json(answer)}`);
+    const job = model.jobs.get(heartbeat.id);
+    const kept = holds(job, heartbeat);
+    expect(
+      3,
+      answer.kept === kept,
+      () => `a heartbeat for run ${heartbeat.run} of ${heartbeat.id} answered ${json(answer)}`,
+    );
     if (kept && answer.kept) {
       expect(
         2,
-        answer.leaseEndsAt === now + beat.leaseMs,
-        () => `a heartbeat moved the lease of ${beat.id} to ${answer.leaseEndsAt}`,
+        answer.leaseEndsAt === now + heartbeat.leaseMs,
+        () => `a heartbeat moved the lease of ${heartbeat.id} to ${answer.leaseEndsAt}`,
       );
       const lease = job.lease as NonNullable<ModelJob['lease']>;
       lease.endsAt = answer.leaseEndsAt;
-      lease.alone = beat.alone ?? lease.alone;
+      lease.alone = heartbeat.alone ?? lease.alone;
     }
   }
 }

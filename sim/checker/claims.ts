@@ -20,7 +20,7 @@ export function checkClaim(request: ClaimRequest, claim: Claim, check: Check): v
 
 function checkOne(request: ClaimRequest, claimed: ClaimedJob, { model, now, expect }: Check): void {
   const job = model.jobs.get(claimed.id);
-  expect(1, job !== undefined, () => `${claimed.id} was claimed, but nobody enqueued it`);
+  expect(1, job !== undefined, () => `${claimed.id} was claimed, but was never enqueued`);
   if (job === undefined) return;
   const asked = request.queues.some(({ queue }) => queue === job.queue);
   expect(2, job.state === 'waiting', () => `${claimed.id} was claimed while it was ${job.state}`);

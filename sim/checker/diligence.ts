@@ -24,7 +24,7 @@ export class Diligence {
     this.#leaseMs = leaseMs;
   }
 
-  look(event: HistoryEvent, check: Check): void {
+  observe(event: HistoryEvent, check: Check): void {
     if (event.kind === 'down') this.#down.add(event.process);
     if (event.kind === 'executed' || event.kind === 'refused') this.#called(event);
     // After half a lease a call has failed for its caller, whatever is heard of it later.
@@ -66,8 +66,8 @@ export class Diligence {
   #rescued({ args, value }: ExecutedEvent, { model, expect }: Check): void {
     for (const [index, { id, run, worker, outcome }] of (args[0] as readonly Settlement[]).entries()) {
       const lease = model.jobs.get(id)?.lease;
-      const landed = outcome === 'crashed' && (value as readonly SettleAnswer[])[index] !== 'stale';
-      if (!landed || !lease || lease.worker !== worker || this.#isDown(worker)) continue;
+      const applied = outcome === 'crashed' && (value as readonly SettleAnswer[])[index] !== 'stale';
+      if (!applied || !lease || lease.worker !== worker || this.#isDown(worker)) continue;
       const leftMs = this.#leftMs.get(`${id} ${run}`) ?? 0;
       expect(
         3,

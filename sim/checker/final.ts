@@ -12,7 +12,7 @@ export function checkFinal(model: Model, final: FinalState, ended: boolean, expe
     if (found === undefined) expect(1, false, () => `${id} was accepted, and is gone`);
     else checkJob(job, found, final.ledgers.get(id) ?? [], ended, expect);
   }
-  for (const id of stored.keys()) expect(1, model.jobs.has(id), () => `${id} is there, but nobody enqueued it`);
+  for (const id of stored.keys()) expect(1, model.jobs.has(id), () => `${id} is stored, but was never enqueued`);
 }
 
 function checkJob(
@@ -48,13 +48,17 @@ function checkJob(
     found.deadReason === job.deadReason,
     () => `${id} is dead for ${found.deadReason}, but the history says ${job.deadReason}`,
   );
-  const said = ledger.map(
+  const recorded = ledger.map(
     ({ run, attempt, outcome, counted, worker }) => `${run} ${attempt} ${outcome} ${counted} ${worker}`,
   );
   const known = job.ledger.map(
     ({ run, attempt, outcome, counted, worker }) => `${run} ${attempt} ${outcome} ${counted} ${worker}`,
   );
-  expect(3, said.join() === known.join(), () => `the ledger of ${id} says [${said}], but the history says [${known}]`);
+  expect(
+    3,
+    recorded.join() === known.join(),
+    () => `the ledger of ${id} says [${recorded}], but the history says [${known}]`,
+  );
   for (const [index, { run }] of ledger.entries()) {
     expect(2, run === index + 1, () => `the ledger of ${id} has run ${run} at place ${index + 1}`);
   }

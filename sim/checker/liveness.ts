@@ -15,7 +15,7 @@ export class Liveness {
     this.#boundMs = leaseMs * 1.5 + pollMs + ANSWER_MS + PAUSE_MS + SLACK_MS;
   }
 
-  look({ model, now, expect }: Check): void {
+  observe({ model, now, expect }: Check): void {
     const works = model.running().some(({ lease }) => lease !== null && lease.endsAt > now);
     const hasWork = model.due(now).length > 0 || model.running().length > 0;
     if (works || !hasWork) {

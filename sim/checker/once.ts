@@ -9,7 +9,7 @@ export class OnceCheck {
   /** When the handler of a run began, by job and run. */
   readonly #began: Map<string, number> = new Map();
 
-  look(event: HistoryEvent, expect: Check['expect']): void {
+  observe(event: HistoryEvent, expect: Check['expect']): void {
     if (event.kind === 'executed' && event.verb === 'remember') this.#remembered(event);
     if (event.kind === 'handler') this.#began.set(`${event.job} ${event.run}`, event.at);
     if (event.kind !== 'effect') return;

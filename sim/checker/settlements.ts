@@ -17,7 +17,7 @@ function checkOne(settlement: Settlement, answer: SettleAnswer | undefined, chec
   const mine = holds(job, settlement) && (outcome !== 'crashed' || (job.lease as { endsAt: number }).endsAt <= now);
   const done = job?.ledger.some((row) => row.run === run && row.worker === worker && row.outcome === outcome) ?? false;
   const again = done && outcome !== 'crashed';
-  const right: SettleAnswer = mine ? landing(job, settlement) : again ? 'settled' : 'stale';
+  const right: SettleAnswer = mine ? answerTo(job, settlement) : again ? 'settled' : 'stale';
   expect(
     mine ? 9 : 3,
     answer === right,
@@ -29,7 +29,7 @@ function checkOne(settlement: Settlement, answer: SettleAnswer | undefined, chec
 }
 
 /** A cancel ends what would have waited again. */
-function landing(job: ModelJob, { decision }: Settlement): SettleAnswer {
+function answerTo(job: ModelJob, { decision }: Settlement): SettleAnswer {
   return job.cancelRequested && 'delayMs' in decision ? 'cancelled' : 'settled';
 }
 
@@ -87,7 +87,7 @@ function checkDecision(job: ModelJob, settlement: Settlement, check: Check): voi
     );
   }
   const hopeless = decision.rule === 'thrown:Unrecoverable' && !job.cancelRequested;
-  expect(6, !hopeless || decision.kind === 'dead', () => `${id} said Unrecoverable, and was decided ${decision.kind}`);
+  expect(6, !hopeless || decision.kind === 'dead', () => `${id} threw Unrecoverable, and was decided ${decision.kind}`);
   if (decision.kind === 'dead') checkDeath(job, settlement, decision, check);
   if (decision.kind === 'retry') checkRetry(job, settlement, decision, crashes, check);
 }
@@ -118,7 +118,7 @@ function checkDeath(
       expect(6, outcome === 'crashed', say(`its run ${outcome}`));
       break;
     case 'unrecoverable':
-      expect(6, script.kind === 'unrecoverable', say(`its handler said nothing of the kind`));
+      expect(6, script.kind === 'unrecoverable', say(`its handler threw no such error`));
       break;
     case 'deadline': {
       // The next start would have been within the longest wait from here.
@@ -160,7 +160,7 @@ function checkRetry(
     expect(
       5,
       decision.delayMs >= RETRY_AFTER_MS,
-      () => `${id} was told to wait ${RETRY_AFTER_MS} ms, and waits ${decision.delayMs}`,
+      () => `${id} was asked to wait ${RETRY_AFTER_MS} ms, and waits ${decision.delayMs}`,
     );
   } else {
     const fits = decision.delayMs >= least && decision.delayMs <= most;

@@ -4,13 +4,13 @@ import { chooseDatabase, type Database } from './database.ts';
 import { type ExitCode, wrongUsage } from './failure.ts';
 import type { Output } from './output.ts';
 
-/** What every command gets to work with. */
+/** What every command is given. */
 export interface Shell {
   readonly output: Output;
   readonly env: NodeJS.ProcessEnv;
   /** The database that `--db` or MULLIGAN_DB names. */
   database(): Database;
-  /** What the process will end with; commands raise it when they did only part of what was asked. */
+  /** The exit code of the process; commands raise it when they did only part of what was asked. */
   exitCode: ExitCode;
 }
 
@@ -18,33 +18,33 @@ export function makeShell(output: Output, env: NodeJS.ProcessEnv, flag: () => st
   return { output, env, database: () => chooseDatabase(flag(), env), exitCode: 0 };
 }
 
-/** Every command has these, though not among its options. */
+/** Options of every command that commander does not list among its options. */
 export const HELP: readonly string[] = ['-h', '--help'];
 
-/** A command whose complaints are one line each, and say where to read on. */
+/** A command whose error messages are one line each and name the help to read. */
 export class CliCommand extends Command {
   override createCommand(name?: string): CliCommand {
     return new CliCommand(name);
   }
 
   override error(message: string): never {
-    const said = message.replace(/^error: /, '').replace(/\n\(Did you mean (.+)\?\)$/, '. Did you mean $1?');
-    throw wrongUsage(`${said}${/[.?]$/.test(said) ? '' : '.'}${this.#meant(said)} See ${this.path} --help.`);
+    const text = message.replace(/^error: /, '').replace(/\n\(Did you mean (.+)\?\)$/, '. Did you mean $1?');
+    throw wrongUsage(`${text}${/[.?]$/.test(text) ? '' : '.'}${this.#meant(text)} See ${this.path} --help.`);
   }
 
-  /** Commander takes whatever comes next for a value: `--queue --lease 5s` would serve two queues of these names. */
+  /** Commander takes the next argument as the value: `--queue --lease 5s` would serve two queues of these names. */
   override addOption(option: Option): this {
     if (option.required) {
       this.on(`option:${option.name()}`, (value: string) => {
-        if (isOption(this, value)) this.error(`option '${option.flags}' argument missing, came the option ${value}`);
+        if (isOption(this, value)) this.error(`option '${option.flags}' argument missing, got the option ${value}`);
       });
     }
     return super.addOption(option);
   }
 
-  /** Commander knows a slip of the finger; `--attempts` for `--max-attempts` is a slip of the mind. */
-  #meant(said: string): string {
-    const [, typed] = /^unknown option '--([\w-]+)'$/.exec(said) ?? [];
+  /** Commander suggests for typing errors; this also finds `--max-attempts` for `--attempts`. */
+  #meant(message: string): string {
+    const [, typed] = /^unknown option '--([\w-]+)'$/.exec(message) ?? [];
     const known = this.options.flatMap(({ long }) => (long ? [long.slice(2)] : []));
     const meant = typed === undefined ? null : closest(typed, known);
     return meant === null ? '' : ` Did you mean --${meant}?`;

@@ -23,14 +23,14 @@ describe('the database', () => {
     expect(() => chooseDatabase(url, {})).toThrow(/^--db: expected/);
   });
 
-  it('is refused with a word on what was meant', () => {
+  it('is refused with a suggestion', () => {
     expect(() => chooseDatabase('jobs.db', {})).toThrow(
-      '--db: expected sqlite:FILE or postgres://HOST/DATABASE, came "jobs.db". Did you mean sqlite:jobs.db?',
+      '--db: expected sqlite:FILE or postgres://HOST/DATABASE, got "jobs.db". Did you mean sqlite:jobs.db?',
     );
     expect(() => chooseDatabase('postgress://h/db', {})).toThrow('Did you mean postgres:?');
   });
 
-  it('is named without what could be a password', () => {
+  it('is shown without its password', () => {
     expect(shownName({ url: 'sqlite:a.db', from: '--db' })).toBe('sqlite:a.db');
     const url = 'postgres://me:s@cr3t@one:5432,two/db?schema=s&password=secret';
     expect(shownName({ url, from: '--db' })).toBe('postgres://one:5432,two/db');

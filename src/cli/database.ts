@@ -10,7 +10,7 @@ import { Failure, wrongUsage } from './failure.ts';
 export const DEFAULT_DATABASE = 'sqlite:mulligan.db';
 export const KINDS = 'sqlite:FILE or postgres://HOST/DATABASE';
 
-/** A database as it was asked for, and where that was said. */
+/** A database as the user named it, and where. */
 export interface Database {
   readonly url: string;
   readonly from: '--db' | 'MULLIGAN_DB' | 'the default';
@@ -24,16 +24,16 @@ export function chooseDatabase(flag: string | undefined, env: NodeJS.ProcessEnv)
 
 function check(database: Database): Database {
   const { url, from } = database;
-  // Before it is shortened: half a password is one too.
-  const came = describe(scrub(url));
+  // Scrubbed before it is shortened: half a password is a secret too.
+  const got = describe(scrub(url));
   if (/^(memory|sqlite:(\/\/)?:memory:)/.test(url)) {
-    throw wrongUsage(`${from}: expected a database that outlives this command, came ${came}. Use ${KINDS}.`);
+    throw wrongUsage(`${from}: expected a database that outlives this command, got ${got}. Use ${KINDS}.`);
   }
   if (/^(sqlite|postgres(ql)?):/.test(url)) return database;
   const [scheme = '', ...rest] = url.split(':');
   const meant = rest.length === 0 ? `sqlite:${url}` : closest(`${scheme}:`, ['sqlite:', 'postgres:']);
   const hint = meant === null ? '' : ` Did you mean ${meant}?`;
-  throw wrongUsage(`${from}: expected ${KINDS}, came ${came}.${hint}`);
+  throw wrongUsage(`${from}: expected ${KINDS}, got ${got}.${hint}`);
 }
 
 /** What may be printed: an address of a server can hold a password. */
@@ -47,7 +47,7 @@ export async function withExisting<T>(database: Database, action: (mulligan: Mul
   return closingAfter(await naming(database, () => openExisting(database.url)), action);
 }
 
-/** For commands that begin something: the database is created when it is not there. */
+/** For commands that start something: creates the database when there is none. */
 export async function withDatabase<T>(
   database: Database,
   options: MulliganOptions,
@@ -64,14 +64,14 @@ async function closingAfter<T>(mulligan: Mulligan, action: (mulligan: Mulligan) 
   }
 }
 
-/** A look at a server must not change its schema under processes of another version: `migrate` does that. */
+/** A command that reads must not change the schema under processes of another version: `migrate` does that. */
 async function openExisting(url: string): Promise<Mulligan> {
   if (!isPostgresUrl(url)) return Mulligan.open(url);
   const { PostgresStore } = await import('../store/postgres/store.ts');
   return Mulligan.open(await PostgresStore.open({ url, migrate: false }));
 }
 
-/** What is wrong with an address is told of the option that it was given in. */
+/** Adds the option that gave the address to errors about it. */
 export async function naming<T>({ from }: Database, action: () => Promise<T>): Promise<T> {
   try {
     return await action();

@@ -1,7 +1,6 @@
 import { checkOneOf } from '../config.ts';
-import type { DeadReason } from '../retry/decision.ts';
+import { deadReasons } from '../retry/decision.ts';
 import type { DeadSelection, RedriveRefusal } from '../store/store.ts';
-import { emptyTotals } from '../store/totals.ts';
 import type { CliCommand, Shell } from './command.ts';
 import { withExisting } from './database.ts';
 import { wrongUsage } from './failure.ts';
@@ -11,7 +10,6 @@ import { readLimit } from './jobs.ts';
 import { printable } from './printable.ts';
 
 const PAGE = 50;
-const reasons = Object.keys(emptyTotals().dead) as DeadReason[];
 
 interface SelectionFlags {
   readonly name?: string;
@@ -23,7 +21,7 @@ type RedriveFlags = SelectionFlags & { readonly attempts?: string; readonly dryR
 type ListFlags = Omit<SelectionFlags, 'reason'> & { readonly after?: string };
 
 export function addDead(program: CliCommand, shell: Shell): void {
-  const dead = program.command('dead').description('Look at dead jobs, bring them back, or throw them away.');
+  const dead = program.command('dead').description('List dead jobs, redrive them, or delete them.');
   dead
     .command('list')
     .description('Dead jobs, newest first.')
@@ -35,7 +33,7 @@ export function addDead(program: CliCommand, shell: Shell): void {
     .action((flags: ListFlags) => list(shell, flags));
   selecting(dead.command('redrive').description('Bring dead jobs back, oldest first. They keep their ledger.'))
     .option('--attempts <reset|keep>', 'reset gives all attempts again, keep only what was left (default: reset)')
-    .option('--dry-run', 'only tell what would happen')
+    .option('--dry-run', 'print what would happen, and change nothing')
     .addHelpText('after', '\nWith --json: { ids, skipped: [{ id, why }], missing, dryRun }.')
     .action((ids: string[], flags: RedriveFlags) => redrive(shell, ids, flags));
   selecting(dead.command('discard').description('Delete dead jobs and their ledgers for good.'))
@@ -45,10 +43,10 @@ export function addDead(program: CliCommand, shell: Shell): void {
 
 function selecting(command: CliCommand): CliCommand {
   return command
-    .argument('[ids...]', 'the ids of dead jobs; or say which with the options, which add up')
+    .argument('[ids...]', 'the ids of dead jobs; or choose them by options, which add up')
     .option('--name <name>', 'those of this name')
     .option('--queue <queue>', 'those of this queue')
-    .option('--reason <reason>', `those that died of this: ${reasons.join(', ')}`)
+    .option('--reason <reason>', `those that are dead for this reason: ${deadReasons.join(', ')}`)
     .option('--limit <n>', 'no more than this');
 }
 
@@ -110,7 +108,7 @@ function readSelection(ids: readonly string[], { name, queue, reason, limit }: S
     ...given('ids', ids.length === 0 ? undefined : ids),
     ...given('name', name),
     ...given('queue', queue),
-    ...read('reason', reason, (text) => checkOneOf(text, reasons, '--reason')),
+    ...read('reason', reason, (text) => checkOneOf(text, deadReasons, '--reason')),
     ...given('limit', readLimit(limit)),
   };
 }

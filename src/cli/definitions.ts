@@ -20,7 +20,7 @@ export async function loadDefinitions(file: string): Promise<AnyJobDefinition[]>
     const names = Object.keys(exported);
     throw new Failure(
       'JOBS_FILE',
-      `${file}: expected exports made by defineJob, alone or in a list, came ${names.length === 0 ? 'no export' : names.join(', ')}.`,
+      `${file}: expected exports made by defineJob, alone or in a list, got ${names.length === 0 ? 'no export' : names.join(', ')}.`,
     );
   }
   try {
@@ -40,8 +40,8 @@ async function load(file: string): Promise<Record<string, unknown>> {
   } catch (error) {
     // A module may throw anything.
     const { name, message } = toStoredError(error);
-    const said = `${name}: ${message}`;
-    const sentence = /[.!?]$/.test(said) ? said : `${said}.`;
+    const text = `${name}: ${message}`;
+    const sentence = /[.!?]$/.test(text) ? text : `${text}.`;
     throw new Failure('JOBS_FILE', `${file} could not be loaded: ${sentence}${advice(error)}`, { cause: error });
   }
 }

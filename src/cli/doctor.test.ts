@@ -14,7 +14,7 @@ it('shows each check on lines of its own, with what to do below it', () => {
   ]);
 });
 
-it('wraps what is long, and obeys nothing that somebody else has named himself', () => {
+it('wraps long text, and escapes control characters in names that others chose', () => {
   const { output } = fakeOutput({ terminal: { columns: 40, rows: 24 } });
   const lines = checkLines([warn('x', `${'word '.repeat(12)}\u001b[2J`, 'do it\nnow')], output);
   expect(lines.every((line) => line.length <= 40)).toBe(true);
@@ -34,7 +34,7 @@ it('is as bad as the worst of its checks', () => {
   expect(fromTrouble('x', 'all', [])).toEqual(ok('x', 'all'));
 });
 
-it('tells a look that failed in its place, without a password', async () => {
+it('reports a check that threw as bad, without a password', async () => {
   const failed = await look('x', () => Promise.reject(new Error('no way to postgres://me:secret@host/db')));
   expect(failed).toMatchObject([{ name: 'x', health: 'bad', found: expect.stringContaining('no way to') }]);
   expect(JSON.stringify(failed)).not.toContain('secret');

@@ -9,10 +9,12 @@ import { printable, widthOf, wrap } from './printable.ts';
 export function addDoctor(program: CliCommand, shell: Shell): void {
   program
     .command('doctor')
-    .description('Look at the database and what is around it: settings, rights, tables, time, jobs. Changes nothing.')
+    .description(
+      'Check the database and its surroundings: settings, privileges, tables, clocks, jobs. Changes nothing.',
+    )
     .addHelpText(
       'after',
-      '\nEach check is ok, warn (it works, but look at it) or bad. Exit code 1 when one is bad.\nWith --json: { database, health, checks: [{ name, health, found, advice }] }.',
+      '\nEach check is ok, warn (it works, but should be looked at) or bad. Exit code 1 when one is bad.\nWith --json: { database, health, checks: [{ name, health, found, advice }] }.',
     )
     .action(() => doctor(shell));
 }
@@ -31,18 +33,18 @@ async function doctor(shell: Shell): Promise<void> {
 }
 
 const styles: Readonly<Record<Health, Style>> = { ok: 'green', warn: 'yellow', bad: 'red' };
-const MARK = 6;
+const HEALTH_WIDTH = 6;
 const NARROWEST = 30;
 
 export function checkLines(checks: readonly Check[], output: Output): string[] {
   const nameWidth = Math.max(...checks.map(({ name }) => widthOf(name))) + 2;
-  const indent = ' '.repeat(MARK + nameWidth);
+  const indent = ' '.repeat(HEALTH_WIDTH + nameWidth);
   const width = Math.max(NARROWEST, output.columns - indent.length);
   return checks.flatMap(({ name, health, found, advice }) => {
-    const mark = output.paint(styles[health], health.padEnd(MARK));
+    const label = output.paint(styles[health], health.padEnd(HEALTH_WIDTH));
     const [first = '', ...more] = wrap(printable(found), width);
     const advised = advice === null ? [] : wrap(`-> ${printable(advice)}`, width);
-    return [`${mark}${name.padEnd(nameWidth)}${first}`, ...[...more, ...advised].map((line) => `${indent}${line}`)];
+    return [`${label}${name.padEnd(nameWidth)}${first}`, ...[...more, ...advised].map((line) => `${indent}${line}`)];
   });
 }
 

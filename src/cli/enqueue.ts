@@ -18,12 +18,12 @@ interface Flags {
 export function addEnqueue(program: CliCommand, shell: Shell): void {
   program
     .command('enqueue')
-    .description('Store a job. Makes the SQLite file, or the PostgreSQL schema, when there is none.')
+    .description('Store a job. Creates the SQLite file, or the PostgreSQL schema, when there is none.')
     .argument('<name>', "the job's name, such as email.send")
     .argument('<json>', 'its input as JSON, or - to read it from standard input')
     .option('--delay <duration>', 'run no sooner than this from now')
     .option('--priority <0-9>', "0 runs first, 9 last (default: the definition's, or 5)")
-    .option('--key <key>', 'at most one live job per name and key; a second enqueue answers with the first')
+    .option('--key <key>', 'at most one live job per name and key; a second enqueue returns the first job')
     .option('--max-attempts <n>', 'attempts in total, the first included: 1 means never retry')
     .option('--queue <queue>', "the queue (default: the definition's, or default)")
     .option(
@@ -32,7 +32,7 @@ export function addEnqueue(program: CliCommand, shell: Shell): void {
     )
     .addHelpText(
       'after',
-      "\nWithout --jobs only the name is known: the input is not checked, and the job gets the standard retry policy.\nAnswers the job's id; with --json: { id, existed }.",
+      "\nWithout --jobs only the name is known: the input is not checked, and the job gets the standard retry policy.\nPrints the job's id; with --json: { id, existed }.",
     )
     .action((name: string, json: string, flags: Flags) => enqueue(shell, name, json, flags));
 }

@@ -8,11 +8,11 @@ it.each([
   [new ConfigError('--x: expected'), { code: 'USAGE', message: '--x: expected', exitCode: 2 }],
   [new InputError('bad input', []), { code: 'INPUT', message: 'bad input', exitCode: 2 }],
   [new StoreUnavailableError('gone'), { code: 'STORE_UNAVAILABLE', message: 'gone', exitCode: 1 }],
-])('%s is told in its own words', (error, report) => {
+])('%s keeps its own message', (error, report) => {
   expect(reportOf(error, {})).toEqual(report);
 });
 
-it('tells anything else on one line, without its stack', () => {
+it('describes anything else on one line, without its stack', () => {
   const report = reportOf(new TypeError('x is\nnot a function\u001b[2J'), {});
   expect(report).toMatchObject({ code: 'UNEXPECTED', exitCode: 1 });
   expect(report.message).toContain('TypeError: x is\\nnot a function\\x1b[2J');

@@ -7,7 +7,7 @@ import { printable } from './printable.ts';
 export type ExitCode = 0 | 1 | 2;
 export type FailureCode = 'USAGE' | 'NO_DATABASE' | 'NOT_FOUND' | 'NOT_DONE' | 'JOBS_FILE';
 
-/** A command that ends badly, in the words its user reads. */
+/** A command that failed, with the message its user reads. */
 export class Failure extends Error {
   readonly code: FailureCode;
   readonly exitCode: ExitCode;
@@ -30,10 +30,10 @@ export interface FailureReport {
   readonly exitCode: ExitCode;
 }
 
-/** What to tell about anything that was thrown: one line, and never a stack trace unless it is asked for. */
+/** One line for anything that was thrown; with a stack trace only when MULLIGAN_DEBUG is set. */
 export function reportOf(error: unknown, env: NodeJS.ProcessEnv): FailureReport {
   const described = describeFailure(error);
-  // What was typed comes back in complaints, and an address holds a password.
+  // Messages repeat what was typed, and an address may hold a password.
   const report = { ...described, message: scrub(described.message) };
   if (env.MULLIGAN_DEBUG !== '1') return report;
   const trace = scrub(inspect(error)).split('\n').map(printable).join('\n');
@@ -43,13 +43,13 @@ export function reportOf(error: unknown, env: NodeJS.ProcessEnv): FailureReport 
 function describeFailure(error: unknown): FailureReport {
   if (error instanceof Failure)
     return { code: error.code, message: printable(error.message), exitCode: error.exitCode };
-  // Whatever a command checks on its way is what its user typed.
+  // A command checks only what its user typed.
   if (error instanceof ConfigError) return describeFailure(wrongUsage(error.message));
   if (error instanceof MulliganError) {
     const isAboutInput = error instanceof InputError || error instanceof PayloadError;
     return { code: error.code, message: printable(error.message), exitCode: isAboutInput ? 2 : 1 };
   }
-  const said = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-  const message = `something unexpected went wrong: ${printable(said)}. Set MULLIGAN_DEBUG=1 to see where.`;
+  const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  const message = `unexpected error: ${printable(text)}. Set MULLIGAN_DEBUG=1 to see where.`;
   return { code: 'UNEXPECTED', message, exitCode: 1 };
 }

@@ -3,7 +3,7 @@ import { type Duration, parseDuration } from '../duration.ts';
 import { ConfigError } from '../errors.ts';
 import { wrongUsage } from './failure.ts';
 
-/* What is typed after a flag is text; these make values of it, and name the flag in their complaints. */
+/* These turn the text after a flag into a value, and name the flag in their errors. */
 
 export function readInteger(text: string, flag: string, bounds: Bounds = {}): number {
   return checkInteger(toNumber(text) ?? text, flag, bounds);
@@ -35,7 +35,7 @@ export function readJson(text: string, what: string): unknown {
   }
 }
 
-/** Everything that stdin has to give, for `-` in place of an argument. */
+/** All of standard input, for `-` in place of an argument. */
 export async function readStdin(): Promise<string> {
   if (process.stdin.isTTY)
     throw wrongUsage('expected JSON on standard input after -, but it is a terminal. Pipe it in.');
@@ -59,7 +59,7 @@ export function read<Key extends string, Value>(
   return given(key, text === undefined ? undefined : reader(text));
 }
 
-/** The library's own checks, with the option that their complaint names (what `field` captures) turned into its flag. */
+/** The library's own checks; the option that an error names (what `field` captures) becomes its flag. */
 export function namingFlags<T>(field: RegExp, check: () => T): T {
   try {
     return check();

@@ -44,7 +44,7 @@ export function addJobs(program: CliCommand, shell: Shell): void {
     .action((id: string) => show(shell, id));
   jobs
     .command('cancel')
-    .description('End waiting jobs at once; a running one is told to stop, within a heartbeat.')
+    .description('Cancel jobs: waiting ones at once, running ones within a heartbeat.')
     .argument('<ids...>', 'the ids of jobs')
     .addHelpText('after', '\nWith --json: { results: [{ id, result }] }. Exit code 1 when one could not be cancelled.')
     .action((ids: string[]) => cancel(shell, ids));
@@ -88,7 +88,7 @@ async function show({ output, ...shell }: Shell, id: string): Promise<void> {
 
 const cancelWords = {
   cancelled: 'cancelled',
-  cancelling: 'is running; it will be told to stop at its next heartbeat',
+  cancelling: 'is running; its worker stops it at the next heartbeat',
   'already-ended': 'had already ended',
   'not-found': 'does not exist',
 } as const;

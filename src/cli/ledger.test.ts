@@ -24,7 +24,7 @@ function record(run: number, rest: Partial<RunRecord>): RunRecord {
 
 const error = { name: 'HttpError', message: 'busy\u001b[2J', code: 'E1', status: 503, stack: null };
 
-it('shows a row per run: what happened, what was decided and why, and when it goes on', () => {
+it('shows a row per run: what happened, what was decided and why, and when the job runs next', () => {
   const lines = ledgerLines(
     [
       record(1, { error, decision: { kind: 'retry', why: 'backoff', delayMs: 500, lane: 'retry', rule: 'http:503' } }),
@@ -41,7 +41,7 @@ it('shows a row per run: what happened, what was decided and why, and when it go
   ]);
 });
 
-it('says what was decided, by which rule, and what went wrong on the way', () => {
+it('shows the decision, its rule and its note', () => {
   const dead = { kind: 'dead', reason: 'exhausted', counted: true, rule: 'attempts 4 of 4' } as const;
   expect(decidedText(dead)).toBe('dead: exhausted (attempts 4 of 4)');
   expect(decidedText({ ...dead, note: 'classify threw' })).toBe('dead: exhausted (attempts 4 of 4); classify threw');

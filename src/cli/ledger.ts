@@ -55,8 +55,10 @@ function ledgerRow(record: RunRecord): Cell[] {
 }
 
 export function errorText({ name, message, code, status }: StoredError): string {
-  const marks = [status === null ? null : `HTTP ${status}`, code].filter((mark) => mark !== null && mark !== undefined);
-  return `${name}${marks.length === 0 ? '' : ` (${marks.join(', ')})`}${message === '' ? '' : `: ${message}`}`;
+  const details = [status === null ? null : `HTTP ${status}`, code].filter(
+    (detail) => detail !== null && detail !== undefined,
+  );
+  return `${name}${details.length === 0 ? '' : ` (${details.join(', ')})`}${message === '' ? '' : `: ${message}`}`;
 }
 
 /** Rules that only repeat the decision. */

@@ -1,14 +1,14 @@
 import { expect, it } from 'vitest';
 import { fakeOutput } from '../../test/support/terminal.ts';
 
-it('answers people in lines', () => {
+it('writes lines for people', () => {
   const { output, stdout } = fakeOutput();
   output.answer({ a: 1 }, () => ['one', 'two']);
   output.lines([]);
   expect(stdout.written).toBe('one\ntwo\n');
 });
 
-it('answers programs in JSON, and writes nothing else to them', () => {
+it('writes JSON for programs, and nothing else', () => {
   const { output, stdout, stderr } = fakeOutput({ json: true });
   output.answer({ a: '\u009b' }, () => ['not this']);
   output.lines(['nor this']);
@@ -27,7 +27,7 @@ it('moves the cursor of a terminal only', () => {
   expect([pipe.output.columns, terminal.output.columns]).toEqual([120, 80]);
 });
 
-it('survives a reader that went away', () => {
+it('survives a closed pipe', () => {
   const { stdout, stderr } = fakeOutput();
   stdout.emit('error', Object.assign(new Error('broken pipe'), { code: 'EPIPE' }));
   stderr.emit('error', new Error('broken pipe'));

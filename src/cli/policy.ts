@@ -1,6 +1,6 @@
 import { systemClock } from '../clock.ts';
-import { resolvePolicy } from '../retry/policy.ts';
 import { policies } from '../retry/presets.ts';
+import { resolvePolicy } from '../retry/resolve.ts';
 import { VirtualClock } from '../testing/virtual-clock.ts';
 import type { CliCommand, Shell } from './command.ts';
 import { readInteger } from './flags.ts';
@@ -17,7 +17,7 @@ const LARGEST_SEED = 2 ** 32 - 1;
 type PreviewFlags = PolicyFlags & { readonly attempts?: string; readonly seed?: string };
 
 export function addPolicy(program: CliCommand, shell: Shell): void {
-  const policy = program.command('policy').description('Look at retry policies. Needs no database.');
+  const policy = program.command('policy').description('Show retry policies. Needs no database.');
   policy
     .command('list')
     .description('The presets.')

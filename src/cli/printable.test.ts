@@ -29,7 +29,7 @@ describe('printable', () => {
 });
 
 describe('printableJson', () => {
-  it('means the same value, and holds nothing that a terminal obeys', () => {
+  it('parses to the same value, and holds no control character', () => {
     fc.assert(
       fc.property(fc.jsonValue({ stringUnit: 'binary' }), (value) => {
         const text = printableJson(value);

@@ -1,7 +1,7 @@
 /*
- * Names, payloads and errors are written by whoever enqueues a job or breaks a handler, and read in the terminal of
- * whoever is on call. A terminal obeys what is printed to it: clear the screen, change the title, hide a line, write
- * from right to left. So everything that is not plainly visible is shown as an escape.
+ * Producers and handlers write names, payloads and errors; an operator reads them in a terminal. A terminal executes
+ * control characters that are printed to it: clear the screen, change the title, hide a line, write from right to left. So
+ * everything that is not plainly visible is shown as an escape.
  */
 
 /** Controls (C0, DEL, C1), line separators, lone surrogates, and what is invisible or turns the direction of writing. */

@@ -15,9 +15,9 @@ import { addQueues } from './queues.ts';
 import { addStats } from './stats.ts';
 import { addWork } from './work.ts';
 
-/** Runs one command line and answers the exit code. Never rejects. */
+/** Runs one command line and returns the exit code. Never rejects. */
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<ExitCode> {
-  // Looked for by hand: a command line that cannot be parsed must still be complained about in the right form.
+  // Searched for here: a command line that cannot be parsed must still be answered in the right format.
   const output = new Output(beforeDashes(args).includes('--json'));
   const program = new CliCommand('mulligan');
   const shell = makeShell(output, env, () => program.opts().db as string | undefined);
@@ -76,5 +76,5 @@ Examples:
   mulligan jobs show 0198c0de-...
   mulligan policy preview --preset financial
 
-Durations are 500ms, 30s, 5m, 2h or 3d. Exit codes: 0 done, 1 it could not be done, 2 wrong usage.
+Durations are 500ms, 30s, 5m, 2h or 3d. Exit codes: 0 done, 1 could not be done, 2 wrong usage.
 MULLIGAN_DEBUG=1 adds a stack trace to errors.`;

@@ -5,7 +5,7 @@ import { printable } from './printable.ts';
 import { tableLines } from './table.ts';
 
 export function addQueues(program: CliCommand, shell: Shell): void {
-  const queues = program.command('queues').description('Look at queues, pause and resume them.');
+  const queues = program.command('queues').description('List, pause and resume queues.');
   queues
     .command('list')
     .description('All queues, and how many jobs each holds by state.')
@@ -13,7 +13,7 @@ export function addQueues(program: CliCommand, shell: Shell): void {
     .action(() => list(shell));
   queues
     .command('pause')
-    .description('No worker claims from a paused queue; what runs goes on, and jobs can still be enqueued.')
+    .description('Pause a queue: no job of it starts. Running jobs go on, and jobs can still be enqueued.')
     .argument('<queue>', 'the name of the queue')
     .addHelpText('after', '\nWith --json: { queue, paused }.')
     .action((queue: string) => setPaused(shell, queue, 'paused'));
@@ -33,7 +33,7 @@ async function list({ output, ...shell }: Shell): Promise<void> {
     return known.map(({ queue, paused }) => ({ queue, paused, states: inState.get(queue) ?? none }));
   });
   output.answer({ queues }, () => {
-    if (queues.length === 0) return ['There is no queue yet: the first enqueue makes one.'];
+    if (queues.length === 0) return ['There is no queue yet. The first enqueue creates one.'];
     return tableLines(
       [{ title: 'queue', gives: 'shortened', max: 60 }, { title: 'paused' }, ...states.map(rightAligned)],
       queues.map(({ queue, paused, states: inState }) => [

@@ -9,7 +9,7 @@ it.each<[string, object]>([
 });
 
 it.each<[string, RegExp]>([
-  ['completed', /^--retention: expected state=duration, several with commas, came "completed"/],
+  ['completed', /^--retention: expected state=duration, several with commas, got "completed"/],
   ['', /^--retention: expected state=duration/],
   ['dead=', /^--retention: expected state=duration/],
   ['dead=1d=2d', /^--retention: expected state=duration/],

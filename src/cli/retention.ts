@@ -1,8 +1,7 @@
 import { checkOneOf, unexpected } from '../config.ts';
+import { finishedStates } from '../job.ts';
 import type { MulliganOptions } from '../mulligan.ts';
 import { readDuration } from './flags.ts';
-
-const finished = ['completed', 'dead', 'cancelled'] as const;
 
 /** `completed=30d,dead=forever`; what is not named keeps its default. */
 export function readRetention(text: string): NonNullable<MulliganOptions['retention']> {
@@ -16,7 +15,7 @@ export function readRetention(text: string): NonNullable<MulliganOptions['retent
         'For example completed=30d,dead=forever.',
       );
     }
-    checkOneOf(state, finished, '--retention');
+    checkOneOf(state, finishedStates, '--retention');
     return [state, duration === 'forever' ? null : readDuration(duration, `--retention ${state}`)];
   });
   return Object.fromEntries(kept);

@@ -8,7 +8,7 @@ import { factLines, tableLines } from './table.ts';
 export function addStats(program: CliCommand, shell: Shell): void {
   program
     .command('stats')
-    .description('How retrying goes, since the database was made.')
+    .description('Totals of jobs, runs and retries since the database was created.')
     .addHelpText(
       'after',
       '\nWith --json: { totalRetries, successfulRetries, retrySuccessRate, states, totals, queues, names }.',
@@ -25,7 +25,7 @@ async function stats({ output, ...shell }: Shell): Promise<void> {
   ]);
 }
 
-/** The three numbers that say whether retrying pays, and what they are made of. */
+/** How many retries succeed, and the totals behind it. */
 export function totalsLines(all: Stats, output: Output): string[] {
   return factLines(
     [
@@ -34,7 +34,7 @@ export function totalsLines(all: Stats, output: Output): string[] {
       ['retrySuccessRate', `${percent(all.retrySuccessRate)} of retries succeeded`],
       ['runs', nonZero(all.totals.runs)],
       ['jobs', nonZero(all.states)],
-      ['died of', nonZero(all.totals.dead)],
+      ['dead by reason', nonZero(all.totals.dead)],
     ],
     output,
   );

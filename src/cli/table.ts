@@ -10,7 +10,7 @@ export interface Column {
   readonly gives?: 'shortened' | 'wrapping';
 }
 
-/** A cell's text is made printable by the table: no caller can forget it. */
+/** The table makes a cell's text printable, so that no caller can forget it. */
 export type Cell = string | number | { readonly text: string; readonly style?: Style };
 
 const GAP = '  ';
@@ -79,7 +79,7 @@ function fitWidths(columns: readonly Column[], natural: readonly number[], avail
   return widths;
 }
 
-/** Two columns: what, and its value. The values stay whole: whoever looks at one thing wants all of it. */
+/** Two columns: a label and its value. Values are not cut: a reader of one job wants all of it. */
 export function factLines(facts: readonly (readonly [string, string])[], output: Output): string[] {
   const width = Math.max(...facts.map(([what]) => widthOf(what)));
   return facts.map(([what, value]) => `${output.paint('dim', what.padEnd(width))}${GAP}${printable(value)}`);

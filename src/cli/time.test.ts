@@ -18,13 +18,13 @@ it.each([
   expect(span(ms)).toBe(text);
 });
 
-it('tells a time from now', () => {
+it('formats a time relative to now', () => {
   expect(fromNow(10_000, 5_000)).toBe('in 5s');
   expect(fromNow(5_000, 10_000)).toBe('5s ago');
   expect(fromNow(5_000, 5_400)).toBe('now');
 });
 
-it('tells a time in full', () => {
+it('formats a time in full', () => {
   expect(pointInTime(0, 60_000)).toBe('1970-01-01T00:00:00.000Z (1m ago)');
   expect(iso(Number.MAX_SAFE_INTEGER)).toBe('9007199254740991');
 });

@@ -28,12 +28,12 @@ const events: { [Name in Exclude<EventName, 'enqueued'>]: [EventMap[Name], strin
     { ...finished, outcome: 'released', decision: { kind: 'release', delayMs: 0, rule: 'shutdown' }, delayMs: 0 },
     'released, not counted; again in 0ms (shutdown)',
   ],
-  rescued: [run, 'its worker went silent'],
+  rescued: [run, 'its lease expired'],
   'lease-lost': [run, 'another worker has it now'],
   'settle-failed': [{ ...run, error: new Error('disk\u001b') }, 'could not be recorded: Error: disk\\x1b'],
 };
 
-function tellAll(json: boolean): string[] {
+function reportAll(json: boolean): string[] {
   const { output, stdout } = fakeOutput({ json });
   const listeners = new Map<string, Listener<EventName>>();
   const on = (name: EventName, listener: Listener<EventName>): void => void listeners.set(name, listener);
@@ -44,17 +44,17 @@ function tellAll(json: boolean): string[] {
   return stdout.written.trimEnd().split('\n');
 }
 
-it('tells every event about a run on a line of its own', () => {
-  const lines = tellAll(false);
-  for (const [index, [name, [, told]]] of Object.entries(events).entries()) {
+it('prints every event of a run on a line of its own', () => {
+  const lines = reportAll(false);
+  for (const [index, [name, [, expected]]] of Object.entries(events).entries()) {
     expect(lines[index]).toMatch(new RegExp(`^\\S+Z ${name} +na\\\\x1bme id1 run 2: `));
-    expect(lines[index]).toContain(told);
+    expect(lines[index]).toContain(expected);
   }
 });
 
-it('tells every event as a JSON object', () => {
-  const told = tellAll(true).map((line) => JSON.parse(line));
-  expect(told.map(({ event }) => event)).toEqual(Object.keys(events));
-  for (const one of told) expect(one).toMatchObject({ ...run, at: expect.any(Number) });
-  expect(told.at(-1).error).toBe('Error: disk\u001b');
+it('prints every event as a JSON object', () => {
+  const reported = reportAll(true).map((line) => JSON.parse(line));
+  expect(reported.map(({ event }) => event)).toEqual(Object.keys(events));
+  for (const one of reported) expect(one).toMatchObject({ ...run, at: expect.any(Number) });
+  expect(reported.at(-1).error).toBe('Error: disk\u001b');
 });

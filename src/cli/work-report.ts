@@ -5,11 +5,11 @@ import type { Output, Style } from './output.ts';
 import { printable } from './printable.ts';
 import { iso, span } from './time.ts';
 
-type Told = Exclude<EventName, 'enqueued'>;
+type ReportedEvent = Exclude<EventName, 'enqueued'>;
 
 /** One line per start and finish of a run; with `--json`, one object per line. */
 export function reportRuns(mulligan: Mulligan, output: Output): void {
-  for (const name of Object.keys(tellers) as Told[]) {
+  for (const name of Object.keys(details) as ReportedEvent[]) {
     mulligan.on(name, (event) => {
       const at = systemClock.now();
       output.answer({ event: name, at, ...jsonOf(event) }, () => [line(name, event, at, output)]);
@@ -17,7 +17,7 @@ export function reportRuns(mulligan: Mulligan, output: Output): void {
   }
 }
 
-const styles: Readonly<Record<Told, Style>> = {
+const styles: Readonly<Record<ReportedEvent, Style>> = {
   started: 'dim',
   completed: 'green',
   retrying: 'yellow',
@@ -29,15 +29,15 @@ const styles: Readonly<Record<Told, Style>> = {
   'settle-failed': 'red',
 };
 
-/** What is told beyond the name, the id and the run. */
-const tellers: { readonly [Name in Told]: (event: EventMap[Name]) => string } = {
+/** What a line has beside the name, the id and the run. */
+const details: { readonly [Name in ReportedEvent]: (event: EventMap[Name]) => string } = {
   started: ({ attempt, waitedMs }) => `attempt ${attempt}, waited ${span(waitedMs)}`,
   completed: ({ durationMs }) => `in ${span(durationMs)}`,
   retrying: (event) => `${ended(event)}; again in ${span(event.delayMs)} (${event.decision.rule})`,
   dead: (event) => `${ended(event)}; ${event.reason} (${event.decision.rule})`,
   cancelled: ({ durationMs }) => `after ${span(durationMs)}`,
   released: (event) => `${event.outcome}, not counted; again in ${span(event.delayMs)} (${event.decision.rule})`,
-  rescued: () => 'its worker went silent',
+  rescued: () => 'its lease expired',
   'lease-lost': () => 'another worker has it now',
   'settle-failed': ({ error }) => `its outcome could not be recorded: ${textOf(error)}`,
 };
@@ -46,13 +46,13 @@ function ended({ outcome, error, durationMs }: FinishedEvent): string {
   return `${outcome} after ${span(durationMs)}${error === null ? '' : ` with ${error.name}: ${error.message}`}`;
 }
 
-function line(name: Told, event: RunEvent, at: number, output: Output): string {
+function line(name: ReportedEvent, event: RunEvent, at: number, output: Output): string {
   const word = output.paint(styles[name], name.padEnd(10));
-  const told = printable(`${event.name} ${event.id} run ${event.run}: ${tellers[name](event as never)}`);
-  return `${output.paint('dim', iso(at))} ${word} ${told}`;
+  const text = printable(`${event.name} ${event.id} run ${event.run}: ${details[name](event as never)}`);
+  return `${output.paint('dim', iso(at))} ${word} ${text}`;
 }
 
-/** Errors are not JSON; an event that carries one says what it said. */
+/** Errors are not JSON, so an event that carries one has its text. */
 function jsonOf(event: RunEvent | (RunEvent & { error: unknown })): object {
   return 'error' in event && event.error instanceof Error ? { ...event, error: textOf(event.error) } : event;
 }

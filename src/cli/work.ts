@@ -30,7 +30,7 @@ const DEFAULT_GRACE_MS = 10_000;
 export function addWork(program: CliCommand, shell: Shell): void {
   program
     .command('work')
-    .description('Run jobs until it is stopped. Makes the SQLite file, or the PostgreSQL schema, when there is none.')
+    .description('Run jobs until it is stopped. Creates the SQLite file, or the PostgreSQL schema, when there is none.')
     .requiredOption('--jobs <file>', 'a .ts or .js module that exports definitions, alone or in lists')
     .option('--queue <queue...>', 'the queues to serve (default: those that the definitions name, for retries too)')
     .option('--concurrency <n>', 'how many jobs run at once (default: 10)')
@@ -44,7 +44,7 @@ export function addWork(program: CliCommand, shell: Shell): void {
     )
     .addHelpText(
       'after',
-      '\nSIGINT (Ctrl-C) or SIGTERM stops it: no new jobs, and what does not finish within the grace is handed back\nuncounted. A second signal ends it at once; what ran is then noticed as crashed when its lease ends.\nIt deletes finished jobs when their retention is over, whatever other processes keep: say --retention if they keep longer.\nWith --json: one JSON object per event and line.',
+      '\nSIGINT (Ctrl-C) or SIGTERM stops it: no new jobs, and runs that do not end within the grace are released\nuncounted. A second signal ends it at once; its runs then count as crashed when their leases expire.\nIt deletes finished jobs after their retention, also those of other processes: give --retention if they keep jobs longer.\nWith --json: one JSON object per event and line.',
     )
     .action((flags: Flags) => work(shell, flags));
 }
@@ -99,7 +99,7 @@ async function untilStopped(worker: Worker, graceMs: number, output: Output): Pr
     process.on('SIGTERM', onSignal);
   });
   const wait = worker.running === 0 ? '' : `, waiting up to ${span(graceMs)} for ${worker.running} running`;
-  output.lines([`${signal}: stopping${wait}. Once more stops at once.`]);
+  output.lines([`${signal}: stopping${wait}. A second signal stops at once.`]);
   await worker.stop({ grace: graceMs });
   output.lines(['Stopped.']);
 }

@@ -15,7 +15,7 @@ function events() {
 }
 
 describe('listeners', () => {
-  it('hear the events they asked for, in the order they came to listen', () => {
+  it('get the events they were added for, in the order in which they were added', () => {
     const { events: all } = events();
     const heard: unknown[] = [];
     all.on('enqueued', (event) => heard.push(['first', event]));
@@ -28,7 +28,7 @@ describe('listeners', () => {
     ]);
   });
 
-  it('that do not exist cost nothing: the event is not even made', () => {
+  it('that do not exist cost nothing: the event is not made', () => {
     const { events: all } = events();
     const makes = (): never => {
       throw new Error('nobody asked');
@@ -61,7 +61,7 @@ describe('listeners', () => {
     expect(heard).toBe(3);
   });
 
-  it('may stop each other while they are told', () => {
+  it('may remove each other during an event', () => {
     const { events: all } = events();
     const heard: string[] = [];
     all.on('enqueued', () => {
@@ -73,7 +73,7 @@ describe('listeners', () => {
     expect(heard).toEqual(['first']);
   });
 
-  it('may come back while they are told, and hear the next event, not the same again', () => {
+  it('may be added again during an event, and get the next event, not the same one again', () => {
     const { events: all } = events();
     let heard = 0;
     let stop: () => void;
@@ -89,7 +89,7 @@ describe('listeners', () => {
     expect(heard).toBe(2);
   });
 
-  it('that throw are reported, and the others hear the event all the same', () => {
+  it('that throw are reported, and the others still get the event', () => {
     const { events: all, troubles } = events();
     let heard = 0;
     const error = new Error('listener');
@@ -114,7 +114,7 @@ describe('listeners', () => {
     expect(troubles).toEqual([{ name: 'enqueued', error }]);
   });
 
-  it('that answer something hostile are reported', async () => {
+  it('that return a hostile promise are reported', async () => {
     const { events: all, troubles, trouble } = events();
     const hostile = Object.defineProperty({}, 'then', {
       get() {
@@ -132,11 +132,11 @@ describe('listeners', () => {
       'an event there is not',
       'retry',
       () => {},
-      'on: expected one of enqueued, started, completed, retrying, dead, cancelled, released, rescued, lease-lost, settle-failed, came "retry".',
+      'on: expected one of enqueued, started, completed, retrying, dead, cancelled, released, rescued, lease-lost, settle-failed, got "retry".',
     ],
     ['a misspelt event', 'complete', () => {}, 'Did you mean completed?'],
-    ['a property every object has', 'constructor', () => {}, 'came "constructor".'],
-    ['no function', 'dead', 'log it', 'on("dead"): expected a function, came "log it".'],
+    ['a property every object has', 'constructor', () => {}, 'got "constructor".'],
+    ['no function', 'dead', 'log it', 'on("dead"): expected a function, got "log it".'],
   ])('cannot ask for %s', (_, name, listener, message) => {
     const { events: all } = events();
     const ask = (): unknown => all.on(name as EventName, listener as Listener<EventName>);

@@ -2,7 +2,7 @@ import { checkOneOf, unexpected } from '../config.ts';
 import type { DeadReason, Decision } from '../retry/decision.ts';
 import type { OutcomeKind, StoredError } from '../retry/outcome.ts';
 
-/** What every event about a run says. */
+/** The fields of every event about a run. */
 export interface RunEvent {
   readonly id: string;
   readonly name: string;
@@ -26,20 +26,20 @@ export interface EventMap {
   /** The run failed or crashed, and the job will run again after `delayMs`. */
   retrying: FinishedEvent & { readonly delayMs: number };
   dead: FinishedEvent & { readonly reason: DeadReason };
-  /** Where the decision is none to cancel, a cancel came after it was made, and ended the job all the same. */
+  /** When `decision` is not to cancel, the cancel arrived after the decision was made, and still ended the job. */
   cancelled: FinishedEvent;
   /** Uncounted: snoozed, or handed back by a worker that stops or does not know the job. */
   released: FinishedEvent & { readonly delayMs: number };
   /** A run whose lease ended was taken over; `retrying`, `dead` or `cancelled` follows. */
   rescued: RunEvent;
-  /** Another worker owns the job by now; what this run did is not recorded. */
+  /** Another worker owns the job; what this run did is not recorded. */
   'lease-lost': RunEvent;
   /** An outcome could not be recorded while the lease lasted; the job will run again. */
   'settle-failed': RunEvent & { readonly error: unknown };
 }
 
 export type EventName = keyof EventMap;
-/** What it answers is ignored, but for a promise that rejects: that is reported like a throw. */
+/** Its return value is ignored, except a promise that rejects: that is reported like a thrown error. */
 export type Listener<Name extends EventName> = (event: EventMap[Name]) => unknown;
 
 /** A record, so that no name can be left out. */
@@ -56,7 +56,7 @@ const eventNames: Readonly<Record<EventName, true>> = {
   'settle-failed': true,
 };
 
-/** A listener that throws is the listener's trouble: it is reported, and the queue goes on. */
+/** An error of a listener is reported, and the queue goes on. */
 export class Events {
   readonly #listeners: Map<EventName, Set<{ readonly call: Listener<never> }>> = new Map();
   readonly #onListenerError: (name: EventName, error: unknown) => void;
@@ -70,28 +70,28 @@ export class Events {
     if (typeof listener !== 'function') throw unexpected(`on(${JSON.stringify(name)})`, 'a function', listener);
     const listeners = this.#listeners.get(name) ?? new Set();
     this.#listeners.set(name, listeners);
-    // An entry of its own, so that a function that was added twice can be taken away once.
+    // An entry of its own, so that a function that was added twice can be removed once.
     const entry = { call: listener };
     listeners.add(entry);
     return () => void listeners.delete(entry);
   }
 
-  /** Takes a function, so that an event nobody listens to costs nothing. */
+  /** Takes a function, so that an event without listeners costs nothing. */
   emit<Name extends EventName>(name: Name, event: () => EventMap[Name]): void {
     const listeners = this.#listeners.get(name);
     if (listeners === undefined || listeners.size === 0) return;
-    const told = event();
-    // A copy: a listener that takes itself away and comes back would otherwise be called for ever.
+    const value = event();
+    // A copy: a listener that removes and adds itself again would otherwise be called for ever.
     for (const entry of [...listeners]) {
-      if (listeners.has(entry)) this.#tell(name, () => (entry.call as Listener<Name>)(told));
+      if (listeners.has(entry)) this.#call(name, () => (entry.call as Listener<Name>)(value));
     }
   }
 
-  #tell(name: EventName, call: () => unknown): void {
+  #call(name: EventName, call: () => unknown): void {
     try {
       const answer = call();
       if (typeof (answer as PromiseLike<unknown> | undefined)?.then !== 'function') return;
-      // Left alone, a rejection would end the process.
+      // An unhandled rejection would end the process.
       new Promise((resolve) => resolve(answer)).catch((error: unknown) => this.#onListenerError(name, error));
     } catch (error) {
       this.#onListenerError(name, error);

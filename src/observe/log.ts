@@ -8,7 +8,7 @@ export interface LogEntry {
   readonly [field: string]: unknown;
 }
 
-/** Where Mulligan and its handlers write. What it answers is ignored; so is what it throws or rejects with. */
+/** Where Mulligan and its handlers write. What it returns is ignored, and so is what it throws or rejects with. */
 export type LogSink = (entry: LogEntry) => unknown;
 
 export interface Logger {
@@ -18,7 +18,7 @@ export interface Logger {
   error(message: string, fields?: Record<string, unknown>): void;
 }
 
-/** A logger whose every entry carries `context`. A sink that throws is ignored: there is nobody left to tell. */
+/** A logger whose every entry carries `context`. An error of the sink is ignored: there is no other place to report it. */
 export function makeLogger(sink: LogSink, context: () => Record<string, unknown>): Logger {
   const write =
     (level: LogLevel) =>

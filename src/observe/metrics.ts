@@ -9,8 +9,8 @@ const BACKOFF_BUCKETS_S = [0.1, 0.5, 1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_4
 const DURATION_BUCKETS_S = [0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900];
 
 /**
- * What this process has seen, for Prometheus: counters and histograms are this process's own, so sum them over
- * processes; the gauge of jobs by state is read from the store and is the same wherever it is scraped.
+ * Metrics for Prometheus. Counters and histograms are of this process alone, so sum them over processes; the gauge of jobs
+ * by state is read from the store and is the same in every process.
  * Labels are the queue a job was enqueued to, its name, and closed sets; beyond `MOST_SERIES` combinations, the rest is counted under "other".
  */
 export class Metrics {
@@ -98,31 +98,31 @@ function isGivenBack(decision: Decision): boolean {
 }
 
 /**
- * The backoff that this run came after. After a run that is given back, another one comes after the same backoff: it
- * is counted with the run that is not. A redriven job waited for an operator, not for a backoff.
+ * The backoff before this run. After a run that is given back, another run follows the same backoff, so the backoff is
+ * counted with that one. A redriven job waited for an operator, not for a backoff.
  */
 function backoffBefore({ lane, previousDelayMs }: ClaimedJob, decision: Decision): number | null {
   return isRetry(lane) && !isGivenBack(decision) ? previousDelayMs : null;
 }
 
-/** The labels of one kind of job, and the same with an outcome. */
-interface KindLabels {
+/** The labels of one queue and job name, and the same with an outcome. */
+interface JobLabels {
   readonly all: Labels;
   readonly outcomes: Partial<Record<OutcomeKind, Labels>>;
 }
 
 /** One object per combination, so that its text is rendered once. */
 class LabelSets {
-  readonly #known: Map<string, Map<string, KindLabels>> = new Map();
+  readonly #known: Map<string, Map<string, JobLabels>> = new Map();
   #size = 0;
 
-  of({ homeQueue: queue, name }: ClaimedJob): KindLabels {
+  of({ homeQueue: queue, name }: ClaimedJob): JobLabels {
     return this.#known.get(queue)?.get(name) ?? this.#make(queue, name);
   }
 
-  #make(queue: string, name: string): KindLabels {
+  #make(queue: string, name: string): JobLabels {
     if (this.#size++ > MOST_SERIES) this.#forget();
-    const labels: KindLabels = { all: { queue, name }, outcomes: {} };
+    const labels: JobLabels = { all: { queue, name }, outcomes: {} };
     const names = this.#known.get(queue) ?? new Map();
     this.#known.set(queue, names.set(name, labels));
     return labels;

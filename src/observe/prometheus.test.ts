@@ -18,7 +18,7 @@ describe('a counter', () => {
     );
   });
 
-  it('that has counted nothing yet is announced all the same', () => {
+  it('that has counted nothing yet is still announced', () => {
     expect(new Counter('runs_total', 'Finished runs.').render()).toBe(
       '# HELP runs_total Finished runs.\n# TYPE runs_total counter\n',
     );
@@ -37,7 +37,7 @@ describe('labels', () => {
     expect(counter.render()).toContain(`runs_total{name="${text}"} 1\n`);
   });
 
-  it('come through whole, whatever the names are', () => {
+  it('are escaped, whatever the names are', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (queue, name) => {
         const counter = new Counter('runs_total', 'x');
@@ -105,7 +105,7 @@ describe('a histogram', () => {
 describe('beyond a thousand series', () => {
   const many = Array.from({ length: MOST_SERIES + 500 }, (_, n) => `made-up-${n}`);
 
-  it('the rest is counted together: names that somebody makes up do not eat the memory', () => {
+  it('the rest is counted together, so that made-up names do not fill the memory', () => {
     const counter = new Counter('runs_total', 'x');
     for (const name of many) counter.add({ queue: 'default', name, outcome: 'failed' });
     counter.add({ queue: 'default', name: 'made-up-0', outcome: 'failed' });
@@ -115,7 +115,7 @@ describe('beyond a thousand series', () => {
     expect(all.at(-1)).toMatchObject({ labels: { queue: 'other', name: 'other', outcome: 'failed' }, value: 500 });
   });
 
-  it('what is counted together still tells outcomes and states apart', () => {
+  it('outcomes and states are still counted separately', () => {
     const gauge = new Gauge('jobs', 'x');
     for (const name of many) {
       gauge.add({ queue: 'q', name, state: 'ready' }, 2);

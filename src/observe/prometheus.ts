@@ -4,7 +4,7 @@
  */
 export type Labels = Readonly<Record<string, string>>;
 
-/** Queue and job names come from users; a bug that makes up names must not eat the memory of a process. */
+/** Users choose queue and job names; a bug that makes up names must not fill the memory of a process. */
 export const MOST_SERIES = 1_000;
 /** The labels whose values users choose; all others have few. */
 const openLabels: ReadonlySet<string> = new Set(['queue', 'name']);
@@ -14,7 +14,7 @@ abstract class Metric<Value> {
   readonly #help: string;
   readonly #kind: string;
   readonly #series: Map<string, Value> = new Map();
-  /** Every run counts under the same few label objects; whoever keeps them has their text rendered once. */
+  /** Every run counts under the same few label objects: their text is rendered once per object. */
   #known: WeakMap<Labels, Value> = new WeakMap();
 
   constructor(name: string, help: string, kind: string) {
@@ -33,7 +33,7 @@ abstract class Metric<Value> {
     this.#known = new WeakMap();
   }
 
-  /** What counts under these labels. */
+  /** The value of these labels. */
   protected at(labels: Labels): Value {
     let value = this.#known.get(labels);
     if (value === undefined) {

@@ -2,7 +2,7 @@ import { type JobState, states } from '../job.ts';
 import type { StatsRow, StoreStats, Totals } from '../store/store.ts';
 import { emptyTotals, type MutableTotals } from '../store/totals.ts';
 
-/** How retrying goes, since the store was made; it survives pruning and restarts. */
+/** Totals since the store was made; they survive pruning and restarts. */
 export interface RetryStats {
   /** Counted runs that were not their job's first attempt. */
   readonly totalRetries: number;

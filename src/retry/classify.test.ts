@@ -15,7 +15,7 @@ const run: FailedRun = { name: 'email.send', run: 3, attempt: 2, maxAttempts: 4,
 
 function failureOf(thrown: unknown, context: Partial<ClassifyContext> = {}): Failure {
   const outcome = classify(thrown, { now, run, ...context });
-  if (outcome.kind !== 'failed') throw new Error(`expected a failure, came ${outcome.kind}`);
+  if (outcome.kind !== 'failed') throw new Error(`expected a failure, got ${outcome.kind}`);
   return outcome.failure;
 }
 
@@ -59,8 +59,8 @@ describe('a control error comes first', () => {
   });
 });
 
-describe('then comes the definition’s classify', () => {
-  test('it is told the error and the run', () => {
+describe('the definition’s classify comes second', () => {
+  test('it gets the error and the run', () => {
     const calls: unknown[] = [];
     const error = new Error('x');
     failureOf(error, { classify: (...args) => void calls.push(args) as undefined });
@@ -139,7 +139,7 @@ describe('then comes the definition’s classify', () => {
   });
 });
 
-describe('then come the rules', () => {
+describe('the rules come third', () => {
   const rules: ClassifyRule[] = [{ code: 'LOCKED', class: 'environment' }];
 
   test('the definition’s own beat the default ones, even further down the causes', () => {

@@ -57,12 +57,12 @@ test('a control error is understood whatever its message is', () => {
   }
 });
 
-test('a Date is asked for its own time, whatever its getTime answers', () => {
+test('a Date is read by its own time, whatever its getTime returns', () => {
   const forged = Object.assign(new Date(9), { getTime: () => 'soon' });
   expect(controlErrorOf(new Snooze(forged))).toEqual({ kind: 'snooze', wait: { at: 9 } });
 });
 
-test('a subclass says the same', () => {
+test('a subclass is a control error of the same kind', () => {
   class CardDeclined extends Unrecoverable {}
   expect(controlErrorOf(new CardDeclined())).toEqual({ kind: 'unrecoverable' });
 });
@@ -96,7 +96,7 @@ describe('a delay that makes no sense is a ConfigError where it is thrown', () =
   });
 
   test('and a Date that is none is called so', () => {
-    expect(() => new Snooze(new Date(NaN))).toThrow('Snooze: expected a valid Date or a duration, came "Invalid Date"');
+    expect(() => new Snooze(new Date(NaN))).toThrow('Snooze: expected a valid Date or a duration, got "Invalid Date"');
   });
 });
 

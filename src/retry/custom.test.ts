@@ -5,7 +5,7 @@ import type { Failure } from './outcome.ts';
 
 const args: BackoffArgs = { name: 'a', run: 2, attempt: 2, maxAttempts: 4, previousDelayMs: 10, error: new Error('x') };
 
-test('a custom backoff is told about the failed run and chooses a duration', () => {
+test('a custom backoff gets the failed run and chooses a duration', () => {
   expect(customDelay(({ attempt }) => attempt * 1_000, args)).toEqual({ delayMs: 2_000, note: null });
   expect(customDelay(() => '1.5s', args)).toEqual({ delayMs: 1_500, note: null });
   expect(customDelay(() => 0, args)).toEqual({ delayMs: 0, note: null });

@@ -6,11 +6,11 @@ import { LONGEST_DELAY_MS } from './backoff.ts';
 import type { Failure } from './outcome.ts';
 
 /*
- * Functions a definition may bring along. They run only in the worker; whatever they do wrong, the data
- * policy decides instead and the ledger gets a note.
+ * Functions of a definition. They run only in the worker. When one throws or returns nonsense, the policy decides instead
+ * and the ledger gets a note.
  */
 
-/** What a definition's functions are told about the run that failed. */
+/** What a definition's functions get to know about the run that failed. */
 export interface FailedRun {
   /** The job's name. */
   readonly name: string;
@@ -27,7 +27,7 @@ export interface BackoffArgs extends FailedRun {
   readonly error: unknown;
 }
 
-/** A definition's own backoff; undefined or null leaves the choice to the policy. */
+/** A definition's own backoff; with undefined or null, the policy chooses. */
 export type BackoffFunction = (args: BackoffArgs) => Duration | null | undefined;
 
 export interface CustomDelay {
@@ -36,7 +36,7 @@ export interface CustomDelay {
 }
 
 export function customDelay(backoff: BackoffFunction, args: BackoffArgs): CustomDelay {
-  const { answer, note } = ask('backoff()', () => backoff(args));
+  const { answer, note } = callUser('backoff()', () => backoff(args));
   return note === null ? readDelay(answer, 'backoff()') : { delayMs: null, note };
 }
 
@@ -52,7 +52,7 @@ export function readDelay(answer: unknown, what: string): CustomDelay {
   }
 }
 
-/** The failure, with what the definition's own backoff says about it. */
+/** The failure, with the delay that the definition's own backoff chose. */
 export function withCustomDelay(failure: Failure, backoff: BackoffFunction, args: BackoffArgs): Failure {
   const { delayMs, note } = customDelay(backoff, args);
   return { ...failure, customDelayMs: delayMs, note: joinNotes(failure.note, note) };
@@ -62,8 +62,8 @@ export function joinNotes(...notes: readonly (string | null)[]): string | null {
   return notes.filter((note) => note !== null).join('; ') || null;
 }
 
-/** Calls a function we were given. A throw or a promise becomes a note. */
-export function ask(what: string, call: () => unknown): { answer: unknown; note: string | null } {
+/** Calls a user's function. An error or a promise becomes a note. */
+export function callUser(what: string, call: () => unknown): { answer: unknown; note: string | null } {
   let answer: unknown;
   try {
     answer = call();
@@ -76,7 +76,7 @@ export function ask(what: string, call: () => unknown): { answer: unknown; note:
   return { answer: undefined, note: `${what} returned a promise; it must answer at once` };
 }
 
-/** A rejection that nobody handles would end the process. An executor, because a hostile promise throws at `Promise.resolve`. */
+/** An unhandled rejection would end the process. An executor, because a hostile promise throws at `Promise.resolve`. */
 function ignoreRejection(promise: unknown): void {
   new Promise((resolve) => resolve(promise)).catch(() => {});
 }

@@ -261,7 +261,7 @@ describe('jitter', () => {
     expect([delay(86_400_000, 0), delay(86_400_000, 1)]).toEqual([86_400_000, 86_700_000]);
   });
 
-  test('spreads a release without handler around 15 seconds', () => {
+  test('spreads the release of a job without handler around 15 seconds', () => {
     const drawn = [0, 1].map((value) => delayOf(decide(job, noHandler(60_001), now, () => value)));
     expect(drawn).toEqual([12_000, 18_000]);
   });

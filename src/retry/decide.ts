@@ -19,7 +19,7 @@ export interface DecidableJob {
   readonly cancelRequested: boolean;
 }
 
-/** A worker of the new deploy is likely up by then; the spread keeps a backlog of unknown jobs from coming back as one. */
+/** A worker of the new deploy is likely up by then; the spread keeps the unknown jobs from falling due at the same time. */
 const NO_HANDLER_DELAY_MS = 15_000;
 const NO_HANDLER_SPREAD = 0.2;
 
@@ -31,7 +31,7 @@ const LONGEST_STRETCH_MS = 5 * 60_000;
 export function decide(job: DecidableJob, outcome: Outcome, now: number, random: Random): Decision {
   switch (outcome.kind) {
     case 'completed':
-      // Even when it was to be cancelled: the work is done.
+      // Also when a cancel was requested: the work is done.
       return complete;
     case 'cancelled':
       return { kind: 'cancel', counted: true, rule: 'cancelled' };
@@ -148,7 +148,7 @@ function exhausted({ attempts, policy }: DecidableJob): Decision {
   return dead('exhausted', `attempts ${attempts} of ${policy.maxAttempts}`);
 }
 
-/** A run that could only start beyond the deadline is not waited for, and not started. */
+/** True for a run that could only start after the deadline: it is neither waited for nor started. */
 export function isPastDeadline(
   { policy, firstStartedAt }: Pick<DecidableJob, 'policy' | 'firstStartedAt'>,
   startsAt: number,

@@ -1,10 +1,17 @@
-import { checkInteger, checkKeys, checkNumber, checkOneOf, unexpected } from '../config.ts';
+import { checkInteger, checkKeys, checkNumber, checkOneOf, namesOf, unexpected } from '../config.ts';
 import { formatDuration, parseDuration } from '../duration.ts';
 import { ConfigError } from '../errors.ts';
 import { LONGEST_DELAY_MS } from './backoff.ts';
-import type { Backoff, Jitter, RetryPolicy } from './policy.ts';
+import { type Backoff, backoffKinds, type Jitter, jitterNames, type RetryOptions, type RetryPolicy } from './policy.ts';
 
-const optionNames = ['maxAttempts', 'maxRetries', 'backoff', 'jitter', 'deadline', 'maxCrashes'] as const;
+const optionNames = namesOf<RetryOptions>({
+  maxAttempts: true,
+  maxRetries: true,
+  backoff: true,
+  jitter: true,
+  deadline: true,
+  maxCrashes: true,
+});
 
 /** Every policy is stored with each of its jobs: a table is for naming delays, not for storing data. */
 const LONGEST_TABLE = 1_000;
@@ -29,7 +36,7 @@ export function validateRetryOptions(options: unknown, what: string): Partial<Re
 function readMaxAttempts({ maxAttempts, maxRetries }: Record<string, unknown>, what: string): number | undefined {
   if (maxAttempts !== undefined && maxRetries !== undefined) {
     throw new ConfigError(
-      `${what}: expected maxAttempts or maxRetries, came both. ` +
+      `${what}: expected maxAttempts or maxRetries, got both. ` +
         'Give one: maxAttempts counts the first attempt too, so maxRetries 3 is maxAttempts 4.',
     );
   }
@@ -43,9 +50,8 @@ function readMaxAttempts({ maxAttempts, maxRetries }: Record<string, unknown>, w
 }
 
 function readBackoff(backoff: unknown, what: string): Backoff {
-  const kinds = ['exponential', 'linear', 'fixed', 'fibonacci', 'table'] as const;
   checkKeys(backoff, ['kind', 'base', 'factor', 'max', 'delays'], what);
-  const kind = checkOneOf(backoff.kind, kinds, `${what}.kind`);
+  const kind = checkOneOf(backoff.kind, backoffKinds, `${what}.kind`);
   switch (kind) {
     case 'exponential':
       checkKeys(backoff, ['kind', 'base', 'factor', 'max'], `${what} of kind ${kind}`);
@@ -94,10 +100,9 @@ function readDelay(delay: unknown, what: string): number {
 }
 
 function readJitter(jitter: unknown, what: string): Jitter {
-  const kinds = ['none', 'full', 'equal', 'decorrelated'] as const;
-  if (typeof jitter === 'string') return checkOneOf(jitter, kinds, what);
+  if (typeof jitter === 'string') return checkOneOf(jitter, jitterNames, what);
   if (typeof jitter !== 'object' || jitter === null) {
-    throw unexpected(what, `one of ${kinds.join(', ')} or { spread: 0.2 }`, jitter);
+    throw unexpected(what, `one of ${jitterNames.join(', ')} or { spread: 0.2 }`, jitter);
   }
   checkKeys(jitter, ['spread'], what);
   const hint = 'A spread of 0.2 makes a delay up to 20 % shorter or longer.';

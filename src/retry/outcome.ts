@@ -1,3 +1,7 @@
+import type { StoredError } from '../untrusted/stored-error.ts';
+
+export type { StoredError } from '../untrusted/stored-error.ts';
+
 /** What a run did: a value, made by running and read by `decide`. */
 export type Outcome =
   | { readonly kind: 'completed' }
@@ -8,31 +12,24 @@ export type Outcome =
   | { readonly kind: 'cancelled'; readonly error: StoredError | null };
 
 /** The ledger's words for outcomes; `deferred` is a failure whose attempt a gate gave back. Append only: stores keep the position. */
-export const outcomeKinds = [
-  'completed',
-  'failed',
-  'crashed',
-  'snoozed',
-  'released',
-  'deferred',
-  'cancelled',
-] as const satisfies readonly (Outcome['kind'] | 'deferred')[];
+export const outcomeKinds = ['completed', 'failed', 'crashed', 'snoozed', 'released', 'deferred', 'cancelled'] as const;
 export type OutcomeKind = (typeof outcomeKinds)[number];
 
-/** Why a run was handed back without having run its handler to an end. */
+/** Why a run was handed back before its handler ended. */
 export type ReleaseCause =
   | { readonly kind: 'shutdown' }
-  /** The worker made room for the trial of a suspect before it could start. */
+  /** The worker made room for the trial of a suspect before it started. */
   | { readonly kind: 'trial' }
-  /** Its lease was over before it could start: it waited too long in the worker, or for the claim's answer. */
+  /** Its lease ended before it started: it waited too long in the worker, or for the claim's answer. */
   | { readonly kind: 'late' }
-  /** It was cancelled before it could start. */
+  /** It was cancelled before it started. */
   | { readonly kind: 'cancelled' }
   | { readonly kind: 'no-handler'; readonly giveUpAfterMs: number }
   | { readonly kind: 'deadline' };
 
 /** permanent: retrying cannot help; environment: a dependency is in trouble; job: everything else. */
-export type FailureClass = 'permanent' | 'environment' | 'job';
+export const failureClasses = ['permanent', 'environment', 'job'] as const;
+export type FailureClass = (typeof failureClasses)[number];
 
 /** A failure as plain data: what the handler threw, and what classification made of it. */
 export interface Failure {
@@ -46,15 +43,4 @@ export interface Failure {
   readonly customDelayMs: number | null;
   /** What went wrong in user-supplied functions on the way here. */
   readonly note: string | null;
-}
-
-/** What is kept of an error: an allow-list, trimmed, never the whole object. */
-export interface StoredError {
-  readonly name: string;
-  readonly message: string;
-  readonly code: string | null;
-  readonly status: number | null;
-  readonly stack: string | null;
-  /** What a schema said about the input, when that is why it failed. */
-  readonly issues?: readonly { readonly message: string; readonly path: string }[];
 }

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { backoffDelay } from './backoff.ts';
-import { type RetryOptions, resolvePolicy } from './policy.ts';
+import type { RetryOptions } from './policy.ts';
 import { type PresetName, policies } from './presets.ts';
+import { resolvePolicy } from './resolve.ts';
 
 const exponential = (baseMs: number, factor: number, maxMs: number): object => ({
   kind: 'exponential',

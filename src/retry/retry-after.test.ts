@@ -96,14 +96,14 @@ describe('the values servers send', () => {
   });
 });
 
-test('the outermost error that asks for a wait is heard', () => {
+test('the outermost error that asks for a wait decides', () => {
   const inner = withHeaders({ 'retry-after': '9' });
   expect(retryAfterOf(Object.assign(new Error('x', { cause: inner }), { headers: { 'retry-after': '7' } }), now)).toBe(
     7_000,
   );
 });
 
-test('whoever asks for nothing gets null', () => {
+test('an error that asks for no wait gives null', () => {
   for (const error of [
     new Error('x'),
     null,

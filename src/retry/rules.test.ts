@@ -160,7 +160,7 @@ describe('validateClassifyRules', () => {
   });
 
   test.each<[unknown, RegExp]>([
-    [{}, /^rules: expected a list of rules, came an empty object/],
+    [{}, /^rules: expected a list of rules, got an empty object/],
     [[null], /^rules\[0\]: expected an object/],
     [[{ class: 'job' }], /^rules\[0\]: expected a name, a code or a status to match/],
     [[{ name: 'A', class: 'permanant' }], /^rules\[0\]\.class: .*Did you mean permanent\?$/],
@@ -168,7 +168,7 @@ describe('validateClassifyRules', () => {
     [[{ nam: 'A', class: 'job' }], /Did you mean name\?$/],
     [[{ name: '', class: 'job' }], /^rules\[0\]\.name/],
     [[{ code: 5, class: 'job' }], /^rules\[0\]\.code/],
-    [[{ status: 99, class: 'job' }], /^rules\[0\]\.status: expected a whole number from 100 to 599, came 99/],
+    [[{ status: 99, class: 'job' }], /^rules\[0\]\.status: expected a whole number from 100 to 599, got 99/],
     [[{ status: [500], class: 'job' }], /^rules\[0\]\.status: expected a status or \[from, to\]/],
     [[{ status: [500, 400], class: 'job' }], /^rules\[0\]\.status\[1\]: expected a whole number from 500 to 599/],
   ])('rejects %o', (rules, message) => {

@@ -1,6 +1,6 @@
 import { checkInteger, checkKeys, checkOneOf, unexpected } from '../config.ts';
 import { codeOf, namesOf, read, readList, statusOf } from '../untrusted/thrown.ts';
-import type { FailureClass } from './outcome.ts';
+import { type FailureClass, failureClasses } from './outcome.ts';
 
 /** Classifies an error by what it carries, never by its message. A rule holds when all that it names does. */
 export interface ClassifyRule {
@@ -11,8 +11,6 @@ export interface ClassifyRule {
   readonly status?: number | readonly [from: number, to: number];
   readonly class: FailureClass;
 }
-
-export const failureClasses: readonly FailureClass[] = ['permanent', 'environment', 'job'];
 
 const permanentNames = [
   'ValidationError',
@@ -79,17 +77,17 @@ function matchChain(error: unknown, rules: readonly ClassifyRule[], seen: Set<un
 }
 
 /**
- * Of several errors in one, the most hopeful decides: one 404 among them does not make a job permanent
- * that another try against the others could save.
+ * Of several errors in one, the least permanent decides: one 404 among them does not make the failure permanent when
+ * another attempt against the others could succeed.
  */
 function matchAggregate(error: unknown, rules: readonly ClassifyRule[], seen: Set<unknown>): Match | null {
   const errors = read(error, 'errors');
   if (errors === undefined) return null;
   const members = new Set(readList(errors, MOST_AGGREGATED));
   const matches = [...members].map((member) => matchChain(member, rules, seen));
-  const hopeful =
+  const leastPermanent =
     matches.find((match) => match?.class === 'environment') ?? matches.find((match) => match?.class !== 'permanent');
-  return hopeful === undefined ? (matches[0] ?? null) : hopeful;
+  return leastPermanent === undefined ? (matches[0] ?? null) : leastPermanent;
 }
 
 function matchOne(error: unknown, rules: readonly ClassifyRule[]): Match | null {
@@ -124,7 +122,7 @@ function validateRule(rule: unknown, what: string): ClassifyRule {
   checkKeys(rule, ['name', 'code', 'status', 'class'], what);
   const { name, code, status } = rule;
   if (name === undefined && code === undefined && status === undefined) {
-    throw unexpected(what, 'a name, a code or a status to match', rule, 'A rule that matches everything is no rule.');
+    throw unexpected(what, 'a name, a code or a status to match', rule, 'A rule must not match every error.');
   }
   return {
     ...(name === undefined ? {} : { name: checkText(name, `${what}.name`) }),

@@ -10,7 +10,7 @@ const LINE_BREAK = '\n';
 /** Every store begins an enqueue with this: further on, a line break would mix up the payloads of several jobs. */
 export function checkPayloads(jobs: readonly Pick<NewJob, 'payload'>[]): void {
   if (!jobs.some(({ payload }) => payload.includes(LINE_BREAK))) return;
-  throw new ConfigError('payload: expected JSON as JSON.stringify writes it, came one with line breaks.');
+  throw new ConfigError('payload: expected JSON as JSON.stringify writes it, got one with line breaks.');
 }
 
 export function joinJson(texts: readonly string[]): string {

@@ -15,9 +15,7 @@ export async function openStore(target: unknown, clock: Clock): Promise<Store> {
   switch (scheme) {
     case 'memory':
       if (target === 'memory:' || target === 'memory') return new MemoryStore({ clock });
-      throw new ConfigError(
-        `expected memory: alone, came ${describe(target)}. It has no name: each open is a new one.`,
-      );
+      throw new ConfigError(`expected memory: alone, got ${describe(target)}. It has no name: each open is a new one.`);
     case 'sqlite': {
       const path = sqlitePath(target);
       const { SqliteStore } = await import('./sqlite/store.ts');
@@ -40,16 +38,16 @@ export async function openStore(target: unknown, clock: Clock): Promise<Store> {
 export function sqlitePath(address: string): string {
   const [, rest] = splitOnce(address);
   const path = rest.startsWith('//') ? rest.slice(2) : rest;
-  const came = `came ${describe(address)}`;
-  if (path === '') throw new ConfigError(`expected a file after sqlite:, ${came}. Write sqlite:jobs.db.`);
+  const got = `got ${describe(address)}`;
+  if (path === '') throw new ConfigError(`expected a file after sqlite:, ${got}. Write sqlite:jobs.db.`);
   // To SQLite these are no files, and each connection would get a database of its own: what one writes, none can read.
   if (path === ':memory:' || path.startsWith('file:')) {
-    throw new ConfigError(`expected a path after sqlite:, ${came}. Write sqlite:jobs.db, or memory:.`);
+    throw new ConfigError(`expected a path after sqlite:, ${got}. Write sqlite:jobs.db, or memory:.`);
   }
   // SQLite opens such a name once, and then cannot find its write-ahead log again.
-  if (/\p{Cc}/u.test(path)) throw new ConfigError(`expected a file name without control characters, ${came}.`);
+  if (/\p{Cc}/u.test(path)) throw new ConfigError(`expected a file name without control characters, ${got}.`);
   if (path.includes('?')) {
-    throw new ConfigError(`expected a file name without "?", ${came}. There are no settings to give with a file.`);
+    throw new ConfigError(`expected a file name without "?", ${got}. There are no settings to give with a file.`);
   }
   return path;
 }
@@ -87,13 +85,13 @@ function checkStore(target: unknown): Store {
   const missing = Object.keys(verbs).filter((verb) => typeof read(target, verb) !== 'function');
   if (missing.length === 0) return target as Store;
   if (missing.length === Object.keys(verbs).length) throw unknownTarget(target);
-  throw new ConfigError(`expected a store with all its verbs, came ${describe(target)} without ${missing.join(', ')}.`);
+  throw new ConfigError(`expected a store with all its verbs, got ${describe(target)} without ${missing.join(', ')}.`);
 }
 
 function unknownTarget(target: unknown): ConfigError {
   const meant = typeof target === 'string' ? closest(splitOnce(target)[0], schemes) : null;
   const hint = meant === null ? 'Write sqlite:jobs.db for a file.' : `Did you mean ${meant}:?`;
   // An address may hold a password, and errors end up in logs.
-  const came = describe(typeof target === 'string' ? scrub(target) : target);
-  return new ConfigError(`expected sqlite:FILE, postgres://HOST/DATABASE, memory: or a store, came ${came}. ${hint}`);
+  const got = describe(typeof target === 'string' ? scrub(target) : target);
+  return new ConfigError(`expected sqlite:FILE, postgres://HOST/DATABASE, memory: or a store, got ${got}. ${hint}`);
 }

@@ -82,7 +82,7 @@ export interface Store {
 export type HoldTarget = { readonly queue: string } | { readonly resource: string };
 
 /** At most this many bytes of payload travel in one claim, unless a single job is larger. */
-export const CLAIM_BYTES = 8 * 1_048_576;
+export const CLAIM_BYTES: number = 8 * 1_048_576;
 
 export type Unsubscribe = () => void;
 
@@ -173,7 +173,8 @@ export interface Claim {
   readonly now: number;
   /**
    * When the next job of these queues may start: it falls due, or its partition becomes admissible. `now` when the claim
-   * stopped at CLAIM_BYTES and left due jobs behind. Null when none waits or the claim was filled.
+   * stopped at CLAIM_BYTES and left due jobs behind. Null when none waits or the claim was filled. A due job that
+   * `maxRetriesInFlight` holds back is not counted; whether the jobs behind it in its partition are is left to the store.
    */
   readonly nextDueAt: number | null;
   /** True when a due suspect waits in one of these queues that a claim for suspects would take now. */

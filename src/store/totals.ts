@@ -1,5 +1,5 @@
-import type { DeadReason } from '../retry/decision.ts';
-import type { OutcomeKind } from '../retry/outcome.ts';
+import { type DeadReason, deadReasons } from '../retry/decision.ts';
+import { type OutcomeKind, outcomeKinds } from '../retry/outcome.ts';
 
 /** Totals while they are being added up. */
 export interface MutableTotals {
@@ -13,9 +13,13 @@ export interface MutableTotals {
 export function emptyTotals(): MutableTotals {
   return {
     enqueued: 0,
-    runs: { completed: 0, failed: 0, crashed: 0, snoozed: 0, released: 0, deferred: 0, cancelled: 0 },
+    runs: zeros(outcomeKinds),
     retries: 0,
     successfulRetries: 0,
-    dead: { exhausted: 0, unrecoverable: 0, deadline: 0, poison: 0, 'no-handler': 0 },
+    dead: zeros(deadReasons),
   };
+}
+
+function zeros<Name extends string>(names: readonly Name[]): Record<Name, number> {
+  return Object.fromEntries(names.map((name) => [name, 0])) as Record<Name, number>;
 }

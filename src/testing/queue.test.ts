@@ -6,7 +6,7 @@ import { testQueue } from './queue.ts';
 const HOUR_MS = 3_600_000;
 
 describe('draining a test queue', () => {
-  it('runs everything to its end, retries and delays included, in no time', async () => {
+  it('runs all jobs to their end, retries and delays included, without real waiting', async () => {
     const starts: [string, number][] = [];
     const job = defineJob<string>({
       name: 'job',
@@ -78,7 +78,7 @@ describe('draining a test queue', () => {
     expect((await queue.mulligan.stats()).states.completed).toBe(150);
   });
 
-  it('gives up on jobs that nobody will ever claim, and says which', async () => {
+  it('gives up on jobs that no worker claims, and names their queues', async () => {
     const job = defineJob<null>({ name: 'job', run: () => {} });
     await using queue = await testQueue({ jobs: [job] });
     await queue.mulligan.queues.pause('default');
@@ -87,7 +87,7 @@ describe('draining a test queue', () => {
     const error = await queue.drain().catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ConfigError);
     expect((error as Error).message).toBe(
-      'drain: expected a worker for all jobs that are due, but nobody claims 2 of "default", 1 of "elsewhere". Is the queue paused, or missing in work.queues?',
+      'drain: expected a worker for all jobs that are due, but no worker claims 2 of "default", 1 of "elsewhere". Is the queue paused, or missing in work.queues?',
     );
   });
 });

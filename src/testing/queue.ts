@@ -9,12 +9,12 @@ import { type WorkOptions, workOptionNames } from '../worker/options.ts';
 import type { Worker } from '../worker/worker.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
-/** What waits for longer than this in virtual time will hardly ever end. */
+/** Jobs that still wait after this much virtual time will hardly ever end. */
 const LONGEST_DRAIN_MS = 10 * 365 * 24 * 3_600_000;
 const STEP_WHILE_RUNNING_MS = 100;
-/** A due job that no worker has claimed by then will not be: this store wakes its workers at once. */
+/** A due job that no worker has claimed by then will never be claimed: this store wakes its workers at once. */
 const LONGEST_IDLE_MS = 10 * 60_000;
-/** So polling would only cost time: a drain over days would look for work a hundred thousand times. */
+/** Rare, because the store wakes its workers: a drain over days would otherwise poll a hundred thousand times. */
 const POLL = '1h';
 
 export interface TestQueueOptions extends Omit<MulliganOptions, 'jobs' | 'clock'> {
@@ -89,7 +89,7 @@ function unclaimed(queues: Stats['queues']): ConfigError {
   const waiting = Object.entries(queues).filter(([, { states }]) => states.ready > 0);
   const list = waiting.map(([queue, { states }]) => `${states.ready} of ${JSON.stringify(queue)}`).join(', ');
   return new ConfigError(
-    `drain: expected a worker for all jobs that are due, but nobody claims ${list}. Is the queue paused, or missing in work.queues?`,
+    `drain: expected a worker for all jobs that are due, but no worker claims ${list}. Is the queue paused, or missing in work.queues?`,
   );
 }
 

@@ -102,7 +102,7 @@ test('describe answers a short text', () => {
   );
 });
 
-test('toStoredError answers bounded text that any store can keep', () => {
+test('toStoredError returns bounded text that any store can keep', () => {
   fc.assert(
     fc.property(hostile, (make) => {
       const json = JSON.stringify(toStoredError(make()));
@@ -114,7 +114,7 @@ test('toStoredError answers bounded text that any store can keep', () => {
   );
 });
 
-test('retryAfterOf answers a whole number of ms or null', () => {
+test('retryAfterOf returns a whole number of ms or null', () => {
   fc.assert(
     fc.property(hostile, (make) => {
       const ms = retryAfterOf(make(), 1_000);

@@ -1,6 +1,6 @@
 /*
- * Takes credentials out of text that is about to be stored. Errors quote connection strings, headers and
- * request bodies; a word too many lost is cheaper than a password kept.
+ * Removes credentials from text that is about to be stored. Errors quote connection strings, headers and request bodies;
+ * removing a harmless word costs less than storing a password.
  *
  * A repetition whose match may still fail after it is bounded, so that no text takes quadratic time.
  */

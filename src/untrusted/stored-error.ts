@@ -1,6 +1,4 @@
 import { describe } from '../config.ts';
-import type { StoredError } from '../retry/outcome.ts';
-import { Recent } from './recent.ts';
 import { scrub } from './scrub.ts';
 import { causeChain, codeOf, namesOf, read, readList, readString, statusOf } from './thrown.ts';
 
@@ -16,27 +14,61 @@ const STACK_BYTES = 8 * 1_024;
 const MOST_ISSUES = 20;
 const ISSUE_BYTES = 512;
 
-/** Text beyond this is not even looked at. */
+/** Text beyond this is not read. */
 const LONGEST_READ = 32 * 1_024;
-/** How much of that end may be half a secret, cut where no pattern knows it any more. */
+/** The end of that text may be half a secret, which no pattern recognises: so much of it is dropped. */
 const CUT_SECRET = 8 * 1_024;
 
+/** What is kept of an error: an allow-list, trimmed, never the whole object. */
+export interface StoredError {
+  readonly name: string;
+  readonly message: string;
+  readonly code: string | null;
+  readonly status: number | null;
+  readonly stack: string | null;
+  /** What a schema said about the input, when that is why it failed. */
+  readonly issues?: readonly { readonly message: string; readonly path: string }[];
+}
+
+/** The parts of an error that are stored, as they were read: neither cleaned nor trimmed. */
+export type ReadError = Omit<StoredError, 'issues'>;
+
+/** May answer with what was made of an equal error before. */
+export interface ErrorCache {
+  get(read: ReadError, clean: (read: ReadError) => StoredError): StoredError;
+}
+
 /** An allow-list of what was thrown, trimmed and without credentials. Never throws. */
-export function toStoredError(thrown: unknown): StoredError {
-  const chain = causeChain(thrown);
+export function toStoredError(thrown: unknown, recent?: ErrorCache): StoredError {
   const issues = issuesOf(thrown);
-  const error: StoredError = {
-    name: tidy(nameOf(thrown), NAME_BYTES),
-    message: tidy(messageOf(thrown), MESSAGE_BYTES),
-    // `fetch failed` says nothing; the code that says why sits in its cause.
-    code: firstOf(chain, (error) => codeOf(error)?.slice(0, CODE_BYTES).toWellFormed().replaceAll('\0', '') ?? null),
+  const error = readError(thrown);
+  if (issues.length > 0) return { ...clean(error), issues };
+  return recent === undefined ? clean(error) : recent.get(error, clean);
+}
+
+function readError(thrown: unknown): ReadError {
+  const chain = causeChain(thrown);
+  return {
+    name: nameOf(thrown),
+    message: messageOf(thrown),
+    // `fetch failed` says nothing; the code that says why is in its cause.
+    code: firstOf(chain, codeOf),
     status: firstOf(chain, statusOf),
     stack: stackOf(chain),
   };
-  return issues.length === 0 ? shared(error) : { ...error, issues };
 }
 
-/** A class that forgot to set its `name` is still better known by its own than as `Error`. */
+function clean({ name, message, code, status, stack }: ReadError): StoredError {
+  return {
+    name: tidy(name, NAME_BYTES),
+    message: tidy(message, MESSAGE_BYTES),
+    code: code?.slice(0, CODE_BYTES).toWellFormed().replaceAll('\0', '') ?? null,
+    status,
+    stack: stack === null ? null : tidy(stack, STACK_BYTES),
+  };
+}
+
+/** The name of the class when it did not set its own `name`: it says more than `Error`. */
 function nameOf(thrown: unknown): string {
   const names = namesOf(thrown);
   const specific = names.find((name) => name !== 'Error' && name !== 'Object');
@@ -64,10 +96,10 @@ function stackOf(chain: readonly unknown[]): string | null {
     const stack = readString(error, 'stack');
     if (stack !== null) text = text === null ? shortHeader(stack) : `${text}\ncaused by: ${shortHeader(stack)}`;
   }
-  return text === null ? null : tidy(text, STACK_BYTES);
+  return text;
 }
 
-/** A stack opens with the message: a page-long one must not push the frames out. */
+/** A stack begins with the message: a message of a page must not leave no room for the frames. */
 function shortHeader(stack: string): string {
   if (stack.length <= HEADER_BYTES) return stack;
   const frames = stack.search(/\n\s{1,16}at /);
@@ -89,38 +121,15 @@ function pathOf(issue: unknown): string {
   return keys.filter((key) => typeof key === 'string' || typeof key === 'number').join('.');
 }
 
-/** Scrubs first and trims after: a secret cut in half would no longer be known as one. */
+/** Scrubs before it trims: no pattern would recognise a secret that was cut in half. */
 function tidy(text: string, maxBytes: number): string {
-  if (text.length <= LONGEST_READ) return trimmed(cleaned(text), maxBytes);
+  if (text.length <= LONGEST_READ) return trimmed(storable(scrub(text)), maxBytes);
   return trimmed(storable(scrub(text.slice(0, LONGEST_READ)).slice(0, -CUT_SECRET)), maxBytes);
 }
 
 /** PostgreSQL stores neither NUL nor half a surrogate pair. */
 function storable(text: string): string {
   return text.replaceAll('\0', '\ufffd').toWellFormed();
-}
-
-/*
- * When a provider is down, thousands of errors are the same: their text is cleaned once, and they share one object,
- * which a store can recognise and write out once.
- */
-const cleanTexts: Recent<string> = new Recent();
-const sharedErrors: Recent<StoredError> = new Recent();
-
-function cleaned(text: string): string {
-  return cleanTexts.get(text) ?? cleanTexts.add(text, storable(scrub(text)));
-}
-
-function shared(error: StoredError): StoredError {
-  const key = error.stack ?? error.message;
-  const known = sharedErrors.get(key);
-  return known !== undefined && isSame(known, error) ? known : sharedErrors.add(key, Object.freeze(error));
-}
-
-function isSame(a: StoredError, b: StoredError): boolean {
-  return (
-    a.stack === b.stack && a.message === b.message && a.name === b.name && a.code === b.code && a.status === b.status
-  );
 }
 
 const ELLIPSIS = '...';

@@ -1,12 +1,12 @@
 /*
- * Reading what was thrown. Anything can be thrown: null, proxies, objects whose getters throw, chains of
- * causes that bite their own tail. Nothing here throws, and every walk is bounded.
+ * Reads thrown values. Anything can be thrown: null, proxies, objects whose getters throw, chains of causes that form a
+ * circle. No function here throws, and every walk is bounded.
  */
 
 const DEEPEST_CHAIN = 10;
 const DEEPEST_CLASS = 8;
 
-/** A property of whatever this is; undefined when it has none or does not let itself be read. */
+/** A property of any value; undefined when there is none or it cannot be read. */
 export function read(value: unknown, key: PropertyKey): unknown {
   if (!isObject(value)) return undefined;
   try {
@@ -21,7 +21,7 @@ export function readString(value: unknown, key: PropertyKey): string | null {
   return typeof text === 'string' && text !== '' ? text : null;
 }
 
-/** The first `limit` members of a list; empty when it is none, or does not let itself be read. */
+/** The first `limit` members of a list; empty when it is no list or cannot be read. */
 export function readList(value: unknown, limit: number): unknown[] {
   try {
     return Array.isArray(value) ? Array.from({ length: Math.min(limit, value.length) }, (_, i) => read(value, i)) : [];

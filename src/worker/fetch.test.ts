@@ -237,7 +237,7 @@ describe('a fetcher whose store does not answer', () => {
     expect(claims).toHaveLength(1);
   });
 
-  it('takes over what comes late: nobody else has it', async () => {
+  it('takes over what comes late: no other worker has it', async () => {
     const { clock, fetcher, world, accepted, told } = makeFetcher();
     const slow = Promise.withResolvers<Partial<Claim>>();
     world.answer = () => slow.promise;
@@ -342,7 +342,7 @@ describe('a fetcher that hears of a suspect', () => {
   });
 
   it('does not miss a wake-up that comes while it asks for a suspect that another worker took', async () => {
-    const { clock, fetcher, world, claims } = makeFetcher({ poll: '1h' });
+    const { clock, fetcher, world, claims, told } = makeFetcher({ poll: '1h' });
     world.answer = async ({ queues }) => {
       if (queues[0]?.suspect === 1) fetcher.wake('new-work');
       return { suspectsWait: claims.length < 3 };
@@ -350,6 +350,8 @@ describe('a fetcher that hears of a suspect', () => {
     fetcher.start();
     await clock.advance(0);
     expect(claims.filter((claim) => !isForSuspects(claim))).not.toHaveLength(1);
+    // The worker is not idle before it has looked again.
+    expect(told.slice(0, 3)).toEqual(['answered', 'answered', 'answered']);
     await stopSoon(clock, fetcher);
   });
 

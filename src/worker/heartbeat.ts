@@ -1,5 +1,5 @@
-import { partsOf } from '../batch.ts';
 import type { Clock, Timer } from '../clock.ts';
+import { partsOf } from '../parts.ts';
 import type { Heartbeat, HeartbeatAnswer, Store } from '../store/store.ts';
 import type { Lease } from './lease.ts';
 
@@ -97,7 +97,7 @@ export class LeaseRenewer {
 
   #renewAll(): void {
     const bytesOf = ({ unsentProgress }: Renewable): number => HEARTBEAT_BYTES + (unsentProgress?.length ?? 0);
-    const bounds = { limit: Number.POSITIVE_INFINITY, maxBytes: LARGEST_CALL_BYTES, bytesOf };
+    const bounds = { maxBytes: LARGEST_CALL_BYTES, bytesOf };
     for (const part of partsOf(this.#renewable(), bounds)) this.#send(part).catch(this.#onError);
   }
 }

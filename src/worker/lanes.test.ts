@@ -54,7 +54,7 @@ function count(jobs: readonly { queue: string; lane: Lane }[], queue?: string, .
   ).length;
 }
 
-const second = ['retry', 'redrive'] as const;
+const retried = ['retry', 'redrive'] as const;
 const limits = fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 120 });
 const shares = fc.oneof(
   fc.constantFrom(0, 0.2, 0.5, 1),
@@ -65,7 +65,7 @@ const plans = fc.array(fc.record({ weight: fc.integer({ min: 1, max: 20 }), retr
   maxLength: 5,
 });
 
-describe('the share of second chances, while fresh work waits', () => {
+describe('the share of retries and redrives, while fresh work waits', () => {
   it('is, of one queue, exactly the whole part of retryShare times the places so far, however large the claims', () => {
     fc.assert(
       fc.property(limits, shares, (sizes, retryShare) => {
@@ -74,7 +74,7 @@ describe('the share of second chances, while fresh work waits', () => {
         for (const size of sizes) {
           claims.claim(size);
           places += size;
-          expect(claims.count('a', ...second)).toBe(Math.floor(places * retryShare + 1e-6));
+          expect(claims.count('a', ...retried)).toBe(Math.floor(places * retryShare + 1e-6));
         }
       }),
     );
@@ -89,7 +89,7 @@ describe('the share of second chances, while fresh work waits', () => {
         const largest = Math.max(...sizes);
         for (const { queue, retryShare } of queues) {
           const due = claims.count(queue) * retryShare;
-          const got = claims.count(queue, ...second);
+          const got = claims.count(queue, ...retried);
           expect(got).toBeLessThanOrEqual(due + largest * retryShare + 1);
           expect(got).toBeGreaterThanOrEqual(due - largest * retryShare - 1);
         }
@@ -106,7 +106,7 @@ describe('the share of second chances, while fresh work waits', () => {
   it('of each queue holds although another queue takes the place of most claims', () => {
     const claims = new Claims(plan('a'), plan('b'), plan('c'));
     for (let turn = 0; turn < 3_000; turn++) claims.claim(1);
-    for (const queue of ['a', 'b', 'c']) expect(Math.abs(claims.count(queue, ...second) - 200)).toBeLessThanOrEqual(1);
+    for (const queue of ['a', 'b', 'c']) expect(Math.abs(claims.count(queue, ...retried) - 200)).toBeLessThanOrEqual(1);
   });
 
   it('of 0 keeps them waiting, and of 1 lets them all go first', () => {
@@ -121,7 +121,7 @@ describe('the share of second chances, while fresh work waits', () => {
     }
   });
 
-  it('is halved between retries and redriven jobs when both wait, at any size of claim and number of queues', () => {
+  it('is halved between retries and redrives when both wait, at any size of claim and number of queues', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 20 }), fc.integer({ min: 1, max: 4 }), (size, howMany) => {
         const queues = Array.from({ length: howMany }, (_, index) => plan(`q${index}`));
@@ -135,13 +135,13 @@ describe('the share of second chances, while fresh work waits', () => {
     );
   });
 
-  it.each(second)('goes to %s alone when the other kind does not wait', (lane) => {
+  it.each(retried)('goes to %s alone when the other lane is empty', (lane) => {
     const claims = new Claims(plan('a'));
     for (let turn = 0; turn < 100; turn++) claims.claim(5, only('fresh', lane));
     expect(claims.count('a', lane)).toBe(100);
   });
 
-  it.each(second)('is halved at once when the other kind joins %s, which had it alone for long', (lane) => {
+  it.each(retried)('is halved at once when jobs of the other lane join %s, which had it alone for long', (lane) => {
     for (const retryShare of [0.2, 1]) {
       for (const size of [1, 5]) {
         const claims = new Claims(plan('a', { retryShare }));
@@ -161,7 +161,7 @@ describe('places that one lane leaves', () => {
 
   it('are not owed later: fresh work that comes back still gets its share at once', () => {
     const claims = new Claims(plan('a'));
-    for (let turn = 0; turn < 100; turn++) claims.claim(10, only(...second));
+    for (let turn = 0; turn < 100; turn++) claims.claim(10, only(...retried));
     expect(count(claims.claim(10), 'a', 'fresh')).toBe(8);
   });
 
@@ -170,7 +170,7 @@ describe('places that one lane leaves', () => {
       const claims = new Claims(plan('a'));
       for (let turn = 0; turn < 1_000; turn++) claims.claim(size, only('fresh'));
       const jobs = Array.from({ length: 10 }, () => claims.claim(size)).flat();
-      expect(count(jobs, 'a', ...second)).toBeLessThanOrEqual(2 * size + 1);
+      expect(count(jobs, 'a', ...retried)).toBeLessThanOrEqual(2 * size + 1);
     }
   });
 });
@@ -244,7 +244,7 @@ describe('quotas', () => {
     const waiting = fc.array(
       fc
         .constantFrom('q0', 'q1', 'q2')
-        .chain((queue) => fc.constantFrom<Lane>('fresh', ...second).map((lane) => `${queue} ${lane}`)),
+        .chain((queue) => fc.constantFrom<Lane>('fresh', ...retried).map((lane) => `${queue} ${lane}`)),
       { maxLength: 9 },
     );
     const turns = fc.array(fc.tuple(fc.integer({ min: 1, max: 12 }), waiting), { maxLength: 30 });
@@ -266,7 +266,7 @@ describe('quotas', () => {
     );
   });
 
-  it('of claims that the store did not answer cost nobody anything', () => {
+  it('of claims that the store did not answer change nothing', () => {
     const claims = new Claims(plan('a'), plan('b'));
     const expected = claims.quotas.next(3);
     for (let outage = 0; outage < 100; outage++) claims.quotas.next(3);
@@ -278,6 +278,12 @@ describe('quotas', () => {
     const caps = (all: QueueQuota[]) => Object.fromEntries(all.map((one) => [one.queue, one.maxRetriesInFlight]));
     expect(caps(quotas.next(5))).toEqual({ a: 7, b: null });
     expect(caps(quotas.suspect())).toEqual({ a: 7, b: null });
+  });
+
+  it('ask for suspects of each queue first in turn, so that many of one cannot starve those of another', () => {
+    const quotas = new Quotas([plan('a'), plan('b'), plan('c')]);
+    const orders = [0, 1, 2, 3].map(() => quotas.suspect().map(({ queue }) => queue));
+    expect(orders.map((order) => order.join(''))).toEqual(['abc', 'bca', 'cab', 'abc']);
   });
 
   it('ask for suspects only when told to, and then for one alone', () => {

@@ -19,6 +19,7 @@ export interface QueuePlan {
  */
 export class Quotas {
   readonly #queues: readonly QueueCredit[];
+  #suspectTurn = 0;
 
   constructor(plans: readonly QueuePlan[]) {
     const total = plans.reduce((sum, plan) => sum + plan.weight, 0);
@@ -33,9 +34,11 @@ export class Quotas {
       .map(({ quota }) => quota);
   }
 
-  /** The quotas of a claim for one suspect, of whichever queue has one. */
+  /** The quotas of a claim for one suspect. Each time another queue comes first, so that many suspects of one cannot starve others. */
   suspect(): QueueQuota[] {
-    return this.#queues.map(({ plan }) => ({ ...nothing(plan), share: 1, suspect: 1 }));
+    const first = this.#suspectTurn++ % this.#queues.length;
+    const inTurn = [...this.#queues.slice(first), ...this.#queues.slice(0, first)];
+    return inTurn.map(({ plan }) => ({ ...nothing(plan), share: 1, suspect: 1 }));
   }
 
   /** What came of the claim that `next` was asked for last. A claim that failed is not settled, and changes nothing. */

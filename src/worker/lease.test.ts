@@ -54,7 +54,7 @@ describe('a lease', () => {
     expect(held).toMatchObject({ ended: true, lost: true });
   });
 
-  it('does not notice when somebody sets the wall clock', async () => {
+  it('does not change when the wall clock is set', async () => {
     const { clock, lease: held } = await lease();
     const { storeNow } = held;
     clock.step(365 * 86_400_000);
@@ -64,7 +64,7 @@ describe('a lease', () => {
     expect(held).toMatchObject({ ended: true, storeNow: storeNow + LEASE_MS });
   });
 
-  it('tells store time from the claim on, in whole milliseconds', async () => {
+  it('knows store time from the claim on, in whole milliseconds', async () => {
     const { clock, lease: held } = await lease();
     await clock.advance(1_234.4);
     expect(held.storeNow).toBe(held.job.claimedAt + 1_234);

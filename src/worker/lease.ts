@@ -24,7 +24,7 @@ export class Lease {
     this.#endsAt = askedAt + leaseMs;
   }
 
-  /** The time in the store, as near as can be told from here. */
+  /** The time in the store, as near as this worker can know it. */
   get storeNow(): number {
     return Math.round(this.job.claimedAt + (this.#clock.monotonic() - this.#claimedAt));
   }

@@ -1,4 +1,13 @@
-import { checkInteger, checkList, checkNumber, isList, readEntries, readOptions, unexpected } from '../config.ts';
+import {
+  checkInteger,
+  checkList,
+  checkNumber,
+  isList,
+  namesOf,
+  readEntries,
+  readOptions,
+  unexpected,
+} from '../config.ts';
 import { checkName, type NamedQueues, queuesOf } from '../definition.ts';
 import { type Duration, formatDuration, parseDuration } from '../duration.ts';
 import { LONGEST_DELAY_MS } from '../retry/backoff.ts';
@@ -45,16 +54,17 @@ export interface WorkPlan {
   readonly name: string | null;
 }
 
-export const workOptionNames = [
-  'queues',
-  'concurrency',
-  'lease',
-  'retryShare',
-  'maxRetriesInFlight',
-  'poll',
-  'unknownJobTimeout',
-  'name',
-] as const;
+export const workOptionNames: readonly (keyof WorkOptions)[] = namesOf<WorkOptions>({
+  queues: true,
+  concurrency: true,
+  lease: true,
+  retryShare: true,
+  maxRetriesInFlight: true,
+  poll: true,
+  unknownJobTimeout: true,
+  name: true,
+});
+const queueOptionNames = namesOf<QueueOptions>({ weight: true, retryShare: true, maxRetriesInFlight: true });
 
 const SHORTEST_LEASE_MS = 1_000;
 const DEFAULT_RETRY_SHARE = 0.2;
@@ -112,7 +122,7 @@ function planQueues(options: WorkOptions, { all, onlyRetries }: NamedQueues): Qu
   if (entries.length === 0) throw unexpected('work: queues', 'at least one queue', queues);
   const plans = entries.map(([queue, options]) => {
     const what = `work: queues.${checkName(queue, 'work: queues')}`;
-    const own = readOptions(options as QueueOptions, ['weight', 'retryShare', 'maxRetriesInFlight'], what);
+    const own = readOptions(options as QueueOptions, queueOptionNames, what);
     const share = own.retryShare ?? shared ?? DEFAULT_RETRY_SHARE;
     const retryShare = checkNumber(share, `${what}.retryShare`, { min: 0, max: 1 });
     const usual = onlyRetries.has(queue) ? weightOfRetries(retryShare) : 1;

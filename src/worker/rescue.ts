@@ -33,7 +33,10 @@ export async function rescue(
   }
 }
 
-/** Dated to the end of the lease: nobody saw when the worker really died. A wall clock that stepped back may put that before the claim. */
+/**
+ * Dated to the end of the lease, since no one knows when the worker died. A wall clock that stepped back may put that before
+ * the claim.
+ */
 function crashed(job: ClaimedJob, clock: Clock): Settlement {
   const { id, run, worker, claimedAt, leaseEndsAt } = job;
   const decision = decide(job, { kind: 'crashed' }, leaseEndsAt, () => clock.random());

@@ -11,18 +11,18 @@ import { decide, isPastDeadline } from '../retry/decide.ts';
 import type { Outcome } from '../retry/outcome.ts';
 import { validateInput } from '../schema.ts';
 import type { Settlement, Store, TransactionClient } from '../store/store.ts';
-import { toStoredError } from '../untrusted/stored-error.ts';
+import { type ErrorCache, toStoredError } from '../untrusted/stored-error.ts';
 import type { JobContext } from './context.ts';
 import type { Lease } from './lease.ts';
 import { Memos } from './once.ts';
 import { readLeaseMs } from './options.ts';
 import { whileLeased } from './persist.ts';
-import { settlementOf } from './settle.ts';
+import { settlementOf } from './settlement.ts';
 
-/** Why a run was told to stop. */
+/** Why a run must stop. */
 export type StopReason = 'timeout' | 'cancel' | 'shutdown' | 'lease-lost';
 
-/** How long a handler may go on after its signal aborted. Then its place is freed; nobody can stop its code. */
+/** How long a handler may go on after its signal aborted. Then its place is freed; its code cannot be stopped. */
 const ABORT_GRACE_MS = 5_000;
 const PROGRESS_LIMIT = {
   maxBytes: 16 * 1024,
@@ -43,6 +43,8 @@ export interface RunServices {
   /** Renews all leases within a moment, for progress. */
   readonly renewSoon: () => void;
   readonly maxPayloadBytes: number;
+  /** Equal errors of one worker are cleaned once. */
+  readonly recentErrors: ErrorCache;
 }
 
 /** One run under way: the handler's call, its signal, and the outcome it will have. */
@@ -98,7 +100,7 @@ export class Run implements JobContext {
   }
 
   async #handle(): Promise<void> {
-    // So that a handler's errors carry none of the worker's frames: each one costs time to write down, and tells nothing.
+    // So that a handler's errors carry none of the worker's frames, which cost time to write down and explain nothing.
     await ready;
     try {
       const definition = this.#definition;
@@ -140,12 +142,12 @@ export class Run implements JobContext {
     }
   }
 
-  /** What the handler threw, read together with why it may have been told to stop. What it said itself comes first. */
+  /** What the handler threw, together with why it had to stop, if it had. A control error (`Unrecoverable`, ...) comes first. */
   #failed(thrown: unknown): Outcome {
     if (controlErrorOf(thrown) !== null) return this.#classified(thrown);
     switch (this.#stopReason) {
       case 'cancel':
-        return { kind: 'cancelled', error: toStoredError(thrown) };
+        return { kind: 'cancelled', error: toStoredError(thrown, this.#services.recentErrors) };
       case 'shutdown':
         return { kind: 'released', because: { kind: 'shutdown' } };
       case 'timeout':
@@ -165,7 +167,13 @@ export class Run implements JobContext {
       maxAttempts: job.policy.maxAttempts,
       previousDelayMs: job.previousDelayMs,
     };
-    const outcome = classify(error, { now: storeNow, run: failed, classify: custom, rules });
+    const outcome = classify(error, {
+      now: storeNow,
+      run: failed,
+      classify: custom,
+      rules,
+      recentErrors: this.#services.recentErrors,
+    });
     if (outcome.kind !== 'failed' || backoff === undefined) return outcome;
     return { kind: 'failed', failure: withCustomDelay(outcome.failure, backoff, { ...failed, error }) };
   }

@@ -1,8 +1,6 @@
 import { type BatchCallbacks, Batcher } from '../batch.ts';
 import { type Clock, nextTurn } from '../clock.ts';
-import type { Decision } from '../retry/decision.ts';
-import type { Outcome, OutcomeKind, StoredError } from '../retry/outcome.ts';
-import type { Fence, SettleAnswer, Settlement, Store } from '../store/store.ts';
+import type { SettleAnswer, Settlement, Store } from '../store/store.ts';
 import type { ActiveJob } from './active-job.ts';
 import { whileLeased } from './persist.ts';
 
@@ -67,24 +65,4 @@ function bytesOf({ error, decision }: Settlement): number {
   const issues = error.issues?.reduce((sum, { message, path }) => sum + message.length + path.length, 0) ?? 0;
   const { name, message, stack } = error;
   return SETTLEMENT_BYTES + noteLength + name.length + message.length + (stack?.length ?? 0) + issues;
-}
-
-/** The times are the store's. */
-export function settlementOf(
-  { id, run, worker }: Fence,
-  { startedAt, endedAt }: Pick<Settlement, 'startedAt' | 'endedAt'>,
-  outcome: Outcome,
-  decision: Decision,
-): Settlement {
-  const error = errorOf(outcome);
-  return { id, run, worker, outcome: ledgerWord(outcome, decision), decision, error, startedAt, endedAt };
-}
-
-function ledgerWord(outcome: Outcome, decision: Decision): OutcomeKind {
-  return decision.kind === 'defer' ? 'deferred' : outcome.kind;
-}
-
-export function errorOf(outcome: Outcome): StoredError | null {
-  if (outcome.kind === 'failed') return outcome.failure.error;
-  return outcome.kind === 'cancelled' ? outcome.error : null;
 }

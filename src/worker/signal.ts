@@ -1,9 +1,9 @@
 import type { Clock, Timer } from '../clock.ts';
 
-/** Wakes one waiter. A notice that comes while nobody waits is kept, so it cannot be missed between two looks. */
+/** Wakes one waiter. A notification that comes while none waits is kept, so that it is not missed. */
 export class Signal {
   readonly #clock: Clock;
-  #noticed = false;
+  #notified = false;
   #wake: (() => void) | null = null;
 
   constructor(clock: Clock) {
@@ -12,13 +12,13 @@ export class Signal {
 
   notify(): void {
     if (this.#wake) this.#wake();
-    else this.#noticed = true;
+    else this.#notified = true;
   }
 
   /** Until notified, or for `timeoutMs`. */
   wait(timeoutMs: number): Promise<void> {
-    if (this.#noticed) {
-      this.#noticed = false;
+    if (this.#notified) {
+      this.#notified = false;
       return Promise.resolve();
     }
     return new Promise((resolve) => {

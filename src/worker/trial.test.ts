@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { defineJob } from '../definition.ts';
 import { Mulligan } from '../mulligan.ts';
 import { MemoryStore } from '../store/memory/store.ts';
-import type { Heartbeat, QueueQuota, Store } from '../store/store.ts';
+import type { ClaimRequest, Heartbeat, QueueQuota, Store } from '../store/store.ts';
 import { VirtualClock } from '../testing/virtual-clock.ts';
 import type { WorkOptions } from './options.ts';
 import { rescue } from './rescue.ts';
@@ -14,7 +14,12 @@ const soon = { backoff: { kind: 'fixed', base: '1s' }, jitter: 'none' } as const
 class Fleet {
   readonly clock: VirtualClock = new VirtualClock();
   readonly store: MemoryStore = new MemoryStore({ clock: this.clock });
-  readonly heartbeats: Heartbeat[] = [];
+  /** What happened, in order: `start NAME`, and `alone true` or `alone false` where a heartbeat said so. */
+  readonly log: string[] = [];
+  /** Whether the store tells processes of new work; a store need not. */
+  tellsOfWork = true;
+  /** How long the answers to claims take. */
+  claimTakesMs: (request: ClaimRequest) => number = () => 0;
   readonly starts: { readonly job: string; readonly process: number; readonly at: number }[] = [];
   readonly ended: string[] = [];
   readonly workers: Worker[] = [];
@@ -85,16 +90,18 @@ class Fleet {
         const value = Reflect.get(target, verb);
         if (typeof value !== 'function') return value;
         return (...args: unknown[]) => {
-          if (verb === 'onWork') return store.onWork(() => isDead || (args[0] as () => void)());
+          if (verb === 'onWork') return store.onWork(() => isDead || !this.tellsOfWork || (args[0] as () => void)());
           if (isDead) return never;
-          if (verb === 'heartbeat') this.heartbeats.push(...(args[0] as Heartbeat[]));
-          return value.apply(target, args);
+          if (verb === 'heartbeat') this.#logHeartbeats(args[0] as Heartbeat[]);
+          const answer = value.apply(target, args);
+          return verb === 'claim' ? this.#delay(answer, this.claimTakesMs(args[0] as ClaimRequest)) : answer;
         };
       },
     }) as Store;
     const run = async (name: string, ms: number): Promise<void> => {
       if (isDead) return never;
       running.push(name);
+      this.log.push(`start ${name}`);
       this.starts.push({ job: name, process: index, at: clock.monotonic() });
       await new Promise<void>((resolve) => clock.after(ms, resolve));
       if (isDead) return never;
@@ -115,11 +122,11 @@ class Fleet {
         },
       }),
       defineJob<number>({
-        name: 'fails',
-        retry: { maxAttempts: 1_000, backoff: { kind: 'fixed', base: 1 }, jitter: 'none' },
-        run: async (ms) => {
-          await run('fails', ms);
-          throw new Error('again');
+        name: 'fails-once',
+        retry: soon,
+        run: async (ms, { attempt }) => {
+          await run('fails-once', ms);
+          if (attempt === 1) throw new Error('again');
         },
       }),
     ];
@@ -127,6 +134,15 @@ class Fleet {
     this.#running.push(running);
     this.#mulligans.push(mulligan);
     this.workers.push(mulligan.work({ queues: ['default', `process-${index}`], ...this.#options }));
+  }
+
+  async #delay<Answer>(answer: Promise<Answer>, ms: number): Promise<Answer> {
+    if (ms > 0) await new Promise<void>((resolve) => this.clock.after(ms, resolve));
+    return answer;
+  }
+
+  #logHeartbeats(heartbeats: readonly Heartbeat[]): void {
+    for (const { alone } of heartbeats) if (alone !== undefined) this.log.push(`alone ${alone}`);
   }
 
   /** SIGKILL; another process starts a moment later. */
@@ -231,8 +247,6 @@ describe('one killer among healthy jobs that are longer than a lease', () => {
 });
 
 describe('the trial of a suspect', () => {
-  const aloneOf = (fleet: Fleet) => fleet.heartbeats.flatMap(({ alone }) => (alone === undefined ? [] : [alone]));
-
   it('waits for the jobs that run, starts none beside it, and ends with the suspect', async () => {
     const fleet = new Fleet();
     await fleet.makeSuspects(1, 1_000);
@@ -243,7 +257,7 @@ describe('the trial of a suspect', () => {
       if (fleet.suspectsRunning > 0) beside = Math.max(beside, fleet.running.flat().length);
     });
     expect(beside).toBe(1);
-    expect(aloneOf(fleet)).toEqual([true]);
+    expect(fleet.log.filter((event) => event !== 'start work')).toEqual(['alone true', 'start suspect']);
     const [start] = fleet.startsOf('suspect');
     const next = fleet.startsOf('work').find(({ at }) => at >= (start?.at as number));
     expect((next?.at as number) - (start?.at as number)).toBe(1_000);
@@ -276,11 +290,9 @@ describe('the trial of a suspect', () => {
     expect(fleet.suspectsRunning).toBe(1);
     await fleet.mulligan.enqueue('work', 100);
     await fleet.clock.advance(5_800);
-    expect(aloneOf(fleet)).toEqual([true]);
-    expect(fleet.startsOf('work')).toEqual([]);
+    expect(fleet.log).toEqual(['alone true', 'start suspect']);
     await fleet.clock.advance(400);
-    expect(aloneOf(fleet)).toEqual([true, false]);
-    expect(fleet.startsOf('work')).toHaveLength(1);
+    expect(fleet.log).toEqual(['alone true', 'start suspect', 'alone false', 'start work']);
     expect(fleet.suspectsRunning).toBe(1);
   });
 
@@ -294,7 +306,7 @@ describe('the trial of a suspect', () => {
     await fleet.clock.advance(200);
     expect(fleet.suspectsRunning).toBe(1);
     await fleet.clock.advance(10_000);
-    expect(aloneOf(fleet)).toEqual([]);
+    expect(fleet.log).toEqual(['start long', 'start suspect']);
     expect(fleet.ended).toEqual(['suspect']);
   });
 
@@ -328,6 +340,43 @@ describe('the trial of a suspect', () => {
     ]);
   });
 
+  it('is not disturbed by the late answer to an earlier claim: its jobs are handed back, uncounted', async () => {
+    const fleet = new Fleet();
+    await fleet.start(1, { concurrency: 2, lease: '30s', poll: '1h' });
+    await fleet.makeSuspects(1, 10_000);
+    fleet.claimTakesMs = () => 20_000;
+    const { id } = await fleet.mulligan.enqueue('work', 1_000);
+    await fleet.clock.advance(1);
+    fleet.claimTakesMs = () => 0;
+    expect(await fleet.mulligan.jobs.get(id)).toMatchObject({ state: 'running' });
+    // The claim counts as failed after 15 s.
+    await fleet.clock.advance(18_000);
+    expect(fleet.running.flat()).toEqual(['suspect']);
+    await fleet.clock.advance(2_100);
+    expect(fleet.running.flat()).toEqual(['suspect']);
+    expect(await fleet.mulligan.jobs.get(id)).toMatchObject({ state: 'ready', attempts: 0 });
+    await fleet.clock.advance(10_000);
+    expect(fleet.ended).toEqual(['suspect', 'work']);
+  });
+
+  it('is given up when the suspect comes with a late answer: it goes back, uncounted, and is claimed again', async () => {
+    const fleet = new Fleet();
+    await fleet.makeSuspects(1, 1_000);
+    await fleet.start(1, { concurrency: 2, lease: '30s' });
+    fleet.claimTakesMs = ({ queues }) => (queues[0]?.suspect === 1 ? 20_000 : 0);
+    await fleet.clock.advance(2_000);
+    fleet.claimTakesMs = () => 0;
+    const [job] = await fleet.mulligan.jobs.list({ name: 'suspect' });
+    expect(job).toMatchObject({ state: 'running' });
+    await fleet.clock.advance(30_000);
+    expect(fleet.log).toEqual(['alone true', 'start suspect']);
+    expect((await fleet.mulligan.jobs.runs(job?.id as string)).map(({ outcome }) => outcome)).toEqual([
+      'crashed',
+      'released',
+      'completed',
+    ]);
+  });
+
   it('never says alone where two workers share a process', async () => {
     const fleet = new Fleet();
     await fleet.makeSuspects(1, 1_000);
@@ -335,7 +384,7 @@ describe('the trial of a suspect', () => {
     fleet.mulligan.work({ queues: ['elsewhere'] });
     await fleet.clock.advance(5_000);
     expect(fleet.ended).toEqual(['suspect']);
-    expect(aloneOf(fleet)).toEqual([]);
+    expect(fleet.log).toEqual(['start suspect']);
   });
 });
 
@@ -343,9 +392,10 @@ describe('a suspect behind a full maxRetriesInFlight', () => {
   it('is taken as soon as one retry ends, and starts within a third of a lease', async () => {
     const fleet = new Fleet();
     await fleet.start(2, { concurrency: 10, maxRetriesInFlight: 3, lease: '6s', poll: '1h' });
-    await fleet.mulligan.enqueueMany('fails', Array(30).fill(5_000));
+    await fleet.mulligan.enqueueMany('fails-once', Array(30).fill(5_000));
     await fleet.clock.advance(20_000);
-    expect(fleet.running.flat()).toEqual(['fails', 'fails', 'fails']);
+    expect(fleet.running.flat()).toEqual(Array(3).fill('fails-once'));
+    fleet.tellsOfWork = false;
     await fleet.makeSuspects(1, 100);
     const dueAt = fleet.clock.monotonic() + 1_000;
     await fleet.clock.advance(15_000);

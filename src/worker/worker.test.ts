@@ -391,11 +391,11 @@ describe('a running job', () => {
     for (const [what, complaint] of [
       [
         'progress',
-        'progress: expected at most 16384 bytes of JSON, came 300002. It travels with heartbeats: tell how far the run is, and store data elsewhere.',
+        'progress: expected at most 16384 bytes of JSON, got 300002. It travels with heartbeats: tell how far the run is, and store data elsewhere.',
       ],
       [
         'once',
-        'once("effect"): expected at most 262144 bytes of JSON, came 300002. Store the data elsewhere and answer a reference to it, or raise maxPayloadBytes.',
+        'once("effect"): expected at most 262144 bytes of JSON, got 300002. Store the data elsewhere and answer a reference to it, or raise maxPayloadBytes.',
       ],
     ] as const) {
       const { id } = await queue.mulligan.enqueue(job, what);
@@ -622,6 +622,36 @@ describe('settling', () => {
     expect(lost).toMatchObject([{ id, run: 1 }]);
     expect(await ledger(mulligan, id)).toMatchObject([{ outcome: 'crashed' }, { outcome: 'completed' }]);
   });
+
+  it.each(['claim', 'settle', 'heartbeat', 'expired'])(
+    'reports a mistake in our own code as that, not as an outage, when it comes up in %s',
+    async (verb) => {
+      const clock = new VirtualClock();
+      const store = new MemoryStore({ clock });
+      const broken = new Proxy(store, {
+        get(target, name) {
+          if (name === verb) return async () => (undefined as unknown as { rows: unknown[] }).rows;
+          const value = Reflect.get(target, name);
+          return typeof value === 'function' ? value.bind(target) : value;
+        },
+      });
+      const job = defineJob({ name: 'job', run: () => new Promise<void>((resolve) => clock.after(5_000, resolve)) });
+      const logged: { message: string; error: unknown }[] = [];
+      const mulligan = await Queue.open(broken, {
+        jobs: [job],
+        clock,
+        log: ({ message, error }) => logged.push({ message, error }),
+      });
+      mulligan.work({ lease: '6s' });
+      await mulligan.enqueue(job, null);
+      await clock.advance(6_000);
+      expect(logged[0]).toEqual({
+        message: 'an unexpected error in Mulligan or in its store; trying again. Please report it',
+        error: expect.any(TypeError),
+      });
+      expect(logged.filter(({ message }) => message.includes('does not answer'))).toEqual([]);
+    },
+  );
 
   it('reports an outage of the store once, and its end once', async () => {
     const job = defineJob({ name: 'job', run: () => {} });

@@ -3,16 +3,15 @@ import type { Clock, Timer } from '../clock.ts';
 import type { AnyJobDefinition } from '../definition.ts';
 import type { Duration } from '../duration.ts';
 import { isRetry } from '../job.ts';
-import type { LogSink } from '../observe/log.ts';
-import { type Logger, makeLogger } from '../observe/log.ts';
-import { decide } from '../retry/decide.ts';
-import type { Random } from '../retry/jitter.ts';
+import { type LogSink, makeLogger } from '../observe/log.ts';
 import type { Outcome, ReleaseCause } from '../retry/outcome.ts';
-import type { Claim, ClaimedJob, Retention, SettleAnswer, Settlement, Store } from '../store/store.ts';
+import type { Claim, ClaimedJob, Retention, Settlement, Store } from '../store/store.ts';
+import { RecentErrors } from '../untrusted/recent-errors.ts';
 import type { ActiveJob } from './active-job.ts';
 import { ActiveJobs } from './active-jobs.ts';
 import { Chore } from './chores.ts';
 import { Fetcher } from './fetch.ts';
+import { Finisher } from './finish.ts';
 import { LeaseRenewer } from './heartbeat.ts';
 import { Lease } from './lease.ts';
 import { readGrace, type WorkPlan } from './options.ts';
@@ -21,7 +20,6 @@ import { Prefetch } from './prefetch.ts';
 import type { Reporter } from './report.ts';
 import { rescue } from './rescue.ts';
 import { Run, type RunServices } from './run.ts';
-import { type Ending, errorOf, Settler, settlementOf } from './settle.ts';
 import { Trial } from './trial.ts';
 import { Trouble } from './trouble.ts';
 import { type WorkerStore, withTimeouts } from './with-timeouts.ts';
@@ -31,7 +29,7 @@ const PRUNE_BATCH = 500;
 const RESCUES_PER_LEASE = 3;
 /** A call to the store that is not answered in this part of a lease has failed. */
 const CALLS_PER_LEASE = 2;
-/** A loaded machine may take this long, whatever the lease. */
+/** A loaded machine may take this long, however short the lease. */
 const SHORTEST_CALL_TIMEOUT_MS = 3_000;
 
 export interface WorkerParts {
@@ -63,13 +61,11 @@ export class Worker {
   readonly #fetcher: Fetcher;
   readonly #prefetch: Prefetch;
   readonly #trial: Trial;
-  readonly #settler: Settler;
+  readonly #finisher: Finisher;
   readonly #renewer: LeaseRenewer;
   readonly #chores: readonly Chore[];
   readonly #runServices: RunServices;
-  readonly #log: Logger;
   readonly #trouble: Trouble;
-  readonly #random: Random;
   readonly #jobs: ActiveJobs = new ActiveJobs();
   #startTimer: Timer | null = null;
   #unsubscribe: () => void = () => {};
@@ -85,14 +81,17 @@ export class Worker {
     this.#parts = parts;
     this.#store = store;
     this.id = `${plan.name ?? `${hostname()}-${process.pid}`}-${clock.newId().slice(-8)}`;
-    this.#log = makeLogger(logSink, () => ({ worker: this.id }));
-    this.#trouble = new Trouble(this.#log);
-    this.#random = () => clock.random();
+    const log = makeLogger(logSink, () => ({ worker: this.id }));
+    this.#trouble = new Trouble(log);
     const onError = (error: unknown): void => this.#trouble.failed(error);
-    this.#settler = new Settler(store, clock, {
-      answered: (ending, answer) => this.#settled(ending, answer),
-      failed: (ending, error) => this.#settleFailed(ending, error),
-      retried: (endings, error) => this.#trouble.unrecorded(endings, error),
+    this.#finisher = new Finisher({
+      store,
+      clock,
+      jobs: this.#jobs,
+      report: parts.report,
+      log,
+      trouble: this.#trouble,
+      onGone: (job, settlement) => this.#gone(job, settlement),
     });
     this.#renewer = new LeaseRenewer(store, clock, leaseMs, () => this.#renewable(), onError);
     this.#prefetch = new Prefetch(clock, concurrency);
@@ -133,6 +132,7 @@ export class Worker {
       renew: (run) => this.#renew(run),
       renewSoon: () => this.#renewer.renewSoon(),
       maxPayloadBytes: parts.maxPayloadBytes,
+      recentErrors: new RecentErrors(),
     };
   }
 
@@ -185,7 +185,7 @@ export class Worker {
     await this.#jobs.whenEmpty();
     this.#renewer.stop();
     await Promise.all(this.#chores.map((chore) => chore.stop()));
-    await this.#settler.flushed();
+    await this.#finisher.flushed();
     this.#stopped = true;
     this.#checkIdle();
     this.#parts.onStopped();
@@ -216,7 +216,7 @@ export class Worker {
   #release(job: ActiveJob, because: ReleaseCause): void {
     job.startedAt = job.lease.storeNow;
     job.endedAt = job.startedAt;
-    this.#finish(job, { kind: 'released', because });
+    this.#finisher.finish(job, { kind: 'released', because });
   }
 
   /**
@@ -232,7 +232,6 @@ export class Worker {
   }
 
   #startNext(): void {
-    if (this.#trial.underWay) return;
     const { concurrency } = this.#parts.plan;
     for (;;) {
       const next = this.#jobs.takeBuffered(concurrency - this.#jobs.running);
@@ -242,7 +241,7 @@ export class Worker {
   }
 
   #startOrRelease(job: ActiveJob): void {
-    if (job.lease.lost) this.#drop(job);
+    if (job.lease.lost) this.#finisher.drop(job);
     // Another worker may have it by now, so it must not start. If none has, it goes back uncounted: it never ran.
     else if (job.lease.ended) this.#release(job, { kind: 'late' });
     else if (job.cancelRequested) this.#release(job, { kind: 'cancelled' });
@@ -265,77 +264,24 @@ export class Worker {
     job.run.start((outcome) => this.#end(job, outcome));
   }
 
-  // Ran -> decided -> settled -> gone
+  // Ended -> gone
 
   #end(job: ActiveJob, outcome: Outcome): void {
     job.endedAt = job.lease.storeNow;
     const handlerRan = outcome.kind !== 'released' || outcome.because.kind === 'shutdown';
     if (handlerRan) this.#prefetch.ran(job.endedAt - job.startedAt);
-    this.#finish(job, outcome);
+    this.#finisher.finish(job, outcome);
     this.#startSoon();
     this.#fetcher.wake('room');
     this.#trial.jobChanged();
   }
 
-  #finish(job: ActiveJob, outcome: Outcome): void {
-    if (job.run?.recorded) this.#finishRecorded(job, job.run.recorded, outcome);
-    else if (job.lease.lost) this.#drop(job);
-    else this.#settle(job, outcome);
-  }
-
-  #settle(job: ActiveJob, outcome: Outcome): void {
-    const { lease } = job;
-    this.#jobs.settles(job, this.#parts.clock.monotonic());
-    const claimed = job.cancelRequested ? { ...lease.job, cancelRequested: true } : lease.job;
-    const decision = decide(claimed, outcome, job.endedAt, this.#random);
-    this.#settler.settle({ job, settlement: settlementOf(claimed, job, outcome, decision) });
-  }
-
-  #settled(ending: Ending, answer: SettleAnswer): void {
-    const { job, settlement } = ending;
-    const { report } = this.#parts;
-    try {
-      if (answer === 'stale') report.leaseLost(job.lease.job);
-      else report.settled(job.lease.job, settlement, answer);
-    } catch (error) {
-      this.#trouble.failed(error);
-    }
-    this.#finished(ending);
-  }
-
-  /** The job will run again. */
-  #settleFailed(ending: Ending, error: unknown): void {
-    this.#parts.report.settleFailed(ending.job.lease.job, error);
-    this.#finished(ending);
-  }
-
-  #finished({ job, settlement }: Ending): void {
-    this.#letGo(job);
-    // The job may fall due sooner than anything the fetcher knows of.
-    if ('delayMs' in settlement.decision) this.#fetcher.wake('due');
-  }
-
-  /** The handler's own transaction has completed the job; what the handler did after it changes nothing. */
-  #finishRecorded(job: ActiveJob, settlement: Settlement, outcome: Outcome): void {
-    const claimed = job.lease.job;
-    if (outcome.kind !== 'completed') {
-      const error = errorOf(outcome);
-      this.#log.warn('the handler failed after its transaction had completed the job', { job: claimed.id, error });
-    }
-    this.#parts.report.settled(claimed, settlement, 'settled');
-    this.#letGo(job);
-  }
-
-  #drop(job: ActiveJob): void {
-    this.#parts.report.leaseLost(job.lease.job);
-    this.#letGo(job);
-  }
-
-  #letGo(job: ActiveJob): void {
-    this.#jobs.isGone(job);
+  #gone(job: ActiveJob, settlement: Settlement | null): void {
     this.#fetcher.wake(isRetry(job.lease.job.lane) ? 'retry-ended' : 'room');
     this.#trial.jobChanged();
     this.#checkIdle();
+    // The job may fall due sooner than anything the fetcher knows of.
+    if (settlement !== null && 'delayMs' in settlement.decision) this.#fetcher.wake('due');
   }
 
   // Leases

@@ -9,7 +9,7 @@ import { expectSoundFile } from '../support/sound-file.ts';
 import { checkLedgers } from './ledger-check.ts';
 
 /*
- * SQLite does not mind when its file is deleted or replaced: whoever has it open goes on with the old one. Without a
+ * SQLite does not mind when its file is deleted or replaced: a process that has it open goes on with the old one. Without a
  * check of our own, everything that is acknowledged from then on would be lost without a word.
  */
 
@@ -32,7 +32,7 @@ async function expectOrderlyEnd(worker: WorkerProcess): Promise<void> {
 }
 
 describe('a file that is deleted under way', () => {
-  it('is reported by everyone who has it open: nothing more is acknowledged, no process dies, none makes it anew', async () => {
+  it('is reported by every process that has it open: nothing more is acknowledged, no process dies, none creates it again', async () => {
     await using fleet = await Fleet.open();
     const { mulligan, path } = fleet;
     await mulligan.enqueueMany(short, Array(200).fill({ ms: 50 }));

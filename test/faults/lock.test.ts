@@ -3,12 +3,12 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { Fleet } from '../processes/fleet.ts';
-import { quick, short } from '../processes/jobs.ts';
+import { quick, short, waitsForStop } from '../processes/jobs.ts';
 import { expectSoundFile } from '../support/sound-file.ts';
 import { checkLedgers } from './ledger-check.ts';
 
 describe('a program that holds the lock of the file for longer than a lease', () => {
-  it('takes no job from a worker that lives: its heartbeats are heard before anything else', async () => {
+  it('takes no job from a live worker: its heartbeats are written before anything else', async () => {
     await using fleet = await Fleet.open();
     const { mulligan, path } = fleet;
     // So long that none of them waits in the worker: all that are claimed run.
@@ -29,11 +29,49 @@ describe('a program that holds the lock of the file for longer than a lease', ()
   });
 });
 
-describe('a process that dies in the middle of writing the index of the log', () => {
-  it('leaves it to be made anew by whoever comes first, and those who watch meanwhile go on', async () => {
+/** Holds the write lock of the file for a while, as a VACUUM or a shell does. */
+async function holdLock(path: string, ms: number): Promise<void> {
+  using holder = new DatabaseSync(path, { timeout: 5_000 });
+  holder.exec('BEGIN IMMEDIATE');
+  await sleep(ms);
+  holder.exec('ROLLBACK');
+}
+
+describe('several processes, while a program holds the lock of the file for longer than a lease, three times', () => {
+  it('count no crash and bury no job, however long it was held; afterwards they rescue as ever', async () => {
     await using fleet = await Fleet.open();
     const { mulligan, path } = fleet;
-    // A long log takes a while to read, and all that while nobody else may read.
+    const work = { concurrency: 5, lease: '1s' } as const;
+    const crew = await Promise.all([fleet.start(work), fleet.start(work), fleet.start(work)]);
+    // The last process has nothing to do: it does not notice by itself that its leases cannot be renewed.
+    const acknowledged = (await mulligan.enqueueMany(short, Array(10).fill({ ms: 20_000 }))).map(({ id }) => id);
+    await fleet.until(async () => (await mulligan.stats()).states.running === 10);
+    // In the last one, calls that wait for the lock fail.
+    for (const ms of [2_000, 2_000, 11_000]) {
+      await holdLock(path, ms);
+      await sleep(500);
+    }
+    await fleet.allEnded();
+    const { totals, states } = await mulligan.stats();
+    expect(totals.runs).toMatchObject({ completed: 10, crashed: 0 });
+    expect(states.dead).toBe(0);
+    await checkLedgers(mulligan, { acknowledged });
+
+    const [{ id } = { id: '' }] = await mulligan.enqueueMany(waitsForStop, [null]);
+    await fleet.until(async () => (await mulligan.stats()).states.running === 1);
+    const { worker } = (await mulligan.jobs.get(id)) as { worker: string };
+    const holder = crew.find(({ child }) => worker.includes(String(child.pid)));
+    await (holder as (typeof crew)[number]).kill();
+    await fleet.allEnded();
+    expect(await mulligan.jobs.runs(id)).toMatchObject([{ outcome: 'crashed' }, { outcome: 'completed' }]);
+  });
+});
+
+describe('a process that dies in the middle of writing the index of the log', () => {
+  it('leaves it to be rebuilt by the next process that opens the file, and processes that watch meanwhile go on', async () => {
+    await using fleet = await Fleet.open();
+    const { mulligan, path } = fleet;
+    // A long log takes a while to read, and until then no other process may read.
     const padding = Array(600).fill({ padding: 'x'.repeat(20_000) });
     await mulligan.enqueueMany<object>('waits', padding, { queue: 'later' });
     const watching = await fleet.start({ concurrency: 10 });

@@ -2,7 +2,7 @@ import { describe, expect, inject, it } from 'vitest';
 import { Mulligan } from '../../src/index.ts';
 import { decide } from '../../src/retry/decide.ts';
 import type { Outcome, OutcomeKind } from '../../src/retry/outcome.ts';
-import { resolvePolicy } from '../../src/retry/policy.ts';
+import { resolvePolicy } from '../../src/retry/resolve.ts';
 import { PostgresStore } from '../../src/store/postgres/index.ts';
 import type { ClaimedJob, NewJob, QueueQuota, Settlement } from '../../src/store/store.ts';
 import { expectSoundTables, TestDatabase } from '../support/postgres-database.ts';

@@ -21,7 +21,7 @@ describe('many processes that open the same new schema at once', () => {
       expect(opened.map(({ stderr }) => stderr).filter(Boolean)).toEqual([]);
       const ids = opened.map(({ stdout }) => stdout.trim());
       expect(new Set(ids).size).toBe(PROCESSES);
-      const versions = await database.sql('SELECT version FROM mulligan.schema_version');
+      const versions = await database.sql('SELECT version FROM mulligan.schema_identity');
       expect(versions).toEqual([{ version: migrations.length }]);
       await using mulligan = await Mulligan.open(database.url, { log: () => {} });
       for (const id of ids) expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'ready' });

@@ -77,7 +77,7 @@ describe('an address that cannot be opened is refused with one clear error, with
     expect(refusal.message).toMatch(/^postgres:\/\/nowhere\.invalid\/jobs: .*nowhere\.invalid/);
   });
 
-  it('ports where nobody listens, all of them', async () => {
+  it('ports on which no server listens, all of them', async () => {
     const [one, other] = [await freePort(), await freePort()];
     const refusal = await refusalOf(`postgres://me:${SECRET}@127.0.0.1:${one},127.0.0.1:${other}/jobs`);
     expect(refusal).toBeInstanceOf(StoreUnavailableError);
@@ -109,8 +109,10 @@ describe('an address that cannot be opened is refused with one clear error, with
   it('a name with several addresses, all of which refuse', () => {
     const refused = ['::1', '127.0.0.1'].map((host) => new Error(`connect ECONNREFUSED ${host}:5432`));
     const both = Object.assign(new AggregateError(refused, ''), { code: 'ECONNREFUSED' });
-    const { message } = toStoreError(both, 'postgres://localhost/jobs');
-    expect(message).toBe(`postgres://localhost/jobs: ${refused[0]?.message}, ${refused[1]?.message}`);
+    expect(toStoreError(both, 'postgres://localhost/jobs')).toHaveProperty(
+      'message',
+      `postgres://localhost/jobs: ${refused[0]?.message}, ${refused[1]?.message}`,
+    );
   });
 
   it('the right password opens', async () => {
@@ -120,21 +122,37 @@ describe('an address that cannot be opened is refused with one clear error, with
   });
 });
 
-describe('a schema that does not fit is refused, and nothing is touched:', () => {
-  it('one that a newer version has made', async () => {
+describe('a database that does not fit is refused, and nothing is touched:', () => {
+  it('one with an encoding that cannot hold every character, also by the doctor', async () => {
+    const name = newSchema();
+    await runSql(url, `CREATE DATABASE ${name} ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`);
+    const address = url.replace(/\/postgres$/, `/${name}`);
+    const refusal = await refusalOf(address);
+    expect(refusal).toBeInstanceOf(StoreIncompatibleError);
+    expect(refusal.message).toMatch(/^expected a database with encoding UTF8, got LATIN1. Create another one/);
+    const checks = await examine({ url: address, from: '--db' });
+    expect(checks.find((check) => check.name === 'encoding')).toMatchObject({
+      health: 'bad',
+      found: 'LATIN1, expected UTF8',
+    });
+    expect(await runSql(address, "SELECT 1 FROM pg_namespace WHERE nspname = 'mulligan'")).toEqual([]);
+    await runSql(url, `DROP DATABASE ${name}`);
+  });
+
+  it('tables that a newer version has made, and that this one cannot use', async () => {
     const schema = newSchema();
     await (await PostgresStore.open({ url, schema })).close();
-    await runSql(url, `UPDATE ${schema}.schema_version SET version = version + 1`);
+    await runSql(url, `UPDATE ${schema}.schema_identity SET version = version + 1, minimum_reader = version + 1`);
     const refusal = await Mulligan.open(`${url}?schema=${schema}`).catch((error: unknown) => error);
     expect(refusal).toBeInstanceOf(StoreIncompatibleError);
     expect(refusal).toHaveProperty(
       'message',
-      expect.stringMatching(/expected version 1 or older, found 2; update mulligan/),
+      expect.stringMatching(/expected tables for version 1, got version 2, .* update mulligan/),
     );
     await runSql(url, `DROP SCHEMA ${schema} CASCADE`);
   });
 
-  it('one that is empty, when migrating is left to somebody else', async () => {
+  it('an empty schema, when another process migrates', async () => {
     const schema = newSchema();
     const refusal = await PostgresStore.open({ url, schema, migrate: false }).catch((error: unknown) => error);
     expect(refusal).toBeInstanceOf(StoreIncompatibleError);
@@ -152,7 +170,7 @@ describe('a schema that does not fit is refused, and nothing is touched:', () =>
   );
 });
 
-describe('a role that may not do something is told what, as whom and where to read on:', () => {
+describe('the error of a role that may not do something says what, as whom and where to read on:', () => {
   const role = newSchema();
   const schema = newSchema();
   const own = url.replace('postgres@', `${role}@`);
@@ -186,7 +204,10 @@ describe('a role that may not do something is told what, as whom and where to re
       const sends = vi.spyOn(store, 'enqueue');
       const refusal = await mulligan.enqueue('x', 1).catch((error: unknown) => error);
       expect(refusal).toBeInstanceOf(StoreIncompatibleError);
-      expect(refusal).toHaveProperty('message', expect.stringMatching(`permission denied for table \\w+${lacks}`));
+      expect(refusal).toHaveProperty(
+        'message',
+        expect.stringMatching(`permission denied for (table|sequence) \\w+${lacks}`),
+      );
       expect(sends).toHaveBeenCalledOnce();
     }
     await pool.end();
@@ -195,12 +216,12 @@ describe('a role that may not do something is told what, as whom and where to re
 
 describe('options of a wrong type are refused:', () => {
   it.each<[object, string]>([
-    [{ migrate: 'yes' }, 'PostgresStore.open: migrate: expected true or false, came "yes".'],
-    [{ wakeUps: 1 }, 'PostgresStore.open: wakeUps: expected true or false, came 1.'],
+    [{ migrate: 'yes' }, 'PostgresStore.open: migrate: expected true or false, got "yes".'],
+    [{ wakeUps: 1 }, 'PostgresStore.open: wakeUps: expected true or false, got 1.'],
     [{ clock: Date }, 'PostgresStore.open: clock: expected a clock'],
     [{ url: new URL(url) }, 'PostgreSQL: url: expected a text'],
-    [{ poolOptions: 20 }, 'PostgreSQL: poolOptions: expected an object, came 20.'],
-    [{ poolOptions: { max: '20' } }, 'PostgreSQL: poolOptions.max: expected a whole number of at least 2, came "20".'],
+    [{ poolOptions: 20 }, 'PostgreSQL: poolOptions: expected an object, got 20.'],
+    [{ poolOptions: { max: '20' } }, 'PostgreSQL: poolOptions.max: expected a whole number of at least 3, '],
   ])('%j', async (options, message) => {
     const refusal = await PostgresStore.open({ url, schema: newSchema(), ...options }).catch((error: unknown) => error);
     expect(refusal).toBeInstanceOf(ConfigError);

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../src/index.ts';
 import type { WorkOptions } from '../../src/worker/options.ts';
@@ -16,6 +15,7 @@ import { hardy, Load } from './load.ts';
 /** How often the server is killed; more for a soak. */
 const KILLS = Math.ceil(Number(process.env.MULLIGAN_SOAK_SECONDS ?? 5) / 5);
 const PATIENCE_MS = KILLS * 20_000 + 90_000;
+const SHORT_LEASE_MS = 2_000;
 
 let server: PostgresServer;
 beforeAll(async () => {
@@ -27,12 +27,29 @@ function runOf(started: Message['started']): string[] {
   return started === undefined ? [] : [`${started.id} ${started.run}`];
 }
 
+/** How many writes of this database the server has refused or rolled back. */
+async function rollbacks(database: TestDatabase): Promise<number> {
+  const [row] = await server.query<{ count: number }>(
+    'SELECT xact_rollback::int AS count FROM pg_stat_database WHERE datname = $1',
+    [database.name],
+  );
+  return row?.count ?? 0;
+}
+
+/** How many running jobs have a lease that is over. */
+async function endedLeases(database: TestDatabase): Promise<number> {
+  const [row] = await database.sql(
+    'SELECT count(*)::int AS count FROM mulligan.live WHERE worker IS NOT NULL AND lease_ends_at < mulligan.now_ms()',
+  );
+  return (row as { count: number }).count;
+}
+
 function said(worker: WorkerProcess, beginning: string): number {
   return worker.messages.filter(({ log }) => log?.message.startsWith(beginning)).length;
 }
 
 describe('a server that is killed under load', () => {
-  it('costs no acknowledged job, and no lease: workers go on by themselves when it is back', {
+  it('costs no acknowledged job and no lease, and workers go on by themselves when it is back', {
     timeout: PATIENCE_MS,
   }, async () => {
     const luck = chance();
@@ -42,8 +59,8 @@ describe('a server that is killed under load', () => {
     const start = (options: WorkOptions): Promise<WorkerProcess> => fleet.start(options, { tellsStarts: true });
     // Leases so long that what ends while the server is away can still be recorded; and short ones that end meanwhile.
     const crew = await Promise.all([start({ lease: '10s' }), start({ lease: '10s' })]);
-    crew.push(await start({ queues: ['long'], concurrency: 50, lease: '2s' }));
-    // Has nothing to do but to look for expired leases, and is always the first to look when the server is back.
+    crew.push(await start({ queues: ['long'], concurrency: 50, lease: SHORT_LEASE_MS }));
+    // They only look for expired leases, and one of them is always the first to look when the server is back.
     for (let n = 0; n < 10; n++) mulligan.work({ queues: ['nothing'], lease: '1s', poll: '1h' });
     const load = new Load(mulligan, luck, 3, 'through outages');
     const effects = await Effects.open(database.url, mulligan);
@@ -55,9 +72,11 @@ describe('a server that is killed under load', () => {
       long.push(...through.map(({ id }) => id));
       await effects.enqueue(10, 50);
       await fleet.until(async () => (await mulligan.jobs.list({ queue: 'long', state: 'running' })).length >= 10);
-      await sleep(luck.between(0, 300));
+      const enqueued = load.acknowledged.length + luck.between(0, 50);
+      await fleet.until(async () => load.acknowledged.length >= enqueued);
       await server.kill();
-      await sleep(2_500);
+      const [refused, leasesEndAt] = [load.refused, performance.now() + SHORT_LEASE_MS];
+      await fleet.until(async () => load.refused > refused && performance.now() > leasesEndAt);
       await server.start();
       await fleet.until((mulligan) =>
         mulligan.stats().then(
@@ -65,7 +84,8 @@ describe('a server that is killed under load', () => {
           () => false,
         ),
       );
-      await sleep(luck.between(0, 1_000));
+      const again = load.acknowledged.length + luck.between(0, 200);
+      await fleet.until(async () => load.acknowledged.length >= again);
     }
     await load.stop();
     expectAllUp(crew);
@@ -73,7 +93,7 @@ describe('a server that is killed under load', () => {
     await effects.expectOnceEach();
     const acknowledged = [...load.acknowledged, ...effects.acknowledged, ...long];
     const { stats, ledgers } = await expectGoodBooks(mulligan, { acknowledged, hardy: load.hardy }, crew);
-    // But for claims whose answer was lost with the server: nobody knew of those runs, and none was started.
+    // Except claims whose answer was lost with the server: no worker knew of those runs, and none was started.
     const started = new Set(crew.flatMap(({ messages }) => messages.flatMap((message) => runOf(message.started))));
     const rescued = [...ledgers].flatMap(([id, rows]) =>
       rows.filter(({ run, outcome }) => outcome === 'crashed' && started.has(`${id} ${run}`)),
@@ -94,7 +114,7 @@ describe('a server that only reads for a while', () => {
     const { mulligan } = fleet;
     const acknowledged = (await mulligan.enqueueMany(short, Array(300).fill({ ms: 50 }))).map(({ id }) => id);
     const worker = await fleet.start({ concurrency: 10, lease: '60s', poll: '50ms' });
-    // Runs that outlast it, on leases that do not; and somebody who looks for leases that have expired.
+    // Runs that outlast it, on leases that do not; and workers that look for expired leases.
     await fleet.start({ queues: ['long'], concurrency: 5, lease: '1s' });
     const through = await mulligan.enqueueMany(short, Array(5).fill({ ms: 9_000 }), { ...hardy, queue: 'long' });
     acknowledged.push(...through.map(({ id }) => id));
@@ -110,7 +130,8 @@ describe('a server that only reads for a while', () => {
     const before = (await mulligan.stats()).states;
     expect(before.completed).toBeLessThan(305);
     // Many polls, settlements and heartbeats later. A process that works can still read.
-    await sleep(3_000);
+    const rolledBack = await rollbacks(database);
+    await fleet.until(async () => (await rollbacks(database)) >= rolledBack + 50 && (await endedLeases(database)) >= 5);
     expect((await mulligan.stats()).states).toEqual(before);
     expect(before.running).toBeGreaterThan(0);
     expect(said(worker, 'the store does not answer')).toBe(1);

@@ -73,7 +73,7 @@ describe('more handlers in a transaction than there are connections', () => {
     // Twelve are more than the ten connections, and each lasts longer than a connection is waited for.
     await effects.enqueue(12, 6_000);
     const crew = [await fleet.start({ concurrency: 12, lease: '2s' })];
-    // Somebody else, who notices leases that are not extended.
+    // Another process, which looks for leases that are not extended.
     fleet.mulligan.work({ queues: ['nothing'], lease: '1s' });
     await fleet.allEnded();
     await effects.expectOnceEach();

@@ -10,7 +10,7 @@ import { expectSoundFile } from '../support/sound-file.ts';
 import { checkLedgers } from './ledger-check.ts';
 import { noSmallDisk, SmallDisk } from './small-disk.ts';
 
-/** Files that nobody may change, root and those who have them open included: `chattr +i`. */
+/** Files that no process may change, not even root or one that has them open: `chattr +i`. */
 class Frozen implements Disposable {
   readonly #files: readonly string[];
 

@@ -43,7 +43,7 @@ async function settled<T>(call: () => T | Promise<T>): Promise<Answer<T>> {
 
 export function expectOurs(error: unknown): asserts error is MulliganError {
   if (!(error instanceof MulliganError)) {
-    throw new Error(`expected an error of ours, came ${fc.stringify(error)}`, { cause: error });
+    throw new Error(`expected an error of ours, got ${fc.stringify(error)}`, { cause: error });
   }
   if (error.constructor === MulliganError) throw new Error('expected one of the classes below MulliganError');
   expect(codes).toContain(error.code);

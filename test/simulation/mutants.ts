@@ -1,11 +1,10 @@
-/** A deliberate mistake in the sources, which the simulation must notice. */
-export interface Mutant {
-  readonly name: string;
-  /** Below src/. */
-  readonly file: string;
-  readonly find: string;
-  readonly replace: string;
+import type { Mistake } from './mistake.ts';
+
+/** A mistake that the simulation must notice. */
+export interface Mutant extends Mistake {
   readonly engine?: 'memory' | 'sqlite';
+  /** The seed to begin with, where those before notice nothing. */
+  readonly from?: number;
 }
 
 export const mutants: readonly Mutant[] = [
@@ -69,15 +68,15 @@ export const mutants: readonly Mutant[] = [
   // The store: order and shares
   {
     name: 'jobs are claimed before they are due',
-    file: 'store/memory/waiting.ts',
-    find: 'row && row.dueAt <= now; row = this.#later',
-    replace: 'row && row.dueAt <= now + 400; row = this.#later',
+    file: 'store/memory/partitions.ts',
+    find: 'first !== undefined && first.dueAt <= now ? first',
+    replace: 'first !== undefined && first.dueAt <= now + 400 ? first',
   },
   {
     name: 'priorities are ignored',
-    file: 'store/memory/waiting.ts',
-    find: 'new Heap(byPriority)',
-    replace: 'new Heap(byDueTime)',
+    file: 'store/memory/partitions.ts',
+    find: '.sort((a, b) => a - b)',
+    replace: '',
   },
   {
     name: 'retries are served before fresh work, whatever the share',
@@ -88,14 +87,45 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'maxRetriesInFlight is ignored',
     file: 'store/memory/claim.ts',
-    find: 'if (isRetry(lane) && isFull(queue)) break;',
-    replace: '',
+    find: 'const places = Math.min(count, this.#room(queue, lane));',
+    replace: 'const places = count;',
   },
   {
     name: 'a claim leaves places empty that retries could have',
     file: 'store/fill.ts',
     find: "    draw('fresh', left);\n    draw('retry', left);\n",
     replace: "    draw('fresh', left);\n",
+  },
+  // The store: partitions
+  {
+    name: 'jobs of a held resource are claimed',
+    file: 'store/memory/partitions.ts',
+    find: 'return resource === null ? ofQueue : Math.max(ofQueue,',
+    replace: 'return resource !== undefined ? ofQueue : Math.max(ofQueue,',
+  },
+  {
+    name: 'a hold does not end by itself',
+    file: 'store/memory/partitions.ts',
+    find: 'this.#heldUntil(partition) <= now && partition.firstDue',
+    replace: 'this.#heldUntil(partition) === 0 && partition.firstDue',
+  },
+  {
+    name: 'a release of a resource is lost',
+    file: 'store/memory/partitions.ts',
+    find: 'return this.#holds.delete(keyOf(target));',
+    replace: "return 'queue' in target && this.#holds.delete(keyOf(target));",
+  },
+  {
+    name: 'a partition is forgotten when its first job leaves',
+    file: 'store/memory/partitions.ts',
+    find: 'if (partition?.isEmpty) partitions',
+    replace: 'if (partition) partitions',
+  },
+  {
+    name: 'a suspect starts beside another one of its queue',
+    file: 'store/memory/claim.ts',
+    find: 'this.#state.running.suspects(queue) === 0 && ',
+    replace: '',
   },
   // The store: keys, cancels, operators
   {
@@ -117,7 +147,7 @@ export const mutants: readonly Mutant[] = [
     replace: 'false',
   },
   {
-    name: 'a cancel that overrules a decision is not told',
+    name: 'a cancel that overrules a decision is not reported',
     file: 'store/memory/settle.ts',
     find: "settled.overruled ? 'cancelled' : 'settled'",
     replace: "'settled'",
@@ -144,8 +174,14 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'poison is buried one crash late',
     file: 'retry/decide.ts',
-    find: 'if (crashes >= policy.maxCrashes) return',
-    replace: 'if (crashes > policy.maxCrashes) return',
+    find: 'if (crashes < policy.maxCrashes) return false;',
+    replace: 'if (crashes <= policy.maxCrashes) return false;',
+  },
+  {
+    name: 'a suspect that crashed beside others is buried',
+    file: 'retry/decide.ts',
+    find: "return lane !== 'suspect' || alone ||",
+    replace: "return lane !== 'suspect' || !alone ||",
   },
   {
     name: 'a Retry-After is shortened',
@@ -169,17 +205,17 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'an outcome that was not recorded is not sent again',
     file: 'worker/persist.ts',
-    find: 'if (leftMs <= 0) throw error;',
-    replace: 'throw error;',
+    find: 'isTransient: () => true,',
+    replace: 'isTransient: () => false,',
   },
   {
     name: 'heartbeats are not sent',
     file: 'worker/heartbeat.ts',
-    find: '      this.#beatAll();\n    });\n  }\n\n  soon',
-    replace: '    });\n  }\n\n  soon',
+    find: '      this.start();\n      this.#renewAll();',
+    replace: '      this.start();',
   },
   {
-    name: 'nobody rescues',
+    name: 'expired leases are not rescued',
     file: 'worker/rescue.ts',
     find: 'if (expired.length === 0) return;',
     replace: 'if (expired.length >= 0) return;',
@@ -187,11 +223,11 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a late claim is started although its lease has ended',
     file: 'worker/worker.ts',
-    find: 'else if (hand.lease.ended) this.#release',
+    find: 'else if (job.lease.ended) this.#release',
     replace: 'else if (false) this.#release',
   },
   {
-    name: 'memos are never looked up',
+    name: 'stored results of once are never looked up',
     file: 'worker/once.ts',
     find: 'if (this.#lease.job.run === 1)',
     replace: 'if (this.#lease.job.run >= 1)',
@@ -199,8 +235,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a call that hangs hangs the fetcher',
     file: 'worker/fetch.ts',
-    find: 'await answerWithin(clock, callTimeoutMs, answer)',
-    replace: 'await answer',
+    find: 'await answerWithin(clock, callTimeoutMs, call)',
+    replace: 'await call',
   },
   {
     name: 'suspects are never claimed',
@@ -222,6 +258,7 @@ export const mutants: readonly Mutant[] = [
     find: 'AND (?5 IS NULL OR lease_ends_at <= ?5)',
     replace: 'AND (?5 IS NULL OR ?5 > 0)',
     engine: 'sqlite',
+    from: 105,
   },
   {
     name: 'SQLite: an attempt is given back twice',
@@ -249,6 +286,41 @@ export const mutants: readonly Mutant[] = [
     file: 'store/sqlite/claim.ts',
     find: 'ORDER BY due_at, seq LIMIT +?`',
     replace: 'ORDER BY due_at DESC, seq DESC LIMIT +?`',
+    engine: 'sqlite',
+  },
+  {
+    name: 'SQLite: a new partition of a held resource is claimed from',
+    file: 'store/sqlite/partitions.ts',
+    find: "const heldUntil = found?.heldUntil ?? this.#heldUntil('resource', resource);",
+    replace: 'const heldUntil = found?.heldUntil ?? 0;',
+    engine: 'sqlite',
+  },
+  {
+    name: 'SQLite: a held queue is claimed from',
+    file: 'store/sqlite/partitions.ts',
+    find: 'const admissibleAt = Math.max(heldUntil, next.admissibleAt);',
+    replace: 'const { admissibleAt } = next;',
+    engine: 'sqlite',
+  },
+  {
+    name: 'SQLite: a release of a resource lets nothing start',
+    file: 'store/sqlite/partitions.ts',
+    find: 'const admissibleAt = startsAt > now ? startsAt : Math.min(row.admissibleAt, now);',
+    replace: 'const admissibleAt = Math.max(startsAt, row.admissibleAt);',
+    engine: 'sqlite',
+  },
+  {
+    name: 'SQLite: a partition is removed while jobs wait in it',
+    file: 'store/sqlite/partitions.ts',
+    find: 'if (startsAt === null) this.#session.sql(REMOVE).run(id);\n      else if',
+    replace: 'this.#session.sql(REMOVE).run(id);\n      if',
+    engine: 'sqlite',
+  },
+  {
+    name: 'SQLite: a suspect starts beside another one of its queue',
+    file: 'store/sqlite/claim.ts',
+    find: "if (lane === 'suspect') return suspects > 0 ? 0 :",
+    replace: "if (lane === 'suspect') return",
     engine: 'sqlite',
   },
 ];

@@ -1,7 +1,8 @@
 import { describe, expect, inject, it } from 'vitest';
-import { memory, postgres, sqlite } from '../../sim/engines.ts';
+import { interleavedPostgres, memory, postgres, sqlite } from '../../sim/engines.ts';
 import { exhaust } from '../../sim/exhaustive.ts';
-import { type Simulated, simulateTwice } from '../../sim/simulate.ts';
+import { randomScenario } from '../../sim/scenario.ts';
+import { type Simulated, simulate, simulateTwice } from '../../sim/simulate.ts';
 
 /** Long runs are made with `npm run sim`; these are for every change. */
 const SEEDS = { memory: 400, sqlite: 30, postgres: 5 };
@@ -30,6 +31,20 @@ describe.each(names)('a fleet on the %s store', (name) => {
       }
     });
   }
+});
+
+describe('a fleet on PostgreSQL whose statements overlap and whose transactions commit late', () => {
+  const engine = interleavedPostgres(inject('postgresUrl'));
+  const seeds = [2, 3, 5, 8];
+
+  it.each(seeds)('keeps every promise, seed %i', async (seed) => {
+    expect(explain(await simulate(randomScenario(seed), engine))).toEqual([]);
+  });
+
+  it('had statements that overlapped and statements that waited for locks', () => {
+    expect(engine.seen.overlaps).toBeGreaterThan(100);
+    expect(engine.seen.lockWaits).toBeGreaterThan(0);
+  });
 });
 
 describe('two workers and three jobs', () => {

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
-/** `session` passes everything on; `transaction` refuses settings at the start, as PgBouncer does; `silent` loses notices. */
+/** `session` passes everything on; `transaction` refuses settings at the start, as PgBouncer does; `silent` loses notifications. */
 export type Pooling = 'session' | 'transaction' | 'silent';
 
 const BACKEND_KEY = 'K';
-const NOTICE = 'A';
+const NOTIFICATION = 'A';
 
 /** As much of a connection pooler as its clients can see. */
 export class FakePooler implements AsyncDisposable {
@@ -54,7 +54,7 @@ export class FakePooler implements AsyncDisposable {
           const type = String.fromCharCode(message[0] as number);
           // The process a client would cancel is the pooler's to know.
           if (type === BACKEND_KEY) message.writeInt32BE(4_711, 5);
-          if (type !== NOTICE || pooling === 'session') client.write(message);
+          if (type !== NOTIFICATION || pooling === 'session') client.write(message);
         }
       });
       server.on('close', () => client.end());

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { expect } from 'vitest';
 import { newSchema, runSql } from './postgres-schema.ts';
 
-/** A database of its own on a server that others use: what is done to all of its connections harms nobody else. */
+/** A database of its own on a shared server: a test may do anything to its connections. */
 export class TestDatabase implements AsyncDisposable {
   readonly name: string;
   /** Of the database; the queue is in its default schema. */
@@ -71,7 +71,7 @@ export async function expectSoundTables(url: string, schema = 'mulligan'): Promi
         UNION ALL SELECT error FROM ${schema}.runs) p
         WHERE last_error IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ${schema}.errors e WHERE e.id = last_error)) AS dangling,
       (SELECT count(*)::int FROM ${schema}.live l WHERE l.worker IS NOT NULL AND NOT EXISTS (
-        SELECT 1 FROM ${schema}.leases h WHERE l.id = ANY (h.jobs) AND h.look_at <= l.lease_ends_at)) AS unwatched`,
+        SELECT 1 FROM ${schema}.leases h WHERE l.id = ANY (h.jobs) AND h.check_at <= l.lease_ends_at)) AS unwatched`,
   );
   expect(found).toEqual({ misplaced: 0, orphans: 0, keys: 0, miscounted: 0, dangling: 0, unwatched: 0 });
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 
-/** A name for a schema that nobody else uses. */
+/** A name for a schema that no other test uses. */
 export function newSchema(): string {
   return `test_${randomUUID().replaceAll('-', '').slice(0, 16)}`;
 }

@@ -82,7 +82,7 @@ export class PostgresServer implements AsyncDisposable {
   /** What a power switch does to the server's processes. */
   async kill(): Promise<void> {
     await this.#end('SIGKILL');
-    // The others notice that the postmaster is gone, and go; until then the port and the memory are theirs.
+    // Its child processes end when they find that it is gone; until then they keep the port and the memory.
     await new Promise((resolve) => setTimeout(resolve, 300));
   }
 
@@ -144,7 +144,7 @@ function binaries(): string {
   return join(isRoot && !isOpen(native) ? openCopy(native, dirname(dirname(entry))) : native, 'bin');
 }
 
-/** True when everybody may go into this folder: as root we run the server as nobody. */
+/** True when every user may enter this folder: as root we run the server as the user nobody. */
 function isOpen(path: string): boolean {
   for (let folder = path; folder !== dirname(folder); folder = dirname(folder)) {
     if ((statSync(folder).mode & 0o001) === 0) return false;

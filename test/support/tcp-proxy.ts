@@ -2,24 +2,22 @@ import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
 /** What happens to one statement on its way. */
-export type Mishap = 'lose the request' | 'cut after the request' | 'lose the answer';
+export type Mishap = 'lose the request' | 'cut after the request' | 'lose the answer' | 'spoil the answer';
 
-/**
- * A network between a client and a PostgreSQL server, of the bad kind: it delays, falls silent and cuts, also between a
- * statement and its answer.
- */
+/** A bad network between a client and a PostgreSQL server: it delays, falls silent and cuts, also between a statement and its answer. */
 export class TcpProxy implements AsyncDisposable {
-  /** Asked for every statement that passes; null lets it through. */
+  /** Called for every statement; null lets it through. */
   mishap: (statement: string) => Mishap | null = () => null;
   /** For everything, both ways. */
   delayMs = 0;
   /** Keeps connections open, takes new ones, and passes nothing on. */
   silent = false;
-  /** How many of each kind have happened. */
+  /** How often each has happened. */
   readonly happened: Record<Mishap, number> = {
     'lose the request': 0,
     'cut after the request': 0,
     'lose the answer': 0,
+    'spoil the answer': 0,
   };
   readonly #server: Server;
   readonly #links: Set<Link> = new Set();
@@ -50,7 +48,7 @@ export class TcpProxy implements AsyncDisposable {
     for (const link of this.#links) link.cut();
   }
 
-  /** What is connected now never hears anything again, nor is it told; new connections are good ones. */
+  /** Connections that are open now pass nothing on and are not closed; new connections work. */
   fallSilentForThese(): void {
     for (const link of this.#links) link.silent = true;
   }
@@ -69,6 +67,7 @@ class Link {
   readonly #upstream: Socket;
   readonly #statements: Statements = new Statements();
   #losesAnswer = false;
+  #spoilsAnswer = false;
 
   constructor(proxy: TcpProxy, client: Socket, upstream: Socket) {
     this.#proxy = proxy;
@@ -96,6 +95,7 @@ class Link {
       return;
     }
     if (mishap === 'lose the answer') this.#losesAnswer = true;
+    if (mishap === 'spoil the answer') this.#spoilsAnswer = true;
     this.#pass(this.#upstream, chunk);
     // A destroyed socket may drop what it has not sent; an ended one sends it first.
     if (mishap === 'cut after the request') {
@@ -115,7 +115,8 @@ class Link {
   /** The server answers when the statement has been carried out and committed, and not before. */
   #answer(chunk: Buffer): void {
     if (this.#losesAnswer) this.cut();
-    else this.#pass(this.#client, chunk);
+    else this.#pass(this.#client, this.#spoilsAnswer ? SPOILT_ROW : chunk);
+    this.#spoilsAnswer = false;
   }
 
   #pass(to: Socket, chunk: Buffer): void {
@@ -124,6 +125,9 @@ class Link {
     else setTimeout(() => to.write(chunk), this.#proxy.delayMs);
   }
 }
+
+/** A row that ends before the number of its columns: reading it throws. */
+const SPOILT_ROW = Buffer.from([...Buffer.from('D'), 0, 0, 0, 4]);
 
 const PARSE = 'P'.charCodeAt(0);
 const QUERY = 'Q'.charCodeAt(0);

@@ -3,11 +3,11 @@ import { Mulligan } from '../../mulligan.ts';
 import { demoJobs, RISKY_QUEUE } from './jobs.ts';
 
 /*
- * The demo's second worker process. It is forked with the address of the database, lives until the parent says stop or
- * goes away, and is killed by one of the jobs it runs.
+ * The demo's second worker process. It is forked with the address of the database, runs until the parent sends stop or
+ * ends, and is killed by one of the jobs it runs.
  */
 
-// Ctrl-C reaches the whole group of processes; when to go is for the parent to say.
+// Ctrl-C reaches the whole process group; the parent decides when this process ends.
 process.on('SIGINT', () => {});
 process.on('disconnect', () => process.exit(0));
 const toldToStop = once(process, 'message');

@@ -1,14 +1,14 @@
 import { systemClock } from '../../clock.ts';
 import { type AnyJobDefinition, defineJob } from '../../definition.ts';
+import { Unrecoverable } from '../../retry/control-errors.ts';
 import type { DeadReason } from '../../retry/decision.ts';
 import type { RetryOptions } from '../../retry/policy.ts';
-import { Unrecoverable } from '../../retry/control-errors.ts';
 
 /** Worked in a process of its own, which one of its jobs will kill. */
 export const RISKY_QUEUE = 'risky';
 export const SAFE_QUEUE = 'default';
 
-/** The standard policy, but that no delay is longer than 2 s: nobody waits long for a demo. */
+/** The standard policy, with delays of at most 2 s, so that the demo ends soon. */
 export const demoRetry: RetryOptions = {
   maxAttempts: 4,
   backoff: { kind: 'exponential', base: '400ms', factor: 2, max: '2s' },
@@ -16,7 +16,7 @@ export const demoRetry: RetryOptions = {
 };
 
 /** A kind of job in the demo: what it does, how many there are, and how each of them has to end. */
-export interface Role {
+export interface JobType {
   readonly definition: AnyJobDefinition;
   readonly does: string;
   readonly count: number;
@@ -96,7 +96,7 @@ const killer = defineJob<Input>({
   },
 });
 
-export const roles: readonly Role[] = [
+export const jobTypes: readonly JobType[] = [
   { definition: welcome, does: 'succeeds', count: 16, ends: 'completed' },
   { definition: report, does: 'fails twice, then succeeds', count: 6, ends: 'completed' },
   { definition: sms, does: 'meets a rate limit: Retry-After 1 s', count: 4, ends: 'completed' },
@@ -107,9 +107,9 @@ export const roles: readonly Role[] = [
   { definition: bystander, does: 'runs beside the killer', count: 2, ends: 'completed' },
 ];
 
-export const demoJobs: readonly AnyJobDefinition[] = roles.map(({ definition }) => definition);
+export const demoJobs: readonly AnyJobDefinition[] = jobTypes.map(({ definition }) => definition);
 
-/** Ends early, by throwing, when the run is told to stop. */
+/** Throws early when the run's signal aborts. */
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = systemClock.after(ms, resolve);

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
 import { fakeOutput } from '../../../test/support/terminal.ts';
 import type { Job, RunRecord } from '../../job.ts';
-import { defaultPolicy } from '../../retry/policy.ts';
-import { roles } from './jobs.ts';
+import { defaultPolicy } from '../../retry/resolve.ts';
+import { jobTypes } from './jobs.ts';
 import { makeView } from './view.ts';
-import type { Look } from './watch.ts';
+import type { Snapshot } from './watch.ts';
 
 const job = (name: string, state: Job['state']): Job =>
   ({ id: `${name} ${state}`, name, state, payload: { number: 1 }, policy: defaultPolicy }) as unknown as Job;
@@ -17,7 +17,7 @@ const failed = {
   decision: { kind: 'retry', why: 'backoff', delayMs: 500, lane: 'retry', rule: 'default' },
 } as unknown as RunRecord;
 const uneventful = { ...failed, outcome: 'completed', error: null, decision: { kind: 'complete', rule: 'completed' } };
-const look: Look = {
+const snapshot: Snapshot = {
   jobs,
   ended: [
     { job: jobs[0] as Job, record: failed },
@@ -26,11 +26,11 @@ const look: Look = {
   done: false,
 };
 
-it('prints plain lines of news where there is no terminal', () => {
+it('prints one plain line per event where there is no terminal', () => {
   const { output, stdout } = fakeOutput();
   const view = makeView(output);
-  view.show(look);
-  view.tell('worker process 7 started');
+  view.show(snapshot);
+  view.event('worker process 7 started');
   view.end();
   const lines = stdout.written.trimEnd().split('\n').slice(2);
   expect(lines).toHaveLength(2);
@@ -44,8 +44,8 @@ it('prints plain lines of news where there is no terminal', () => {
 it('redraws a sign per job in a terminal, and shows the cursor again', () => {
   const { output, stdout } = fakeOutput({ terminal: { columns: 80, rows: 40 } });
   const view = makeView(output);
-  view.show(look);
-  view.show(look);
+  view.show(snapshot);
+  view.show(snapshot);
   view.end();
   const frames = stdout.written.split('\u001b[J');
   expect(frames).toHaveLength(3);
@@ -53,13 +53,13 @@ it('redraws a sign per job in a terminal, and shows the cursor again', () => {
   expect(stdout.written.endsWith('\u001b[?25h')).toBe(true);
   const lines = (frames[1] as string).split('\n');
   expect(
-    lines.filter((line) => roles.some(({ definition }) => line.includes(definition.name) && !line.includes('#'))),
-  ).toHaveLength(roles.length);
+    lines.filter((line) => jobTypes.some(({ definition }) => line.includes(definition.name) && !line.includes('#'))),
+  ).toHaveLength(jobTypes.length);
   expect(lines.find((line) => line.includes('fails twice'))).toMatch(/↻✔$/);
   expect(lines.find((line) => line.includes('always fails'))).toMatch(/✖$/);
-  const news = lines.find((line) => line.includes('attempt 1 failed')) as string;
-  expect(news).toContain('\\x1b[2J');
-  expect(news.length).toBeLessThan(80);
+  const event = lines.find((line) => line.includes('attempt 1 failed')) as string;
+  expect(event).toContain('\\x1b[2J');
+  expect(event.length).toBeLessThan(80);
 });
 
 it('prints plain lines in a terminal that is too small to draw in', () => {

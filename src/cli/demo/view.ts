@@ -3,15 +3,15 @@ import type { Job } from '../../job.ts';
 import { stateStyles } from '../ledger.ts';
 import type { Output } from '../output.ts';
 import { shorten } from '../printable.ts';
-import { roles } from './jobs.ts';
-import { isNews, tell } from './story.ts';
-import type { Look } from './watch.ts';
+import { describeRun, isWorthShowing } from './describe-run.ts';
+import { jobTypes } from './jobs.ts';
+import type { Snapshot } from './watch.ts';
 
-/** How the demo shows what goes on. */
+/** How the demo shows its progress. */
 export interface View {
-  show(look: Look): void;
+  show(snapshot: Snapshot): void;
   /** Something that happened outside the ledger. */
-  tell(what: string): void;
+  event(what: string): void;
   end(): void;
 }
 
@@ -21,12 +21,12 @@ const NAME_WIDTH = 15;
 const DOES_WIDTH = 36;
 
 export function makeView(output: Output): View {
-  const needed = roles.length + LATEST + 6;
+  const needed = jobTypes.length + LATEST + 6;
   const fits = output.isTerminal && output.columns >= NARROWEST && output.rows >= needed;
   return fits ? new LiveView(output) : new PlainView(output);
 }
 
-/** One line per piece of news. */
+/** One line per event. */
 class PlainView implements View {
   readonly #output: Output;
   readonly #clock = stopwatch();
@@ -36,11 +36,11 @@ class PlainView implements View {
     output.lines(['Jobs that succeed at once are not listed.', '']);
   }
 
-  show({ ended }: Look): void {
-    for (const { job, record } of ended) if (isNews(record)) this.tell(tell(job, record));
+  show({ ended }: Snapshot): void {
+    for (const { job, record } of ended) if (isWorthShowing(record)) this.event(describeRun(job, record));
   }
 
-  tell(what: string): void {
+  event(what: string): void {
     this.#output.lines([`${this.#clock()}  ${what}`]);
   }
 
@@ -57,7 +57,7 @@ const glyphs: Readonly<Record<Job['state'], string>> = {
   cancelled: '-',
 };
 
-/** A sign per job, redrawn in place, and the latest news below. */
+/** A sign per job, redrawn in place, and the latest events below. */
 class LiveView implements View {
   readonly #output: Output;
   readonly #clock = stopwatch();
@@ -71,13 +71,13 @@ class LiveView implements View {
     output.raw('\x1b[?25l');
   }
 
-  show({ jobs, ended }: Look): void {
+  show({ jobs, ended }: Snapshot): void {
     this.#jobs = jobs;
-    for (const { job, record } of ended) if (isNews(record)) this.#remember(tell(job, record));
+    for (const { job, record } of ended) if (isWorthShowing(record)) this.#remember(describeRun(job, record));
     this.#draw();
   }
 
-  tell(what: string): void {
+  event(what: string): void {
     this.#remember(what);
     this.#draw();
   }
@@ -95,18 +95,18 @@ class LiveView implements View {
 
   #draw(): void {
     const lines = [
-      ...roles.map(({ definition, does }) => this.#roleLine(definition.name, does)),
+      ...jobTypes.map(({ definition, does }) => this.#jobTypeLine(definition.name, does)),
       '',
       this.#legend(),
       '',
-      ...Array.from({ length: LATEST }, (_, index) => this.#newsLine(this.#latest[index] ?? '')),
+      ...Array.from({ length: LATEST }, (_, index) => this.#eventLine(this.#latest[index] ?? '')),
     ];
     const back = this.#drawn === 0 ? '' : `\x1b[${this.#drawn}A\x1b[J`;
     this.#drawn = lines.length;
     this.#output.raw(`${back}${lines.join('\n')}\n`);
   }
 
-  #roleLine(name: string, does: string): string {
+  #jobTypeLine(name: string, does: string): string {
     const signs = this.#jobs.filter((job) => job.name === name).map(({ state }) => this.#sign(state));
     return `  ${this.#output.paint('bold', name.padEnd(NAME_WIDTH))} ${does.padEnd(DOES_WIDTH)} ${signs.join('')}`;
   }
@@ -123,7 +123,7 @@ class LiveView implements View {
     return `  ${parts.join('   ')}`;
   }
 
-  #newsLine(text: string): string {
+  #eventLine(text: string): string {
     return this.#output.paint('dim', `  ${shorten(text, this.#output.columns - 3)}`);
   }
 

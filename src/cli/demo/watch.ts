@@ -1,8 +1,8 @@
 import { isTerminal, type Job, type RunRecord } from '../../job.ts';
 import type { Mulligan } from '../../mulligan.ts';
 
-/** What changed since the last look. */
-export interface Look {
+/** What changed since the last snapshot. */
+export interface Snapshot {
   readonly jobs: readonly Job[];
   /** Runs that ended since, in the order they ended. */
   readonly ended: readonly { readonly job: Job; readonly record: RunRecord }[];
@@ -11,16 +11,16 @@ export interface Look {
 
 const MOST_JOBS = 1_000;
 
-/** Looks at the store again and again: what it sees is what any process would, whoever ran the jobs. */
+/** Reads the store again and again: it sees what any process would see, whichever process ran the jobs. */
 export class Watch {
   readonly #mulligan: Mulligan;
-  readonly #seen: Map<string, { readonly mark: string; readonly runs: number }> = new Map();
+  readonly #seen: Map<string, { readonly version: string; readonly runs: number }> = new Map();
 
   constructor(mulligan: Mulligan) {
     this.#mulligan = mulligan;
   }
 
-  async look(): Promise<Look> {
+  async snapshot(): Promise<Snapshot> {
     const jobs = (await this.#mulligan.jobs.list({ limit: MOST_JOBS })).reverse();
     const ended = (await Promise.all(jobs.map((job) => this.#newRuns(job)))).flat();
     ended.sort((a, b) => a.record.endedAt - b.record.endedAt);
@@ -29,10 +29,10 @@ export class Watch {
 
   async #newRuns(job: Job): Promise<{ job: Job; record: RunRecord }[]> {
     const before = this.#seen.get(job.id);
-    const mark = `${job.state} ${job.runs}`;
-    if (before?.mark === mark || job.runs === 0) return [];
+    const version = `${job.state} ${job.runs}`;
+    if (before?.version === version || job.runs === 0) return [];
     const runs = await this.#mulligan.jobs.runs(job.id);
-    this.#seen.set(job.id, { mark, runs: runs.length });
+    this.#seen.set(job.id, { version, runs: runs.length });
     return runs.slice(before?.runs ?? 0).map((record) => ({ job, record }));
   }
 }

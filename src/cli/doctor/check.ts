@@ -1,10 +1,10 @@
 import { MulliganError } from '../../errors.ts';
 import { scrub } from '../../untrusted/scrub.ts';
 
-/** `warn`: it works, but look at it. `bad`: jobs are lost, stuck or cannot be stored, or will be. */
+/** `warn`: it works, but should be looked at. `bad`: jobs are lost, stuck or cannot be stored, or will be. */
 export type Health = 'ok' | 'warn' | 'bad';
 
-/** One thing that was looked at. */
+/** The result of one check. */
 export interface Check {
   readonly name: string;
   readonly health: Health;
@@ -26,7 +26,7 @@ export function bad(name: string, found: string, advice: string): Check {
   return { name, health: 'bad', found, advice };
 }
 
-/** The worst of the trouble that was found, and all of it in words; or `found`, when there is none. */
+/** All trouble in one result, as bad as the worst of it; `ok` with `found` when there is none. */
 export function fromTrouble(name: string, found: string, trouble: readonly Omit<Check, 'name'>[]): Check {
   if (trouble.length === 0) return ok(name, found);
   return {
@@ -41,13 +41,13 @@ export function worst(checks: readonly Pick<Check, 'health'>[]): Health {
   return (['bad', 'warn'] as const).find((health) => checks.some((check) => check.health === health)) ?? 'ok';
 }
 
-/** A look that fails says so in its place, and the others go on. */
+/** A check that throws becomes a `bad` result, and the other checks go on. */
 export async function look(name: string, action: () => Promise<Check | readonly Check[]>): Promise<readonly Check[]> {
   try {
     return [await action()].flat();
   } catch (error) {
-    const said = scrub(error instanceof Error ? error.message : String(error));
-    const found = error instanceof MulliganError ? said : `it could not be looked at: ${said}`;
-    return [bad(name, found, 'read what was said, mend it and look again')];
+    const message = scrub(error instanceof Error ? error.message : String(error));
+    const found = error instanceof MulliganError ? message : `the check failed: ${message}`;
+    return [bad(name, found, 'fix the cause and run mulligan doctor again')];
   }
 }

@@ -4,7 +4,7 @@ import { span } from '../time.ts';
 import { type Check, ok, warn } from './check.ts';
 import { count, some } from './words.ts';
 
-/** Times that the verbs of a store do not tell; store time. */
+/** Times that no verb of a store returns, in store time. */
 export interface JobTimes {
   readonly now: number;
   /** Of the waiting jobs whose queue is not paused. */
@@ -16,7 +16,7 @@ export interface JobTimes {
 /** Workers look for due jobs every second, and for expired leases several times a minute. */
 const LONG_WAIT_MS = 60_000;
 
-/** What the jobs say about the health of the whole, whatever they are stored in. */
+/** Checks of the jobs themselves, the same for every store. */
 export async function jobChecks(mulligan: Mulligan, times: JobTimes): Promise<Check[]> {
   const [stats, queues] = await Promise.all([mulligan.stats(), mulligan.queues.list()]);
   const inStates = states.filter((state) => stats.states[state] > 0).map((state) => `${stats.states[state]} ${state}`);
@@ -33,7 +33,7 @@ function waiting({ now, oldestDueAt }: JobTimes): Check {
   if (oldestDueAt === null || oldestDueAt > now) return ok(name, 'no job is due');
   const found = `the oldest due job has waited for ${span(now - oldestDueAt)}`;
   if (now - oldestDueAt < LONG_WAIT_MS) return ok(name, found);
-  return warn(name, found, 'see that workers run and serve its queue (mulligan queues list), or give them more room');
+  return warn(name, found, 'check that workers run and serve its queue (mulligan queues list), or add workers');
 }
 
 function leases({ now, expiredLeases, oldestLeaseEndedAt }: JobTimes): Check {
@@ -41,8 +41,8 @@ function leases({ now, expiredLeases, oldestLeaseEndedAt }: JobTimes): Check {
   if (expiredLeases === 0 || oldestLeaseEndedAt === null) return ok(name, 'none has expired');
   const ago = now - oldestLeaseEndedAt;
   const found = `${count(expiredLeases, 'lease has', 'leases have')} expired, the oldest ${span(ago)} ago`;
-  if (ago < LONG_WAIT_MS) return ok(name, `${found}; a worker is about to notice`);
-  return warn(name, found, 'start a worker: any one rescues the crashed runs of all queues');
+  if (ago < LONG_WAIT_MS) return ok(name, `${found}; a worker will rescue them soon`);
+  return warn(name, found, 'start a worker: each one rescues the crashed runs of all queues');
 }
 
 function pauses(queues: readonly string[]): Check {

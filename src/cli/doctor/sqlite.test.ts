@@ -44,12 +44,14 @@ describe('a SQLite file', () => {
     expect(readdirSync(folder)).toEqual(['jobs.db']);
   });
 
-  it('tells of jobs that nobody runs or rescues', async () => {
+  it('tells of jobs that no worker runs or rescues', async () => {
     await using mulligan = await Mulligan.open(`sqlite:${path}`);
     for (const queue of ['a', 'b', 'c']) await mulligan.enqueue('x', null, { queue });
     await mulligan.queues.pause('c');
     const past = Date.now() - 120_000;
-    change(`UPDATE jobs SET due_at = ${past}; UPDATE jobs SET state = 3, lease_ends_at = ${past} WHERE seq = 2`);
+    change(
+      `UPDATE jobs SET due_at = ${past}; UPDATE jobs SET state = 3, partition = NULL, lease_ends_at = ${past} WHERE seq = 2`,
+    );
     const found = await checks();
     expect(found.get('jobs')?.found).toBe('2 ready, 1 running');
     expect(found.get('waiting')).toMatchObject({ health: 'warn', found: expect.stringMatching(/waited for 2m/) });
@@ -57,9 +59,14 @@ describe('a SQLite file', () => {
     expect(found.get('paused queues')).toMatchObject({ health: 'warn', found: 'c' });
   });
 
-  it('of a newer version, or of somebody else, is bad and left alone', async () => {
+  it('of a newer version that this one cannot use, or of another program, is bad and left alone', async () => {
     await newFile();
     change('PRAGMA user_version = 99');
+    expect((await checks()).get('schema')).toMatchObject({
+      health: 'ok',
+      found: expect.stringContaining('can work with it'),
+    });
+    change('UPDATE identity SET minimum_reader = 99');
     const newer = await checks();
     expect(newer.get('schema')).toMatchObject({ health: 'bad', found: expect.stringContaining('version 99') });
     expect(newer.has('writing')).toBe(false);

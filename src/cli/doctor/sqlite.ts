@@ -6,7 +6,7 @@ import { STATE } from '../../store/codes.ts';
 import { sqlitePath } from '../../store/open.ts';
 import { isDamaged } from '../../store/sqlite/failure.ts';
 import { openDatabase, refuseUnsafeSqlite } from '../../store/sqlite/open.ts';
-import { APPLICATION_ID, migrations, pragma, schemaVersion } from '../../store/sqlite/schema.ts';
+import { APPLICATION_ID, migrations, minimumReader, pragma, schemaVersion } from '../../store/sqlite/schema.ts';
 import { type Database, withExisting } from '../database.ts';
 import { bad, type Check, look, ok, warn, worst } from './check.ts';
 import { type JobTimes, jobChecks } from './jobs.ts';
@@ -17,7 +17,7 @@ const MUCH_FREE = 100_000_000;
 const LITTLE_ROOM = 500_000_000;
 const NO_ROOM = 10_000_000;
 /** A busy queue gives its lock away many times a second. */
-const LOCK_PATIENCE_MS = 5_000;
+const LOCK_TIMEOUT_MS = 5_000;
 const FULL = 2;
 
 export async function examineSqlite(database: Database): Promise<Check[]> {
@@ -38,19 +38,19 @@ interface Looked {
   readonly times: JobTimes | null;
 }
 
-/** Whatever is wrong with the file stays as it is. */
+/** Changes nothing about the file, whatever is wrong with it. */
 async function readOnly(path: string): Promise<Looked> {
   const around = [...(await look('sqlite', async () => sqlite())), ...(await look('disk', async () => disk(path)))];
   let db: DatabaseSync;
   try {
-    db = new DatabaseSync(path, { readOnly: true, timeout: LOCK_PATIENCE_MS });
+    db = new DatabaseSync(path, { readOnly: true, timeout: LOCK_TIMEOUT_MS });
   } catch (error) {
     const found = `${path} cannot be opened: ${(error as Error).message}`;
     return { checks: [...around, bad('file', found, 'see that it can be read')], times: null };
   }
   try {
     const identity = await look('schema', async () => schema(db));
-    // All else would complain of the same.
+    // All other checks would report the same.
     if (worst(identity) === 'bad') return { checks: [...around, ...identity], times: null };
     const checks = [
       ...around,
@@ -87,7 +87,11 @@ function schema(db: DatabaseSync): Check {
   }
   if (version === migrations.length) return ok(name, `version ${version}`);
   const found = `version ${version}, this program knows ${migrations.length}`;
-  if (version > migrations.length) return bad(name, found, 'update mulligan here: a newer one made this file');
+  if (version > migrations.length) {
+    return minimumReader(db) <= migrations.length
+      ? ok(name, `${found}, and can work with it`)
+      : bad(name, found, 'update mulligan here: a newer one made this file');
+  }
   return warn(name, found, 'it is migrated when it is next opened; take a backup first');
 }
 
@@ -97,7 +101,7 @@ function journal(db: DatabaseSync): Check {
   return warn(
     'journal',
     `mode ${mode}, expected wal`,
-    'it is set when Mulligan next opens the file; see that nobody else does',
+    'it is set when Mulligan next opens the file; make sure that no other program does',
   );
 }
 
@@ -107,7 +111,7 @@ function sizes(db: DatabaseSync, path: string): Check {
   const free = pragma(db, 'freelist_count') * pragma(db, 'page_size');
   const found = `${size(bytes)}, of which ${size(free)} are free; write-ahead log ${size(log)}`;
   if (log > LARGE_LOG) {
-    return warn('size', found, 'somebody reads for long and keeps the log from being taken in: a backup tool, a shell');
+    return warn('size', found, 'a long read keeps the log from being taken in: look for a backup tool or a shell');
   }
   if (free > MUCH_FREE && free > bytes / 2) {
     return warn('size', found, 'the space is used again; to give it back, stop all processes and run VACUUM');
@@ -143,10 +147,10 @@ async function writing(path: string): Promise<Check> {
   try {
     const synchronous = pragma(db, 'synchronous');
     if (synchronous < FULL) return bad(name, `synchronous is ${synchronous}, expected FULL`, 'report this as a bug');
-    db.exec(`PRAGMA busy_timeout = ${LOCK_PATIENCE_MS}; BEGIN IMMEDIATE; ROLLBACK;`);
+    db.exec(`PRAGMA busy_timeout = ${LOCK_TIMEOUT_MS}; BEGIN IMMEDIATE; ROLLBACK;`);
     return ok(name, 'possible; synchronous is FULL, so a commit is on disk when it is answered');
   } catch (error) {
-    const found = `no turn to write within ${LOCK_PATIENCE_MS / 1_000} s (${(error as Error).message})`;
+    const found = `no turn to write within ${LOCK_TIMEOUT_MS / 1_000} s (${(error as Error).message})`;
     return warn(name, found, 'look for a long transaction: a backup tool, a shell, a VACUUM');
   } finally {
     db.close();
@@ -157,10 +161,11 @@ function jobTimes(db: DatabaseSync): JobTimes {
   const now = systemClock.now();
   const due = db
     .prepare(
-      `SELECT min(j.due_at) AS at FROM jobs j JOIN streams s ON s.id = j.stream
-       WHERE j.state < ${STATE.running} AND s.queue NOT IN (SELECT queue FROM paused_queues)`,
+      `SELECT min((SELECT due_at FROM jobs WHERE partition = p.id ORDER BY due_at LIMIT 1)) AS at
+       FROM partitions p
+       WHERE held_until <= ?1 AND queue NOT IN (SELECT name FROM holds WHERE scope = 'queue' AND until > ?1)`,
     )
-    .get() as { at: number | null };
+    .get(now) as { at: number | null };
   const leases = db
     .prepare(
       `SELECT count(*) AS n, min(lease_ends_at) AS at FROM jobs

@@ -1,14 +1,21 @@
 import { checkOneOf, unexpected } from '../../config.ts';
 import { formatDuration } from '../../duration.ts';
 import { validateRetryOptions } from '../../retry/options.ts';
-import { type Backoff, type BackoffOptions, type Jitter, type RetryPolicy, resolvePolicy } from '../../retry/policy.ts';
+import {
+  type Backoff,
+  type BackoffOptions,
+  backoffKinds,
+  type Jitter,
+  jitterNames,
+  type RetryPolicy,
+} from '../../retry/policy.ts';
 import { type PresetName, policies } from '../../retry/presets.ts';
+import { resolvePolicy } from '../../retry/resolve.ts';
 import { wrongUsage } from '../failure.ts';
 import { namingFlags, readDuration, readInteger, readNumber } from '../flags.ts';
 
 export const presetNames = Object.keys(policies) as PresetName[];
-const kinds = ['exponential', 'linear', 'fixed', 'fibonacci', 'table'] as const;
-type Kind = (typeof kinds)[number];
+type Kind = Backoff['kind'];
 
 export interface PolicyFlags {
   readonly preset?: string;
@@ -27,7 +34,7 @@ export interface ChosenPolicy {
   readonly policy: RetryPolicy;
 }
 
-/** A preset, with whatever the flags say instead. */
+/** A preset, changed by the flags. */
 export function choosePolicy(flags: PolicyFlags): ChosenPolicy {
   const preset = checkOneOf(flags.preset ?? 'standard', presetNames, '--preset');
   const { policy } = resolvePolicy({ definition: policies[preset] });
@@ -49,7 +56,7 @@ function chooseBackoff(flags: PolicyFlags, preset: Backoff): BackoffOptions {
   if (kind === 'table') return { kind, delays: readDelays(delays ?? '') };
   const baseMs = base === undefined ? baseOf(preset) : readDuration(base, '--base');
   if (kind === 'fixed') return { kind, base: baseMs };
-  // As text, so that a complaint about a preset's own max shows 30s and not 30000.
+  // As text, so that an error about a preset's own max shows 30s and not 30000.
   const maxText = max ?? ('maxMs' in preset ? formatDuration(preset.maxMs) : undefined);
   const limits = { base: baseMs, ...(maxText === undefined ? {} : { max: maxText as `${number}ms` }) };
   if (kind !== 'exponential') return { kind, ...limits };
@@ -58,7 +65,7 @@ function chooseBackoff(flags: PolicyFlags, preset: Backoff): BackoffOptions {
 }
 
 function chooseKind({ backoff, delays }: PolicyFlags, preset: Backoff): Kind {
-  if (backoff !== undefined) return checkOneOf(backoff, kinds, '--backoff');
+  if (backoff !== undefined) return checkOneOf(backoff, backoffKinds, '--backoff');
   return delays === undefined ? preset.kind : 'table';
 }
 
@@ -73,7 +80,7 @@ const fitting: Readonly<Record<Kind, readonly (keyof PolicyFlags)[]>> = {
 function refuseUnfit(kind: Kind, flags: PolicyFlags): void {
   for (const flag of ['base', 'factor', 'max', 'delays'] as const) {
     if (flags[flag] === undefined || fitting[kind].includes(flag)) continue;
-    const fits = kinds.filter((other) => fitting[other].includes(flag));
+    const fits = backoffKinds.filter((other) => fitting[other].includes(flag));
     throw wrongUsage(`--${flag}: a ${kind} backoff has none. Leave it out, or use --backoff ${fits.join(' or ')}.`);
   }
   if (kind === 'table' && flags.delays === undefined) {
@@ -93,13 +100,11 @@ function factorOf(preset: Backoff): number | undefined {
   return 'factor' in preset ? preset.factor : undefined;
 }
 
-const jitters = ['none', 'full', 'equal', 'decorrelated'] as const;
-
 function readJitter(text: string): Jitter {
   const [, share] = /^spread[:=](.+)$/.exec(text) ?? [];
   if (share !== undefined) return { spread: readNumber(share, '--jitter spread', { min: 0, max: 1 }) };
   if (text === 'spread') {
     throw unexpected('--jitter', 'spread with its share', text, 'Write spread:0.2 for up to 20 % shorter or longer.');
   }
-  return checkOneOf(text, [...jitters, 'spread:0.2' as never], '--jitter');
+  return checkOneOf(text, [...jitterNames, 'spread:0.2' as never], '--jitter');
 }

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { defaultPolicy, type Jitter, type RetryPolicy } from '../../retry/policy.ts';
+import type { Jitter, RetryPolicy } from '../../retry/policy.ts';
+import { defaultPolicy } from '../../retry/resolve.ts';
 import { forecast, totalsOf } from './forecast.ts';
 
 const withJitter = (jitter: Jitter): RetryPolicy => ({ ...defaultPolicy, jitter });

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { defaultPolicy, type RetryPolicy } from '../../retry/policy.ts';
+import type { RetryPolicy } from '../../retry/policy.ts';
+import { defaultPolicy } from '../../retry/resolve.ts';
 import { forecast } from './forecast.ts';
 import { explainLines, policySummary } from './words.ts';
 

@@ -36,15 +36,15 @@ export function jitterName(jitter: Jitter): string {
 function jitterWords(jitter: Jitter): string {
   switch (jitter) {
     case 'none':
-      return 'No jitter: jobs that fail together come back together.';
+      return 'No jitter: jobs that fail together are retried together.';
     case 'full':
-      return 'Full jitter: each wait is drawn anew from nothing to the whole delay, so that jobs that fail together come back apart.';
+      return 'Full jitter: each wait is drawn at random from zero to the whole delay, so that jobs that fail together are retried at different times.';
     case 'equal':
-      return 'Equal jitter: half of each delay is certain, the other half drawn anew.';
+      return 'Equal jitter: half of each delay is fixed, the other half is drawn at random.';
     case 'decorrelated':
-      return 'Decorrelated jitter: each wait is drawn from the base to three times the wait before, whatever the backoff says.';
+      return 'Decorrelated jitter: each wait is drawn from the base to three times the wait before, whatever the backoff is.';
     default:
-      return `Spread ${jitter.spread}: each wait is up to ${Math.round(jitter.spread * 100)} % shorter or longer, never beyond the most.`;
+      return `Spread ${jitter.spread}: each wait is up to ${Math.round(jitter.spread * 100)} % shorter or longer, never beyond the maximum.`;
   }
 }
 

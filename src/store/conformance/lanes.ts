@@ -135,6 +135,14 @@ const suspects: StoreCase[] = cases('lanes', {
     assert.deepEqual(countLanes((await claim(store, trial)).jobs), { suspect: 1 });
   },
 
+  'without a cap retries start beside a suspect that runs or waits': async ({ store }) => {
+    await enqueueInLane(store, 'suspect', 2);
+    await enqueueInLane(store, 'retry', 2);
+    assert.deepEqual(countLanes((await claim(store, { limit: 1 })).jobs), { retry: 1 });
+    await claimOne(store, { queues: [quota({ suspect: 1 })] });
+    assert.deepEqual(countLanes((await claim(store)).jobs), { retry: 1 });
+  },
+
   'of many claims for suspects at once only one gets a suspect': async ({ store }) => {
     await enqueueInLane(store, 'suspect', 8);
     const workers = Array.from({ length: 8 }, (_, index) => `worker-${index}`);

@@ -1,168 +1,295 @@
 import type { Lane } from '../../job.ts';
+import { steady, withRetries } from '../../retrying.ts';
 import { LANE } from '../codes.ts';
-import { fillQuotas } from '../fill.ts';
-import type { Claim, ClaimedJob, ClaimRequest, QueueQuota } from '../store.ts';
-import { type ClaimedRow, readClaimed } from './claimed.ts';
-import { elements, numbersOrNull, plain, texts } from './connection/arrays.ts';
-import type { Stretch } from './scan/scan-cursor.ts';
+import { CLAIM_BYTES, type Claim, type ClaimedJob, type ClaimRequest } from '../store.ts';
+import type { Candidate } from './candidates.ts';
+import { type ClaimHeader, claimedJob, readClaim, type StoredJob } from './claimed.ts';
+import { plain, texts } from './connection/arrays.ts';
+import { isPassing } from './connection/failure.ts';
+import type { JobType } from './job-types.ts';
+import type { Lease } from './leases.ts';
+import type { Range } from './scan/scan-cursor.ts';
 import type { Session } from './session.ts';
+import { laneKey, share } from './shares.ts';
+
+/*
+ * A claim is a few calls of one SQL function, usually one. SQL takes, TypeScript shares:
+ *
+ *   1. The candidates are the partitions that were offered with the last answer. Each gets a `want`: what the shares give
+ *      it even when all partitions have plenty of due jobs.
+ *   2. The function counts what is due. When everything fits it takes everything, else what is wanted of each.
+ *   3. With the counts, the shares say what else each partition gets. When places are left for jobs that are due, or a
+ *      partition was offered that has not been read, step 2 is done again.
+ */
 
 const CLAIM = `
-  SELECT * FROM @.claim($1, $2, $3, $4::text[], $5::int[], $6::int[], $7::int[], $8::int[], $9::int[],
-    $10::int[], $11::int[], $12::smallint[], $13::smallint[], $14::bigint[], $15::bigint[], $16::bigint[],
-    $17::bigint[], $18)`;
-const CLAIM_ALL = `
-  SELECT * FROM @.claim_all($1, $2, $3, $4::text[], $5::int[], $6::int[], $7::bigint[], $8::bigint[], $9::bigint[],
-    $10::bigint[], $11)`;
+  SELECT * FROM @.claim($1, $2, $3, $4, $5, $6::text[], $7::boolean[], $8::int[], $9::bigint[],
+    $10::bigint[], $11::int[], $12::smallint[], $13::boolean[], $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[],
+    $18::int[])`;
+const PARK = 'SELECT @.park($1::bigint[], $2::text[], $3)';
 
-const KNOW_AGAIN_MS = 100;
+/** A claim that reads one partition without due jobs after the other ends after this many calls, and the worker comes again. */
+const MOST_CALLS = 32;
+const LOAD_AGAIN_MS = 100;
 
 export async function claim(session: Session, request: ClaimRequest): Promise<Claim> {
-  const worker = await session.workers.intern(request.worker);
   for (;;) {
-    const look = session.reading.look();
-    const answer = await claimFromKnown(session, request, worker);
-    // It went on beside the claim. One that found nothing goes again when the look did.
-    const hasFound = await look;
-    if (answer === null) await session.lines.refresh();
-    else if (answer.jobs.length > 0 || !hasFound) return answer;
+    const claiming = new Claiming(session, request);
+    const backScan = session.cursors.backScan();
+    const answer = await claiming.claim();
+    // It ran beside the claim. A claim without a job goes again when the back-scan has found one.
+    const hasFound = await backScan;
+    if (answer.jobs.length > 0 || !hasFound) return answer;
   }
 }
 
-/** Null when another process has opened a line that this one does not know yet. */
-async function claimFromKnown(session: Session, request: ClaimRequest, worker: number): Promise<Claim | null> {
-  const { leaseMs, limit, queues } = request;
-  const { newest } = session.lines;
-  const names = queues.map(({ queue }) => queue);
-  const stretches = await session.reading.stretches(session.lines.ofQueues(names));
-  const { rows, isShared } = await send(session, request, worker, { names, newest, stretches });
-  const [, suspectsWait, newestLine, , now, , , , nextDueAt, , , , , snapshot, paused] = rows.pop() as ClaimedRow;
-  if (Number(elements(newestLine)[0]) > newest) return null;
-  const storeNow = Number(elements(now)[0]);
-  session.reading.saw(storeNow, snapshot as string);
-  const leaseEndsAt = storeNow + leaseMs;
-  const holding = { worker: request.worker, claimedAt: storeNow, leaseEndsAt, cancelRequested: false };
-  await knowKinds(session, rows, leaseMs);
-  const jobs: ClaimedJob[] = [];
-  for (const row of rows) jobs.push(...(await readClaimed(session, row, holding, stretches)));
-  const filled = jobs.length === limit;
-  session.lastClaimWasFilled = filled;
-  if (!filled) markEmptied(session, stretches, queues, JSON.parse(paused) as string[], storeNow);
-  return {
-    jobs: isShared || rows.length < 2 ? jobs : inOrder(request, jobs, rows),
-    now: storeNow,
-    nextDueAt: filled ? null : (numbersOrNull(nextDueAt, 1)[0] ?? null),
-    suspectsWait: suspectsWait !== null,
-  };
+/** What a partition gives in the course of a claim. */
+interface Supply {
+  readonly candidate: Candidate;
+  readonly jobs: ClaimedJob[];
+  /** How many jobs it can give in all; infinite as long as it has not been read. */
+  most: number;
 }
 
-/** The jobs are leased to this worker by now, so what is still to be read of them is asked for as long as the lease lasts. */
-async function knowKinds({ db, kinds }: Session, rows: readonly ClaimedRow[], leaseMs: number): Promise<void> {
-  const ids = new Set(rows.flatMap((row) => elements(row[3]).map(Number)));
-  const patientUntil = db.clock.monotonic() + leaseMs;
-  for (;;) {
-    try {
-      await kinds.know(ids);
-      return;
-    } catch (error) {
-      if (db.clock.monotonic() >= patientUntil) throw error;
-      await db.pause(KNOW_AGAIN_MS);
+/** A partition that is read by a call. */
+interface Given {
+  readonly supply: Supply;
+  readonly range: Range;
+  readonly want: number;
+}
+
+class Claiming {
+  readonly #session: Session;
+  readonly #request: ClaimRequest;
+  readonly #queues: readonly string[];
+  readonly #supplies: Map<number, Supply> = new Map();
+  readonly #room: Map<string, number> = new Map();
+  #header: ClaimHeader | null = null;
+  #nextDueAt: number | null = null;
+  #count = 0;
+  #bytes = 0;
+
+  constructor(session: Session, request: ClaimRequest) {
+    this.#session = session;
+    this.#request = request;
+    this.#queues = request.queues.map(({ queue }) => queue);
+  }
+
+  async claim(): Promise<Claim> {
+    const { candidates } = this.#session;
+    if (candidates.known(this.#queues) === undefined) candidates.offer(this.#queues, await this.#park([]));
+    let calls = 0;
+    for (let wants = this.#wants(); calls === 0 || wants.size > 0; wants = this.#wants()) {
+      try {
+        await this.#call(wants);
+      } catch (error) {
+        // What was taken before is leased to this worker, and must not be lost.
+        if (this.#count === 0) throw error;
+        this.#comeAgain();
+        break;
+      }
+      if (this.#count >= this.#request.limit || this.#header?.isCutShort) break;
+      if (++calls === MOST_CALLS) {
+        this.#comeAgain();
+        break;
+      }
     }
+    const { now } = this.#header as ClaimHeader;
+    const nextDueAt = this.#count >= this.#request.limit ? null : this.#nextDueAt;
+    return { jobs: this.#inOrder(), now, nextDueAt, suspectsWait: this.#doSuspectsWait() };
   }
-}
 
-/** What a claim goes by. Lines may be opened while it is under way: then it must not seem to have known them. */
-interface Known {
-  readonly names: readonly string[];
-  readonly newest: number;
-  readonly stretches: readonly Stretch[];
-}
+  /** None of a queue waits while another one runs, such as the one that was just taken. */
+  #doSuspectsWait(): boolean {
+    const { suspectsWait } = this.#header as ClaimHeader;
+    return this.#queues.some((queue, index) => suspectsWait[index] && this.#taken(queue, 'suspect') === 0);
+  }
 
-async function send(
-  session: Session,
-  { leaseMs, limit, queues }: ClaimRequest,
-  worker: number,
-  { names, newest, stretches }: Known,
-): Promise<{ readonly rows: ClaimedRow[]; readonly isShared: boolean }> {
-  const lines = plain(stretches.map(({ line }) => line.id));
-  const queueOf = plain(stretches.map(({ line }) => names.indexOf(line.queue) + 1));
-  const places = [
-    plain(stretches.map(({ from }) => from.dueAt)),
-    plain(stretches.map(({ from }) => from.seq)),
-    plain(stretches.map(({ until }) => until.dueAt)),
-    plain(stretches.map(({ until }) => until.seq)),
-    newest,
-  ];
-  if (mayTakeAll(session, queues, stretches)) {
-    const rows = await session.db.query<ClaimedRow>(CLAIM_ALL, [
-      worker,
+  #comeAgain(): void {
+    this.#nextDueAt = (this.#header as ClaimHeader).now;
+  }
+
+  /** How many more jobs each partition should give, as far as is known; those that should give none are left out. */
+  #wants(): Map<number, number> {
+    for (const candidate of this.#session.candidates.of(this.#queues)) {
+      const { id } = candidate.partition;
+      if (!this.#supplies.has(id)) this.#supplies.set(id, { candidate, jobs: [], most: Number.POSITIVE_INFINITY });
+    }
+    const shares = new Map<number, number>();
+    this.#share(({ id }, count) => {
+      const before = shares.get(id) ?? 0;
+      const given = Math.min(count, (this.#supplies.get(id) as Supply).most - before);
+      shares.set(id, before + given);
+      return given;
+    });
+    const wants = [...shares].map(([id, places]): [number, number] => [
+      id,
+      places - (this.#supplies.get(id) as Supply).jobs.length,
+    ]);
+    return new Map(wants.filter(([, places]) => places > 0));
+  }
+
+  /** The jobs in the order in which the shares give them. */
+  #inOrder(): ClaimedJob[] {
+    const givers = [...this.#supplies.values()].filter(({ jobs }) => jobs.length > 0);
+    if (givers.length < 2) return givers[0]?.jobs ?? [];
+    const ordered: ClaimedJob[] = [];
+    const given = new Map<number, number>();
+    this.#share(({ id }, count) => {
+      const from = given.get(id) ?? 0;
+      const some = (this.#supplies.get(id) as Supply).jobs.slice(from, from + count);
+      given.set(id, from + some.length);
+      ordered.push(...some);
+      return some.length;
+    });
+    return ordered;
+  }
+
+  #share(take: (partition: { readonly id: number }, count: number) => number): void {
+    const candidates = [...this.#supplies.values()].map(({ candidate }) => candidate);
+    share(this.#request, candidates, this.#room, ({ partition }, count) => take(partition, count));
+  }
+
+  async #call(wants: ReadonlyMap<number, number>): Promise<void> {
+    const { db, cursors, candidates, leases } = this.#session;
+    const isComplete = candidates.known(this.#queues) !== null;
+    const given = await this.#given(wants);
+    const limit = this.#request.limit - this.#count;
+    const [row] = await db.query(CLAIM, await this.#values(given, limit));
+    const { header, jobs } = readClaim(row as unknown[]);
+    const typeOf = await this.#loadTypes(jobs);
+    this.#header = header;
+    const holding = {
+      worker: this.#request.worker,
+      claimedAt: header.now,
+      leaseEndsAt: header.now + this.#request.leaseMs,
+      cancelRequested: false,
+      alone: false,
+    };
+    const leaseOf = new Map<string, Lease>();
+    for (const { id, given: index } of header.leases) {
+      const { queue, lane } = (given[index] as Given).supply.candidate.partition;
+      leaseOf.set(laneKey(queue, lane), { id, held: 0 });
+    }
+    const lastOf = new Map<number, StoredJob>();
+    const takenOf = new Map<number, number>();
+    for (const job of jobs) {
+      const supply = this.#supplies.get(job.partition) as Supply;
+      const { partition } = supply.candidate;
+      const jobType = typeOf(job.jobType);
+      const lease = leaseOf.get(laneKey(partition.queue, partition.lane)) as Lease;
+      lease.held++;
+      leases.hold(job.id, job.run, { partition, jobType }, lease);
+      supply.jobs.push(claimedJob(job, partition, jobType, holding));
+      this.#bytes += job.payload.length;
+      lastOf.set(job.partition, job);
+      takenOf.set(job.partition, (takenOf.get(job.partition) ?? 0) + 1);
+    }
+    this.#count += jobs.length;
+    const found = given.flatMap(({ supply, range, want }, index) => {
+      const { id } = supply.candidate.partition;
+      const due = header.due[index] ?? null;
+      const taken = takenOf.get(id) ?? 0;
+      const isExhausted = due !== null && due <= taken && header.allCounted[index] === true;
+      // One that gives less than was wanted of it is being emptied by other claims.
+      const isContended = taken < Math.min(want, due ?? 0);
+      const isUnread = due !== null && (!header.allCounted[index] || (isExhausted && range.missed !== null));
+      const rest = (due ?? 0) > taken || !isUnread ? (due ?? 0) - taken : Number.POSITIVE_INFINITY;
+      supply.most = supply.jobs.length + (isContended ? 0 : rest);
+      if (taken > 0) candidates.served(supply.candidate);
+      return due === null ? [] : [{ partition: id, range, last: lastOf.get(id) ?? null, isExhausted, rest }];
+    });
+    this.#setRoom(header);
+    cursors.advance(found, header.now, header.snapshot);
+    if (header.nextDueAt !== null) this.#nextDueAt = Math.min(header.nextDueAt, this.#nextDueAt ?? header.nextDueAt);
+    const emptied = isComplete ? [] : found.filter(({ partition, rest }) => rest === 0 && this.#hasResource(partition));
+    const offer = emptied.length === 0 ? header.offer : await this.#park(emptied.map(({ partition }) => partition));
+    if (offer !== null) candidates.offer(this.#queues, offer);
+  }
+
+  /** What this call reads: all that may give a job. Of suspects it is always counted whether they wait. */
+  async #given(wants: ReadonlyMap<number, number>): Promise<Given[]> {
+    const supplies = [...this.#supplies.values()].filter(
+      ({ candidate, jobs, most }) => most > jobs.length || candidate.partition.lane === 'suspect',
+    );
+    const ranges = await this.#session.cursors.ranges(supplies.map(({ candidate }) => candidate.partition));
+    return supplies.map((supply, index) => ({
+      supply,
+      range: ranges[index] as Range,
+      want: wants.get(supply.candidate.partition.id) ?? 0,
+    }));
+  }
+
+  async #values(given: readonly Given[], limit: number): Promise<unknown[]> {
+    const { worker, leaseMs, queues } = this.#request;
+    const partitions = given.map(({ supply }) => supply.candidate.partition);
+    const queueOf = new Map(queues.map((quota, index) => [quota.queue, { index, isTrial: quota.suspect > 0 }]));
+    return [
+      this.#session.identity,
+      await this.#session.workers.intern(worker),
       leaseMs,
       limit,
-      texts(names),
-      lines,
-      queueOf,
-      ...places,
-    ]);
-    const hasToShare = rows.at(-1)?.[1] !== null;
-    if (!hasToShare) return { rows, isShared: false };
+      Math.max(0, CLAIM_BYTES - this.#bytes),
+      texts(this.#queues),
+      plain(queues.map(({ suspect }) => suspect > 0)),
+      plain(queues.map(({ maxRetriesInFlight }) => maxRetriesInFlight)),
+      this.#session.candidates.known(this.#queues) ?? null,
+      plain(partitions.map(({ id }) => id)),
+      plain(partitions.map(({ queue }) => (queueOf.get(queue)?.index as number) + 1)),
+      plain(partitions.map(({ lane }) => LANE[lane])),
+      plain(partitions.map(({ queue, lane }) => queueOf.get(queue)?.isTrial === (lane === 'suspect'))),
+      plain(given.map(({ range }) => range.from.dueAt)),
+      plain(given.map(({ range }) => range.from.seq)),
+      plain(given.map(({ range }) => range.until.dueAt)),
+      plain(given.map(({ range }) => range.until.seq)),
+      plain(given.map(({ want }) => want)),
+    ];
   }
-  const rows = await session.db.query<ClaimedRow>(CLAIM, [
-    worker,
-    leaseMs,
-    limit,
-    texts(names),
-    plain(queues.map((quota) => quota.share)),
-    plain(queues.map((quota) => quota.retry)),
-    plain(queues.map((quota) => quota.redrive)),
-    plain(queues.map((quota) => quota.suspect)),
-    plain(queues.map((quota) => quota.maxRetriesInFlight)),
-    lines,
-    queueOf,
-    plain(stretches.map(({ line }) => LANE[line.lane])),
-    plain(stretches.map(({ line }) => line.priority)),
-    ...places,
-  ]);
-  return { rows, isShared: true };
-}
 
-/** Whether what is due will probably fit, and everything may be taken that does. */
-function mayTakeAll(session: Session, queues: readonly QueueQuota[], stretches: readonly Stretch[]): boolean {
-  if (queues.some(({ maxRetriesInFlight, suspect }) => maxRetriesInFlight !== null || suspect > 0)) return false;
-  if (stretches.some(({ line }) => line.lane === 'suspect')) return false;
-  return !session.lastClaimWasFilled || stretches.every(({ line }) => line.id === stretches[0]?.line.id);
-}
+  /** The answer says how many more may start; what this claim has taken before is not in it. */
+  #setRoom({ room }: ClaimHeader): void {
+    for (const [index, { queue, suspect }] of this.#request.queues.entries()) {
+      const free = room[index] ?? null;
+      const lane = suspect > 0 ? 'suspect' : 'retry';
+      // Of suspects the answer knows only those in the ranges that were read.
+      if (free === null || (lane === 'suspect' && this.#hasUnread(queue, lane))) continue;
+      this.#room.set(laneKey(queue, lane), free + this.#taken(queue, lane));
+    }
+  }
 
-/** As they would have been taken lane by lane: these come line by line. There is a place for each, so all are taken. */
-function inOrder(request: ClaimRequest, jobs: readonly ClaimedJob[], rows: readonly ClaimedRow[]): ClaimedJob[] {
-  const seqs = rows.flatMap((row) => elements(row[5]).map(Number));
-  const waiting = jobs
-    .map((job, index) => ({ job, seq: seqs[index] as number }))
-    .sort((a, b) => a.job.priority - b.job.priority || a.job.dueAt - b.job.dueAt || a.seq - b.seq);
-  const laneOf = (queue: string, lane: Lane): string => `${lane} ${queue}`;
-  const lanes = new Map<string, ClaimedJob[]>(jobs.map(({ queue, lane }) => [laneOf(queue, lane), []]));
-  for (const { job } of waiting) lanes.get(laneOf(job.queue, job.lane))?.push(job);
-  const sorted: ClaimedJob[] = [];
-  fillQuotas(request, (queue, lane, count) => {
-    const taken = lanes.get(laneOf(queue, lane))?.splice(0, count) ?? [];
-    sorted.push(...taken);
-    return taken.length;
-  });
-  return sorted;
-}
+  #hasUnread(queue: string, lane: Lane): boolean {
+    return [...this.#supplies.values()].some(
+      ({ candidate: { partition }, most }) => partition.queue === queue && partition.lane === lane && most === Infinity,
+    );
+  }
 
-/** A claim that is not filled has seen the end of every line it was allowed to read. */
-function markEmptied(
-  session: Session,
-  stretches: readonly Stretch[],
-  queues: readonly QueueQuota[],
-  paused: readonly string[],
-  now: number,
-): void {
-  const capped = new Set(queues.filter((quota) => quota.maxRetriesInFlight !== null).map(({ queue }) => queue));
-  const onTrial = new Set(queues.filter((quota) => quota.suspect > 0).map(({ queue }) => queue));
-  const read = stretches.filter(({ line: { queue, lane } }) => {
-    if (lane === 'suspect' || onTrial.has(queue) || paused.includes(queue)) return false;
-    return lane !== 'retry' || !capped.has(queue);
-  });
-  session.reading.emptied(read, now);
+  #taken(queue: string, lane: Lane): number {
+    let taken = 0;
+    for (const { candidate, jobs } of this.#supplies.values()) {
+      if (candidate.partition.queue === queue && candidate.partition.lane === lane) taken += jobs.length;
+    }
+    return taken;
+  }
+
+  #hasResource(id: number): boolean {
+    return (this.#supplies.get(id) as Supply).candidate.partition.resource !== null;
+  }
+
+  /** Parks partitions that have no due job, and answers which ones to read. */
+  async #park(partitions: readonly number[]): Promise<string> {
+    const [row] = await this.#session.db.query<[string]>(PARK, [
+      plain(partitions),
+      texts(this.#queues),
+      this.#request.limit,
+    ]);
+    return (row as [string])[0];
+  }
+
+  /** The jobs are leased to this worker by now, so what is still to be read is asked for as long as the lease lasts. */
+  async #loadTypes(jobs: readonly StoredJob[]): Promise<(id: number) => JobType> {
+    const { db, jobTypes } = this.#session;
+    const ids = new Set(jobs.map(({ jobType }) => jobType));
+    const options = { policy: steady(LOAD_AGAIN_MS), isTransient: isPassing, giveUpAfterMs: this.#request.leaseMs };
+    return withRetries(db.clock, options, () => jobTypes.load(ids));
+  }
 }

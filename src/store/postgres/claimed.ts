@@ -2,94 +2,12 @@ import type { StoredError } from '../../retry/outcome.ts';
 import { parseFrozen, splitJson } from '../json.ts';
 import type { ClaimedJob } from '../store.ts';
 import { elements, numbers, numbersOrNull } from './connection/arrays.ts';
-import type { Stretch } from './scan/scan-cursor.ts';
-import type { Session } from './session.ts';
-
-/** As the type `claimed` has it: the columns of many jobs. */
-export type ClaimedRow = [
-  ids: string,
-  runs: string,
-  lines: string,
-  kinds: string,
-  dueAts: string,
-  seqs: string,
-  attempts: string,
-  crashes: string,
-  availableAts: string,
-  firstStartedAts: string,
-  previousDelays: string,
-  enqueuedAts: string,
-  lastErrors: string,
-  errors: string | null,
-  payloads: string,
-  lease: number,
-];
-
-/** The jobs of one row. They come in the order of their line, so the last one of each tells how far it was read. */
-export async function readClaimed(
-  session: Session,
-  row: ClaimedRow,
-  holding: Holding,
-  stretches: readonly Stretch[],
-): Promise<ClaimedJob[]> {
-  const ids = elements(row[0]);
-  const count = ids.length;
-  const runs = numbers(row[1], count);
-  const lines = numbers(row[2], count);
-  const kinds = numbers(row[3], count);
-  const dueAts = numbers(row[4], count);
-  const seqs = numbers(row[5], count);
-  const attempts = numbers(row[6], count);
-  const crashes = numbers(row[7], count);
-  const availableAts = numbers(row[8], count);
-  const firstStartedAts = numbers(row[9], count);
-  const previousDelays = numbersOrNull(row[10], count);
-  const enqueuedAts = numbers(row[11], count);
-  const lastErrors = numbersOrNull(row[12], count);
-  const errors = errorsOf(lastErrors, row[13]);
-  const payloads = splitJson(row[14]);
-  const lease = { id: Number(row[15]), held: count };
-  const lastOf = new Map<number, number>();
-  const jobs: ClaimedJob[] = [];
-  for (let at = 0; at < count; at++) {
-    lastOf.set(lines[at] as number, at);
-    const job: StoredJob = {
-      id: ids[at] as string,
-      run: runs[at] as number,
-      line: lines[at] as number,
-      kind: kinds[at] as number,
-      dueAt: dueAts[at] as number,
-      attempts: attempts[at] as number,
-      crashes: crashes[at] as number,
-      availableAt: availableAts[at] as number,
-      firstStartedAt: firstStartedAts[at] as number,
-      previousDelayMs: previousDelays[at] as number | null,
-      enqueuedAt: enqueuedAts[at] as number,
-      payload: payloads[at] as string,
-      lastError: errors.get(lastErrors[at] as number) ?? null,
-    };
-    session.hold(job.id, job.line, job.kind, job.run, lease);
-    jobs.push(claimedJob(session, job, holding));
-  }
-  for (const [line, at] of lastOf) {
-    const place = { dueAt: dueAts[at] as number, seq: seqs[at] as number };
-    session.reading.reached(stretches, line, place, holding.claimedAt);
-  }
-  return jobs;
-}
-
-/** In a storm they are the same one again and again, so its text comes once. */
-function errorsOf(pointers: readonly (number | null)[], texts: string | null): ReadonlyMap<number, StoredError> {
-  if (texts === null) return new Map();
-  const used = [...new Set(pointers)].filter((pointer) => pointer !== null).sort((a, b) => a - b);
-  const errors = splitJson(texts).map((text) => parseFrozen<StoredError>(text));
-  return new Map(used.map((pointer, index) => [pointer, errors[index] as StoredError]));
-}
-
-type Holding = Pick<ClaimedJob, 'worker' | 'claimedAt' | 'leaseEndsAt' | 'cancelRequested'>;
+import type { JobType } from './job-types.ts';
+import type { Partition } from './partitions.ts';
+import type { Position } from './scan/scan-cursor.ts';
 
 /** What the row of a job says of it. */
-type StoredJob = Pick<
+export type StoredJob = Pick<
   ClaimedJob,
   | 'id'
   | 'run'
@@ -102,23 +20,143 @@ type StoredJob = Pick<
   | 'enqueuedAt'
   | 'payload'
   | 'lastError'
-> & { readonly line: number; readonly kind: number };
+> &
+  Position & { readonly partition: number; readonly jobType: number };
 
-export function claimedJob(session: Session, job: StoredJob, holding: Holding): ClaimedJob {
-  const line = session.lines.get(job.line);
-  const kind = session.kinds.get(job.kind);
+/** What the function `claim` answers, in its order. */
+const claimColumns = [
+  'store_now',
+  'snapshot',
+  'next_due_at',
+  'suspects_wait',
+  'cut_short',
+  'due',
+  'all_counted',
+  'room',
+  'offer',
+  'lease',
+  'lease_of',
+  'id',
+  'run',
+  'partition',
+  'job_type',
+  'due_at',
+  'seq',
+  'attempts',
+  'crashes',
+  'available_at',
+  'first_started_at',
+  'previous_delay_ms',
+  'enqueued_at',
+  'last_error',
+  'errors',
+  'payloads',
+] as const;
+
+export interface ClaimHeader {
+  readonly now: number;
+  readonly snapshot: string;
+  readonly nextDueAt: number | null;
+  /** By queue: whether a suspect might start, before this claim. */
+  readonly suspectsWait: readonly boolean[];
+  readonly isCutShort: boolean;
+  /** By given partition; null for one that is not admissible. */
+  readonly due: readonly (number | null)[];
+  /** By given partition: `due` is all that is due. */
+  readonly allCounted: readonly boolean[];
+  /** By queue; null for any number. */
+  readonly room: readonly (number | null)[];
+  /** The partitions that the next claim should read; null when that has not changed. */
+  readonly offer: string | null;
+  /** Rows of `leases`, and of each a given partition whose queue and lane it has. */
+  readonly leases: readonly { readonly id: number; readonly given: number }[];
+}
+
+/** What the function `claim` answered: see sql/claim.ts. */
+export function readClaim(row: readonly unknown[]): { readonly header: ClaimHeader; readonly jobs: StoredJob[] } {
+  const of = (column: (typeof claimColumns)[number]): unknown => row[claimColumns.indexOf(column)];
+  const list = (column: (typeof claimColumns)[number]): (number | null)[] => {
+    const literal = of(column) as string | null;
+    return literal === null || literal === '{}'
+      ? []
+      : elements(literal).map((text) => (text === 'NULL' ? null : Number(text)));
+  };
+  const flags = (column: (typeof claimColumns)[number]): boolean[] =>
+    elements((of(column) as string | null) ?? '{}').map((text) => text === 't');
+  const leaseOf = list('lease_of');
+  const header: ClaimHeader = {
+    now: of('store_now') as number,
+    snapshot: of('snapshot') as string,
+    nextDueAt: of('next_due_at') as number | null,
+    suspectsWait: flags('suspects_wait'),
+    isCutShort: of('cut_short') as boolean,
+    due: list('due'),
+    allCounted: flags('all_counted'),
+    room: list('room'),
+    offer: of('offer') as string | null,
+    leases: list('lease').map((id, index) => ({ id: id as number, given: (leaseOf[index] as number) - 1 })),
+  };
+  return { header, jobs: of('id') === null ? [] : readJobs((column) => of(column) as string) };
+}
+
+function readJobs(of: (column: (typeof claimColumns)[number]) => string): StoredJob[] {
+  const ids = elements(of('id'));
+  const count = ids.length;
+  const runs = numbers(of('run'), count);
+  const partitions = numbers(of('partition'), count);
+  const jobTypes = numbers(of('job_type'), count);
+  const dueAts = numbers(of('due_at'), count);
+  const seqs = numbers(of('seq'), count);
+  const attempts = numbers(of('attempts'), count);
+  const crashes = numbers(of('crashes'), count);
+  const availableAts = numbers(of('available_at'), count);
+  const firstStartedAts = numbers(of('first_started_at'), count);
+  const previousDelays = numbersOrNull(of('previous_delay_ms'), count);
+  const enqueuedAts = numbers(of('enqueued_at'), count);
+  const lastErrors = numbersOrNull(of('last_error'), count);
+  const errors = errorsOf(lastErrors, of('errors'));
+  const payloads = splitJson(of('payloads'));
+  return ids.map((id, at) => ({
+    id,
+    run: runs[at] as number,
+    partition: partitions[at] as number,
+    jobType: jobTypes[at] as number,
+    dueAt: dueAts[at] as number,
+    seq: seqs[at] as number,
+    attempts: attempts[at] as number,
+    crashes: crashes[at] as number,
+    availableAt: availableAts[at] as number,
+    firstStartedAt: firstStartedAts[at] as number,
+    previousDelayMs: previousDelays[at] as number | null,
+    enqueuedAt: enqueuedAts[at] as number,
+    payload: payloads[at] as string,
+    lastError: errors.get(lastErrors[at] as number) ?? null,
+  }));
+}
+
+/** Many jobs may have failed with the same error, so its text comes once. */
+function errorsOf(pointers: readonly (number | null)[], texts: string | null): ReadonlyMap<number, StoredError> {
+  if (texts === null) return new Map();
+  const used = [...new Set(pointers)].filter((pointer) => pointer !== null).sort((a, b) => a - b);
+  const errors = splitJson(texts).map((text) => parseFrozen<StoredError>(text));
+  return new Map(used.map((pointer, index) => [pointer, errors[index] as StoredError]));
+}
+
+type Holding = Pick<ClaimedJob, 'worker' | 'claimedAt' | 'leaseEndsAt' | 'cancelRequested' | 'alone'>;
+
+export function claimedJob(job: StoredJob, partition: Partition, jobType: JobType, holding: Holding): ClaimedJob {
   return {
     id: job.id,
     run: job.run,
     worker: holding.worker,
-    name: kind.name,
-    queue: line.queue,
-    homeQueue: kind.line.queue,
-    resource: line.resource,
-    lane: line.lane,
-    priority: line.priority,
+    name: jobType.name,
+    queue: partition.queue,
+    homeQueue: jobType.queue,
+    resource: partition.resource,
+    lane: partition.lane,
+    priority: partition.priority,
     payload: job.payload,
-    policy: kind.policy,
+    policy: jobType.policy,
     attempts: job.attempts,
     crashes: job.crashes,
     enqueuedAt: job.enqueuedAt,
@@ -130,6 +168,6 @@ export function claimedJob(session: Session, job: StoredJob, holding: Holding): 
     previousDelayMs: job.previousDelayMs,
     lastError: job.lastError,
     cancelRequested: holding.cancelRequested,
-    alone: false,
+    alone: holding.alone,
   };
 }

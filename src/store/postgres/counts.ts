@@ -58,12 +58,12 @@ export function deadColumn(reason: string): string {
   return `dead_${reason.replace('-', '_')}`;
 }
 
-/** All columns of the table but `kind`. */
+/** All columns of the table but `job_type`. */
 export const countColumns: readonly string[] = ['enqueued', ...ofRuns.map(({ column }) => column)];
 
 /** Adds up a common table expression of ended runs into the table. */
 export function addCounts(runs: string, run: EndedRun): string {
   const columns = ofRuns.map(({ column }) => column).join(', ');
   const sums = ofRuns.map(({ counts }) => `count(*) FILTER (WHERE ${counts(run)})`).join(', ');
-  return `INSERT INTO counts (kind, ${columns}) SELECT kind, ${sums} FROM ${runs} GROUP BY kind`;
+  return `INSERT INTO counts (job_type, ${columns}) SELECT job_type, ${sums} FROM ${runs} GROUP BY job_type`;
 }

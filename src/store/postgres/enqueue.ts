@@ -1,14 +1,23 @@
+import { type PartBounds, partsOf } from '../../parts.ts';
 import { KEY_LIFE } from '../codes.ts';
 import { checkPayloads, joinJson } from '../json.ts';
 import type { Enqueued, NewJob } from '../store.ts';
 import { plain, texts } from './connection/arrays.ts';
 import { isDuplicate } from './connection/failure.ts';
+import { keyedOf, type Partition, partitionIn } from './partitions.ts';
 import type { Session } from './session.ts';
 import { LARGEST_CALL } from './sql/shared.ts';
 
 export const ENQUEUE = `
-  SELECT * FROM @.enqueue($1::uuid[], $2::int[], $3::int[], $4::bigint[], $5::bigint[], $6::smallint[], $7::text[], $8,
-    $9::int[], $10::int[], $11::text[], $12, $13)`;
+  SELECT * FROM @.enqueue($1, $2::uuid[], $3::int[], $4::int[], $5::bigint[], $6::bigint[], $7::bigint[], $8::smallint[],
+    $9::text[], $10::text[], $11, $12::bigint[], $13, $14)`;
+
+const bounds: PartBounds<NewJob> = {
+  limit: LARGEST_CALL - 1,
+  /** A call of more bytes would be slow to build and could outgrow the longest string there is. */
+  maxBytes: 16 * 1_048_576,
+  bytesOf: ({ payload }) => payload.length,
+};
 
 /**
  * A key that an open transaction has taken is not waited for until that one ends: meanwhile this one would hold the keys
@@ -18,43 +27,56 @@ const ENQUEUE_KEYED = `
   SELECT e.* FROM set_config('lock_timeout', '250ms', true) AS patience,
     LATERAL (${ENQUEUE} WHERE patience <> '' OFFSET 0) AS e`;
 
-/** The columns of a batch, and what to tell other processes with it. */
+/** The columns of a batch, and what to notify other processes of with it. */
 async function enqueueValues(session: Session, jobs: readonly NewJob[], notice: string | null): Promise<unknown[]> {
   checkPayloads(jobs);
-  const kinds = await session.kinds.intern(jobs);
-  const known = [...new Set(kinds)];
+  const identity = session.identity;
+  const types = await session.jobTypes.intern(jobs);
+  const partitions = await session.partitions.intern(jobs.map((job) => partitionIn('fresh', job)));
+  const hasKeys = jobs.some(hasKey);
   return [
+    identity,
     plain(jobs.map((job) => job.id)),
-    plain(kinds.map((kind) => kind.id)),
-    plain(kinds.map((kind) => kind.line)),
+    plain(types.map((type) => type.id)),
+    plain(types.map((type) => type.countedAs)),
+    plain(partitions.map((partition) => partition.id)),
     plain(jobs.map((job) => job.delayMs)),
     plain(jobs.map((job) => job.dueAt)),
     plain(jobs.map((job) => KEY_LIFE[job.keyLife])),
-    jobs.some(isKeyed) ? texts(jobs.map((job) => job.key)) : null,
+    hasKeys ? texts(jobs.map((job) => job.name)) : null,
+    hasKeys ? texts(jobs.map((job) => job.key)) : null,
     joinJson(jobs.map((job) => job.payload)),
-    plain(known.map((kind) => kind.id)),
-    plain(known.map((kind) => kind.line)),
-    texts(known.map((kind) => kind.name)),
+    keyedOf(partitions),
     notice,
   ];
 }
 
-function isKeyed({ key }: NewJob): boolean {
+function hasKey({ key }: NewJob): boolean {
   return key !== null;
 }
 
 export async function enqueue(session: Session, jobs: readonly NewJob[], notice: string | null): Promise<Enqueued[]> {
   const answers: Enqueued[] = [];
-  for (let at = 0; at < jobs.length; at += LARGEST_CALL - 1) {
-    const some = jobs.slice(at, at + LARGEST_CALL - 1);
+  for (const some of partsOf(jobs, bounds)) {
     answers.push(...enqueued(some, await send(session, some, notice)));
+    await rewind(session, some);
   }
   return answers;
 }
 
+/** Claims of this process may have passed the place of a job that is due in the past. */
+async function rewind(session: Session, jobs: readonly NewJob[]): Promise<void> {
+  const past = jobs.filter(({ dueAt }) => dueAt !== null);
+  if (past.length === 0) return;
+  const partitions = await session.partitions.intern(past.map((job) => partitionIn('fresh', job)));
+  for (const [index, { dueAt }] of past.entries()) {
+    session.cursors.rewind((partitions[index] as Partition).id, Math.max(0, dueAt as number));
+  }
+}
+
 async function send(session: Session, jobs: readonly NewJob[], notice: string | null): Promise<Taken[]> {
   const values = await enqueueValues(session, jobs, notice);
-  const sql = jobs.some(isKeyed) ? ENQUEUE_KEYED : ENQUEUE;
+  const sql = jobs.some(hasKey) ? ENQUEUE_KEYED : ENQUEUE;
   try {
     return await session.db.query<Taken>(sql, [...values, false]);
   } catch (error) {
@@ -64,7 +86,7 @@ async function send(session: Session, jobs: readonly NewJob[], notice: string | 
   }
 }
 
-/** A call that is part of somebody's transaction: there, a violation would be the end of it. */
+/** A call that is part of a caller's transaction: there, a violation would be the end of it. */
 export async function enqueueValuesInside(session: Session, jobs: readonly NewJob[]): Promise<unknown[]> {
   return [...(await enqueueValues(session, jobs, null)), true];
 }

@@ -1,21 +1,24 @@
 import type { StoredError } from '../../retry/outcome.ts';
+import { suspendedUntil } from '../expiry.ts';
 import { parseFrozen } from '../json.ts';
 import type { ClaimedJob } from '../store.ts';
 import { claimedJob } from './claimed.ts';
 import type { Session } from './session.ts';
 
+const OUTAGE = 'SELECT * FROM @.outage()';
 const EXPIRED = `
-  SELECT (job).id, (job).runs, (job).line, (job).kind, (job).due_at, (job).attempts, (job).crashes, (job).available_at,
-    (job).first_started_at, (job).previous_delay_ms, (job).enqueued_at, (job).payload, error,
-    (job).worker, (job).claimed_at, (job).lease_ends_at, (job).cancel_requested
-  FROM @.expired($1)`;
+  SELECT (job).id, (job).runs, (job).partition, (job).job_type, (job).due_at, (job).seq, (job).attempts, (job).crashes,
+    (job).available_at, (job).first_started_at, (job).previous_delay_ms, (job).enqueued_at, (job).payload, error,
+    (job).worker, (job).claimed_at, (job).lease_ends_at, (job).cancel_requested, (job).alone
+  FROM @.expired($1, $2)`;
 
 type ExpiredRow = [
   id: string,
   run: number,
-  line: number,
-  kind: number,
+  partition: number,
+  jobType: number,
   dueAt: number,
+  seq: number,
   attempts: number,
   crashes: number,
   availableAt: number,
@@ -28,20 +31,35 @@ type ExpiredRow = [
   claimedAt: number,
   leaseEndsAt: number,
   cancelRequested: boolean,
+  alone: boolean,
 ];
 
 export async function expired(session: Session, limit: number): Promise<ClaimedJob[]> {
-  const rows = await session.db.query<ExpiredRow>(EXPIRED, [limit]);
-  await session.kinds.know(rows.map((row) => row[3]));
-  await session.lines.know(rows.map((row) => row[2]));
-  await session.workers.know(rows.map((row) => row[13]));
+  const rows = await session.db.query<ExpiredRow>(EXPIRED, [limit, await suspension(session)]);
+  if (rows.length === 0) return [];
+  const typeOf = await session.jobTypes.load(rows.map((row) => row[3]));
+  const partitionOf = await session.partitions.load(rows.map((row) => row[2]));
+  const nameOf = await session.workers.names(rows.map((row) => row[14]));
   return rows.map((row) => {
-    const [id, run, line, kind, dueAt, attempts, crashes, availableAt, firstStartedAt, previousDelayMs] = row;
-    const [, , , , , , , , , , enqueuedAt, payload, error, worker, claimedAt, leaseEndsAt, cancelRequested] = row;
+    const [id, run, partition, jobType, dueAt, seq, attempts, crashes, availableAt, firstStartedAt, previousDelayMs] =
+      row;
+    const [, , , , , , , , , , , enqueuedAt, payload, error, worker, claimedAt, leaseEndsAt, cancelRequested, alone] =
+      row;
     const lastError = error === null ? null : parseFrozen<StoredError>(error);
-    const times = { dueAt, availableAt, firstStartedAt, previousDelayMs, enqueuedAt };
-    const holding = { worker: session.workers.name(worker), claimedAt, leaseEndsAt, cancelRequested };
-    session.hold(id, line, kind, run, null);
-    return claimedJob(session, { id, run, line, kind, attempts, crashes, ...times, payload, lastError }, holding);
+    const times = { dueAt, seq, availableAt, firstStartedAt, previousDelayMs, enqueuedAt };
+    const holding = { worker: nameOf(worker), claimedAt, leaseEndsAt, cancelRequested, alone };
+    const held = { partition: partitionOf(partition), jobType: typeOf(jobType) };
+    session.leases.hold(id, run, held, null);
+    const job = { id, run, partition, jobType, attempts, crashes, ...times, payload, lastError };
+    return claimedJob(job, held.partition, held.jobType, holding);
   });
+}
+
+/** Until when no lease counts as expired, because this process could not reach the server; null when it could. */
+async function suspension({ db }: Session): Promise<number | null> {
+  const awayMs = db.takeAwayMs();
+  if (awayMs === 0) return null;
+  const [row] = await db.lookUp<[now: number, lastLookAt: number | null, longestLeaseMs: number]>(OUTAGE);
+  const [now, lastLookAt, longestLeaseMs] = row as [number, number | null, number];
+  return suspendedUntil({ now, awayMs, lastLookAt, longestLeaseMs });
 }

@@ -3,7 +3,8 @@ import { plain, texts } from './connection/arrays.ts';
 import type { Session } from './session.ts';
 import { isUuid } from './uuid.ts';
 
-const HEARTBEAT = 'SELECT * FROM @.heartbeat($1::uuid[], $2::int[], $3::int[], $4::bigint[], $5::text[])';
+const HEARTBEAT =
+  'SELECT * FROM @.heartbeat($1::uuid[], $2::int[], $3::int[], $4::bigint[], $5::boolean[], $6::text[])';
 const REMEMBER = 'SELECT @.remember($1, $2, $3, $4, $5)';
 
 export async function heartbeat(session: Session, beats: readonly Heartbeat[]): Promise<HeartbeatAnswer[]> {
@@ -16,6 +17,7 @@ export async function heartbeat(session: Session, beats: readonly Heartbeat[]): 
     plain(sent.map((beat) => beat.run)),
     plain(sent.map((beat) => workerOf(beat.worker))),
     plain(sent.map((beat) => beat.leaseMs)),
+    plain(sent.map((beat) => beat.alone ?? null)),
     texts(sent.map((beat) => beat.progress ?? null)),
   ]);
   const kept = new Map<string, HeartbeatAnswer>();

@@ -1,8 +1,17 @@
 import { ConfigError } from '../../errors.ts';
 import { DEAD_REASON, STATE } from '../codes.ts';
-import type { HoldTarget, CancelAnswer, DeadSelection, Redriven, RedriveRefusal, RedriveRequest, Retention } from '../store.ts';
+import type {
+  CancelAnswer,
+  DeadSelection,
+  HoldTarget,
+  Redriven,
+  RedriveRefusal,
+  RedriveRequest,
+  Retention,
+} from '../store.ts';
 import { plain } from './connection/arrays.ts';
 import type { Session } from './session.ts';
+import { FOR_GOOD } from './sql/shared.ts';
 import { isUuid } from './uuid.ts';
 
 const SELECTION = '$1::uuid[], $2, $3, $4::smallint, $5::bigint';
@@ -37,6 +46,7 @@ export async function redrive(session: Session, request: RedriveRequest): Promis
     `SELECT * FROM @.redrive(${SELECTION}, $6, $7)`,
     [...selectionValues(request), request.attempts === 'reset', request.dryRun],
   );
+  session.candidates.forget();
   return {
     ids: rows.flatMap(([id, why]) => (why === null ? [id] : [])),
     skipped: rows.flatMap(([id, why]) => (why === null ? [] : [{ id, why }])),
@@ -51,14 +61,20 @@ export async function discard(session: Session, selection: DeadSelection): Promi
   return rows.map(([id]) => id);
 }
 
-export async function hold(session: Session, target: HoldTarget, _until: number | null): Promise<void> {
-  const queue = 'queue' in target ? target.queue : '';
-  await session.db.query('INSERT INTO @.paused_queues VALUES ($1) ON CONFLICT DO NOTHING', [queue]);
+export async function hold(session: Session, target: HoldTarget, until: number | null): Promise<void> {
+  await changeHold(session, target, until ?? FOR_GOOD);
 }
 
-export async function release(session: Session, target: HoldTarget): Promise<void> {
-  const queue = 'queue' in target ? target.queue : '';
-  await session.db.query('DELETE FROM @.paused_queues WHERE queue = $1', [queue]);
+/** False when there was no such hold. */
+export function release(session: Session, target: HoldTarget): Promise<boolean> {
+  return changeHold(session, target, null);
+}
+
+async function changeHold(session: Session, target: HoldTarget, until: number | null): Promise<boolean> {
+  const [scope, name] = 'queue' in target ? ['queue', target.queue] : ['resource', target.resource];
+  const [row] = await session.db.query<[wasHeld: boolean]>('SELECT @.hold($1, $2, $3)', [scope, name, until]);
+  session.candidates.forget();
+  return (row as [boolean])[0];
 }
 
 export async function prune(session: Session, retention: Retention, limit: number): Promise<number> {

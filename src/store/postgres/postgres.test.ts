@@ -1,6 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, inject, it, vi } from 'vitest';
 import { expectSoundTables } from '../../../test/support/postgres-database.ts';
 import { movableTime, newSchema, runSql } from '../../../test/support/postgres-schema.ts';
 import { expectErrorsStoredOnce } from '../../../test/support/stored-errors.ts';
@@ -19,6 +18,9 @@ import {
 } from '../conformance/builders.ts';
 import { type StoreHarness, storeConformance } from '../conformance/index.ts';
 import type { ClaimedJob, NewJob } from '../store.ts';
+import { Database } from './connection/database.ts';
+import { functions } from './schema/functions.ts';
+import { IDENTITY } from './schema/identity.ts';
 import { PostgresStore } from './store.ts';
 
 const url = inject('postgresUrl');
@@ -47,48 +49,58 @@ describe('the PostgreSQL store keeps the contract', () => {
   }
 });
 
-describe('a pardon after an outage', () => {
-  /** For how long no lease counts as expired, in ms, when the store was away for 40 s. */
-  async function pardonFor(leaseEndsIn: number, { lookedAgo = 60_000 } = {}): Promise<number> {
+describe('lease expiry after an outage', () => {
+  /** Jobs that count as expired, their leases having ended a second ago, when this process could not reach the server. */
+  async function expiredAfter(awayMs: number, lookedAgoMs: number): Promise<number> {
     const schema = newSchema();
-    const { store, close } = await open(schema);
+    const { store, advance, close } = await open(schema);
     await store.enqueue([newJob()]);
-    await store.claim(claimRequest());
-    await runSql(url, `UPDATE ${schema}.live SET lease_ends_at = ${schema}.now_ms() + $1`, [leaseEndsIn]);
-    await runSql(url, `UPDATE ${schema}.rescues SET looked_at = ${schema}.now_ms() - $1`, [lookedAgo]);
-    await runSql(url, `SELECT ${schema}.pardon(40000)`);
-    const [row] = await runSql(url, `SELECT none_until - ${schema}.now_ms() AS ms FROM ${schema}.rescues`);
+    await store.claim(claimRequest({ leaseMs: 30_000 }));
+    await advance(31_000);
+    await runSql(url, `UPDATE ${schema}.expiry SET looked_at = ${schema}.now_ms() - $1`, [lookedAgoMs]);
+    const takeAwayMs = vi.spyOn(Database.prototype, 'takeAwayMs').mockReturnValueOnce(awayMs);
+    const found = (await store.expired(10)).length;
+    takeAwayMs.mockRestore();
+    if (found === 0) {
+      // Three seconds and a third of the lease.
+      await advance(12_000);
+      expect(await store.expired(10)).toEqual([]);
+      await advance(1_001);
+      expect(await store.expired(10)).toHaveLength(1);
+    }
     await close();
-    return Math.round(Number((row as { ms: unknown }).ms) / 1_000);
+    return found;
   }
 
-  it.each<[string, number, number]>([
-    ['a moment when no lease was in danger', 2 * 3_600_000, 3],
-    ['half of what was left of a lease that has ended meanwhile', -20_000, 13],
-    ['half of what was left of one that is about to end', 10_000, 28],
-  ])('lasts %s, whoever returns first', async (_, leaseEndsIn, seconds) => {
-    expect(await pardonFor(leaseEndsIn)).toBe(seconds);
+  it('is suspended until workers have had time to renew, and then goes on', async () => {
+    expect(await expiredAfter(40_000, 60_000)).toBe(0);
   });
 
-  it('is not given when somebody looked meanwhile', async () => {
-    expect(await pardonFor(-20_000, { lookedAgo: 10_000 })).toBeLessThan(0);
+  it('is not suspended when another process looked meanwhile', async () => {
+    expect(await expiredAfter(40_000, 10_000)).toBe(1);
+  });
+
+  it('is not suspended when the server could be reached', async () => {
+    expect(await expiredAfter(0, 60_000)).toBe(1);
   });
 });
 
 describe('a claim that was answered', () => {
-  it('is not thrown away because the connection breaks before all names are read', async () => {
+  it('is kept when the connection breaks before its job types are read', async () => {
     const schema = newSchema();
     const setUp = await PostgresStore.open({ url, schema });
     await setUp.enqueue([newJob()]);
     await setUp.close();
-    const pool = new pg.Pool({ connectionString: url, max: 3 });
+    const pool = new pg.Pool({ connectionString: url, max: 4 });
     let breaks = 2;
-    const query = pool.query.bind(pool) as (...args: unknown[]) => Promise<unknown>;
-    Object.assign(pool, {
-      query: (...args: [{ text?: string }]) =>
-        args[0].text?.includes('.kinds WHERE id = ANY') && breaks-- > 0
-          ? Promise.reject(Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }))
-          : query(...args),
+    pool.on('connect', (client) => {
+      const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>;
+      Object.assign(client, {
+        query: (...args: [{ text?: string }]) =>
+          args[0].text?.includes('.job_types WHERE id = ANY') && breaks-- > 0
+            ? Promise.reject(Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }))
+            : query(...args),
+      });
     });
     const store = await PostgresStore.open({ pool, schema, migrate: false });
     expect((await store.claim(claimRequest())).jobs).toHaveLength(1);
@@ -114,7 +126,7 @@ describe('what PostgreSQL keeps beside the jobs', () => {
     await harness.close();
   });
 
-  it('is one row of leases per claim, which is gone once somebody has looked and nothing of it is held', async () => {
+  it('is one row of leases per claim, which is deleted when it is checked and none of its jobs is held', async () => {
     const schema = newSchema();
     const { store, advance, close } = await open(schema);
     const watched = async (): Promise<number[]> =>
@@ -137,7 +149,7 @@ describe('what PostgreSQL keeps beside the jobs', () => {
     await store.settle([{ ...settlement(fourth, retryIn(0)), outcome: 'crashed' }]);
     expect(await store.expired(10)).toEqual([]);
     expect(await watched()).toEqual([1]);
-    // A lease that a heartbeat shortens is looked after sooner.
+    // A lease that a heartbeat shortens is checked sooner.
     await store.heartbeat([{ ...fence(third), leaseMs: 1_000 }]);
     await expectSoundTables(url, schema);
     await advance(2_000);
@@ -198,73 +210,6 @@ describe('what PostgreSQL keeps beside the jobs', () => {
     await store.settle([settlement(other, complete)]);
     await store.settle([settlement(other, complete)]);
     await expectSoundTables(url, schema);
-    await close();
-  });
-
-  describe('is a job that was committed after claims had passed its place', () => {
-    /** A job that is written, then so much time, then another, which is claimed, and only then the commit. */
-    async function commitLate(ms: number): Promise<{ readonly foundAtOnce: boolean }> {
-      let time = 0;
-      const { store, advance, close } = await open(newSchema(), { ...systemClock, monotonic: () => time });
-      const claim = async (): Promise<string[]> => {
-        const { jobs } = await store.claim(claimRequest({ limit: 9, queues: [quota({ share: 9 })] }));
-        return jobs.map(({ id }) => id);
-      };
-      await store.enqueue(newJobs(1));
-      await claim();
-      const [late, early] = newJobs(2) as [NewJob, NewJob];
-      const client = new pg.Client({ connectionString: url });
-      await client.connect();
-      await client.query('BEGIN');
-      await store.transactions.enqueue(client, [late]);
-      await advance(ms);
-      await store.enqueue([early]);
-      expect(await claim()).toEqual([early.id]);
-      expect(await claim()).toEqual([]);
-      await client.query('COMMIT');
-      await client.end();
-      const found = await claim();
-      time += 1_000;
-      expect([...found, ...(await claim())]).toEqual([late.id]);
-      await close();
-      return { foundAtOnce: found.length > 0 };
-    }
-
-    it('which is found at once when the transaction was short', async () => {
-      expect(await commitLate(2_000)).toEqual({ foundAtOnce: true });
-    });
-
-    it('which is found within a second when it was long', async () => {
-      expect(await commitLate(10_000)).toEqual({ foundAtOnce: false });
-    });
-  });
-
-  it('is a place for each job, where one that was given back is found at once', async () => {
-    const { store, advance, close } = await open(newSchema(), { ...systemClock, monotonic: () => 0 });
-    const claim = async (): Promise<ClaimedJob[]> => {
-      const { jobs } = await store.claim(claimRequest({ limit: 9, queues: [quota({ share: 9 })] }));
-      return [...jobs];
-    };
-    await store.enqueue(newJobs(3));
-    const [first, second] = (await claim()) as [ClaimedJob, ClaimedJob];
-    await advance(10_000);
-    expect(await claim()).toEqual([]);
-    await store.settle([settlement(first, giveBack('release')), settlement(second, complete)]);
-    expect((await claim()).map(({ id, run }) => [id, run])).toEqual([[first.id, 2]]);
-    await close();
-  });
-
-  it('is lines that may be opened while a claim is under way, which loses nothing by it', async () => {
-    const { store, close } = await open();
-    for (let round = 0; round < 30; round++) {
-      const [here, there] = [`here-${round}`, `there-${round}`];
-      const [job] = await store.enqueue([newJob({ queue: here })]);
-      const opened = store.enqueue([newJob({ queue: there })]);
-      await sleep(round % 3);
-      const { jobs } = await store.claim(claimRequest({ queues: [quota({ queue: here, share: 9 })] }));
-      expect(jobs.map(({ id, run }) => [id, run])).toEqual([[job?.id, 1]]);
-      await opened;
-    }
     await close();
   });
 
@@ -353,19 +298,25 @@ describe('what PostgreSQL keeps beside the jobs', () => {
         `SELECT idx_tup_fetch::int AS fetched FROM pg_stat_xact_user_tables WHERE relid = 'live'::regclass`,
       );
       await client.query('ROLLBACK');
-      return rows[0]?.fetched ?? 0;
+      return (rows[0] as { fetched: number }).fetched;
     };
+    const [known] = await runSql(url, `SELECT ${IDENTITY} AS identity FROM ${schema}.schema_identity`);
+    const identity = `'${(known as { identity: string }).identity}'`;
     const id = `ARRAY['${job.id}']::uuid[]`;
     const none = `'{}'::bigint[]`;
     const calls = [
-      `SELECT complete(${id}, '{1}', 1, '{}', '{1}', '{1}', ${none})`,
-      `SELECT heartbeat(${id}, '{1}', '{1}', '{1000}', '{NULL}')`,
-      `SELECT settle(${id}, '{1}', '{1}', '{1}', '{2}', '{t}', '{9}', '{1}', '{9}', '{NULL}', '{NULL}', '{1}', '{1}',
-         '{1}', '{}', '{"{}"}', ${none})`,
-      `SELECT claim(1, 1000, 1, '{default}', '{1}', '{0}', '{0}', '{0}', '{NULL}', '{1}', '{1}', '{0}', '{5}', '{0}',
-         '{0}', '{9999999999999}', '{0}', 1)`,
-    ];
-    for (const call of calls) expect(await fetched(call)).toBeLessThan(10);
+      `SELECT @.complete(${identity}, ${id}, '{1}', 1, '{}', '{1}', '{1}', ${none})`,
+      `SELECT @.heartbeat(${id}, '{1}', '{1}', '{1000}', '{NULL}', '{NULL}')`,
+      `SELECT @.settle(${identity}, ${id}, '{1}', '{1}', '{1}', '{2}', '{t}', '{9}', '{1}', '{9}', '{NULL}', '{NULL}', '{1}',
+         '{1}', '{1}', '{}', '{"{}"}', ${none}, ${none})`,
+      `SELECT @.claim(${identity}, 1, 1000, 1, 9999, '{default}', '{f}', '{NULL}', '{1}', '{1}', '{1}', '{0}', '{t}', '{0}',
+         '{0}', '{9999999999999}', '{0}', '{1}')`,
+    ].map((call) => functions.resolve(call, schema));
+    for (const call of calls) {
+      const count = await fetched(call);
+      expect(count).toBeGreaterThan(0);
+      expect(count).toBeLessThan(10);
+    }
     await client.end();
     await close();
   });
@@ -387,13 +338,213 @@ describe('what PostgreSQL keeps beside the jobs', () => {
     const prune = (keepMs: number): Promise<unknown> =>
       runSql(
         url,
-        `SELECT pg_stat_force_next_flush(), p.*
-         FROM ${schema}.prune(${STATE.completed}::smallint, 0, ${keepMs}, 10) p`,
+        functions.resolve(
+          `SELECT pg_stat_force_next_flush(), p.* FROM @.prune(${STATE.completed}::smallint, 0, ${keepMs}, 10) p`,
+          schema,
+        ),
       );
     await prune(60_000);
     expect(await read()).toEqual({ read: 0 });
     await prune(-1);
     expect(await read()).toEqual({ read: 10 });
+    await close();
+  });
+});
+
+describe('a job that lies where claims have passed', () => {
+  /** A store whose back-scans run only when the test says so. */
+  async function openStill(): Promise<StoreHarness & { claim(): Promise<string[]>; pass(ms: number): void }> {
+    let time = 0;
+    const harness = await open(newSchema(), { ...systemClock, monotonic: () => time });
+    return {
+      ...harness,
+      claim: async () => {
+        const { jobs } = await harness.store.claim(claimRequest({ limit: 9, queues: [quota({ share: 9 })] }));
+        return jobs.map(({ id }) => id);
+      },
+      pass: (ms) => {
+        time += ms;
+      },
+    };
+  }
+
+  /** A job that is written, then so much time, then another, which is claimed, and only then the commit. */
+  async function commitLate(ms: number): Promise<{ readonly foundAtOnce: boolean }> {
+    const { store, advance, claim, pass, close } = await openStill();
+    await store.enqueue(newJobs(1));
+    await claim();
+    const [late, early] = newJobs(2) as [NewJob, NewJob];
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    await client.query('BEGIN');
+    await store.transactions?.enqueue(client, [late]);
+    await advance(ms);
+    await store.enqueue([early]);
+    expect(await claim()).toEqual([early.id]);
+    expect(await claim()).toEqual([]);
+    await client.query('COMMIT');
+    await client.end();
+    const found = await claim();
+    pass(1_000);
+    expect([...found, ...(await claim())]).toEqual([late.id]);
+    await close();
+    return { foundAtOnce: found.length > 0 };
+  }
+
+  it('is claimed at once when it was committed late by a short transaction', async () => {
+    expect(await commitLate(2_000)).toEqual({ foundAtOnce: true });
+  });
+
+  it('is claimed after the next back-scan when it was committed late by a long transaction', async () => {
+    expect(await commitLate(10_000)).toEqual({ foundAtOnce: false });
+  });
+
+  it('is claimed at once when its worker gave it back', async () => {
+    const { store, advance, claim, close } = await openStill();
+    await store.enqueue(newJobs(3));
+    const { jobs } = await store.claim(claimRequest({ limit: 9 }));
+    const [first, second] = jobs as [ClaimedJob, ClaimedJob];
+    await advance(10_000);
+    expect(await claim()).toEqual([]);
+    await store.settle([settlement(first, giveBack('release')), settlement(second, complete)]);
+    expect(await claim()).toEqual([first.id]);
+    await close();
+  });
+
+  it('is claimed at once when this process enqueued it with a due time in the past', async () => {
+    const { store, claim, close } = await openStill();
+    await store.enqueue(newJobs(1));
+    await claim();
+    expect(await claim()).toEqual([]);
+    const past = newJob({ dueAt: Date.now() - 3_600_000 });
+    const present = newJob();
+    await store.enqueue([present, past]);
+    expect((await claim()).sort()).toEqual([past.id, present.id].sort());
+    await close();
+  });
+
+  it('is claimed when it was due before 1970', async () => {
+    const { store, claim, close } = await openStill();
+    const ancient = newJob({ dueAt: Date.UTC(1400, 0, 1) });
+    await store.enqueue([ancient]);
+    expect(await claim()).toEqual([ancient.id]);
+    await close();
+  });
+});
+
+describe('partitions', () => {
+  const hosts = (count: number): NewJob[] =>
+    Array.from({ length: count }, (_, index) => newJob({ resource: `host-${index}` }));
+  const claimAll = async (store: PostgresStore, limit = 1_000): Promise<string[]> =>
+    (await store.claim(claimRequest({ limit, queues: [quota({ share: limit })] }))).jobs.map(({ id }) => id);
+  const parked = async (schema: string): Promise<number> => {
+    const sql = `SELECT count(*)::int AS parked FROM ${schema}.partitions WHERE admissible_at > ${schema}.now_ms()`;
+    return ((await runSql(url, sql))[0] as { parked: number }).parked;
+  };
+
+  it('that another process made are read by the next claim that has room', async () => {
+    const schema = newSchema();
+    const { store, close } = await open(schema);
+    const other = await PostgresStore.open({ url, schema });
+    await store.enqueue(newJobs(1));
+    expect(await claimAll(store)).toHaveLength(1);
+    const job = newJob({ priority: 1, resource: 'smtp' });
+    await other.enqueue([job]);
+    expect(await claimAll(store)).toEqual([job.id]);
+    await other.close();
+    await close();
+  });
+
+  it('that are few are never written by claims', async () => {
+    const schema = newSchema();
+    const { store, close } = await open(schema);
+    await store.enqueue(hosts(20));
+    const written = async (): Promise<unknown> =>
+      runSql(url, `SELECT id, xmin::text FROM ${schema}.partitions ORDER BY id`);
+    const before = await written();
+    expect(await claimAll(store)).toHaveLength(20);
+    expect(await claimAll(store)).toEqual([]);
+    expect(await written()).toEqual(before);
+    await close();
+  });
+
+  it('that are many are parked when they have no due job, and a job ends that', async () => {
+    const schema = newSchema();
+    const { store, close } = await open(schema);
+    await store.enqueue(hosts(200));
+    expect(await claimAll(store)).toHaveLength(200);
+    expect(await claimAll(store)).toEqual([]);
+    expect(await parked(schema)).toBe(200);
+    const job = newJob({ resource: 'host-123' });
+    await store.enqueue([job]);
+    expect(await parked(schema)).toBe(199);
+    expect(await claimAll(store)).toEqual([job.id]);
+    await close();
+  });
+
+  it('are not parked while an open transaction has put a job into them', async () => {
+    const schema = newSchema();
+    const { store, close } = await open(schema);
+    await store.enqueue(hosts(200));
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    await client.query('BEGIN');
+    const job = newJob({ resource: 'host-123' });
+    await store.transactions.enqueue(client, [job]);
+    expect(await claimAll(store)).toHaveLength(200);
+    expect(await claimAll(store)).toEqual([]);
+    expect(await parked(schema)).toBe(199);
+    await client.query('COMMIT');
+    await client.end();
+    expect(await claimAll(store)).toEqual([job.id]);
+    await close();
+  });
+
+  it('of a queue are held when they are made beside the hold', async () => {
+    const schema = newSchema();
+    const { store, close } = await open(schema);
+    for (let round = 0; round < 20; round++) {
+      const queue = `q${round}`;
+      await Promise.all([store.enqueue([newJob({ queue })]), store.hold({ queue }, null)]);
+      const { jobs } = await store.claim(claimRequest({ queues: [quota({ queue })] }));
+      expect(jobs).toEqual([]);
+    }
+    await close();
+  });
+});
+
+describe('a batch of settlements', () => {
+  it('is settled except for the row that cannot be stored', async () => {
+    const { store, close } = await open();
+    await store.enqueue(newJobs(10));
+    const { jobs } = await store.claim(claimRequest({ limit: 10, queues: [quota({ share: 10 })] }));
+    const settlements = jobs.map((job, index) => ({
+      ...settlement(job, index % 2 === 0 ? complete : retryIn(60_000)),
+      ...(index === 3 ? { startedAt: 0.5 } : {}),
+    }));
+    await expect(store.settle(settlements)).rejects.toThrow('cannot hold this value');
+    const states = (await store.get(jobs.map(({ id }) => id))).map(({ state }) => state);
+    expect(states.map((state, index) => [index, state]).filter(([, state]) => state === 'running')).toEqual([
+      [3, 'running'],
+    ]);
+    await close();
+  });
+});
+
+describe('totals', () => {
+  it('are kept by queue and name, however many policies there are', async () => {
+    const schema = newSchema();
+    const { store, close } = await open(schema);
+    const base = newJob().policy;
+    await store.enqueue(Array.from({ length: 30 }, (_, n) => newJob({ policy: { ...base, deadlineMs: 1_000 + n } })));
+    const { jobs } = await store.claim(claimRequest({ limit: 30, queues: [quota({ share: 30 })] }));
+    await store.settle(jobs.map((job) => settlement(job, complete)));
+    await store.prune({ completedMs: null, deadMs: null, cancelledMs: null }, 10);
+    expect(await runSql(url, `SELECT enqueued::int, completed::int FROM ${schema}.counts`)).toEqual([
+      { enqueued: 30, completed: 30 },
+    ]);
+    const { rows } = await store.stats();
+    expect(rows).toMatchObject([{ queue: 'default', name: 'email.send', totals: { enqueued: 30 } }]);
     await close();
   });
 });

@@ -1,33 +1,35 @@
-import type { Job, JobState, RunRecord } from '../../job.ts';
-import { isTerminal, stateAt, states } from '../../job.ts';
+import { isTerminal, type Job, type JobState, type Lane, lanes, type RunRecord, stateAt, states } from '../../job.ts';
 import type { Decision } from '../../retry/decision.ts';
 import { deadReasons } from '../../retry/decision.ts';
 import type { StoredError } from '../../retry/outcome.ts';
 import { outcomeKinds } from '../../retry/outcome.ts';
-import { STATE } from '../codes.ts';
+import { STATE, WAITING } from '../codes.ts';
 import type { JobFilter, QueueInfo, StatsRow, StoreStats } from '../store.ts';
 import { emptyTotals, type MutableTotals } from '../totals.ts';
 import { plain } from './connection/arrays.ts';
 import { countColumns, deadColumn } from './counts.ts';
+import type { JobType } from './job-types.ts';
 import type { Session } from './session.ts';
+import { FOR_GOOD } from './sql/shared.ts';
 import { isUuid } from './uuid.ts';
 
 const LIVE_JOBS = `
-  SELECT id, kind, line, CASE WHEN worker IS NULL THEN state ELSE ${STATE.running} END AS state, runs, attempts,
+  SELECT l.id, job_type, p.queue, p.lane, p.priority, p.resource,
+    CASE WHEN worker IS NULL THEN state ELSE ${STATE.running} END AS state, runs, attempts,
     crashes, enqueued_at, due_at, first_started_at, NULL::bigint AS finished_at, lease_ends_at, worker,
     NULL::smallint AS dead_reason, cancel_requested, key, payload, last_error, progress
-  FROM @.live`;
+  FROM @.live l JOIN @.partitions p ON p.id = l.partition`;
 const FINISHED_JOBS = `
-  SELECT id, kind, line, state, runs, attempts, crashes, enqueued_at, due_at, first_started_at, finished_at,
-    NULL::bigint AS lease_ends_at, NULL::int AS worker, dead_reason, false AS cancel_requested, key, payload, last_error,
-    progress
+  SELECT id, job_type, queue, lane, priority, resource, state, runs, attempts, crashes, enqueued_at, due_at,
+    first_started_at, finished_at, NULL::bigint AS lease_ends_at, NULL::int AS worker, dead_reason,
+    false AS cancel_requested, key, payload, last_error, progress
   FROM @.finished`;
 const ALL_JOBS = `${LIVE_JOBS} UNION ALL ${FINISHED_JOBS}`;
 
 /** Live and finished rows in one shape. A job is in exactly one of the two tables. */
 const jobsOf = (tables: string): string => `
-  SELECT id, kind, line, state, runs, attempts, crashes, enqueued_at, due_at, first_started_at, finished_at,
-    lease_ends_at, worker, dead_reason, cancel_requested, key, payload,
+  SELECT id, job_type, queue, lane, priority, resource, state, runs, attempts, crashes, enqueued_at, due_at,
+    first_started_at, finished_at, lease_ends_at, worker, dead_reason, cancel_requested, key, payload,
     (SELECT error FROM @.errors e WHERE e.id = last_error), progress, @.now_ms()
   FROM (${tables}) s`;
 const RUNS = `
@@ -43,17 +45,20 @@ const RUNS = `
   ) r
   ORDER BY run`;
 const COUNTS = `
-  SELECT kind, ${countColumns.map((column) => `sum(${column})`).join(', ')}
-  FROM @.counts GROUP BY kind`;
+  SELECT job_type, ${countColumns.map((column) => `sum(${column})`).join(', ')}
+  FROM @.counts GROUP BY job_type`;
 const LIVE = `
-  SELECT kind,
+  SELECT job_type,
     CASE WHEN worker IS NOT NULL THEN ${STATE.running} WHEN due_at <= n.ow THEN ${STATE.ready} ELSE state END, count(*)
   FROM @.live, (SELECT @.now_ms() AS ow) n GROUP BY 1, 2`;
 
 type JobRow = [
   id: string,
-  kind: number,
-  line: number,
+  jobType: number,
+  queue: string,
+  lane: number,
+  priority: number,
+  resource: string,
   state: number,
   runs: number,
   attempts: number,
@@ -74,7 +79,7 @@ type JobRow = [
 ];
 
 export async function get(session: Session, ids: readonly string[]): Promise<Job[]> {
-  const rows = await session.db.query<JobRow>(`${jobsOf(ALL_JOBS)} WHERE id = ANY ($1::uuid[])`, [
+  const rows = await session.db.read<JobRow>(`${jobsOf(ALL_JOBS)} WHERE id = ANY ($1::uuid[])`, [
     plain(ids.filter(isUuid)),
   ]);
   const byId = new Map((await toJobs(session, rows)).map((job) => [job.id, job]));
@@ -90,8 +95,8 @@ export async function list(session: Session, filter: JobFilter): Promise<Job[]> 
     if (value !== undefined) values.push(value);
   };
   if (filter.state !== undefined) where(stateCondition(filter.state));
-  if (filter.queue !== undefined) where('line IN (SELECT id FROM @.lines WHERE queue = ?)', filter.queue);
-  if (filter.name !== undefined) where('kind IN (SELECT id FROM @.kinds WHERE name = ?)', filter.name);
+  if (filter.queue !== undefined) where('queue = ?', filter.queue);
+  if (filter.name !== undefined) where('job_type IN (SELECT id FROM @.job_types WHERE name = ?)', filter.name);
   if (filter.key !== undefined) where('key = ?', filter.key);
   if (filter.after !== undefined) {
     if (!isUuid(filter.after)) return [];
@@ -100,17 +105,17 @@ export async function list(session: Session, filter: JobFilter): Promise<Job[]> 
   const condition = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : '';
   const limit = `$${values.length + 1}`;
   const sql = `${jobsOf(tablesWith(filter.state))} ${condition} ORDER BY id DESC LIMIT ${limit}`;
-  return toJobs(session, await session.db.query<JobRow>(sql, [...values, filter.limit]));
+  return toJobs(session, await session.db.read<JobRow>(sql, [...values, filter.limit]));
 }
 
-/** A look at the dead does not read through all that waits. */
+/** A list of the dead does not read through all that waits. */
 function tablesWith(state: JobState | undefined): string {
   if (state === undefined) return ALL_JOBS;
   return isTerminal(state) ? FINISHED_JOBS : LIVE_JOBS;
 }
 
 function stateCondition(state: JobState): string {
-  const waits = `state < ${STATE.running}`;
+  const waits = `state IN (${WAITING})`;
   switch (state) {
     case 'ready':
       return `${waits} AND due_at <= @.now_ms()`;
@@ -122,29 +127,27 @@ function stateCondition(state: JobState): string {
   }
 }
 
-async function toJobs(session: Session, rows: readonly JobRow[]): Promise<Job[]> {
-  await session.kinds.know(rows.map((row) => row[1]));
-  await session.lines.know(rows.map((row) => row[2]));
-  await session.workers.know(rows.flatMap((row) => row[12] ?? []));
-  return rows.map((row) => toJob(session, row));
+async function toJobs({ jobTypes, workers }: Session, rows: readonly JobRow[]): Promise<Job[]> {
+  const typeOf = await jobTypes.load(rows.map((row) => row[1]));
+  const nameOf = await workers.names(rows.flatMap((row) => row[15] ?? []));
+  return rows.map((row) => toJob(row, typeOf(row[1]), nameOf));
 }
 
-function toJob({ workers, lines, kinds }: Session, row: JobRow): Job {
-  const [id, kindId, lineId, state, runs, attempts, crashes, enqueuedAt, dueAt, firstStartedAt, finishedAt] = row;
-  const [, , , , , , , , , , , leaseEndsAt, worker, deadReason, cancelRequested, key, payload] = row;
-  const [, , , , , , , , , , , , , , , , , lastError, progress, now] = row;
-  const line = lines.get(lineId);
-  const { name, policy } = kinds.get(kindId);
+function toJob(row: JobRow, { name, policy }: JobType, workerName: (id: number) => string): Job {
+  const [id, , queue, lane, priority, resource, state, runs, attempts, crashes, enqueuedAt, dueAt, firstStartedAt] =
+    row;
+  const [, , , , , , , , , , , , , finishedAt, leaseEndsAt, worker, deadReason, cancelRequested, key, payload] = row;
+  const [, , , , , , , , , , , , , , , , , , , , lastError, progress, now] = row;
   return {
     id,
     name,
-    queue: line.queue,
+    queue,
     state: stateAt(states[state] as JobState, dueAt, now),
-    lane: line.lane,
-    priority: line.priority,
+    lane: lanes[lane] as Lane,
+    priority,
     payload: JSON.parse(payload),
     key,
-    resource: line.resource,
+    resource: resource || null,
     policy,
     runs,
     attempts,
@@ -154,7 +157,7 @@ function toJob({ workers, lines, kinds }: Session, row: JobRow): Job {
     firstStartedAt,
     finishedAt,
     leaseEndsAt,
-    worker: worker === null ? null : workers.name(worker),
+    worker: worker === null ? null : workerName(worker),
     deadReason: deadReason === null ? null : (deadReasons[deadReason] as Job['deadReason']),
     lastError: parse<StoredError>(lastError),
     progress: parse<unknown>(progress),
@@ -177,8 +180,8 @@ type RunRow = [
 
 export async function runs(session: Session, jobId: string): Promise<RunRecord[]> {
   if (!isUuid(jobId)) return [];
-  const rows = await session.db.query<RunRow>(RUNS, [jobId]);
-  await session.workers.know(rows.map((row) => row[4]));
+  const rows = await session.db.read<RunRow>(RUNS, [jobId]);
+  const nameOf = await session.workers.names(rows.map((row) => row[4]));
   return rows.map(
     ([run, attempt, outcome, counted, worker, startedAt, endedAt, nextDueAt, decision, error]): RunRecord => ({
       jobId,
@@ -186,7 +189,7 @@ export async function runs(session: Session, jobId: string): Promise<RunRecord[]
       attempt,
       outcome: outcomeKinds[outcome] as RunRecord['outcome'],
       counted,
-      worker: session.workers.name(worker),
+      worker: nameOf(worker),
       startedAt,
       endedAt,
       error: parse<StoredError>(error),
@@ -199,14 +202,16 @@ export async function runs(session: Session, jobId: string): Promise<RunRecord[]
 export async function recall(session: Session, jobId: string): Promise<ReadonlyMap<string, string>> {
   if (!isUuid(jobId)) return new Map();
   return new Map(
-    await session.db.query<[key: string, value: string]>('SELECT key, value FROM @.memos WHERE job = $1', [jobId]),
+    await session.db.read<[key: string, value: string]>('SELECT key, value FROM @.memos WHERE job = $1', [jobId]),
   );
 }
 
 export async function queues(session: Session): Promise<QueueInfo[]> {
-  const rows = await session.db.query<[queue: string, paused: boolean]>(`
+  const rows = await session.db.read<[queue: string, paused: boolean]>(`
     SELECT queue, bool_or(paused) FROM (
-      SELECT queue, false AS paused FROM @.lines UNION ALL SELECT queue, true FROM @.paused_queues) q
+      SELECT DISTINCT queue, false AS paused FROM @.job_types
+      UNION ALL SELECT DISTINCT queue, false FROM @.partitions
+      UNION ALL SELECT name, true FROM @.holds WHERE scope = 'queue' AND until = ${FOR_GOOD}) q
     GROUP BY queue`);
   return rows.map(([queue, paused]) => ({ queue, paused })).sort((a, b) => (a.queue < b.queue ? -1 : 1));
 }
@@ -215,15 +220,14 @@ type MutableRow = StatsRow & { readonly states: Record<JobState, number>; readon
 
 export async function stats(session: Session): Promise<StoreStats> {
   const [counts, live, time] = await Promise.all([
-    session.db.query<[kind: number, ...counts: number[]]>(COUNTS),
-    session.db.query<[kind: number, state: number, count: number]>(LIVE),
-    session.db.query<[now: number]>('SELECT @.now_ms()'),
+    session.db.read<[jobType: number, ...counts: number[]]>(COUNTS),
+    session.db.read<[jobType: number, state: number, count: number]>(LIVE),
+    session.db.read<[now: number]>('SELECT @.now_ms()'),
   ]);
-  await session.kinds.know([...counts, ...live].map(([kind]) => kind));
+  const typeOf = await session.jobTypes.load([...counts, ...live].map(([jobType]) => jobType));
   const rows = new Map<string, MutableRow>();
-  const rowOf = (kind: number): MutableRow => {
-    const { name, line } = session.kinds.get(kind);
-    const { queue } = line;
+  const rowOf = (jobType: number): MutableRow => {
+    const { name, queue } = typeOf(jobType);
     const key = JSON.stringify([queue, name]);
     const none = (): Record<JobState, number> =>
       Object.fromEntries(states.map((state) => [state, 0])) as Record<JobState, number>;
@@ -231,8 +235,8 @@ export async function stats(session: Session): Promise<StoreStats> {
     rows.set(key, row);
     return row;
   };
-  for (const [kind, state, count] of live) rowOf(kind).states[states[state] as JobState] += count;
-  for (const [kind, ...amounts] of counts) addCounts(rowOf(kind), amounts);
+  for (const [jobType, state, count] of live) rowOf(jobType).states[states[state] as JobState] += count;
+  for (const [jobType, ...amounts] of counts) addCounts(rowOf(jobType), amounts);
   return { now: (time[0] as [number])[0], rows: [...rows.values()] };
 }
 

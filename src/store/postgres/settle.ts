@@ -6,17 +6,18 @@ import { DEAD_REASON, OUTCOME, STATE } from '../codes.ts';
 import type { SettleAnswer, Settlement } from '../store.ts';
 import { plain, TextList } from './connection/arrays.ts';
 import type { Runner } from './connection/database.ts';
-import type { LineName } from './names.ts';
-import type { Held, Session } from './session.ts';
+import type { HeldJob } from './leases.ts';
+import { keyedOf, type Partition, type PartitionIdentity, partitionIn } from './partitions.ts';
+import type { Session } from './session.ts';
 import { isUuid } from './uuid.ts';
 
 const SETTLE = `
-  SELECT * FROM @.settle($1::uuid[], $2::int[], $3::int[], $4::smallint[], $5::smallint[], $6::boolean[], $7::bigint[],
-    $8::int[], $9::bigint[], $10::smallint[], $11::int[], $12::int[], $13::bigint[], $14::bigint[], $15::text[],
-    $16::text[], $17::bigint[])`;
-const COMPLETE = 'SELECT @.complete($1::uuid[], $2::int[], $3, $4, $5::bigint[], $6::bigint[], $7::bigint[])';
-const PLACES = 'SELECT line, due_at, seq FROM @.live WHERE id = ANY ($1::uuid[]) AND worker IS NULL';
-const FIND = 'SELECT id, line, kind FROM @.live WHERE id = ANY ($1::uuid[])';
+  SELECT * FROM @.settle($1, $2::uuid[], $3::int[], $4::int[], $5::smallint[], $6::smallint[], $7::boolean[], $8::bigint[],
+    $9::bigint[], $10::bigint[], $11::smallint[], $12::int[], $13::int[], $14::bigint[], $15::bigint[], $16::text[],
+    $17::text[], $18::bigint[], $19::bigint[])`;
+const COMPLETE = 'SELECT @.complete($1, $2::uuid[], $3::int[], $4, $5, $6::bigint[], $7::bigint[], $8::bigint[])';
+const PLACES = 'SELECT partition, due_at, seq FROM @.live WHERE id = ANY ($1::uuid[]) AND worker IS NULL';
+const FIND = 'SELECT id, partition, job_type FROM @.live WHERE id = ANY ($1::uuid[])';
 
 /** A settlement, and its place among those that were given. */
 interface Ending {
@@ -33,7 +34,8 @@ const answers: readonly SettleAnswer[] = ['settled', 'cancelled', 'stale'];
 
 export async function settle(session: Session, settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
   const result = await settleThrough(session, settlements, session.db);
-  for (const [index, { id, run }] of settlements.entries()) if (result[index] !== 'stale') session.release(id, run);
+  for (const [index, { id, run }] of settlements.entries())
+    if (result[index] !== 'stale') session.leases.release(id, run);
   return result;
 }
 
@@ -45,15 +47,15 @@ export async function settleThrough(
 ): Promise<SettleAnswer[]> {
   const result = new Array<SettleAnswer>(settlements.length).fill('stale');
   for (const endings of rounds(settlements)) {
-    const { short, long } = ways(endings);
-    await Promise.all([complete(session, short, result, runner), settleEach(session, long, result, runner)]);
+    const { completions, others } = split(endings);
+    await Promise.all([complete(session, completions, result, runner), settleEach(session, others, result, runner)]);
   }
   return result;
 }
 
 /**
- * By id, because everybody locks rows in this order, so nobody waits in a circle. A row is written once per statement,
- * so a job that is settled twice needs a second round; nearly always there is one.
+ * By id, because every statement locks rows in this order, so that no two wait for each other. A row is written once per
+ * statement, so a job that is settled twice needs a second round; nearly always there is one.
  */
 function rounds(settlements: readonly Settlement[]): Ending[][] {
   const sorted = settlements
@@ -73,14 +75,17 @@ function rounds(settlements: readonly Settlement[]): Ending[][] {
   return all;
 }
 
-/** Nearly all are completions by one worker, and have a short way. */
-function ways(endings: readonly Ending[]): { short: readonly Ending[]; long: readonly Ending[] } {
+/** Nearly all are completions by one worker, which a shorter function settles. */
+function split(endings: readonly Ending[]): { completions: readonly Ending[]; others: readonly Ending[] } {
   const first = endings.find(({ sent }) => sent.decision.kind === 'complete')?.sent;
-  if (first === undefined) return { short: [], long: endings };
-  const isShort = ({ sent }: Ending): boolean =>
+  if (first === undefined) return { completions: [], others: endings };
+  const isAlike = ({ sent }: Ending): boolean =>
     sent.outcome === 'completed' && sent.decision.rule === first.decision.rule && sent.worker === first.worker;
-  const short = endings.filter(isShort);
-  return { short, long: short.length === endings.length ? [] : endings.filter((ending) => !isShort(ending)) };
+  const completions = endings.filter(isAlike);
+  return {
+    completions,
+    others: completions.length === endings.length ? [] : endings.filter((ending) => !isAlike(ending)),
+  };
 }
 
 async function complete(
@@ -91,24 +96,41 @@ async function complete(
 ): Promise<void> {
   const first = endings[0]?.sent;
   if (first === undefined) return;
-  const workerOf = await session.workers.find([first.worker]);
-  const [row] = await runner.query<[all: boolean]>(COMPLETE + runner.onlyWithin, [
-    plain(endings.map(({ sent }) => sent.id)),
-    plain(endings.map(({ sent }) => sent.run)),
-    workerOf(first.worker),
-    JSON.stringify(first.decision),
-    plain(endings.map(({ sent }) => sent.startedAt)),
-    plain(endings.map(({ sent }) => sent.endedAt)),
-    plain(session.endedLeases()),
-  ]);
+  let row: [all: boolean] | undefined;
+  try {
+    row = await sendCompletions(session, endings, first, runner);
+  } catch (error) {
+    if (!(error instanceof ConfigError) || runner !== session.db) throw error;
+    return settleEach(session, endings, result, runner);
+  }
   if (row === undefined) {
     throw new ConfigError(
       'transaction: expected it to be open still when the work was done, but the work has ended it (COMMIT, ROLLBACK); the job is not completed. Leave its end to Mulligan, and throw to roll back.',
     );
   }
   if (row[0]) for (const { index } of endings) result[index] = 'settled';
-  // The long way answers for each, and does nothing twice.
+  // The longer function answers for each, and does nothing twice.
   else await settleEach(session, endings, result, runner);
+}
+
+async function sendCompletions(
+  session: Session,
+  endings: readonly Ending[],
+  { worker, decision }: Settlement,
+  runner: Runner,
+): Promise<[all: boolean] | undefined> {
+  const workerOf = await session.workers.find([worker]);
+  const [row] = await runner.query<[all: boolean]>(COMPLETE + runner.onlyWithin, [
+    session.identity,
+    plain(endings.map(({ sent }) => sent.id)),
+    plain(endings.map(({ sent }) => sent.run)),
+    workerOf(worker),
+    JSON.stringify(decision),
+    plain(endings.map(({ sent }) => sent.startedAt)),
+    plain(endings.map(({ sent }) => sent.endedAt)),
+    plain(session.leases.takeEnded()),
+  ]);
+  return row;
 }
 
 async function settleEach(
@@ -119,18 +141,29 @@ async function settleEach(
 ): Promise<void> {
   if (endings.length === 0) return;
   const effects = endings.map((ending): Effect => ({ ...ending, settled: settledBy(ending.sent.decision, false, 0) }));
-  // By position from 1, for those that did not simply land.
-  const answerAt = new Map(await send(session, effects, runner));
+  // By position from 1, for those that were not simply applied.
+  const answerAt = new Map<number, number>();
+  try {
+    for (const [position, answer] of await send(session, effects, runner)) answerAt.set(position, answer);
+  } catch (error) {
+    // One row has a value that the database cannot store. It must not keep the others from being settled.
+    if (!(error instanceof ConfigError) || endings.length === 1 || runner !== session.db) throw error;
+    const middle = Math.ceil(endings.length / 2);
+    const halves = [endings.slice(0, middle), endings.slice(middle)];
+    const settled = await Promise.allSettled(halves.map((half) => settleEach(session, half, result, runner)));
+    for (const half of settled) if (half.status === 'rejected') throw half.reason;
+    return;
+  }
   for (const [position, { index }] of effects.entries()) {
     result[index] = answers[answerAt.get(position + 1) ?? 0] as SettleAnswer;
   }
   // These are where they stood before, and claims may have passed that place by now.
   const putBack = effects.filter(({ settled }) => settled.state === 'ready');
   if (putBack.length === 0) return;
-  const places = await runner.query<[line: number, dueAt: number, seq: number]>(PLACES, [
+  const places = await runner.query<[partition: number, dueAt: number, seq: number]>(PLACES, [
     plain(putBack.map(({ sent }) => sent.id)),
   ]);
-  for (const [line, dueAt, seq] of places) session.reading.putBack(line, { dueAt, seq });
+  for (const [partition, dueAt, seq] of places) session.cursors.rewind(partition, dueAt, seq);
 }
 
 async function send(
@@ -138,11 +171,13 @@ async function send(
   effects: readonly Effect[],
   runner: Runner,
 ): Promise<[position: number, answer: number][]> {
+  const identity = session.identity;
   const workerOf = await session.workers.find(new Set(effects.map(({ sent }) => sent.worker)));
-  const lines = await linesAfter(session, effects);
+  const partitions = await partitionsAfter(session, effects);
   const errors = new TextList<StoredError>();
   const decisions = new TextList<Decision>();
   return runner.query(SETTLE, [
+    identity,
     plain(effects.map(({ sent }) => sent.id)),
     plain(effects.map(({ sent }) => sent.run)),
     plain(effects.map(({ sent }) => workerOf(sent.worker))),
@@ -150,7 +185,7 @@ async function send(
     plain(effects.map(({ settled }) => STATE[settled.state])),
     plain(effects.map(({ settled }) => settled.counted)),
     plain(effects.map(({ settled }) => settled.dueAt)),
-    plain(lines),
+    plain(partitions.map((partition) => partition?.id ?? null)),
     plain(effects.map(({ sent: { decision } }) => (decision.kind === 'retry' ? decision.delayMs : null))),
     plain(effects.map(({ settled: { deadReason } }) => deadReason && DEAD_REASON[deadReason])),
     plain(effects.map(({ sent }) => sent.error && errors.add(sent.error))),
@@ -159,53 +194,50 @@ async function send(
     plain(effects.map(({ sent }) => sent.endedAt)),
     errors.literal,
     decisions.literal,
-    plain(session.endedLeases()),
+    plain(session.leases.takeEnded()),
+    keyedOf(partitions),
   ]);
 }
 
 /** Where each job waits after it is settled; null for one that ends. */
-async function linesAfter(session: Session, effects: readonly Effect[]): Promise<(number | null)[]> {
+async function partitionsAfter(session: Session, effects: readonly Effect[]): Promise<(Partition | null)[]> {
   const waiting = effects.filter(({ settled }) => settled.dueAt !== null);
   if (waiting.length === 0) return effects.map(() => null);
   const places = await findHeld(session, waiting);
-  // Many come from the same line and go to the same one.
-  const next = new Map<string, LineName>();
-  const moves = effects.map((effect): string | null => {
-    const held = places.get(effect.sent.id);
-    // It ends; or it is gone, so the settlement is stale, wherever it would wait.
-    if (held === undefined) return null;
-    const move = `${held.line} ${held.kind} ${effect.settled.lane} ${effect.sent.decision.kind}`;
-    if (!next.has(move)) next.set(move, nextLine(session, effect, held));
-    return move;
-  });
-  const idOf = await session.lines.intern(next.values());
-  const ids = new Map([...next].map(([move, line]) => [move, idOf(line)]));
-  return moves.map((move) => (move === null ? null : (ids.get(move) as number)));
+  const moving = waiting.filter(({ sent: { id } }) => places.has(id));
+  const next = await session.partitions.intern(
+    moving.map((effect) => nextPartition(effect, places.get(effect.sent.id) as HeldJob)),
+  );
+  const nextOf = new Map(moving.map(({ index }, position) => [index, next[position] as Partition]));
+  // One that is neither ending nor found is gone: the settlement is stale, wherever the job would wait.
+  return effects.map(({ index }) => nextOf.get(index) ?? null);
 }
 
-function nextLine(session: Session, { sent: { decision }, settled: { lane } }: Effect, held: Held): LineName {
-  const from = session.lines.get(held.line);
-  const { retryQueue } = session.kinds.get(held.kind);
-  const queue = decision.kind === 'retry' ? (retryQueue ?? from.queue) : from.queue;
-  return { queue, resource: from.resource, lane: lane ?? from.lane, priority: from.priority };
+function nextPartition({ sent: { decision }, settled: { lane } }: Effect, held: HeldJob): PartitionIdentity {
+  const { partition, jobType } = held;
+  const { priority, resource } = partition;
+  const queue = decision.kind === 'retry' ? (jobType.retryQueue ?? partition.queue) : partition.queue;
+  return partitionIn(lane ?? partition.lane, { queue, priority, resource, name: jobType.name });
 }
 
 /**
- * What these jobs are and where they wait: as remembered, or looked up for those that were claimed elsewhere. Kept apart
+ * What these jobs are and where they waited: as remembered, or looked up for those that were claimed elsewhere. Kept apart
  * from what the session remembers: another settlement of the same job may make it forget meanwhile.
  */
-async function findHeld(session: Session, endings: readonly Ending[]): Promise<ReadonlyMap<string, Held>> {
-  const found = new Map<string, Held>();
+async function findHeld(session: Session, endings: readonly Ending[]): Promise<ReadonlyMap<string, HeldJob>> {
+  const found = new Map<string, HeldJob>();
   const unknown: string[] = [];
   for (const { sent } of endings) {
-    const held = session.held(sent.id, sent.run);
+    const held = session.leases.get(sent.id, sent.run);
     if (held === undefined) unknown.push(sent.id);
     else found.set(sent.id, held);
   }
   if (unknown.length === 0) return found;
-  const rows = await session.db.query<[id: string, line: number, kind: number]>(FIND, [plain(unknown)]);
-  await session.lines.know(rows.map(([, line]) => line));
-  await session.kinds.know(rows.map(([, , kind]) => kind));
-  for (const [id, line, kind] of rows) found.set(id, { line, kind });
+  const rows = await session.db.query<[id: string, partition: number, jobType: number]>(FIND, [plain(unknown)]);
+  const partitionOf = await session.partitions.load(rows.map(([, partition]) => partition));
+  const typeOf = await session.jobTypes.load(rows.map(([, , jobType]) => jobType));
+  for (const [id, partition, jobType] of rows) {
+    found.set(id, { partition: partitionOf(partition), jobType: typeOf(jobType) });
+  }
   return found;
 }

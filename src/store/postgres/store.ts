@@ -26,10 +26,10 @@ import type {
   Unsubscribe,
 } from '../store.ts';
 import { claim } from './claim.ts';
+import { connect } from './connection/connect.ts';
 import { Database } from './connection/database.ts';
 import type { PoolLike } from './connection/driver.ts';
 import { isReplaced } from './connection/failure.ts';
-import { connect } from './connection/hosts.ts';
 import { enqueue } from './enqueue.ts';
 import { expired } from './expired.ts';
 import { heartbeat, remember } from './heartbeat.ts';
@@ -50,7 +50,7 @@ export interface PostgresOptions {
   readonly poolOptions?: Readonly<Record<string, unknown>>;
   /** Where the tables are. Default `mulligan`. */
   readonly schema?: string;
-  /** False leaves it to `mulligan migrate` to make the tables: opening then refuses what is not up to date. */
+  /** False leaves it to `mulligan migrate` to make tables and functions: opening then refuses a schema without them. */
   readonly migrate?: boolean;
   /** False leaves other processes to find new work by polling. */
   readonly wakeUps?: boolean;
@@ -65,7 +65,7 @@ export class PostgresStore implements Store {
   readonly kind = 'postgres';
   readonly transactions: PostgresTransactions;
   readonly #db: Database;
-  /** Made anew when the server has been away. Calls under way go on with theirs. */
+  /** Replaced when the server cannot be reached, or its tables are other ones. Calls under way keep theirs. */
   #session: Session;
   readonly #wake: Wake;
   readonly #underWay: Set<Promise<unknown>> = new Set();
@@ -82,6 +82,7 @@ export class PostgresStore implements Store {
       if (migrates) await migrate(hosts, schema);
       else await refuseOutdated(hosts, schema);
       const db = new Database(hosts, schema, clock);
+      await db.readFacts();
       return new PostgresStore(db, new Wake(db, wakeUps && hosts.ownSessions));
     } catch (error) {
       await hosts.close();
@@ -93,17 +94,20 @@ export class PostgresStore implements Store {
     this.#db = db;
     this.#session = new Session(db);
     this.#wake = wake;
-    this.transactions = new PostgresTransactions(() => this.#session);
-    db.onReturn = () => {
+    this.transactions = new PostgresTransactions(
+      () => this.#session,
+      () => this.#readAgain(this.#session),
+    );
+    db.onLost = () => {
       this.#session = new Session(db);
     };
   }
 
   async enqueue(jobs: readonly NewJob[]): Promise<Enqueued[]> {
-    const notice = this.#wake.notice();
-    const answers = await this.#do(enqueue, jobs, notice);
-    if (notice === null) this.#wake.tell();
-    else this.#wake.tellOwn();
+    const notification = this.#wake.takeNotification();
+    const answers = await this.#do(enqueue, jobs, notification);
+    if (notification === null) this.#wake.notify();
+    else this.#wake.notifyOwn();
     return answers;
   }
   claim(request: ClaimRequest): Promise<Claim> {
@@ -114,7 +118,7 @@ export class PostgresStore implements Store {
   }
   async settle(settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
     const answers = await this.#do((session) => settle(session, settlements));
-    if (settlements.some(({ decision }) => 'delayMs' in decision && decision.delayMs === 0)) this.#wake.tell();
+    if (settlements.some(({ decision }) => 'delayMs' in decision && decision.delayMs === 0)) this.#wake.notify();
     return answers;
   }
   expired(limit: number): Promise<ClaimedJob[]> {
@@ -148,7 +152,7 @@ export class PostgresStore implements Store {
   }
   async redrive(request: RedriveRequest): Promise<Redriven> {
     const redriven = await this.#do(redrive, request);
-    if (redriven.ids.length > 0 && !request.dryRun) this.#wake.tell();
+    if (redriven.ids.length > 0 && !request.dryRun) this.#wake.notify();
     return redriven;
   }
   discard(selection: DeadSelection): Promise<string[]> {
@@ -158,8 +162,7 @@ export class PostgresStore implements Store {
     return this.#do(hold, target, until);
   }
   async release(target: HoldTarget): Promise<void> {
-    await this.#do(release, target);
-    this.#wake.tell();
+    if (await this.#do(release, target)) this.#wake.notify();
   }
   prune(retention: Retention, limit: number): Promise<number> {
     return this.#do(prune, retention, limit);
@@ -169,7 +172,7 @@ export class PostgresStore implements Store {
     return this.#wake.add(listener);
   }
 
-  /** What is under way is carried out and answered; what comes later is refused. */
+  /** Calls under way are carried out and answered; later ones are refused. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -195,7 +198,7 @@ export class PostgresStore implements Store {
     }
   }
 
-  /** Tables that were restored or made anew have other numbers for the same names: then what is remembered is of no use. */
+  /** Tables that were restored, or dropped and made again, have other numbers for the same names. */
   async #withFreshNames<Args extends unknown[], Answer>(
     verb: (session: Session, ...args: Args) => Promise<Answer>,
     args: Args,
@@ -205,8 +208,13 @@ export class PostgresStore implements Store {
       return await verb(session, ...args);
     } catch (error) {
       if (!isReplaced(error)) throw error;
-      if (session === this.#session) this.#session = new Session(this.#db);
+      await this.#readAgain(session);
       return verb(this.#session, ...args);
     }
+  }
+
+  async #readAgain(session: Session): Promise<void> {
+    await this.#db.readFacts();
+    if (session === this.#session) this.#session = new Session(this.#db);
   }
 }

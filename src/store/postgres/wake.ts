@@ -1,98 +1,115 @@
 import type { Timer } from '../../clock.ts';
+import { doubling, Pauses } from '../../retrying.ts';
 import type { Unsubscribe } from '../store.ts';
 import type { Database } from './connection/database.ts';
 import type { ClientLike } from './connection/driver.ts';
 
 /**
- * Every notice passes through a lock of the whole database. So a process sends a few of them one after the other, and
- * then no more than one in this time.
+ * Every NOTIFY takes a lock of the whole database. So a process sends a few of them one after the other, and then no
+ * more than one in this time.
  */
-const NOTICE_EVERY_MS = 10;
-const NOTICES_AT_ONCE = 5;
-/** How often the listening connection must show that it lives, and how long to wait before it is made anew. */
+const NOTIFY_EVERY_MS = 10;
+const NOTIFICATIONS_AT_ONCE = 5;
+/** How often the listening connection is checked, and how long an answer may take before it is replaced. */
 const CHECK_EVERY_MS = 15_000;
 const CHECK_TIMEOUT_MS = 5_000;
-const FIRST_PAUSE_MS = 250;
-const LONGEST_PAUSE_MS = 15_000;
+const reconnects = doubling(250, 15_000);
 
 /**
- * Tells workers that there may be work: those of this process at once, those of others by NOTIFY, which goes with our
- * own enqueues and never with a caller's transaction. Only ever a hint; polling is the truth.
+ * Wakes workers when there may be work: those of this process at once, those of others by NOTIFY, which is part of our
+ * own enqueues and never of a caller's transaction. Only ever a hint; polling is the truth.
  */
 export class Wake {
-  readonly #db: Database;
   readonly #listeners: Set<() => void> = new Set();
-  readonly #tellsOthers: boolean;
-  /** Marks our own notices, which are old news when they come back. */
-  readonly #self: string;
-  /** Notices that still count against those at once. */
-  #recent = 0;
-  #pace: Timer | null = null;
-  /** Others are to be told soon. */
-  #owed = false;
+  readonly #db: Database;
+  /** Null when other processes find new work by polling. */
+  readonly #outbox: Outbox | null;
   #listening: Listening | null = null;
   #closed = false;
 
-  constructor(db: Database, tellsOthers: boolean) {
+  constructor(db: Database, notifiesOthers: boolean) {
     this.#db = db;
-    this.#tellsOthers = tellsOthers;
-    this.#self = db.clock.newId();
+    this.#outbox = notifiesOthers ? new Outbox(db) : null;
   }
 
   add(listener: () => void): Unsubscribe {
     this.#listeners.add(listener);
-    if (this.#tellsOthers && !this.#closed) {
-      this.#listening ??= new Listening(this.#db, channelOf(this.#db), (from) => {
-        if (from !== this.#self) this.tellOwn();
+    const outbox = this.#outbox;
+    if (outbox !== null && !this.#closed) {
+      this.#listening ??= new Listening(this.#db, channelOf(this.#db), (sender) => {
+        // This process was woken when it sent the notification.
+        if (sender !== outbox.sender) this.notifyOwn();
       });
     }
     return () => this.#listeners.delete(listener);
   }
 
-  /** After work was made by a statement that told nobody: not before, or others would look too early. */
-  tell(): void {
-    this.tellOwn();
-    if (!this.#tellsOthers || this.#closed) return;
-    this.#owed = this.#recent >= NOTICES_AT_ONCE;
-    if (this.#owed) return;
-    this.#spend();
-    this.#send(this.#self);
+  /** After a statement that made work without a notification: not before it, or others would look too early. */
+  notify(): void {
+    this.notifyOwn();
+    this.#outbox?.send();
   }
 
-  tellOwn(): void {
+  notifyOwn(): void {
     for (const listener of this.#listeners) listener();
   }
 
-  /** What a statement that makes work should tell others; null when it should not, and they are to be told after it. */
-  notice(): string | null {
-    if (!this.#tellsOthers || this.#closed || this.#recent >= NOTICES_AT_ONCE) return null;
-    this.#spend();
-    return this.#self;
+  /** The notification that a statement which makes work should send; null when others are to be notified after it. */
+  takeNotification(): string | null {
+    return this.#outbox?.take() ?? null;
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    this.#pace?.cancel();
+    this.#outbox?.close();
     await this.#listening?.close();
   }
+}
 
-  #spend(): void {
+/** Notifications to other processes, at a limited rate: one that comes too soon is pending, and stands for all after it. */
+class Outbox {
+  /** Names this process in its notifications. */
+  readonly sender: string;
+  readonly #db: Database;
+  /** Sent so recently that they count against those at once. */
+  #recent = 0;
+  #pace: Timer | null = null;
+  #isPending = false;
+  #closed = false;
+
+  constructor(db: Database) {
+    this.#db = db;
+    this.sender = db.clock.newId();
+  }
+
+  take(): string | null {
+    if (this.#closed || this.#recent >= NOTIFICATIONS_AT_ONCE) return null;
+    this.#count();
+    return this.sender;
+  }
+
+  send(): void {
+    const notification = this.take();
+    this.#isPending = notification === null && !this.#closed;
+    if (notification === null) return;
+    // Not awaited: a process that does not get it finds the work by polling.
+    this.#db.query('SELECT pg_notify($1, $2)', [channelOf(this.#db), notification]).catch(() => {});
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#pace?.cancel();
+  }
+
+  #count(): void {
     this.#recent++;
-    this.#pace ??= this.#db.clock.after(NOTICE_EVERY_MS, () => this.#regain());
+    this.#pace ??= this.#db.clock.after(NOTIFY_EVERY_MS, () => this.#forgetOne());
   }
 
-  #regain(): void {
+  #forgetOne(): void {
     this.#recent--;
-    this.#pace = this.#recent > 0 ? this.#db.clock.after(NOTICE_EVERY_MS, () => this.#regain()) : null;
-    if (!this.#owed || this.#closed) return;
-    this.#owed = false;
-    this.#spend();
-    this.#send(this.#self);
-  }
-
-  #send(notice: string): void {
-    // Nobody waits for it: whoever does not hear it finds the work by polling.
-    this.#db.query('SELECT pg_notify($1, $2)', [channelOf(this.#db), notice]).catch(() => {});
+    this.#pace = this.#recent > 0 ? this.#db.clock.after(NOTIFY_EVERY_MS, () => this.#forgetOne()) : null;
+    if (this.#isPending) this.send();
   }
 }
 
@@ -100,21 +117,22 @@ export function channelOf(db: Database): string {
   return `mulligan_${db.schema}`;
 }
 
-/** A connection that listens, and is made anew when it breaks or falls silent. */
+/** A connection that listens, and is replaced when it breaks or falls silent. */
 class Listening {
   readonly #db: Database;
   readonly #channel: string;
-  readonly #heard: (from: string) => void;
+  readonly #onNotification: (sender: string) => void;
   #client: ClientLike | null = null;
   #timer: Timer | null = null;
-  #pauseMs = FIRST_PAUSE_MS;
-  #broken = false;
+  readonly #pauses: Pauses;
+  #hasBroken = false;
   #closed = false;
 
-  constructor(db: Database, channel: string, heard: (from: string) => void) {
+  constructor(db: Database, channel: string, onNotification: (sender: string) => void) {
     this.#db = db;
+    this.#pauses = new Pauses(reconnects, () => db.clock.random());
     this.#channel = channel;
-    this.#heard = heard;
+    this.#onNotification = onNotification;
     void this.#connect();
   }
 
@@ -130,18 +148,18 @@ class Listening {
       if (this.#closed) return void client.end();
       this.#client = client;
       const broken = (): void => {
-        if (this.#client === client) this.#again();
+        if (this.#client === client) this.#reconnect();
       };
       client.on('error', broken);
       client.on('end', broken);
-      client.on('notification', ({ payload }) => this.#heard(payload ?? ''));
+      client.on('notification', ({ payload }) => this.#onNotification(payload ?? ''));
       await client.query(`LISTEN ${this.#channel}`);
-      this.#pauseMs = FIRST_PAUSE_MS;
-      // Notices may have been missed since the last connection broke.
-      if (this.#broken) this.#heard('');
+      this.#pauses.reset();
+      // Notifications may have been missed since the last connection broke.
+      if (this.#hasBroken) this.#onNotification('');
       this.#checkLater(client);
     } catch {
-      this.#again();
+      this.#reconnect();
     }
   }
 
@@ -149,7 +167,7 @@ class Listening {
     if (this.#closed || this.#client !== client) return;
     this.#timer = this.#db.clock.after(CHECK_EVERY_MS, () => {
       // A connection that was cut off silently answers nothing, not even an error.
-      this.#timer = this.#db.clock.after(CHECK_TIMEOUT_MS, () => this.#again());
+      this.#timer = this.#db.clock.after(CHECK_TIMEOUT_MS, () => this.#reconnect());
       client.query('SELECT 1').then(
         () => {
           this.#timer?.cancel();
@@ -160,15 +178,12 @@ class Listening {
     });
   }
 
-  #again(): void {
+  #reconnect(): void {
     this.#timer?.cancel();
     void this.#drop();
     if (this.#closed) return;
-    this.#broken = true;
-    const { clock } = this.#db;
-    const pauseMs = this.#pauseMs * (0.5 + clock.random());
-    this.#pauseMs = Math.min(LONGEST_PAUSE_MS, this.#pauseMs * 2);
-    this.#timer = clock.after(pauseMs, () => void this.#connect());
+    this.#hasBroken = true;
+    this.#timer = this.#db.clock.after(this.#pauses.next(), () => void this.#connect());
   }
 
   async #drop(): Promise<void> {

@@ -9,7 +9,7 @@ import { Mulligan } from '../../mulligan.ts';
 import { enqueueOne } from '../conformance/builders.ts';
 import { SqliteStore } from './store.ts';
 
-const PATIENT = { timeout: 20_000 };
+const EVENTUALLY = { timeout: 20_000 };
 
 /** A store whose threads die when told to: of an error, or without a word. */
 class Mortal implements AsyncDisposable {
@@ -66,7 +66,7 @@ class Mortal implements AsyncDisposable {
 describe('a store whose thread dies', () => {
   it.each([
     ['of an error', false, 'the database thread failed: an error nobody caught'],
-    ['without a word', true, 'the database thread ended unasked'],
+    ['without a word', true, 'the database thread ended by itself'],
   ])('%s rejects what was under way, and goes on with the next call', async (_, silently, message) => {
     await using mortal = await Mortal.open({ silently });
     const { store, path } = mortal;
@@ -91,10 +91,10 @@ describe('a store whose thread dies', () => {
     await mortal.store.list({ limit: 1 });
     // Both threads go; only the writer had a call under way.
     await mortal.killWriter();
-    await expect.poll(() => mortal.store.list({ limit: 10 }).catch(() => null), PATIENT).toMatchObject([{ id }]);
+    await expect.poll(() => mortal.store.list({ limit: 10 }).catch(() => null), EVENTUALLY).toMatchObject([{ id }]);
   });
 
-  it('still tells about the commits of others, and at once about what nobody watched', async () => {
+  it('still reports the commits of other processes, and hints at once at those that went unnoticed', async () => {
     await using mortal = await Mortal.open();
     const { store, path } = mortal;
     let heard = Promise.withResolvers<void>();
@@ -114,7 +114,7 @@ describe('a store whose thread dies', () => {
     await other.close();
   });
 
-  it('is worked on without a break that anybody has to mend', async () => {
+  it('is worked on without any help', async () => {
     await using mortal = await Mortal.open();
     let completed = 0;
     const job = defineJob<null>({ name: 'job', run: () => {} });
@@ -139,14 +139,14 @@ describe('a store whose thread dies', () => {
     expect(mortal.starts).toBe(1);
   });
 
-  it('again and again gets a new one only after a pause', async () => {
+  it('again and again starts a new one only after a pause', async () => {
     const from = performance.now();
     await using mortal = await Mortal.open();
     mortal.die();
     for (let deaths = 0; deaths < 4; ) await enqueueOne(mortal.store).catch(() => deaths++);
     expect(mortal.starts).toBeLessThanOrEqual(1 + (performance.now() - from) / 500);
     mortal.live();
-    await expect.poll(() => enqueueOne(mortal.store).catch(() => null), PATIENT).not.toBe(null);
+    await expect.poll(() => enqueueOne(mortal.store).catch(() => null), EVENTUALLY).not.toBe(null);
   });
 
   it('does not take another file for its own that was put there meanwhile', async () => {

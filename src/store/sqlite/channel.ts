@@ -5,10 +5,10 @@ import { Engine, type VerbName } from './engine.ts';
 import { GroupCommit } from './group-commit.ts';
 import { openDatabase } from './open.ts';
 
-/** A way to the engine: on a thread of its own, or right here. */
+/** How calls reach the engine: on a thread of its own, or in the calling one. */
 export interface Channel {
   call(verb: VerbName, args: readonly unknown[]): Promise<unknown>;
-  /** Start telling about commits of other processes. */
+  /** From now on, report commits of other processes. */
   watch(): void;
   close(): Promise<void>;
 }
@@ -17,8 +17,8 @@ export interface Channel {
 const START_EVERY_MS = 500;
 
 /**
- * The engine on a thread of its own, started by the first call. A thread that died takes the calls under way with it,
- * whose results nobody knows; the next call starts another.
+ * The engine on a thread of its own, started by the first call. When the thread dies, the calls under way fail, and their
+ * results are unknown; the next call starts another thread.
  */
 export class ThreadChannel implements Channel {
   readonly #start: () => Promise<DatabaseThread>;
@@ -33,7 +33,7 @@ export class ThreadChannel implements Channel {
     this.#onWork = onWork;
   }
 
-  /** Sees to it that there is a thread, for those who want to know before they call. */
+  /** Starts the thread if there is none: for callers that must know before they call. */
   async started(): Promise<void> {
     if (!this.#thread?.alive) await this.#running();
   }
@@ -70,14 +70,14 @@ export class ThreadChannel implements Channel {
     this.#thread = thread;
     if (this.#watching) {
       thread.watch();
-      // Nobody watched while there was no thread.
+      // While there was no thread, commits went unnoticed.
       this.#onWork();
     }
     return thread;
   }
 }
 
-/** The engine in this very thread, on a clock of the caller's: for simulation and tests. */
+/** The engine in the calling thread, on the caller's clock: for simulation and tests. */
 export class DirectChannel implements Channel {
   readonly #commits: GroupCommit;
   #flushing = false;

@@ -1,9 +1,10 @@
 import { isRetry, type Lane } from '../../job.ts';
-import { LANE, STATE, WAITING } from '../codes.ts';
+import { LANE, STATE } from '../codes.ts';
 import { fillQuotas, fillTurns } from '../fill.ts';
 import { CLAIM_BYTES, type Claim, type ClaimRequest, type QueueQuota } from '../store.ts';
+import { AT, CLAIMED_COLUMNS, type ClaimedRow, PAYLOAD } from './claimed-row.ts';
 import { KEY_AFTER_START } from './keys.ts';
-import { AT, CLAIMED_COLUMNS, type ClaimedRow, PAYLOAD, type PackedJobs, packJobs } from './packed-claim.ts';
+import { type PackedJobs, packJobs } from './packed-claim.ts';
 import { NEVER, type Partition, type Tier } from './partitions.ts';
 import type { Session } from './session.ts';
 
@@ -16,21 +17,21 @@ import type { Session } from './session.ts';
 /** So many partitions of a tier share the places at a time. */
 const PARTITIONS_AT_ONCE = 16;
 /** So many rows are read at a time: at most this many payloads are read beyond CLAIM_BYTES. */
-const ROWS_AT_ONCE = 32;
+const ROWS_AT_ONCE = 64;
 
 /* The plus keeps SQLite from planning the statement again for each limit, which takes longer than the rest. */
 const DUE = `
   SELECT ${CLAIMED_COLUMNS} FROM jobs
-  WHERE state IN (${WAITING}) AND partition = ? AND due_at <= ? AND (due_at, seq) > (?, ?)
+  WHERE partition = ? AND due_at <= ? AND (due_at, seq) > (?, ?)
   ORDER BY due_at, seq LIMIT +?`;
 /*
  * No RETURNING: it would copy every row once more. No other process writes during this transaction, so the rows are as
- * they were read, but for what is set here (see `started`).
+ * they were read, but for what is set here (see #start).
  */
 const TAKE = `
-  UPDATE jobs SET state = ${STATE.running}, runs = runs + 1, attempts = attempts + 1, worker = ?2, claimed_at = ?3,
-    lease_ends_at = ?3 + ?4, lease_ms = ?4, alone = 0, first_started_at = coalesce(first_started_at, ?3),
-    held_key = ${KEY_AFTER_START}
+  UPDATE jobs SET state = ${STATE.running}, partition = NULL, runs = runs + 1, attempts = attempts + 1,
+    worker = ?2, claimed_at = ?3, lease_ends_at = ?3 + ?4, lease_ms = ?4, alone = 0,
+    first_started_at = coalesce(first_started_at, ?3), held_key = ${KEY_AFTER_START}
   WHERE seq IN (SELECT value FROM json_each(?1))`;
 const RUNNING_RETRIES = `
   SELECT count(*) AS retries, count(*) FILTER (WHERE lane = ${LANE.suspect}) AS suspects FROM jobs
@@ -111,6 +112,8 @@ class Claiming {
     let left = places;
     for (const tier of queue.tiers) {
       if (tier.lane !== lane || !this.#isAdmissible(tier)) continue;
+      // This ends because each round takes a job or moves every partition that it read out of the admissible ones. A rule
+      // that leaves a due job where it is must remember which partitions it has read.
       while (left > 0 && !this.#isCutShort) {
         const partitions = this.#session.partitions.admissible(tier, PARTITIONS_AT_ONCE);
         if (partitions.length === 0) break;
@@ -122,16 +125,19 @@ class Claiming {
 
   #takeTurns(tier: Tier, partitions: readonly Partition[], places: number): number {
     const first = this.#rows.length;
-    const lastOf = new Map<Partition, ClaimedRow | undefined>();
+    const lastOf = new Map<Partition, ClaimedRow>();
+    // Also those that had nothing to give: they were admissible by the clock of another process.
+    const read = new Set<Partition>();
     fillTurns(partitions, places, (partition, count) => {
       const before = this.#rows.length;
       this.#read(partition, lastOf.get(partition), count);
       const taken = this.#rows.length - before;
-      if (taken > 0) lastOf.set(partition, this.#rows.at(-1));
+      if (taken > 0) lastOf.set(partition, this.#rows.at(-1) as ClaimedRow);
+      if (taken > 0 || !this.#isCutShort) read.add(partition);
       return taken;
     });
     this.#start(first);
-    this.#session.partitions.served(tier, [...lastOf.keys()]);
+    this.#session.partitions.served(tier, [...read]);
     return this.#rows.length - first;
   }
 

@@ -8,8 +8,10 @@ import {
   StoreIncompatibleError,
   StoreUnavailableError,
 } from '../../errors.ts';
+import { partsOf } from '../../parts.ts';
 import type { Call, VerbName } from './engine.ts';
 import type { Missing } from './open.ts';
+import { bytesOfCall, PART_BYTES } from './parts.ts';
 
 export type ToThread =
   | { readonly kind: 'calls'; readonly calls: readonly { readonly id: number; readonly call: Call }[] }
@@ -19,7 +21,7 @@ export type ToThread =
 export type FromThread =
   | { readonly kind: 'open' }
   | { readonly kind: 'refused'; readonly error: SentError }
-  | { readonly kind: 'news'; readonly answers: readonly SentAnswer[]; readonly work: boolean };
+  | { readonly kind: 'answers'; readonly answers: readonly SentAnswer[]; readonly work: boolean };
 
 export interface SentAnswer {
   readonly id: number;
@@ -54,14 +56,14 @@ interface Pending {
   reject(error: Error): void;
 }
 
-/** One life of a thread that owns a connection. Calls of one tick travel as one message, and become one transaction. */
+/** A thread that owns a connection, until it ends. Calls of one tick travel as one message, and become one transaction. */
 export class DatabaseThread {
   readonly #thread: Worker;
   readonly #onWork: () => void;
   readonly #pending: Map<number, Pending> = new Map();
   #outbox: { id: number; call: Call }[] = [];
   #lastId = 0;
-  /** Why nothing is answered any more. */
+  /** Why no call is answered any more; null while the thread lives. */
   #end: StoreUnavailableError | null = null;
   #onAnswered: () => void = () => {};
   readonly #opened: PromiseWithResolvers<void> = Promise.withResolvers();
@@ -88,7 +90,7 @@ export class DatabaseThread {
     });
     // Not before the exit, which follows an error: by then the connection is closed and its locks are gone.
     this.#thread.on('exit', () => {
-      const why = thrown === null ? 'ended unasked' : `failed: ${thrown.message}`;
+      const why = thrown === null ? 'ended by itself' : `failed: ${thrown.message}`;
       this.#died(new StoreUnavailableError(`${data.path}: the database thread ${why}`, { cause: thrown }));
     });
   }
@@ -115,8 +117,9 @@ export class DatabaseThread {
 
   /** After what is under way has been answered. */
   async close(): Promise<void> {
-    this.#thread.ref();
     while (this.#pending.size > 0) await new Promise<void>((resolve) => (this.#onAnswered = resolve));
+    // The last answer has unreferenced the thread, and without it Node.js would end the process here.
+    this.#thread.ref();
     this.#send({ kind: 'close' });
     await this.#ended.promise;
   }
@@ -124,7 +127,8 @@ export class DatabaseThread {
   #post(): void {
     const calls = this.#outbox;
     this.#outbox = [];
-    this.#send({ kind: 'calls', calls });
+    const bounds = { maxBytes: PART_BYTES, bytesOf: ({ call }: (typeof calls)[number]) => bytesOfCall(call) };
+    for (const part of partsOf(calls, bounds)) this.#send({ kind: 'calls', calls: part });
   }
 
   #send(message: ToThread): void {
@@ -139,7 +143,7 @@ export class DatabaseThread {
       case 'refused':
         this.#opened.reject(revive(message.error));
         return;
-      case 'news':
+      case 'answers':
         if (message.work) this.#onWork();
         if (message.answers.length > 0) this.#answer(message.answers);
     }
@@ -167,10 +171,10 @@ export class DatabaseThread {
   }
 }
 
-/** node:sqlite still announces itself as experimental on standard error; once per thread is once too often. */
+/** Without it, node:sqlite would print a warning for every thread. */
 const QUIET: string[] = ['--disable-warning=ExperimentalWarning'];
 
-/** What a call leaves behind dies at once; with more room than this, the thread would only take more memory. */
+/** What a call allocates is garbage right after it; with a larger young generation the thread would only use more memory. */
 const YOUNG_MB = 8;
 
 function revive({ code, message }: SentError): MulliganError {

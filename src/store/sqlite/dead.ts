@@ -3,7 +3,6 @@ import { LANE, STATE } from '../codes.ts';
 import type { DeadSelection, Redriven, RedriveRefusal, RedriveRequest } from '../store.ts';
 import { holderOf, KEY_AFTER_REDRIVE, type Keyed, keySlot, wantsKeyAgain } from './keys.ts';
 import { remove, type StoredRow } from './operate.ts';
-import { FINISHED } from './read.ts';
 import type { Session } from './session.ts';
 
 const REDRIVE = `
@@ -38,7 +37,7 @@ function selectDead(session: Session, selection: DeadSelection, after: DeadPosit
   }
   const sql = `
     SELECT seq, id, name, home_queue, priority, resource, policy, attempts, crashes, key, key_life, finished_at FROM jobs
-    WHERE ${FINISHED} AND state = ${STATE.dead}
+    WHERE state = ${STATE.dead} AND finished_at IS NOT NULL
       ${after === null ? '' : 'AND (finished_at, seq) > (:finishedAt, :seq)'}
       ${ids === undefined ? '' : 'AND id IN (SELECT value FROM json_each(:ids))'}
       ${name === undefined ? '' : 'AND name = (SELECT id FROM strings WHERE text = :name)'}

@@ -3,8 +3,8 @@ import type { StoredError } from '../../retry/outcome.ts';
 import { LastText } from './last-text.ts';
 
 /**
- * What failed runs threw. In a storm they all throw the same, so each text is stored once per call, and pointed at. It
- * is counted by the ledger's entries; the last error of a job is also that of one of its runs.
+ * What failed runs threw. During an outage they all throw the same, so each text is stored once per call and referred to
+ * by number. It is counted by the ledger's entries; the last error of a job is also that of one of its runs.
  */
 export class Errors {
   readonly #newest: StatementSync;

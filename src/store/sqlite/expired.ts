@@ -1,7 +1,8 @@
 import { STATE } from '../codes.ts';
 import { suspendedUntil } from '../expiry.ts';
 import { CLAIM_BYTES } from '../store.ts';
-import { CLAIMED_COLUMNS, type ClaimedRow, PAYLOAD, type PackedJobs, packJobs } from './packed-claim.ts';
+import { CLAIMED_COLUMNS, type ClaimedRow, PAYLOAD } from './claimed-row.ts';
+import { type PackedJobs, packJobs } from './packed-claim.ts';
 import type { Session } from './session.ts';
 
 /*
@@ -13,7 +14,7 @@ const WRITE = 'UPDATE lease_expiry SET looked_at = ?, suspended_until = ?';
 const LONGEST_LEASE = `SELECT coalesce(max(lease_ms), 0) AS ms FROM jobs WHERE state = ${STATE.running}`;
 const ANY = `SELECT 1 FROM jobs WHERE state = ${STATE.running} AND lease_ends_at <= ? LIMIT 1`;
 /** So many rows are read at a time: at most this many payloads are read beyond CLAIM_BYTES. */
-const ROWS_AT_ONCE = 32;
+const ROWS_AT_ONCE = 64;
 const EXPIRED = `
   SELECT ${CLAIMED_COLUMNS} FROM jobs WHERE state = ${STATE.running} AND lease_ends_at <= ?
   ORDER BY lease_ends_at, seq LIMIT ? OFFSET ?`;

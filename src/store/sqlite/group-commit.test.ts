@@ -3,6 +3,7 @@ import { StoreUnavailableError } from '../../errors.ts';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
 import type { Call, Engine, Executed } from './engine.ts';
 import { GroupCommit } from './group-commit.ts';
+import { PART_BYTES } from './parts.ts';
 
 const busy = (): never => {
   throw Object.assign(new Error('database is locked'), { errcode: 5 });
@@ -69,6 +70,16 @@ describe('a group commit', () => {
     add('g');
     commits.flush();
     expect(batches.map(({ calls }) => calls)).toEqual([['a', 'b', 'c'], ['d', 'e'], ['f'], ['g']]);
+  });
+
+  it('leaves new jobs beyond the bytes of a part to the next transaction', () => {
+    const { commits, batches } = makeCommits();
+    const payloads = 'x'.repeat(PART_BYTES / 2);
+    for (let made = 0; made < 5; made++) {
+      commits.add({ call: { verb: 'enqueue', args: [['id'], payloads, []] }, answer: () => {} });
+    }
+    commits.flush();
+    expect(batches.map(({ calls }) => calls.length)).toEqual([2, 2, 1]);
   });
 
   it('tries again while the file is busy, and takes along what has come meanwhile', async () => {
@@ -141,7 +152,7 @@ describe('a group commit', () => {
     send('e', 49);
     send('f', 50);
     await clock.advance(2);
-    // Whoever keeps sending small ones does not keep the large ones waiting.
+    // Small calls that keep coming do not keep the large ones waiting.
     for (const late of ['g', 'h', 'i']) {
       send(late, 1);
       await clock.advance(2);

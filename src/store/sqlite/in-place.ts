@@ -11,7 +11,7 @@ interface Part {
 
 /**
  * Notices that a file is no longer the one that was opened. SQLite does not: when it is deleted or replaced, open
- * connections go on with files that nobody can find any more, and everything they were promised is gone at the end.
+ * connections go on with the old file, which no path leads to any more, and all that they commit is lost when they close.
  */
 export class InPlace {
   readonly #path: string;
@@ -44,7 +44,7 @@ export class InPlace {
       if (found === identity) continue;
       throw new StoreUnavailableError(
         `${this.#path}: expected the files that were opened, but ${file} was ${found === null ? 'deleted or moved' : 'replaced'} ` +
-          'while in use; nothing was written. Put it back as it was, or start this process anew to go on with what is there now.',
+          'while in use; nothing was written. Put it back as it was, or restart this process to go on with what is there now.',
       );
     }
   }

@@ -4,11 +4,11 @@ import type { Session } from './session.ts';
 /* A job holds its key in `held_key`, which is unique per name, for as long as its key life says. */
 
 /** SQL: what is left of the held key when a run of the job starts. */
-export const KEY_AFTER_START = `CASE key_life WHEN ${KEY_LIFE.started} THEN NULL ELSE held_key END`;
+export const KEY_AFTER_START: string = `CASE key_life WHEN ${KEY_LIFE.started} THEN NULL ELSE held_key END`;
 /** SQL: and when the job has ended. */
-export const KEY_AFTER_END = `CASE key_life WHEN ${KEY_LIFE.pruned} THEN held_key END`;
+export const KEY_AFTER_END: string = `CASE key_life WHEN ${KEY_LIFE.pruned} THEN held_key END`;
 /** SQL: what a job holds that is brought back. */
-export const KEY_AFTER_REDRIVE = `CASE key_life WHEN ${KEY_LIFE.started} THEN NULL ELSE key END`;
+export const KEY_AFTER_REDRIVE: string = `CASE key_life WHEN ${KEY_LIFE.started} THEN NULL ELSE key END`;
 
 const HOLDER = 'SELECT id FROM jobs WHERE name = ? AND held_key = ?';
 

@@ -1,4 +1,4 @@
-/** The JSON of an object that tends to come many times in a row: a policy, the error of a storm. */
+/** The JSON of an object that often comes many times in a row: a policy, an error. A cache only: equal objects have equal texts. */
 export class LastText {
   #object: object | null = null;
   #text = '';

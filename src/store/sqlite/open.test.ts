@@ -8,7 +8,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
 import { MulliganError, StoreBusyError, StoreIncompatibleError, StoreUnavailableError } from '../../errors.ts';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
-import { enqueueOne, jobOf, newJob } from '../conformance/builders.ts';
+import { claim, enqueueOne, jobOf, newJob, retryIn, settlement } from '../conformance/builders.ts';
+import type { ClaimedJob } from '../store.ts';
 import { refuseUnsafeSqlite } from './open.ts';
 import { APPLICATION_ID, migrations } from './schema.ts';
 import { SqliteStore } from './store.ts';
@@ -90,12 +91,12 @@ describe('a file that is not ours is refused, and left as it is, byte for byte:'
     [
       'one from a newer Mulligan',
       (path) => database(path, `${theirs} ${owned} PRAGMA user_version = 999;`),
-      `expected schema version ${migrations.length} or older, found 999`,
+      `expected a file for schema version ${migrations.length}, found version 999`,
     ],
     [
       'one from a newer Mulligan, with a write-ahead log',
       (path) => database(path, `PRAGMA journal_mode = WAL; ${theirs} ${owned} PRAGMA user_version = 999;`),
-      'it was made by a newer Mulligan',
+      'it was made by a newer one',
     ],
   ])('%s', async (_, make, message) => {
     using folder = new Folder();
@@ -270,6 +271,47 @@ describe('a new file', () => {
   });
 });
 
+describe('a file of a newer Mulligan', () => {
+  /** What a newer version may add: a nullable column, a table, an index. */
+  async function upgraded(path: string, minimumReader: number): Promise<string> {
+    const first = await SqliteStore.open({ path });
+    const id = await enqueueOne(first);
+    await first.close();
+    database(
+      path,
+      `ALTER TABLE jobs ADD COLUMN result TEXT; CREATE TABLE schedules (id TEXT); CREATE INDEX later ON jobs (result);
+       UPDATE identity SET minimum_reader = ${minimumReader}; PRAGMA user_version = ${migrations.length + 1};`,
+    );
+    return id;
+  }
+
+  it('is used when it says that this version can work with it, and keeps its version', async () => {
+    using folder = new Folder();
+    const id = await upgraded(folder.file, migrations.length);
+    const store = await SqliteStore.open({ path: folder.file });
+    const [job] = (await claim(store)).jobs;
+    expect(job?.id).toBe(id);
+    expect(await store.settle([settlement(job as ClaimedJob, retryIn(0))])).toEqual(['settled']);
+    expect((await claim(store)).jobs).toMatchObject([{ id, run: 2 }]);
+    await enqueueOne(store);
+    await store.close();
+    using db = new DatabaseSync(folder.file, { readOnly: true });
+    expect(db.prepare('PRAGMA user_version').get()).toEqual({ user_version: migrations.length + 1 });
+  });
+
+  it('is refused when it says that this version cannot, and left as it is', async () => {
+    using folder = new Folder();
+    await upgraded(folder.file, migrations.length + 1);
+    const before = folder.contents();
+    for (const error of await refusals(folder.file)) {
+      expect(error).toBeInstanceOf(StoreIncompatibleError);
+      expect(error.message).toContain(`found version ${migrations.length + 1}, which an older Mulligan cannot use`);
+      expect(error.message).toContain('Upgrade this process.');
+    }
+    expect(folder.contents()).toEqual(before);
+  });
+});
+
 describe('a file that another process is just making', () => {
   /** Holds the file as a process does that creates it. */
   function maker(path: string): DatabaseSync {
@@ -327,6 +369,16 @@ describe('closing', () => {
     await closing;
     expect(other.prepare('SELECT id FROM jobs').all()).toEqual([{ id }]);
     other.close();
+  });
+
+  it('beside an enqueue ends the process as soon as both are answered', async () => {
+    using folder = new Folder();
+    const script = new URL('../../../test/support/close-beside-enqueue.ts', import.meta.url);
+    const child = fork(script, [folder.file], { execArgv: ['--disable-warning=ExperimentalWarning'], stdio: 'pipe' });
+    const answered = once(child, 'message');
+    const [code] = await once(child, 'exit');
+    expect(code).toBe(0);
+    expect((await answered)[0]).toEqual({ id: expect.any(String), closed: true });
   });
 
   it('leaves neither the log nor its index behind', async () => {

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import type { Clock } from '../../clock.ts';
 import { StoreIncompatibleError, StoreUnavailableError } from '../../errors.ts';
 import { isBusy, toStoreError } from './failure.ts';
-import { APPLICATION_ID, migrate, migrations, pragma, schemaVersion } from './schema.ts';
+import { APPLICATION_ID, migrate, migrations, minimumReader, pragma, schemaVersion } from './schema.ts';
 
 /** How long opening waits for other processes that are just creating the same file. */
 const OPEN_PATIENCE_MS = 15_000;
@@ -20,7 +20,7 @@ export async function openDatabase(path: string, clock: Clock, missing: Missing 
   refuseUnwritable(path);
   let db: DatabaseSync;
   try {
-    // No busy timeout: SQLite would sleep in it. Whoever finds the file busy tries again (see group-commit.ts).
+    // No busy timeout: SQLite would sleep in it. A process that finds the file busy tries again (see group-commit.ts).
     const file = missing === 'create' ? path : new URL('?mode=rw', pathToFileURL(path));
     db = new DatabaseSync(file, { timeout: 0, enableForeignKeyConstraints: true });
   } catch (error) {
@@ -48,7 +48,7 @@ function prepare(db: DatabaseSync, path: string): void {
     PRAGMA wal_autocheckpoint = 1000;
     PRAGMA journal_size_limit = 67108864;
   `);
-  if (schemaVersion(db) === migrations.length) return;
+  if (schemaVersion(db) >= migrations.length) return;
   db.exec('BEGIN IMMEDIATE');
   try {
     migrate(db);
@@ -116,28 +116,31 @@ function refuseUnwritable(path: string): void {
   }
 }
 
-/** Looks before it writes: somebody else's database, or one from a newer Mulligan, is left untouched. */
+/** Reads before it writes: another program's database, or one that only a newer Mulligan can use, is left as it is. */
 function refuseForeign(db: DatabaseSync, path: string): void {
-  const { version, owner, tables } = identify(db);
+  const { version, owner, tables, minimum } = identify(db);
   const isNew = owner === 0 && version === 0 && tables === 0;
   if (owner !== APPLICATION_ID && !isNew) {
     throw new StoreIncompatibleError(
       `${path}: expected a Mulligan database or no file, found another program's database; it was left as it is. Give the queue a file of its own.`,
     );
   }
-  if (version > migrations.length) {
+  if (version > migrations.length && minimum > migrations.length) {
     throw new StoreIncompatibleError(
-      `${path}: expected schema version ${migrations.length} or older, found ${version}: it was made by a newer Mulligan and was left as it is. Upgrade this process.`,
+      `${path}: expected a file for schema version ${migrations.length}, found version ${version}, which an older Mulligan cannot use: ` +
+        'it was made by a newer one and was left as it is. Upgrade this process.',
     );
   }
 }
 
-/** In one transaction: between two looks, another process may have made the schema, and half of it looks like nobody's. */
-function identify(db: DatabaseSync): { version: number; owner: number; tables: number } {
+/** In one transaction: between two reads another process may make the schema, and half of it looks like a foreign one. */
+function identify(db: DatabaseSync): { version: number; owner: number; tables: number; minimum: number } {
   db.exec('BEGIN');
   try {
     const { n } = db.prepare('SELECT count(*) AS n FROM sqlite_schema').get() as { n: number };
-    return { version: schemaVersion(db), owner: pragma(db, 'application_id'), tables: n };
+    const owner = pragma(db, 'application_id');
+    const minimum = owner === APPLICATION_ID ? minimumReader(db) : 0;
+    return { version: schemaVersion(db), owner, tables: n, minimum };
   } finally {
     db.exec('ROLLBACK');
   }

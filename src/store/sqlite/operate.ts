@@ -3,19 +3,18 @@ import { STATE } from '../codes.ts';
 import type { CancelAnswer, HoldTarget, Retention } from '../store.ts';
 import { KEY_AFTER_END } from './keys.ts';
 import { NEVER } from './partitions.ts';
-import { FINISHED } from './read.ts';
 import type { Session } from './session.ts';
 
 const FIND = 'SELECT seq, state, name, home_queue, partition FROM jobs WHERE id = ?';
 const CANCEL_WAITING = `
-  UPDATE jobs SET state = ${STATE.cancelled}, finished_at = ?2, cancel_requested = 0, held_key = ${KEY_AFTER_END}
+  UPDATE jobs SET state = ${STATE.cancelled}, partition = NULL, finished_at = ?2, cancel_requested = 0, held_key = ${KEY_AFTER_END}
   WHERE seq = ?1`;
 const CANCEL_RUNNING = 'UPDATE jobs SET cancel_requested = 1 WHERE seq = ?';
 const DELETE_RUNS = 'DELETE FROM runs WHERE job = ? RETURNING error';
 const DELETE_MEMOS = 'DELETE FROM memos WHERE job = ?';
 const DELETE_JOB = 'DELETE FROM jobs WHERE seq = ?';
 const FINISHED_BEFORE = `
-  SELECT seq, home_queue, name FROM jobs WHERE ${FINISHED} AND state = ? AND finished_at <= ?
+  SELECT seq, home_queue, name FROM jobs WHERE state = ? AND finished_at <= ?
   ORDER BY finished_at LIMIT ?`;
 const ENDED_HOLDS = 'DELETE FROM holds WHERE until <= ?';
 

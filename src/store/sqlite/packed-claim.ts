@@ -4,32 +4,13 @@ import type { StoredError } from '../../retry/outcome.ts';
 import type { RetryPolicy } from '../../retry/policy.ts';
 import { joinJson, parseFrozen, splitJson } from '../json.ts';
 import type { ClaimedJob } from '../store.ts';
+import { AT, type ClaimedRow, ID, NUMBERS, type NumberColumn, PAYLOAD, STRINGS } from './claimed-row.ts';
 import type { Session } from './session.ts';
 
 /*
  * Running jobs on their way from the thread. Copying a job object with its twenty names costs more than claiming it, so
  * jobs travel in columns, and what many of them share travels once.
  */
-
-/** The columns that hold numbers, those of interned strings first. */
-const NUMBERS = [
-  ...(['queue', 'home_queue', 'resource', 'name', 'worker'] as const),
-  ...(['policy', 'last_error', 'seq', 'lane', 'priority', 'runs', 'attempts', 'crashes', 'enqueued_at'] as const),
-  ...(['due_at', 'available_at', 'first_started_at', 'previous_delay_ms', 'cancel_requested'] as const),
-  ...(['claimed_at', 'lease_ends_at', 'alone', 'retry_queue'] as const),
-] as const;
-const STRINGS = 5;
-
-type NumberColumn = (typeof NUMBERS)[number];
-
-/** A row as an array, which is quicker to read than an object: the numbers, the id, the payload. */
-export type ClaimedRow = (number | string | null)[];
-export const CLAIMED_COLUMNS = `${NUMBERS.join(', ')}, id, payload`;
-
-/** Where each column stands in a row. */
-export const AT = Object.fromEntries(NUMBERS.map((column, index) => [column, index])) as Record<NumberColumn, number>;
-export const ID: number = NUMBERS.length;
-export const PAYLOAD: number = NUMBERS.length + 1;
 
 export interface PackedJobs {
   readonly ids: readonly string[];

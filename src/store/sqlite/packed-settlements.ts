@@ -18,6 +18,11 @@ export function packSettlement(settlement: Settlement): PackedSettlement {
   return [id, run, worker, outcome, decision, error, startedAt, endedAt];
 }
 
+/** About how large it is: all else is small. */
+export function bytesOfSettlement({ error, decision }: Settlement): number {
+  return (error?.message.length ?? 0) + (error?.stack?.length ?? 0) + (decision.note?.length ?? 0);
+}
+
 export function unpackSettlement(packed: PackedSettlement): Settlement {
   const [id, run, worker, outcome, decision, error, startedAt, endedAt] = packed;
   return { id, run, worker, outcome, decision, error, startedAt, endedAt };

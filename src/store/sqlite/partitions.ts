@@ -1,7 +1,8 @@
+import type { StatementSync } from 'node:sqlite';
 import { type Lane, lanes } from '../../job.ts';
-import { LANE, WAITING } from '../codes.ts';
+import { LANE } from '../codes.ts';
 import type { HoldTarget } from '../store.ts';
-import type { Session } from './session.ts';
+import type { InternedStrings } from './interned.ts';
 
 /*
  * A partition is a row for as long as a job waits in it. Its `admissible_at` is the one time that a claim compares with
@@ -11,7 +12,8 @@ import type { Session } from './session.ts';
  *   a claim serves it the row goes when no job is left; else admissible_at rises to when the next job may start, and when
  *                     that is now, the partition goes behind the last admissible one of its tier
  *   a job leaves      the same, but the partition keeps its turn
- *   hold, release     held_until and admissible_at change
+ *   hold, release     of a resource: held_until and admissible_at of its partitions change. A held queue is left as it
+ *                     is, however many partitions it has: `tiers` tells that none of it is admissible
  *
  * SQLite has one writer, so each of these is exact when its transaction ends. A tier is the partitions of one queue, lane
  * and priority. In the order of (admissible_at, turn), those of its partitions that are admissible come first, and of
@@ -55,11 +57,13 @@ const ADD = `
 const MOVE = 'UPDATE partitions SET admissible_at = ?, turn = ? WHERE id = ?';
 const REMOVE = 'DELETE FROM partitions WHERE id = ?';
 const BY_ID = `SELECT ${COLUMNS} FROM partitions WHERE id = ?`;
-const FIRST_DUE = `SELECT due_at FROM jobs WHERE state IN (${WAITING}) AND partition = ? ORDER BY due_at LIMIT 1`;
+const FIRST_DUE = 'SELECT due_at FROM jobs WHERE partition = ? ORDER BY due_at LIMIT 1';
 
+/* Behind all partitions of the tier: with (lane, priority) alone, SQLite would walk over them. */
 const NEXT_TIER = `
   SELECT lane, priority, admissible_at AS admissibleAt FROM partitions
-  WHERE queue = ? AND (lane, priority) > (?, ?) ORDER BY lane, priority, admissible_at LIMIT 1`;
+  WHERE queue = ? AND (lane, priority, admissible_at) > (?, ?, ${NEVER} + 1)
+  ORDER BY lane, priority, admissible_at LIMIT 1`;
 const NEXT_IN_TIER = `
   SELECT admissible_at AS at FROM partitions WHERE ${IN_TIER} AND admissible_at > ? ORDER BY admissible_at LIMIT 1`;
 const ADMISSIBLE = `
@@ -68,25 +72,28 @@ const LAST_ADMISSIBLE = `
   SELECT id, admissible_at AS admissibleAt, turn FROM partitions WHERE ${IN_TIER} AND admissible_at <= ?
   ORDER BY admissible_at DESC, turn DESC LIMIT 1`;
 
-const HELD_UNTIL = `
-  SELECT max(0, coalesce((SELECT until FROM holds WHERE scope = 'queue' AND name = ?1), 0),
-    coalesce((SELECT until FROM holds WHERE scope = 'resource' AND name = ?2), 0)) AS until`;
-const OF_TARGET = {
-  queue: `SELECT ${COLUMNS}, queue, resource FROM partitions WHERE queue = ?`,
-  resource: `SELECT ${COLUMNS}, queue, resource FROM partitions WHERE resource = ? AND resource <> 0`,
-};
+const HELD_UNTIL = 'SELECT until FROM holds WHERE scope = ? AND name = ?';
+const OF_RESOURCE = `SELECT ${COLUMNS} FROM partitions WHERE resource = ?`;
 const SET_HELD = 'UPDATE partitions SET held_until = ?, admissible_at = ?, turn = 0 WHERE id = ?';
 const HOLD = 'INSERT OR REPLACE INTO holds (scope, name, until) VALUES (?, ?, ?)';
 const RELEASE = 'DELETE FROM holds WHERE scope = ? AND name = ?';
 
 const partsByName: readonly number[] = [LANE.retry, LANE.redrive];
 
+/** What partitions need of the session that owns them. */
+interface PartitionSession {
+  /** Store time of the transaction under way. */
+  readonly now: number;
+  readonly strings: InternedStrings;
+  sql(text: string): StatementSync;
+}
+
 /** A call's view of the partitions: what it has found once, it need not look up for its next job. */
 export class Partitions {
-  readonly #session: Session;
+  readonly #session: PartitionSession;
   readonly #found: Map<string, Partition> = new Map();
 
-  constructor(session: Session) {
+  constructor(session: PartitionSession) {
     this.#session = session;
   }
 
@@ -101,7 +108,7 @@ export class Partitions {
     const name = partsByName.includes(lane) ? key.name : 0;
     const text = `${queue} ${lane} ${priority} ${resource} ${name}`;
     const found = this.#found.get(text) ?? this.#get(FIND, queue, lane, priority, resource, name);
-    const heldUntil = found?.heldUntil ?? this.#heldUntil(queue, resource);
+    const heldUntil = found?.heldUntil ?? this.#heldUntil('resource', resource);
     const admissibleAt = Math.max(heldUntil, dueAt, this.#session.now);
     let partition = found;
     if (!found) partition = this.#get(ADD, queue, lane, priority, resource, name, heldUntil, admissibleAt);
@@ -126,13 +133,15 @@ export class Partitions {
   /** The tiers of a queue in which jobs wait, by lane and priority. */
   tiers(queue: number): Tier[] {
     const tiers: Tier[] = [];
+    const heldUntil = this.#heldUntil('queue', queue);
     let [lane, priority] = [-1, 0];
     for (;;) {
       const row = this.#session.sql(NEXT_TIER).get(queue, lane, priority);
       if (!row) return tiers;
       const next = row as { lane: number; priority: number; admissibleAt: number };
       [lane, priority] = [next.lane, next.priority];
-      tiers.push({ queue, lane: lanes[lane] as Lane, priority, admissibleAt: next.admissibleAt });
+      const admissibleAt = Math.max(heldUntil, next.admissibleAt);
+      tiers.push({ queue, lane: lanes[lane] as Lane, priority, admissibleAt });
     }
   }
 
@@ -153,14 +162,17 @@ export class Partitions {
   /** A claim has taken jobs from these partitions of a tier, in this order. */
   served({ queue, lane, priority }: Tier, partitions: readonly Partition[]): void {
     const { now } = this.#session;
+    let last: { readonly id: number; readonly admissibleAt: number; readonly turn: number } | undefined;
     for (const partition of partitions) {
+      const { id } = partition;
       const startsAt = this.#startOfFirst(partition);
-      if (startsAt === null) this.#session.sql(REMOVE).run(partition.id);
-      else if (startsAt > now) this.#move(partition.id, startsAt, 0);
+      if (startsAt === null) this.#session.sql(REMOVE).run(id);
+      else if (startsAt > now) this.#move(id, startsAt, 0);
       else {
-        const last = this.#session.sql(LAST_ADMISSIBLE).get(queue, LANE[lane], priority, now);
-        const { id, admissibleAt, turn } = last as { id: number; admissibleAt: number; turn: number };
-        if (id !== partition.id) this.#move(partition.id, admissibleAt, turn + 1);
+        last ??= this.#session.sql(LAST_ADMISSIBLE).get(queue, LANE[lane], priority, now) as NonNullable<typeof last>;
+        if (last.id === id) continue;
+        last = { ...last, id, turn: last.turn + 1 };
+        this.#move(id, last.admissibleAt, last.turn);
       }
     }
   }
@@ -171,13 +183,13 @@ export class Partitions {
     const name = this.#session.strings.intern('queue' in target ? target.queue : target.resource);
     if (until === null) this.#session.sql(RELEASE).run(scope, name);
     else this.#session.sql(HOLD).run(scope, name, until);
+    if (scope === 'queue') return;
     const { now } = this.#session;
-    const held = this.#session.sql(OF_TARGET[scope]).all(name);
-    for (const row of held as unknown as (Partition & { queue: number; resource: number })[]) {
-      const partition = { ...row, heldUntil: this.#heldUntil(row.queue, row.resource) };
-      const startsAt = this.#startOfFirst(partition) ?? NEVER;
+    const heldUntil = until ?? 0;
+    for (const row of this.#session.sql(OF_RESOURCE).all(name) as unknown as Partition[]) {
+      const startsAt = this.#startOfFirst({ ...row, heldUntil }) ?? NEVER;
       const admissibleAt = startsAt > now ? startsAt : Math.min(row.admissibleAt, now);
-      this.#session.sql(SET_HELD).run(partition.heldUntil, admissibleAt, row.id);
+      this.#session.sql(SET_HELD).run(heldUntil, admissibleAt, row.id);
     }
   }
 
@@ -189,8 +201,8 @@ export class Partitions {
     this.#session.sql(MOVE).run(admissibleAt, turn, id);
   }
 
-  #heldUntil(queue: number, resource: number): number {
-    return (this.#session.sql(HELD_UNTIL).get(queue, resource) as { until: number }).until;
+  #heldUntil(scope: 'queue' | 'resource', name: number): number {
+    return (this.#session.sql(HELD_UNTIL).get(scope, name) as { until: number } | undefined)?.until ?? 0;
   }
 
   /** When the first of its jobs may start; null when none waits. */

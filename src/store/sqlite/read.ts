@@ -1,14 +1,12 @@
 import type { Job, JobState, RunRecord } from '../../job.ts';
 import { states } from '../../job.ts';
-import { STATE, WAITING } from '../codes.ts';
+import { STATE } from '../codes.ts';
 import type { JobFilter, QueueInfo, StatsRow, StoreStats } from '../store.ts';
 import { emptyTotals, type MutableTotals } from '../totals.ts';
 import { NEVER } from './partitions.ts';
 import { JOB_COLUMNS, type JobRow, job, type RunRow, runRecord } from './rows.ts';
 import type { Session } from './session.ts';
 
-/** SQL: as the index of the finished jobs says it; SQLite only uses a partial index whose condition is repeated. */
-export const FINISHED = `state IN (${STATE.completed}, ${STATE.dead}, ${STATE.cancelled})`;
 const GET = `SELECT ${JOB_COLUMNS} FROM jobs WHERE id = ?`;
 const SEQ = 'SELECT seq FROM jobs WHERE id = ?';
 const RUNS = `
@@ -17,7 +15,7 @@ const RUNS = `
   FROM runs r WHERE job = (SELECT seq FROM jobs WHERE id = ?) ORDER BY run`;
 const WAITING_NOW = `
   SELECT home_queue, name, CASE WHEN due_at <= ? THEN ${STATE.ready} ELSE state END AS state, count(*) AS n
-  FROM jobs WHERE state IN (${WAITING}) GROUP BY 1, 2, 3`;
+  FROM jobs WHERE partition IS NOT NULL GROUP BY 1, 2, 3`;
 const RUNNING_NOW = `
   SELECT home_queue, name, state, count(*) AS n FROM jobs WHERE state = ${STATE.running} GROUP BY 1, 2`;
 const TALLIES = 'SELECT queue, name, what, amount FROM tallies';
@@ -58,14 +56,14 @@ export function list(session: Session, filter: JobFilter): Job[] {
 function stateCondition(state: JobState, now: number): [string, ...number[]] {
   switch (state) {
     case 'ready':
-      return [`state IN (${WAITING}) AND due_at <= ?`, now];
+      return ['partition IS NOT NULL AND due_at <= ?', now];
     case 'scheduled':
     case 'retrying':
-      return [`state IN (${WAITING}) AND state = ? AND due_at > ?`, STATE[state], now];
+      return ['partition IS NOT NULL AND state = ? AND due_at > ?', STATE[state], now];
     case 'running':
       return [`state = ${STATE.running}`];
     default:
-      return [`${FINISHED} AND state = ?`, STATE[state]];
+      return ['finished_at IS NOT NULL AND state = ?', STATE[state]];
   }
 }
 

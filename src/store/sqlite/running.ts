@@ -1,4 +1,4 @@
-import { AT, type ClaimedRow, ID } from './packed-claim.ts';
+import { AT, type ClaimedRow, ID } from './claimed-row.ts';
 import type { PartitionKey } from './partitions.ts';
 
 /** What a settlement must know of a job; `attempt` counts the run that is being settled. */

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { LANE, STATE, WAITING } from '../codes.ts';
+import { LANE, STATE } from '../codes.ts';
 
 /*
  * How a queue lies in a SQLite file.
@@ -60,19 +60,18 @@ export const migrations: readonly string[] = [
     priority INTEGER NOT NULL,
     resource INTEGER NOT NULL,             -- 0 for none
     name INTEGER NOT NULL,                 -- of the jobs, in the lanes that part them by name; 0 in the others
-    held_until INTEGER NOT NULL,
+    held_until INTEGER NOT NULL,           -- by the hold of its resource
     admissible_at INTEGER NOT NULL,
     turn INTEGER NOT NULL,                 -- the order of those with the same admissible_at
-    UNIQUE (queue, lane, priority, resource, name)
+    UNIQUE (resource, name, queue, lane, priority)
   ) STRICT;
   CREATE INDEX partitions_admissible ON partitions (queue, lane, priority, admissible_at, turn);
-  CREATE INDEX partitions_resource ON partitions (resource) WHERE resource <> 0;
 
   CREATE TABLE jobs (
     seq INTEGER PRIMARY KEY,               -- the order of acceptance
     id TEXT NOT NULL,
     state INTEGER NOT NULL,
-    partition INTEGER NOT NULL,            -- while it waits
+    partition INTEGER,                     -- where it waits; null when it does not
     queue INTEGER NOT NULL,
     lane INTEGER NOT NULL,
     priority INTEGER NOT NULL,
@@ -83,12 +82,12 @@ export const migrations: readonly string[] = [
     crashes INTEGER NOT NULL DEFAULT 0,
     worker INTEGER,
     claimed_at INTEGER,
-    lease_ends_at INTEGER,
+    lease_ends_at INTEGER,                 -- null unless it is running
     lease_ms INTEGER,
     alone INTEGER NOT NULL DEFAULT 0,
     cancel_requested INTEGER NOT NULL DEFAULT 0,
     first_started_at INTEGER,
-    finished_at INTEGER,
+    finished_at INTEGER,                   -- null unless it has ended
     dead_reason TEXT,
     previous_delay_ms INTEGER,
     available_at INTEGER NOT NULL,
@@ -107,12 +106,11 @@ export const migrations: readonly string[] = [
 
   CREATE UNIQUE INDEX jobs_id ON jobs (id);
   CREATE UNIQUE INDEX jobs_held_key ON jobs (name, held_key) WHERE held_key IS NOT NULL;
-  CREATE INDEX jobs_waiting ON jobs (partition, due_at, seq) WHERE state IN (${WAITING});
+  CREATE INDEX jobs_waiting ON jobs (partition, due_at, seq) WHERE partition IS NOT NULL;
   CREATE INDEX jobs_running ON jobs (lease_ends_at) WHERE state = ${STATE.running};
   CREATE INDEX jobs_running_retries ON jobs (queue, lane)
     WHERE state = ${STATE.running} AND lane IN (${LANE.retry}, ${LANE.suspect});
-  CREATE INDEX jobs_finished ON jobs (state, finished_at)
-    WHERE state IN (${STATE.completed}, ${STATE.dead}, ${STATE.cancelled});
+  CREATE INDEX jobs_finished ON jobs (state, finished_at) WHERE finished_at IS NOT NULL;
 
   CREATE TABLE runs (
     job INTEGER NOT NULL,                  -- no foreign key: it would cost a look-up per run; see remove in operate.ts
@@ -163,6 +161,13 @@ export function migrate(db: DatabaseSync): void {
 
 export function schemaVersion(db: DatabaseSync): number {
   return pragma(db, 'user_version');
+}
+
+/** The lowest schema version that a process must know to work with this file, which a newer Mulligan has made. */
+export function minimumReader(db: DatabaseSync): number {
+  const table = db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'identity'").get();
+  if (!table) return Number.POSITIVE_INFINITY;
+  return (db.prepare('SELECT minimum_reader AS version FROM identity').get() as { version: number }).version;
 }
 
 export function pragma(db: DatabaseSync, name: string): number {

@@ -21,8 +21,8 @@ function send(message: FromThread): void {
   port.postMessage(message);
 }
 
-/** What there is to tell at one moment goes as one message. */
-class News {
+/** Answers and hints of one moment are sent as one message. */
+class Outbox {
   #answers: SentAnswer[] = [];
   #work = false;
   #isDue = false;
@@ -41,7 +41,7 @@ class News {
     if (this.#isDue) return;
     this.#isDue = true;
     queueMicrotask(() => {
-      send({ kind: 'news', answers: this.#answers, work: this.#work });
+      send({ kind: 'answers', answers: this.#answers, work: this.#work });
       this.#answers = [];
       this.#work = false;
       this.#isDue = false;
@@ -54,17 +54,17 @@ function sentError(error: unknown): SentError {
   return { code, message };
 }
 
-function watch(engine: Engine, clock: Clock, news: News): Timer {
+function watch(engine: Engine, clock: Clock, outbox: Outbox): Timer {
   let seen: number | null = null;
   let timer: Timer;
   const look = (): void => {
     timer = clock.after(WATCH_EVERY_MS, look);
     try {
       const version = engine.dataVersion();
-      if (seen !== null && version !== seen) news.work();
+      if (seen !== null && version !== seen) outbox.work();
       seen = version;
     } catch {
-      // Only a hint: whoever calls next is told what is wrong.
+      // It is only a hint; the next call reports what is wrong.
     }
   };
   look();
@@ -73,19 +73,19 @@ function watch(engine: Engine, clock: Clock, news: News): Timer {
 
 async function open(clock: Clock): Promise<void> {
   const engine = new Engine(await openDatabase(path, clock, missing), path, clock);
-  const news = new News();
-  const commits = new GroupCommit(engine, path, clock, () => news.work());
+  const outbox = new Outbox();
+  const commits = new GroupCommit(engine, path, clock, () => outbox.work());
   let watching: Timer | null = null;
 
   const take = (message: ToThread): void => {
     switch (message.kind) {
       case 'calls':
         for (const { id, call } of message.calls) {
-          commits.add({ call, answer: (result) => news.answer(id, result) });
+          commits.add({ call, answer: (result) => outbox.answer(id, result) });
         }
         return;
       case 'watch':
-        watching ??= watch(engine, clock, news);
+        watching ??= watch(engine, clock, outbox);
         return;
       case 'close':
         watching?.cancel();
@@ -95,14 +95,14 @@ async function open(clock: Clock): Promise<void> {
   };
   port.on('message', (message: ToThread) => {
     take(message);
-    // Whatever else has arrived by now shares the transaction.
+    // All that has arrived by now shares the transaction.
     for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port)) take(next.message);
     commits.flush();
   });
   send({ kind: 'open' });
 }
 
-/** Runs a thread's engine until it is told to close. */
+/** Runs a thread's engine until the message `close` comes. */
 export function serve(clock: Clock): void {
   open(clock).catch((error: unknown) => {
     send({ kind: 'refused', error: sentError(error) });

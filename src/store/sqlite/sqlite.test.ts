@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { describe, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { expectSoundFile } from '../../../test/support/sound-file.ts';
 import { expectErrorsStoredOnce } from '../../../test/support/stored-errors.ts';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
@@ -20,9 +20,23 @@ async function openInline(): Promise<StoreHarness & { readonly path: string }> {
     advance: (ms) => clock.advance(ms),
     async close() {
       await store.close();
+      expectSoundFile(path);
+      expectExactTimes(path, clock.now());
       rmSync(folder, { recursive: true });
     },
   };
+}
+
+/** Each partition is admissible from when its first job may start, or for some time already. */
+function expectExactTimes(path: string, now: number): void {
+  using db = new DatabaseSync(path, { readOnly: true });
+  const wrong = db
+    .prepare(`
+      SELECT id, admissible_at, startsAt FROM (
+        SELECT p.*, max(held_until, (SELECT min(due_at) FROM jobs j WHERE j.partition = p.id)) AS startsAt FROM partitions p)
+      WHERE CASE WHEN startsAt > ?1 THEN admissible_at <> startsAt ELSE admissible_at > ?1 END`)
+    .all(now);
+  expect(wrong).toEqual([]);
 }
 
 /** The clock of the thread runs on by itself; the suite shifts it through shared memory. */

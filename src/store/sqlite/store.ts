@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import type { Clock } from '../../clock.ts';
 import { ClosedError } from '../../errors.ts';
 import type { Job, RunRecord } from '../../job.ts';
+import { partsOf } from '../../parts.ts';
 import { checkPayloads } from '../json.ts';
 import type {
   CancelAnswer,
@@ -34,7 +35,8 @@ import type { ReadName, VerbName, WriteName } from './engine.ts';
 import { InPlace } from './in-place.ts';
 import { type PackedJobs, unpackJobs } from './packed-claim.ts';
 import { type PackedEnqueued, packNewJobs, unpackEnqueued } from './packed-jobs.ts';
-import { type PackedAnswers, packSettlement, unpackAnswers } from './packed-settlements.ts';
+import { bytesOfSettlement, type PackedAnswers, packSettlement, unpackAnswers } from './packed-settlements.ts';
+import { PART_BYTES } from './parts.ts';
 
 export interface SqliteOptions {
   /** The file. Its folder must exist. */
@@ -49,14 +51,16 @@ type Args<V extends VerbName & keyof Store> = Parameters<Store[V]>;
 type Answer<V extends VerbName & keyof Store> = ReturnType<Store[V]>;
 
 /**
- * A queue in a SQLite file. Writes go through one connection; what may take long to read goes through another, so
- * that a look at a large queue never stands before a heartbeat.
+ * A queue in a SQLite file. Writes go through one connection, and reads, which may take long, through another, so that
+ * a heartbeat never waits for a read.
  */
 export class SqliteStore implements Store {
   readonly kind = 'sqlite';
   readonly #writer: Channel;
   readonly #reader: Channel;
   readonly #listeners: Set<() => void> = new Set();
+  /** Those that are sent in several parts. */
+  readonly #batches: Set<Promise<unknown>> = new Set();
   #closed: Promise<void> | null = null;
 
   static async open(options: SqliteOptions): Promise<SqliteStore> {
@@ -73,7 +77,7 @@ export class SqliteStore implements Store {
     }
     let inPlace: InPlace | null = null;
     const startWriter = async (): Promise<DatabaseThread> => {
-      // Whoever comes after a thread that died must not take what is at this path now for the file of before.
+      // The path may name another file by now, which is not the one that the thread which died had open.
       inPlace?.checkDatabase();
       const thread = await DatabaseThread.start({ path, missing: inPlace ? 'refuse' : 'create' }, onWork, entry);
       inPlace = new InPlace(path);
@@ -82,7 +86,7 @@ export class SqliteStore implements Store {
     const writer = new ThreadChannel(startWriter, onWork);
     await writer.started();
     const startReader = async (): Promise<DatabaseThread> => {
-      // Else it might read another file than the writer writes.
+      // Without these two, it might read another file than the writer writes.
       await writer.started();
       inPlace?.check();
       return DatabaseThread.start({ path, missing: 'refuse' }, () => {}, entry);
@@ -98,21 +102,30 @@ export class SqliteStore implements Store {
 
   async enqueue(jobs: readonly NewJob[]): Promise<Enqueued[]> {
     checkPayloads(jobs);
-    const answer = this.#call('enqueue', ...packNewJobs(jobs));
-    // Before it is committed: the claim of a worker that has nothing to do shares the transaction.
-    this.#notify();
-    return unpackEnqueued((await answer) as PackedEnqueued, jobs);
+    return this.#inParts(
+      jobs,
+      ({ payload }) => payload.length,
+      async (part) => {
+        const answer = this.#writer.call('enqueue', packNewJobs(part));
+        // Before it is committed: the claim of a worker that has nothing to do shares the transaction.
+        this.#notify();
+        return unpackEnqueued((await answer) as PackedEnqueued, part);
+      },
+    );
   }
   async claim(request: ClaimRequest): Promise<Claim> {
     const { jobs, ...answer } = (await this.#call('claim', request)) as PackedClaim;
     return { ...answer, jobs: unpackJobs(jobs) };
   }
   heartbeat(beats: readonly Heartbeat[]): Promise<HeartbeatAnswer[]> {
-    return this.#write('heartbeat', beats);
+    const send = (part: readonly Heartbeat[]) => this.#writer.call('heartbeat', [part]) as Promise<HeartbeatAnswer[]>;
+    return this.#inParts(beats, ({ progress }) => progress?.length ?? 0, send);
   }
-  async settle(settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
-    const answers = (await this.#call('settle', settlements.map(packSettlement))) as PackedAnswers;
-    return unpackAnswers(answers, settlements.length);
+  settle(settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
+    return this.#inParts(settlements, bytesOfSettlement, async (part) => {
+      const answers = (await this.#writer.call('settle', [part.map(packSettlement)])) as PackedAnswers;
+      return unpackAnswers(answers, part.length);
+    });
   }
   remember(fence: Fence, key: string, value: string): Promise<boolean> {
     return this.#write('remember', fence, key, value);
@@ -170,7 +183,8 @@ export class SqliteStore implements Store {
   }
 
   async #close(): Promise<void> {
-    // In this order: a reader that is about to start wants a writer that is there.
+    await Promise.allSettled([...this.#batches]);
+    // In this order: a reader that is just starting needs the writer.
     await this.#reader.close();
     await this.#writer.close();
   }
@@ -195,6 +209,24 @@ export class SqliteStore implements Store {
       }
     } while (preview.next !== null);
     return redriven;
+  }
+
+  /** Sends a batch part after part. A batch that is under way when the store is closed is sent to its end. */
+  async #inParts<Item, Answer>(
+    items: readonly Item[],
+    bytesOf: (item: Item) => number,
+    send: (part: readonly Item[]) => Promise<Answer[]>,
+  ): Promise<Answer[]> {
+    if (this.#closed) throw closed();
+    const parts = partsOf(items, { maxBytes: PART_BYTES, bytesOf });
+    if (parts.length <= 1) return send(items);
+    const batch = (async () => {
+      const answers: Answer[] = [];
+      for (const part of parts) answers.push(...(await send(part)));
+      return answers;
+    })();
+    this.#batches.add(batch);
+    return batch.finally(() => this.#batches.delete(batch));
   }
 
   #notify(): void {

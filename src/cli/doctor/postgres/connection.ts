@@ -8,7 +8,7 @@ import type { Server } from './server.ts';
 const SAMPLES = 5;
 const SLOW_MS = 50;
 const SKEWED_MS = 1_000;
-const NOTICE_TIMEOUT_MS = 3_000;
+const NOTIFICATION_TIMEOUT_MS = 3_000;
 
 export async function connection(server: Server, clock: Clock): Promise<Check> {
   const { roundTripMs } = await quickest(server, clock);
@@ -33,7 +33,7 @@ interface Sample {
   readonly skewMs: number;
 }
 
-/** The one that knows best: the answer came from within its round trip. */
+/** The sample with the shortest round trip has the smallest error. */
 async function quickest(server: Server, clock: Clock): Promise<Sample> {
   const samples: Sample[] = [];
   while (samples.length < SAMPLES) {
@@ -57,46 +57,47 @@ export async function clock(server: Server, ours: Clock): Promise<Check> {
   return warn('clock', found, 'set the clocks by NTP: jobs enqueued with `at` come that much too early or too late');
 }
 
-/** What a connection was told at its start is made up by a pooler: the true process is another. */
+/** A pooler makes up the process id that it answers at the start of a connection: the server's process has another. */
 export async function pooler(server: Server): Promise<Check> {
   const { pid, limit } = await server.row<{ pid: number; limit: string }>(
     `SELECT pg_backend_pid() AS pid, current_setting('statement_timeout') AS limit`,
   );
-  const told = read(server.client, 'processID');
-  if (server.hosts.ownSessions && (typeof told !== 'number' || told === pid)) return ok('pooler', 'none in between');
+  const answered = read(server.client, 'processID');
+  if (server.hosts.ownSessions && (typeof answered !== 'number' || answered === pid))
+    return ok('pooler', 'none in between');
   // It may pass our limits on, refuse them, or take and drop them.
   const limits = limit === '0' ? 'without a limit to the time of a statement' : `where a statement may take ${limit}`;
   return ok('pooler', `one is in between, ${limits}`);
 }
 
-/** A real notice, from one connection to another. */
+/** A real notification, from one connection to another. */
 export async function wakeUps(server: Server, clock: Clock): Promise<Check> {
   const name = 'wake-ups';
   const polling = 'Other processes find new work by polling, each `poll` (1 s).';
   if (!server.hosts.ownSessions) return ok(name, `not used behind this pooler. ${polling}`);
   const listener = await server.hosts.client();
   try {
-    const tookMs = await noticed(server, listener, clock);
-    if (tookMs !== null) return ok(name, `LISTEN and NOTIFY work; a notice takes ${tookMs.toFixed(1)}ms`);
+    const tookMs = await notified(server, listener, clock);
+    if (tookMs !== null) return ok(name, `LISTEN and NOTIFY work; a notification takes ${tookMs.toFixed(1)}ms`);
   } finally {
     await listener.end();
   }
   const advice = 'pool by session, or give workers an address past the pooler; or open the store with wakeUps: false';
-  return warn(name, `no notice came through within ${span(NOTICE_TIMEOUT_MS)}. ${polling}`, advice);
+  return warn(name, `no notification arrived within ${span(NOTIFICATION_TIMEOUT_MS)}. ${polling}`, advice);
 }
 
-async function noticed(server: Server, listener: ClientLike, clock: Clock): Promise<number | null> {
+async function notified(server: Server, listener: ClientLike, clock: Clock): Promise<number | null> {
   // Nobody else listens here, so no worker is woken.
   const channel = `mulligan_doctor_${clock.newId().replaceAll('-', '')}`;
-  const heard = new Promise<true>((resolve) => listener.on('notification', () => resolve(true)));
+  const notification = new Promise<true>((resolve) => listener.on('notification', () => resolve(true)));
   await listener.query(`LISTEN ${channel}`);
   const from = clock.monotonic();
   await server.rows('SELECT pg_notify($1, $2)', [channel, '']);
   const timedOut = Promise.withResolvers<false>();
-  const timer = clock.after(NOTICE_TIMEOUT_MS, () => timedOut.resolve(false));
-  const came = await Promise.race([heard, timedOut.promise]);
+  const timer = clock.after(NOTIFICATION_TIMEOUT_MS, () => timedOut.resolve(false));
+  const arrived = await Promise.race([notification, timedOut.promise]);
   timer.cancel();
   // A pooler keeps the connection for others.
   await listener.query(`UNLISTEN ${channel}`);
-  return came ? clock.monotonic() - from : null;
+  return arrived ? clock.monotonic() - from : null;
 }

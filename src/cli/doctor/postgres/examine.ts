@@ -1,20 +1,20 @@
 import { systemClock } from '../../../clock.ts';
 import { ConfigError, MulliganError } from '../../../errors.ts';
+import { type ConnectOptions, connect } from '../../../store/postgres/connection/connect.ts';
 import { adviceOn } from '../../../store/postgres/connection/failure.ts';
-import { type ConnectOptions, connect } from '../../../store/postgres/connection/hosts.ts';
 import { type Database, withExisting } from '../../database.ts';
 import { bad, type Check, look, worst } from '../check.ts';
 import { jobChecks } from '../jobs.ts';
 import { clock, connection, pooler, wakeUps } from './connection.ts';
 import { jobTimes } from './job-times.ts';
-import { rights, schemaVersion } from './schema.ts';
+import { functionSets, rights, schemaVersion } from './schema.ts';
 import { Server } from './server.ts';
-import { autovacuum, connections, durability, isolation, version } from './settings.ts';
+import { autovacuum, connections, durability, encoding, isolation, version } from './settings.ts';
 import { idleTransactions, preparedTransactions, replicationSlots, snapshots } from './snapshots.ts';
 import { tables } from './tables.ts';
 
 export async function examinePostgres(database: Database): Promise<Check[]> {
-  // A name of its own, so that it can be told from workers where sessions are listed.
+  // A name of its own, so that it is not mistaken for a worker where sessions are listed.
   const options = { url: database.url, poolOptions: { application_name: 'mulligan doctor' } };
   try {
     return await onServer(options, (server) => examineServer(server, database));
@@ -48,6 +48,7 @@ async function examineServer(server: Server, database: Database): Promise<Check[
     ...(await look('wake-ups', () => wakeUps(server, systemClock))),
     ...(await look('clock', () => clock(server, systemClock))),
     ...(await look('server', () => version(server))),
+    ...(await look('encoding', () => encoding(server))),
     ...(await look('durability', () => durability(server))),
     ...(await look('isolation', () => isolation(server))),
     ...(await look('autovacuum', () => autovacuum(server))),
@@ -66,6 +67,7 @@ async function examineServer(server: Server, database: Database): Promise<Check[
   return [
     ...around,
     ...schema,
+    ...(await look('functions', () => functionSets(server))),
     ...(await look('tables', () => tables(server))),
     ...(await look('jobs', async () => {
       const times = await jobTimes(server);

@@ -8,8 +8,8 @@ export async function jobTimes(server: Server): Promise<JobTimes> {
   const row = await server.row<Record<keyof JobTimes, number | null>>(
     `WITH clock AS MATERIALIZED (SELECT ${schema}.now_ms() AS now)
      SELECT (SELECT now FROM clock)::float8 AS "now",
-       (SELECT min(l.due_at) FROM ${schema}.live l JOIN ${schema}.lines ON lines.id = l.line
-        WHERE l.worker IS NULL AND lines.queue NOT IN (SELECT queue FROM ${schema}.paused_queues))::float8 AS "oldestDueAt",
+       (SELECT min(l.due_at) FROM ${schema}.live l JOIN ${schema}.partitions p ON p.id = l.partition
+        WHERE l.worker IS NULL AND p.held_until <= (SELECT now FROM clock))::float8 AS "oldestDueAt",
        count(*)::int AS "expiredLeases", min(l.lease_ends_at)::float8 AS "oldestLeaseEndedAt"
      FROM ${schema}.live l WHERE l.worker IS NOT NULL AND l.lease_ends_at <= (SELECT now FROM clock)`,
   );

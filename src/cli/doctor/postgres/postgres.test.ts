@@ -39,7 +39,7 @@ async function inTransaction(...statements: string[]): Promise<AsyncDisposable> 
 }
 
 describe('a PostgreSQL server', () => {
-  it('that is sound has nothing bad about it, and is told in full', async () => {
+  it('that is sound has nothing bad about it, and every check is listed', async () => {
     const { url, schema } = await newQueue();
     const checks = await checksOf(url);
     // On a machine that is loaded a round trip may be slow.
@@ -61,7 +61,7 @@ describe('a PostgreSQL server', () => {
     });
   });
 
-  it('is named when it is one of several, and told when its role only reads', async () => {
+  it('is named when it is one of several, and is bad when its role only reads', async () => {
     const { schema } = await newQueue();
     const role = `role_${schema}`;
     await server.query(`CREATE ROLE ${role} LOGIN`);
@@ -127,7 +127,7 @@ describe('a schema', () => {
     expect(missing.get('schema')).toMatchObject({ health: 'bad', found: expect.stringContaining('is not there yet') });
     expect(missing.get('rights')).toMatchObject({ health: 'ok' });
     const { url, schema } = await newQueue();
-    await server.query(`UPDATE ${schema}.schema_version SET version = 99`);
+    await server.query(`UPDATE ${schema}.schema_identity SET version = 99, minimum_reader = 99`);
     expect((await checksOf(url)).get('schema')).toMatchObject({ health: 'bad', found: expect.stringContaining('99') });
   });
 
@@ -142,8 +142,8 @@ describe('a schema', () => {
       new RegExp(`^missing: SELECT ON ${schema}\\.\\w+.* more$`),
     );
     await server.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO ${role}`);
-    expect((await checksOf(url)).get('rights')?.found).toBe(
-      `missing: USAGE ON SEQUENCE ${schema}.acceptance, USAGE ON SEQUENCE ${schema}.settlements`,
+    expect((await checksOf(url)).get('rights')?.found).toMatch(
+      new RegExp(`^missing: (USAGE ON SEQUENCE ${schema}\\.\\w+(, )?)+( and \\d+ more)?$`),
     );
     await server.query(`GRANT USAGE ON ALL SEQUENCES IN SCHEMA ${schema} TO ${role}`);
     const checks = await checksOf(url);
@@ -160,7 +160,7 @@ describe('a schema', () => {
     expect((await mulligan.stats()).states).toMatchObject({ completed: 1 });
   });
 
-  it('is migrated by whoever owns it, without the right to create others', async () => {
+  it('is migrated by the role that owns it, without the right to create others', async () => {
     const schema = newSchema();
     const role = `role_${schema}`;
     await server.query(`CREATE ROLE ${role} LOGIN`);
@@ -173,7 +173,7 @@ describe('a schema', () => {
 });
 
 describe('a pooler', () => {
-  it('is noticed, and that notices pass through it', async () => {
+  it('is found, and notifications pass through it', async () => {
     await using pooler = await FakePooler.before((await newQueue()).url, 'session');
     const checks = await checksOf(pooler.url);
     expect(checks.get('pooler')?.found).toBe('one is in between, where a statement may take 30s');
@@ -188,17 +188,17 @@ describe('a pooler', () => {
     expect(worst([...checks.values()])).not.toBe('bad');
   });
 
-  it('that loses notices is warned of', async () => {
+  it('that loses notifications is warned of', async () => {
     await using pooler = await FakePooler.before((await newQueue()).url, 'silent');
     expect((await checksOf(pooler.url)).get('wake-ups')).toMatchObject({
       health: 'warn',
-      found: expect.stringMatching(/^no notice came .*polling/),
+      found: expect.stringMatching(/^no notification arrived .*polling/),
     });
   });
 });
 
 describe('jobs', () => {
-  it('are counted, and so are those that nobody runs or rescues', async () => {
+  it('are counted, and so are those that no worker runs or rescues', async () => {
     const { url, schema } = await newQueue();
     await using mulligan = await Mulligan.open(url);
     for (const queue of ['a', 'b', 'c']) await mulligan.enqueue('x', null, { queue });
@@ -206,7 +206,7 @@ describe('jobs', () => {
     await server.query(`UPDATE ${schema}.live SET due_at = due_at - 120000`);
     const lease = `worker = 1, lease_ends_at = ${schema}.now_ms() - 90000`;
     await server.query(
-      `UPDATE ${schema}.live SET ${lease} WHERE line = (SELECT id FROM ${schema}.lines WHERE queue = 'b')`,
+      `UPDATE ${schema}.live SET ${lease} WHERE partition = (SELECT id FROM ${schema}.partitions WHERE queue = 'b')`,
     );
     const checks = await checksOf(url);
     expect(checks.get('jobs')?.found).toBe('2 ready, 1 running');

@@ -1,4 +1,4 @@
-import { OLDEST_SERVER } from '../../../store/postgres/schema/migrate.ts';
+import { ENCODING, OLDEST_SERVER } from '../../../store/postgres/schema/state.ts';
 import { bad, type Check, fromTrouble, ok, warn } from '../check.ts';
 import { count } from '../words.ts';
 import type { Server } from './server.ts';
@@ -23,6 +23,13 @@ export async function version(server: Server): Promise<Check> {
     return bad('server', `${found}, a standby, which only reads`, 'name the primary in the URL, or all hosts');
   if (reads) return bad('server', `${found}, where this role only reads`, 'reset default_transaction_read_only');
   return ok('server', found);
+}
+
+export async function encoding(server: Server): Promise<Check> {
+  const { server_encoding: found = '' } = await settings(server, ['server_encoding']);
+  if (found === ENCODING) return ok('encoding', found);
+  const advice = `create a database with ENCODING '${ENCODING}' TEMPLATE template0 and use that one: mulligan refuses this one`;
+  return bad('encoding', `${found}, expected ${ENCODING}`, advice);
 }
 
 async function settings(server: Server, names: readonly string[]): Promise<Readonly<Record<string, string>>> {

@@ -26,7 +26,7 @@ interface Session {
 const WHO = `a.pid, a.usename AS user, a.application_name AS application, host(a.client_addr) AS address,
   coalesce(a.state, a.backend_type) AS state`;
 
-/** No text of a query: it may hold what nobody should read in a report. */
+/** Without the text of queries, which may hold secrets. */
 function who({ pid, user, application, address, state }: Session): string {
   const parts = [application || null, user === null ? null : `as ${user}`, address === null ? null : `from ${address}`];
   return `pid ${pid} (${[state, parts.filter((part) => part !== null).join(' ')].filter(Boolean).join(', ')})`;

@@ -40,7 +40,7 @@ function notAnAddress(url: string): ConfigError {
   // It could not be taken apart, so everything before the last @ may be a password.
   const shown = scrub(url.replace(/:\/\/.*@/s, '://***@'));
   return new ConfigError(
-    `expected a URL such as postgres://host:5432/database, with user:password@ before the host, came ${describe(shown)}. ` +
+    `expected a URL such as postgres://host:5432/database, with user:password@ before the host, got ${describe(shown)}. ` +
       'In user and password write / as %2F, ? as %3F, # as %23, @ as %40 and % as %25.',
   );
 }
@@ -54,7 +54,7 @@ export function checkSchema(schema: unknown): string {
     if (!schema.startsWith('pg_') && schema !== 'information_schema') return schema;
   }
   throw new ConfigError(
-    `schema: expected up to ${LONGEST_SCHEMA} lower-case letters, digits and underscores, not beginning with a digit or pg_, came ${describe(schema)}.`,
+    `schema: expected up to ${LONGEST_SCHEMA} lower-case letters, digits and underscores, not beginning with a digit or pg_, got ${describe(schema)}.`,
   );
 }
 

@@ -1,61 +1,54 @@
-import { guarded, type PoolClientLike } from './driver.ts';
+/**
+ * `statement`: claims, heartbeats, settlements, enqueues: short, and leases depend on them. `read`: may be slow.
+ * `transaction`: a handler's, as long as the handler likes.
+ */
+export type Use = 'statement' | 'read' | 'transaction';
 
-/** Connections that are left to statements when handlers' transactions take theirs for as long as they like. */
-const KEPT_FOR_STATEMENTS = 3;
-
-type Kind = 'statement' | 'transaction';
+/** A quarter of the connections is enough for reads. */
+const READ_PART = 1 / 4;
+/** So many are left to statements while reads and transactions have all of theirs, where there are enough. */
+const KEPT_FOR_STATEMENTS = 2;
+/** One for each use. */
+export const FEWEST_CONNECTIONS = 3;
 
 /**
- * Who may have a connection next. The driver's own queue gives up on those who wait long, and cannot tell a server that
- * is gone from one that is busy; nor does it keep room for the heartbeats of runs that hold a transaction.
+ * Decides which call gets the next connection. Slow reads and handlers' transactions take no more than their part, so
+ * that heartbeats always get through. The driver's own queue cannot do that; it also times out calls that wait long,
+ * as if the server were gone.
  */
-export class Turns {
-  readonly #most: Readonly<Record<Kind, number>>;
-  readonly #waiting: Record<Kind, (() => void)[]> = { statement: [], transaction: [] };
-  #inUse = 0;
-  #transactions = 0;
+export class ConnectionLimiter {
+  readonly #most: Readonly<Record<Use, number>>;
+  readonly #inUse: Record<Use, number> = { statement: 0, read: 0, transaction: 0 };
+  readonly #waiting: Record<Use, (() => void)[]> = { statement: [], read: [], transaction: [] };
 
   constructor(connections: number) {
-    this.#most = { statement: connections, transaction: Math.max(1, connections - KEPT_FOR_STATEMENTS) };
+    const read = Math.max(1, Math.floor(connections * READ_PART));
+    const transaction = Math.max(1, connections - read - KEPT_FOR_STATEMENTS);
+    this.#most = { statement: connections, read, transaction };
   }
 
-  /** Answers what gives the turn back. */
-  async take(kind: Kind): Promise<() => void> {
-    if (!this.#isFree(kind)) await new Promise<void>((resolve) => this.#waiting[kind].push(resolve));
-    else this.#count(kind, 1);
+  /** Waits until this use may have a connection. Answers what gives it back. */
+  async take(use: Use): Promise<() => void> {
+    if (this.#isFree(use)) this.#inUse[use]++;
+    else await new Promise<void>((resolve) => this.#waiting[use].push(resolve));
     return () => {
-      this.#count(kind, -1);
+      this.#inUse[use]--;
       this.#next('statement');
       this.#next('transaction');
+      this.#next('read');
     };
   }
 
-  /** A connection for a transaction, which has its turn until it is released. */
-  async hold(connect: () => Promise<PoolClientLike>): Promise<PoolClientLike> {
-    const done = await this.take('transaction');
-    try {
-      return guarded(await connect(), done);
-    } catch (error) {
-      done();
-      throw error;
-    }
+  #isFree(use: Use): boolean {
+    const { statement, read, transaction } = this.#inUse;
+    return statement + read + transaction < this.#most.statement && this.#inUse[use] < this.#most[use];
   }
 
-  #isFree(kind: Kind): boolean {
-    if (this.#inUse >= this.#most.statement) return false;
-    return kind === 'statement' || this.#transactions < this.#most.transaction;
-  }
-
-  #next(kind: Kind): void {
-    if (!this.#isFree(kind)) return;
-    const resolve = this.#waiting[kind].shift();
+  #next(use: Use): void {
+    if (!this.#isFree(use)) return;
+    const resolve = this.#waiting[use].shift();
     if (resolve === undefined) return;
-    this.#count(kind, 1);
+    this.#inUse[use]++;
     resolve();
-  }
-
-  #count(kind: Kind, change: 1 | -1): void {
-    this.#inUse += change;
-    if (kind === 'transaction') this.#transactions += change;
   }
 }

@@ -1,126 +1,164 @@
-import { createHash } from 'node:crypto';
 import type { Clock } from '../../../clock.ts';
-import { quoted } from './address.ts';
+import { StoreUnavailableError } from '../../../errors.ts';
+import { doubling, type RetryingOptions, withRetries } from '../../../retrying.ts';
+import { functions } from '../schema/functions.ts';
+import { IDENTITY } from '../schema/identity.ts';
+import { Absence } from './absence.ts';
 import type { PoolClientLike } from './driver.ts';
-import { isAway, isConflict, isReadOnly, readOnly, toStoreError } from './failure.ts';
+import { isAway, isConflict, toStoreError } from './failure.ts';
 import type { Hosts } from './hosts.ts';
+import { namedText, type Statement, type StatementText, statementOf, unnamed } from './statement.ts';
 
-/** For how long a transaction that stood in another's way is tried again, and how far to step back in between. */
-const CONFLICT_PATIENCE_MS = 20_000;
-const FIRST_PAUSE_MS = 10;
-const LONGEST_PAUSE_MS = 1_000;
-
-/** A shorter absence cannot have cost anybody a lease. */
-const SHORTEST_ABSENCE_MS = 1_000;
+/** A transaction that conflicted with another is simply tried again. */
+const afterConflicts: RetryingOptions = {
+  policy: doubling(10, 1_000),
+  isTransient: isConflict,
+  giveUpAfterMs: 20_000,
+};
 
 /**
- * Begins a transaction with a mark that ends with it, so that one which somebody else has ended is noticed, also when
- * another was begun. A setting: a query would come before the caller's SET TRANSACTION, and a number of the transaction
- * would keep claims and vacuum waiting.
+ * Begins a transaction with a mark that ends with it, so that a transaction which the handler has ended is noticed, also
+ * when it has begun another. The mark is a setting, because a query would come before the handler's SET TRANSACTION, and
+ * a transaction id would keep claims and vacuum waiting.
  */
 export const BEGIN_MARKED = 'BEGIN; SET LOCAL mulligan.transaction = open';
 const ONLY_WITHIN = " WHERE current_setting('mulligan.transaction', true) = 'open'";
 
-const READS_ONLY = "SELECT current_setting('transaction_read_only')::bool";
-
-const asText = (value: string): string => value;
-const asBoolean = (value: string): boolean => value === 't';
-/** By type: bool, int8, int2, int4, numeric. All our numbers fit into one of JavaScript's. */
-const parsers: ReadonlyMap<number, (value: string) => unknown> = new Map<number, (value: string) => unknown>([
-  [16, asBoolean],
-  [20, Number],
-  [21, Number],
-  [23, Number],
-  [1700, Number],
-]);
-const types = { getTypeParser: (oid: number): ((value: string) => unknown) => parsers.get(oid) ?? asText };
-
 /** A call of one of our functions. Nothing about its plan depends on the values. */
 const CALL = /^\s*SELECT (\* FROM )?@\.\w+\(/;
 
-/** One statement as the driver takes it: rows as arrays, which are quicker to make than objects. */
-export interface Statement extends Text {
-  readonly values: unknown[];
-  readonly rowMode: 'array';
-  readonly types: typeof types;
-}
-
-interface Text {
-  readonly text: string;
-  /** By which a session may keep it prepared. Its text and nothing else is behind it, whoever shares the session. */
-  readonly name?: string;
-}
-
-/** Whatever carries out statements: the pool, or one connection inside a transaction. */
+/** What carries out statements: the pool, or one connection inside a transaction. */
 export interface Runner {
-  /** The end of a statement that must be part of this runner's transaction: without it, it does nothing. */
+  /** The end of a statement that does nothing outside of this runner's transaction. */
   readonly onlyWithin: string;
   query<Row extends readonly unknown[]>(sql: string, values?: unknown[]): Promise<Row[]>;
 }
 
-/** For a session that is not known to be ours alone. */
-export function unnamed({ text, values, rowMode, types }: Statement): Statement {
-  return { text, values, rowMode, types };
+/** What a server tells about a schema when it is opened. */
+export interface SchemaFacts {
+  /** Which tables these are: see schema/identity.ts. */
+  readonly identity: string;
+  /** The server ends a statement that takes longer; Infinity when it ends none. */
+  readonly statementTimeoutMs: number;
 }
 
-function digest(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, 32);
-}
+const FACTS = `
+  SELECT (SELECT ${IDENTITY} FROM @.schema_identity),
+    (SELECT setting FROM pg_catalog.pg_settings WHERE name = 'statement_timeout')`;
 
-/** Statements on the schema of one queue. In them `@.` stands for the schema. */
+/** Statements on the schema of one queue. In them `@.` stands for the schema, and `@.name(` for our function. */
 export class Database implements Runner {
   readonly onlyWithin = '';
   readonly schema: string;
   readonly clock: Clock;
   readonly #hosts: Hosts;
-  readonly #texts: Map<string, Text> = new Map();
-  /** Called when the server has been away: what answers now may not know all that the one before knew. */
-  onReturn: () => void = () => {};
-  #awaySince: number | null = null;
-  #returning: Promise<void> | null = null;
+  readonly #texts: Map<string, StatementText> = new Map();
+  readonly #absence: Absence;
+  #facts: SchemaFacts = { identity: '', statementTimeoutMs: Number.POSITIVE_INFINITY };
+  /** Called when the server cannot be reached: the next one that answers may not know all that this one knew. */
+  onLost: () => void = () => {};
 
   constructor(hosts: Hosts, schema: string, clock: Clock) {
     this.#hosts = hosts;
     this.schema = schema;
     this.clock = clock;
-    hosts.onBroken(() => this.#lost());
+    this.#absence = new Absence(() => clock.monotonic());
+    hosts.onBroken(() => {
+      this.#lost();
+      this.#absence.failed();
+    });
   }
 
   get hosts(): Hosts {
     return this.#hosts;
   }
 
+  get identity(): string {
+    return this.#facts.identity;
+  }
+
+  get statementTimeoutMs(): number {
+    return this.#facts.statementTimeoutMs;
+  }
+
+  /** When the schema is opened, and again when its tables were replaced. */
+  async readFacts(): Promise<void> {
+    const [row] = await this.query<[identity: string, statementTimeout: string]>(FACTS);
+    const [identity, statementTimeout] = row as [string, string];
+    this.#facts = { identity, statementTimeoutMs: Number(statementTimeout) || Number.POSITIVE_INFINITY };
+  }
+
+  /** For how long this process could not reach the server, or waited for it, since the last call of this. */
+  takeAwayMs(): number {
+    return this.#absence.take();
+  }
+
   statement(sql: string, values: unknown[]): Statement {
-    return { ...this.#textOf(sql), values, rowMode: 'array', types };
+    return statementOf(this.#textOf(sql), values);
   }
 
   text(sql: string): string {
     return this.#textOf(sql).text;
   }
 
-  #textOf(sql: string): Text {
+  #textOf(sql: string): StatementText {
     let known = this.#texts.get(sql);
     if (known === undefined) {
-      const text = sql.replaceAll('@.', `${quoted(this.schema)}.`);
-      known = CALL.test(sql) ? { text, name: `mulligan_${digest(text)}` } : { text };
+      const text = functions.resolve(sql, this.schema);
+      known = CALL.test(sql) ? namedText(text) : { text };
       this.#texts.set(sql, known);
     }
     return known;
   }
 
   /** One statement in a transaction of its own. It may be carried out twice, so it must be safe to repeat. */
-  async query<Row extends readonly unknown[]>(sql: string, values: unknown[] = []): Promise<Row[]> {
+  query<Row extends readonly unknown[]>(sql: string, values: unknown[] = []): Promise<Row[]> {
+    // What writes is a function of ours; the other statements look something up.
+    return this.#watched<Row>(sql, values, CALL.test(sql) ? 'written' : 'read');
+  }
+
+  /** A function of ours that writes nothing, and that a claim or a rescue waits for. */
+  lookUp<Row extends readonly unknown[]>(sql: string, values: unknown[] = []): Promise<Row[]> {
+    return this.#watched<Row>(sql, values, 'read');
+  }
+
+  async #watched<Row extends readonly unknown[]>(
+    sql: string,
+    values: unknown[],
+    success: 'written' | 'read',
+  ): Promise<Row[]> {
+    const end = this.#absence.begin();
+    try {
+      const rows = await this.#run<Row>(sql, values, 'statement');
+      end(success);
+      return rows;
+    } catch (error) {
+      // A refusal was answered by a server that can be reached, also that a lock was not given in time.
+      end(error instanceof StoreUnavailableError ? 'failed' : 'read');
+      throw error;
+    }
+  }
+
+  /**
+   * A statement that only reads, and may be slow. Such statements get a part of the connections, so that they never keep
+   * claims, heartbeats and settlements waiting.
+   */
+  read<Row extends readonly unknown[]>(sql: string, values: unknown[] = []): Promise<Row[]> {
+    return this.#run<Row>(sql, values, 'read');
+  }
+
+  async #run<Row extends readonly unknown[]>(
+    sql: string,
+    values: unknown[],
+    use: 'statement' | 'read',
+  ): Promise<Row[]> {
     const statement = this.statement(sql, values);
-    const patientUntil = this.clock.monotonic() + CONFLICT_PATIENCE_MS;
-    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs * 2)) {
-      try {
-        const { rows } = await this.#send(statement);
-        return rows as Row[];
-      } catch (error) {
-        if (isAway(error)) this.#lost();
-        if (!isConflict(error) || this.clock.monotonic() >= patientUntil) throw toStoreError(error, this.#hosts.name);
-        await this.pause(pauseMs);
-      }
+    try {
+      const { rows } = await withRetries(this.clock, afterConflicts, () => this.#hosts.query(statement, use));
+      return rows as Row[];
+    } catch (error) {
+      if (isAway(error)) this.#lost();
+      throw toStoreError(error, this.#hosts.name);
     }
   }
 
@@ -138,56 +176,7 @@ export class Database implements Runner {
   }
 
   #lost(): void {
-    this.#awaySince ??= this.clock.monotonic();
-    this.#hosts.doubt();
-  }
-
-  async #send(statement: Statement): Promise<{ rows: unknown[] }> {
-    if (this.#awaySince === null) return this.#hosts.query(statement);
-    try {
-      await this.#comeBack();
-    } catch (error) {
-      if (!isReadOnly(error)) throw error;
-      return this.#onlyRead(statement);
-    }
-    return this.#hosts.query(statement);
-  }
-
-  /** Before anything else, or the first look for expired leases would find all of them. */
-  #comeBack(): Promise<void> {
-    this.#returning ??= this.#pardon().finally(() => {
-      this.#returning = null;
-    });
-    return this.#returning;
-  }
-
-  async #pardon(): Promise<void> {
-    // How long it was away is known only once it has answered. A server that only reads is still away for leases.
-    const { rows } = await this.#hosts.query(this.statement(READS_ONLY, []));
-    if ((rows as [boolean][])[0]?.[0]) throw readOnly();
-    const awayMs = Math.ceil(this.clock.monotonic() - (this.#awaySince as number));
-    if (awayMs >= SHORTEST_ABSENCE_MS) await this.#hosts.query(this.statement('SELECT @.pardon($1)', [awayMs]));
-    this.#awaySince = null;
-    this.onReturn();
-  }
-
-  /** What only reads can go on; what writes must not, not even if the server takes it again at this very moment. */
-  async #onlyRead(statement: Statement): Promise<{ rows: unknown[] }> {
-    const client = await this.#hosts.connect();
-    let broken = true;
-    try {
-      await client.query('BEGIN READ ONLY');
-      const answer = await client.query(unnamed(statement));
-      await client.query('COMMIT');
-      broken = false;
-      return answer;
-    } finally {
-      client.release(broken);
-    }
-  }
-
-  /** About this long, so that those who wait for the same do not all come at once. */
-  pause(ms: number): Promise<void> {
-    return new Promise((resolve) => this.clock.after(ms * (0.5 + this.clock.random()), resolve));
+    this.#hosts.recheck();
+    if (!this.#absence.isOngoing) this.onLost();
   }
 }

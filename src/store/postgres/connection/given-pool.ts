@@ -1,62 +1,78 @@
 import { unexpected } from '../../../config.ts';
 import { read } from '../../../untrusted/thrown.ts';
-import { Turns } from './connection-limiter.ts';
-import { type Statement, unnamed } from './database.ts';
-import { type ClientLike, guarded, ignore, type PoolClientLike, type PoolLike } from './driver.ts';
-import { withRole } from './failure.ts';
+import { BorrowedClient } from './borrowed-client.ts';
+import { ConnectionLimiter, FEWEST_CONNECTIONS } from './connection-limiter.ts';
+import { type ClientLike, ignore, type PoolClientLike, type PoolLike } from './driver.ts';
 import type { Hosts } from './hosts.ts';
+import { type Statement, unnamed } from './statement.ts';
 
-/** One that listens, one that holds a transaction, and one for what has to be asked beside it. */
-const FEWEST_CONNECTIONS = 3;
+/** One listens, beside those that every pool has to have. */
+const FEWEST = FEWEST_CONNECTIONS + 1;
 
-/** By pool, because several stores may share one. Statements need no turn: they are short, and the pool has them wait. */
-const turnsOf: WeakMap<PoolLike, Turns> = new WeakMap();
+/** By pool, because several stores may share one. Statements have no limit: they are short, and the pool queues them. */
+const limiters: WeakMap<PoolLike, ConnectionLimiter> = new WeakMap();
 
-/** A pool that belongs to somebody else. */
+/** A pool that the caller made and will end. */
 export class GivenPool implements Hosts {
   readonly name = 'PostgreSQL';
   readonly ownSessions = true;
   readonly #pool: PoolLike;
-  readonly #turns: Turns;
+  readonly #limiter: ConnectionLimiter;
+  readonly #timesOut: boolean;
   #onBroken: () => void = ignore;
 
   constructor(pool: PoolLike) {
     const missing = (['query', 'connect'] as const).find((name) => typeof read(pool, name) !== 'function');
     if (missing !== undefined) throw unexpected('PostgreSQL: pool', `a Pool of pg, which has ${missing}()`, pool);
-    const most = read(read(pool, 'options'), 'max');
-    if (typeof most === 'number' && most < FEWEST_CONNECTIONS) {
-      const hint = 'With fewer, one waits for another without end; those that are not needed are not made.';
-      throw unexpected('PostgreSQL: pool', `a max of at least ${FEWEST_CONNECTIONS} connections`, most, hint);
+    const options = read(pool, 'options');
+    const most = read(options, 'max');
+    if (typeof most === 'number' && most < FEWEST) {
+      const hint = "One listens, one is for handlers' transactions, one for reads, one for heartbeats.";
+      throw unexpected('PostgreSQL: pool', `a max of at least ${FEWEST} connections`, most, hint);
     }
     this.#pool = pool;
-    // One listens. A pool that does not tell its size is taken to be the smallest: more would be asking for a deadlock.
-    const connections = (typeof most === 'number' ? most : FEWEST_CONNECTIONS) - 1;
-    this.#turns = turnsOf.get(pool) ?? new Turns(connections);
-    turnsOf.set(pool, this.#turns);
+    this.#timesOut = read(options, 'query_timeout') !== undefined;
+    // A pool without a known size is taken to be the smallest, because more could end in a deadlock.
+    const connections = (typeof most === 'number' ? most : FEWEST) - 1;
+    this.#limiter = limiters.get(pool) ?? new ConnectionLimiter(connections);
+    limiters.set(pool, this.#limiter);
   }
 
-  query(statement: Statement): Promise<{ rows: unknown[] }> {
-    const sent = unnamed(statement);
-    return this.#pool.query(sent).catch(async (error: unknown) => {
-      throw await withRole(error, this.name, (text) => this.#pool.query({ ...sent, text, values: [] }));
-    });
+  async query(statement: Statement, use: 'statement' | 'read'): Promise<{ rows: unknown[] }> {
+    const done = use === 'read' ? await this.#limiter.take('read') : ignore;
+    try {
+      const client = await this.#borrow();
+      return await client.queryOnce(this.name, () => client.query(unnamed(statement)));
+    } finally {
+      done();
+    }
   }
 
   async connect(): Promise<PoolClientLike> {
-    return this.#turns.hold(() => this.#pool.connect());
+    const onReleased = await this.#limiter.take('transaction');
+    try {
+      return await this.#borrow(onReleased);
+    } catch (error) {
+      onReleased();
+      throw error;
+    }
   }
 
   async client(): Promise<ClientLike> {
-    const client = guarded(await this.#pool.connect()) as PoolClientLike & Pick<ClientLike, 'on'>;
+    const client = await this.#borrow();
     return {
       query: (text, values) => client.query(text, values),
       on: (event: never, listener: never) => client.on(event, listener),
-      // It has listened, so it cannot go back to the others.
+      // It has listened, or was used for a migration, so it cannot go back to the others.
       end: () => client.release(true),
     };
   }
 
-  doubt(): void {}
+  #borrow(onReleased: () => void = ignore): Promise<BorrowedClient> {
+    return BorrowedClient.from(this.#pool, { timesOut: this.#timesOut, onReleased });
+  }
+
+  recheck(): void {}
 
   onBroken(listener: () => void): void {
     this.#onBroken = listener;

@@ -1,28 +1,20 @@
 import { systemClock } from '../../../clock.ts';
-import { StoreUnavailableError } from '../../../errors.ts';
+import { MulliganError, StoreUnavailableError } from '../../../errors.ts';
 import type { Address } from './address.ts';
-import { Turns } from './connection-limiter.ts';
-import { type Statement, unnamed } from './database.ts';
-import {
-  type ClientLike,
-  type Driver,
-  type DriverClient,
-  type DriverPool,
-  guarded,
-  ignore,
-  loadDriver,
-  type PoolClientLike,
-} from './driver.ts';
-import { isAway, isOthersStatement, isUnknownSetting, noHost, withRole } from './failure.ts';
+import { BorrowedClient } from './borrowed-client.ts';
+import { ConnectionLimiter } from './connection-limiter.ts';
+import { type ClientLike, type Driver, type DriverClient, type DriverPool, ignore, loadDriver } from './driver.ts';
+import { isOthersStatement, isProtocolViolation, noHost, toStoreError } from './failure.ts';
 import type { Hosts } from './hosts.ts';
+import { type Statement, unnamed } from './statement.ts';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const CONNECTIONS = 10;
-/** A statement of ours is short. One that is not stands in the way of others. */
+/** Our statements are short. One that is not blocks others. */
 const SESSION = { statement_timeout: 30_000, lock_timeout: 10_000, idle_in_transaction_session_timeout: 60_000 };
-/** After so long without an answer it may be that none will come: a network that fails can do so without a word. */
+/** After so long without an answer perhaps none will come: a network can fail without closing a connection. */
 const SILENCE_MS = 5_000;
-/** The server would have said by now that it took too long. */
+/** The server would have ended the statement by now, and said so. */
 const NO_ANSWER_MS = SESSION.statement_timeout + SILENCE_MS;
 
 /** One server, and the connections to it. */
@@ -36,23 +28,19 @@ class Host {
     this.pool = pool;
     // An idle connection broke: the pool drops it, and the next call makes another.
     pool.on('error', onBroken);
-    pool.on('connect', (client) => {
-      this.#clients.add(client);
-      // The server may end it with the same words that let it in, before whoever waits for it has got it.
-      client.on('error', ignore);
-    });
+    pool.on('connect', (client) => this.#clients.add(client));
     pool.on('remove', (client) => this.#clients.delete(client));
   }
 
-  /** Whoever still waits for an answer here is told that none will come, and may ask elsewhere. */
+  /** Rejects the calls that still wait for an answer here: none will come. */
   abandon(): void {
     void this.pool.end().catch(ignore);
     for (const client of this.#clients) void client.end().catch(ignore);
   }
 }
 
-/** The servers of one address: finds the one that can be written to, and looks again when it seems gone. */
-export class KnownHosts implements Hosts {
+/** The servers of one address: finds the one that can be written to, and checks again when it seems gone. */
+export class HostPool implements Hosts {
   readonly name: string;
   readonly #address: Address;
   readonly #driver: Driver;
@@ -65,11 +53,12 @@ export class KnownHosts implements Hosts {
   #finding: Promise<Host> | null = null;
   #onBroken: () => void = ignore;
   readonly #most: number;
-  readonly #turns: Turns;
-  #doubted = false;
+  readonly #limiter: ConnectionLimiter;
+  readonly #noAnswerMs: number;
+  #mustCheck = false;
 
   static async open(address: Address, config: Readonly<Record<string, unknown>>): Promise<Hosts> {
-    const hosts = new KnownHosts(await loadDriver(), address, config);
+    const hosts = new HostPool(await loadDriver(), address, config);
     await hosts.#current();
     return hosts;
   }
@@ -80,15 +69,17 @@ export class KnownHosts implements Hosts {
     this.#config = config;
     this.name = address.name;
     this.#most = typeof config.max === 'number' ? config.max : CONNECTIONS;
-    this.#turns = new Turns(this.#most);
+    this.#limiter = new ConnectionLimiter(this.#most);
+    // The driver's own limit rejects with an error without a class or a code.
+    this.#noAnswerMs = typeof config.query_timeout === 'number' ? config.query_timeout : NO_ANSWER_MS;
   }
 
   get ownSessions(): boolean {
     return this.#ownSessions;
   }
 
-  async query(statement: Statement): Promise<{ rows: unknown[] }> {
-    const done = await this.#turns.take('statement');
+  async query(statement: Statement, use: 'statement' | 'read'): Promise<{ rows: unknown[] }> {
+    const done = await this.#limiter.take(use);
     try {
       return await this.#query(statement);
     } finally {
@@ -98,22 +89,16 @@ export class KnownHosts implements Hosts {
 
   async #query(statement: Statement): Promise<{ rows: unknown[] }> {
     const host = await this.#current();
-    const client = guarded(await host.pool.connect());
+    const client = await this.#borrow(host);
     const watch = this.#watch(host, client);
     try {
-      const answer = await this.#send(client, statement);
-      client.release();
-      return answer;
-    } catch (error) {
-      const told = await withRole(error, this.name, (text) => client.query(text));
-      client.release(isAway(error));
-      throw told;
+      return await client.queryOnce(this.name, () => this.#send(client, statement));
     } finally {
       watch.cancel();
     }
   }
 
-  async #send(client: PoolClientLike, statement: Statement): Promise<{ rows: unknown[] }> {
+  async #send(client: BorrowedClient, statement: Statement): Promise<{ rows: unknown[] }> {
     if (!this.#prepares || !this.#ownSessions) return client.query(unnamed(statement));
     try {
       return await client.query(statement);
@@ -125,20 +110,19 @@ export class KnownHosts implements Hosts {
     }
   }
 
-  /** Ends a connection whose answer cannot come any more; one that the server still works on is left alone. */
-  #watch(host: Host, client: PoolClientLike): { cancel(): void } {
+  /** Ends a connection whose answer cannot come any more. A statement that the server still works on is left alone. */
+  #watch(host: Host, client: BorrowedClient): { cancel(): void } {
     let ended = false;
-    const look = async (): Promise<void> => {
+    const check = async (): Promise<void> => {
       const isWorking = await this.#isWorking(host, client).catch(() => {
-        // Not only this one: whoever comes next looks first.
-        this.doubt();
+        this.recheck();
         return false;
       });
       if (ended) return;
-      if (isWorking) timer = systemClock.after(SILENCE_MS, look);
+      if (isWorking) timer = systemClock.after(SILENCE_MS, check);
       else client.release(true);
     };
-    let timer = systemClock.after(SILENCE_MS, look);
+    let timer = systemClock.after(SILENCE_MS, check);
     return {
       cancel(): void {
         ended = true;
@@ -147,28 +131,37 @@ export class KnownHosts implements Hosts {
     };
   }
 
-  async #isWorking(host: Host, { processID }: PoolClientLike): Promise<boolean> {
+  async #isWorking(host: Host, { processID }: BorrowedClient): Promise<boolean> {
     // A pooler's number says nothing about the server's processes; the longest wait has to do.
     if (!this.#ownSessions || typeof processID !== 'number') return true;
     const asked = `SELECT 1 FROM pg_stat_activity WHERE pid = ${processID} AND state = 'active'`;
     return (await this.#ask(host, asked)).length > 0;
   }
 
-  async connect(): Promise<PoolClientLike> {
-    return this.#turns.hold(async () => (await this.#current()).pool.connect());
+  async connect(): Promise<BorrowedClient> {
+    const onReleased = await this.#limiter.take('transaction');
+    try {
+      return await this.#borrow(await this.#current(), onReleased);
+    } catch (error) {
+      onReleased();
+      throw error;
+    }
+  }
+
+  #borrow({ pool }: Host, onReleased: () => void = ignore): Promise<BorrowedClient> {
+    return BorrowedClient.from(pool, { noAnswerMs: this.#noAnswerMs, onReleased });
   }
 
   async client(): Promise<ClientLike> {
     const url = this.#host?.url ?? (this.#address.urls[0] as string);
     const client = new this.#driver.Client(this.#settings(url));
-    // Without a listener an error would end the process.
     client.on('error', () => this.#onBroken());
     await client.connect();
     return client;
   }
 
-  doubt(): void {
-    this.#doubted = true;
+  recheck(): void {
+    this.#mustCheck = true;
   }
 
   onBroken(listener: () => void): void {
@@ -181,7 +174,7 @@ export class KnownHosts implements Hosts {
   }
 
   async #current(): Promise<Host> {
-    if (this.#host !== null && !this.#doubted) return this.#host;
+    if (this.#host !== null && !this.#mustCheck) return this.#host;
     this.#finding ??= this.#find().finally(() => {
       this.#finding = null;
     });
@@ -189,25 +182,31 @@ export class KnownHosts implements Hosts {
   }
 
   async #find(): Promise<Host> {
-    this.#doubted = false;
+    this.#mustCheck = false;
     const known = this.#host;
     const troubles = new Map<string, unknown>();
     try {
       if (known !== null && (await this.#isWritable(known))) return known;
-    } catch {
-      // It is asked once more, below.
+    } catch (error) {
+      this.#refuseBug(error);
     }
-    // The one that was known comes last: connections to it may have been cut without a word, and new ones get through.
+    // The known one is tried last, with new connections: the old ones may have been cut silently.
     const others = this.#address.urls.filter((url) => url !== known?.url);
     for (const url of known === null ? others : [...others, known.url]) {
       try {
         return await this.#take(url);
       } catch (error) {
+        this.#refuseBug(error);
         troubles.set(new URL(url).host, error);
       }
     }
-    this.#doubted = true;
+    this.#mustCheck = true;
     throw noHost(troubles, this.name);
+  }
+
+  /** A mistake of ours is no reason to try the next host. */
+  #refuseBug(error: unknown): void {
+    if (!(toStoreError(error, this.name) instanceof MulliganError)) throw error;
   }
 
   async #take(url: string): Promise<Host> {
@@ -218,14 +217,23 @@ export class KnownHosts implements Hosts {
       }
     } catch (error) {
       host.abandon();
-      if (!this.#ownSessions || !isUnknownSetting(error)) throw error;
-      this.#ownSessions = false;
-      return this.#take(url);
+      if (!this.#ownSessions || !isProtocolViolation(error)) throw error;
+      return this.#takeWithoutSettings(url);
     }
     if (this.#ownSessions) this.#ownSessions = await this.#hasItsSettings(host);
     this.#host?.abandon();
     this.#host = host;
     return host;
+  }
+
+  async #takeWithoutSettings(url: string): Promise<Host> {
+    this.#ownSessions = false;
+    try {
+      return await this.#take(url);
+    } catch (error) {
+      this.#ownSessions = true;
+      throw error;
+    }
   }
 
   /** A pooler may also take the settings and keep them to itself; what was asked for is then not there. */
@@ -235,7 +243,7 @@ export class KnownHosts implements Hosts {
     return (row as { ms: number }).ms === this.#settings(host.url)[name];
   }
 
-  /** Where there is one host only, it is taken as it is: the statements will tell. */
+  /** A single host is taken as it is: its statements will fail if it only reads. */
   async #isWritable(host: Host): Promise<boolean> {
     const asked = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::bool AS ro";
     const [row] = await this.#ask(host, asked);
@@ -243,8 +251,8 @@ export class KnownHosts implements Hosts {
   }
 
   /** Something that is answered at once, or not at all. */
-  async #ask({ pool }: Host, text: string): Promise<unknown[]> {
-    const client = guarded(await pool.connect());
+  async #ask(host: Host, text: string): Promise<unknown[]> {
+    const client = await this.#borrow(host);
     const silence = systemClock.after(SILENCE_MS, () => client.release(true));
     try {
       const { rows } = await client.query(text);
@@ -263,11 +271,12 @@ export class KnownHosts implements Hosts {
       connectionString: url,
       application_name: 'mulligan',
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-      query_timeout: NO_ANSWER_MS,
       keepAlive: true,
       ...(this.#ownSessions && SESSION),
       ...this.#config,
-      // One more than is ever in use, to ask for whether the others are well.
+      Client: this.#driver.Client,
+      query_timeout: undefined,
+      // One more than is ever in use, to check on the others.
       max: this.#most + 1,
     };
   }

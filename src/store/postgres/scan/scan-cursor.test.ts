@@ -1,24 +1,35 @@
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../../clock.ts';
 import type { Database } from '../connection/database.ts';
-import type { Line } from '../names.ts';
-import { type Place, Reading, type Stretch } from './scan-cursor.ts';
+import { type Found, type Position, type Range, ScanCursors, type Scanned } from './scan-cursor.ts';
 
-const line: Line = { id: 7, queue: 'default', resource: '', lane: 'fresh', priority: 0 };
-const other: Line = { ...line, id: 8, priority: 1 };
+const plainOne: Scanned = { id: 7, resource: null };
+const other: Scanned = { id: 8, resource: null };
+const keyed: Scanned = { id: 9, resource: 'smtp' };
 const NOW = 1_000_000;
 
-type Answer = [line: number, lookedTo: number, now: number, dueAt: number | null, seq: number | null, until: number];
+type Answer = [
+  partition: number,
+  scannedTo: number,
+  now: number,
+  dueAt: number | null,
+  seq: number | null,
+  until: number,
+];
 
-/** A server whose looks are answered by hand, and a clock to go with it. */
-class Looks {
+/** A server whose back-scans are answered by hand, and a clock to go with it. */
+class Scans {
   time = 0;
-  readonly asked: { readonly lines: string; readonly below: string; answer(rows: Answer[]): void }[] = [];
-  readonly reading: Reading = new Reading({
+  longestMs = 0;
+  readonly asked: { readonly partitions: string; readonly below: string; answer(rows: Answer[] | Error): void }[] = [];
+  readonly cursors: ScanCursors = new ScanCursors({
     clock: { ...systemClock, monotonic: () => this.time },
-    query: (_sql: string, [lines, below]: [string, string]) =>
-      new Promise((answer) => {
-        this.asked.push({ lines, below, answer });
+    statementTimeoutMs: 400,
+    lookUp: (_sql: string, [partitions, below, longestMs]: [string, string, number]) =>
+      new Promise((resolve, reject) => {
+        this.longestMs = longestMs;
+        const answer = (rows: Answer[] | Error): void => (rows instanceof Error ? reject(rows) : resolve(rows));
+        this.asked.push({ partitions, below, answer });
       }),
   } as unknown as Database);
 
@@ -29,282 +40,260 @@ class Looks {
 
   async answer(...rows: Answer[]): Promise<void> {
     await this.settle();
-    const look = this.asked.shift();
-    if (look === undefined) throw new Error('nobody looked');
-    look.answer(rows);
+    const scan = this.asked.shift();
+    if (scan === undefined) throw new Error('expected a back-scan under way, got none');
+    scan.answer(rows);
     await this.settle();
   }
 
-  /** What a claim reads in the end: after a look, if that is worth waiting for. */
-  async read(lines = [line]): Promise<Stretch[]> {
-    const look = this.reading.look();
-    const stretches = await this.reading.stretches(lines);
-    return (await look) ? this.reading.stretches(lines) : stretches;
+  /** What a claim reads of these partitions: after a back-scan, if that is worth waiting for. */
+  async read(partitions = [plainOne]): Promise<Range[]> {
+    const scan = this.cursors.backScan();
+    const ranges = await this.cursors.ranges(partitions);
+    return (await scan) ? this.cursors.ranges(partitions) : ranges;
   }
 
-  /** The same, without a look. */
-  async stretches(lines = [line]): Promise<Stretch[]> {
-    const stretches = await this.read(lines);
+  /** The same when no back-scan is expected. */
+  async range(partition = plainOne): Promise<Range> {
+    const [range] = await this.read([partition]);
     expect(this.asked).toEqual([]);
-    return stretches;
+    return range as Range;
   }
 
-  /** Known to be empty up to now, and just looked at. */
-  static async emptied(): Promise<Looks> {
-    const looks = new Looks();
-    const first = looks.read();
-    await looks.answer(nothing());
+  /** A claim at store time `now` that took jobs of a range up to one, or found nothing more in it. */
+  advance(range: Range, last: Position | null, now: number, partition = plainOne.id): void {
+    const found: Found = { partition, range, last, isExhausted: last === null };
+    this.cursors.advance([found], now, '50:50:');
+  }
+
+  /** A cursor of a partition that was empty, and has just been scanned. */
+  static async atPresent(): Promise<Scans> {
+    const scans = new Scans();
+    const first = scans.read();
+    await scans.answer(nothing());
     await first;
-    return looks;
+    return scans;
   }
 
-  /** The same, after a look that was slow, so that nobody waits for the next. */
-  static async slow(): Promise<Looks> {
-    const looks = await Looks.emptied();
-    looks.time += 1_000;
-    const waits = looks.read();
-    await looks.settle();
-    looks.time += 500;
-    await looks.answer(nothing());
+  /** The same, after a back-scan that was slow. */
+  static async slow(): Promise<Scans> {
+    const scans = await Scans.atPresent();
+    scans.time += 1_000;
+    const waits = scans.read();
+    await scans.settle();
+    scans.time += 500;
+    await scans.answer(nothing());
     await waits;
-    return looks;
+    return scans;
   }
 }
 
-const nothing = (id = line.id): Answer => [id, 0, NOW, null, null, 0];
-const from = (stretches: readonly Stretch[]): Place[] => stretches.map((stretch) => stretch.from);
+const nothing = (id = plainOne.id): Answer => [id, 0, NOW, null, null, 0];
+const present: Position = { dueAt: NOW - 200, seq: 0 };
 
-describe('how far a line has been read', () => {
-  it('begins before the first job that waits in it', async () => {
-    const looks = new Looks();
-    const first = looks.read();
-    await looks.answer([line.id, 0, NOW, 500, 12, NOW + 1]);
-    expect(from(await first)).toEqual([{ dueAt: 500, seq: 11 }]);
+describe('the position of a cursor', () => {
+  it('begins before the first job that waits', async () => {
+    const scans = new Scans();
+    const first = scans.read();
+    await scans.answer([plainOne.id, 0, NOW, 500, 12, NOW + 1]);
+    expect((await first)[0]).toMatchObject({ from: { dueAt: 500, seq: 11 }, missed: null });
   });
 
-  it('begins a moment ago where nothing waits', async () => {
-    const looks = await Looks.emptied();
-    expect(from(await looks.stretches())).toEqual([{ dueAt: NOW - 200, seq: 0 }]);
+  it('begins a moment ago where no job waits', async () => {
+    const scans = await Scans.atPresent();
+    expect(await scans.range()).toMatchObject({ from: present, missed: null });
   });
 
-  it('goes on where a claim ended, but never closer than a moment', async () => {
-    const looks = await Looks.emptied();
-    const { reading } = looks;
-    reading.reached(await looks.stretches(), line.id, { dueAt: NOW + 100, seq: 3 }, NOW + 1_000);
-    expect(from(await looks.stretches())).toEqual([{ dueAt: NOW + 100, seq: 3 }]);
-    reading.reached(await looks.stretches(), line.id, { dueAt: NOW + 900, seq: 4 }, NOW + 1_000);
-    expect(from(await looks.stretches())).toEqual([{ dueAt: NOW + 800, seq: 0 }]);
-    reading.emptied(await looks.stretches(), NOW + 2_000);
-    expect(from(await looks.stretches())).toEqual([{ dueAt: NOW + 1_800, seq: 0 }]);
+  it('begins at the start of a partition with a resource, without a back-scan', async () => {
+    const scans = await Scans.atPresent();
+    expect(await scans.range(keyed)).toMatchObject({ from: { dueAt: 0, seq: -1 }, missed: null });
   });
 
-  it('is looked at again after a while, though what was found there has not been read', async () => {
-    const looks = await Looks.emptied();
-    looks.time = 1_000;
-    const waits = looks.read();
-    await looks.answer([line.id, 0, NOW, 500, 12, 600]);
-    // A claim takes some of it, and no later one gets as far.
-    looks.reading.reached(await waits, line.id, { dueAt: 550, seq: 20 }, NOW);
-    looks.time = 2_000;
-    await looks.stretches();
-    looks.time = 3_000;
-    const again = looks.read();
-    await looks.answer([line.id, 0, NOW, 300, 4, 400]);
-    expect(from(await again)[0]).toEqual({ dueAt: 300, seq: 3 });
+  it('moves to the last job that was taken, but not closer to the present than a moment', async () => {
+    const scans = await Scans.atPresent();
+    scans.advance(await scans.range(), { dueAt: NOW + 100, seq: 3 }, NOW + 1_000);
+    expect((await scans.range()).from).toEqual({ dueAt: NOW + 100, seq: 3 });
+    scans.advance(await scans.range(), { dueAt: NOW + 900, seq: 4 }, NOW + 1_000);
+    expect((await scans.range()).from).toEqual({ dueAt: NOW + 800, seq: 0 });
+    scans.advance(await scans.range(), null, NOW + 2_000);
+    expect((await scans.range()).from).toEqual({ dueAt: NOW + 1_800, seq: 0 });
   });
 
-  it('is looked at once a second, beside a claim', async () => {
-    const looks = await Looks.emptied();
-    looks.time = 999;
-    await looks.stretches();
-    looks.time = 1_000;
-    const waits = looks.read();
-    await looks.answer([line.id, 0, NOW, 500, 12, 600]);
-    const [overlooked, rest] = await waits;
-    expect(overlooked).toEqual({ line, from: { dueAt: 500, seq: 11 }, until: { dueAt: 600, seq: 0 } });
-    expect(rest?.from).toEqual({ dueAt: NOW - 200, seq: 0 });
+  it('does not pass what transactions in flight may still write', async () => {
+    const scans = await Scans.atPresent();
+    const found = { partition: plainOne.id, range: await scans.range(), last: null, isExhausted: true };
+    scans.cursors.advance([found], NOW, '50:50:');
+    scans.cursors.advance([found], NOW + 1_000, '50:51:50');
+    expect((await scans.range()).from).toEqual(present);
   });
 
-  it('does not wait for a look while looks are slow, and looks less often', async () => {
-    const looks = await Looks.slow();
+  it('stays where it is when a claim took nothing and more is due', async () => {
+    const scans = await Scans.atPresent();
+    const found = { partition: plainOne.id, range: await scans.range(), last: null, isExhausted: false };
+    scans.cursors.advance([found], NOW + 5_000, '50:50:');
+    expect((await scans.range()).from).toEqual(present);
+  });
+
+  it('is forgotten when many other partitions were read since', async () => {
+    const scans = await Scans.atPresent();
+    const many = Array.from({ length: 5_000 }, (_, index) => ({ id: 100 + index, resource: 'host' }));
+    await scans.cursors.ranges(many);
+    const again = scans.cursors.ranges([plainOne]);
+    await scans.answer([plainOne.id, 0, NOW, 300, 2, NOW + 1]);
+    expect((await again)[0]?.from).toEqual({ dueAt: 300, seq: 1 });
+  });
+});
+
+describe('a back-scan', () => {
+  it('runs once a second beside a claim, and what it finds is read alone', async () => {
+    const scans = await Scans.atPresent();
+    scans.time = 999;
+    await scans.range();
+    scans.time = 1_000;
+    const waits = scans.read();
+    await scans.answer([plainOne.id, 0, NOW, 500, 12, 600]);
+    const [missed] = (await waits) as [Range];
+    expect(missed).toMatchObject({ from: { dueAt: 500, seq: 11 }, until: { dueAt: 600, seq: 0 } });
+    scans.advance(missed, null, NOW);
+    expect(await scans.range()).toMatchObject({ from: present, missed: null });
+  });
+
+  it('is not waited for while it is slow, and then runs less often', async () => {
+    const scans = await Scans.slow();
     // 500 ms are a twentieth of ten seconds.
-    looks.time += 9_999;
-    expect(await looks.stretches()).toHaveLength(1);
-    looks.time += 1;
-    expect(await looks.read()).toHaveLength(1);
-    expect(await looks.read()).toHaveLength(1);
-    await looks.answer([line.id, 0, NOW, 500, 12, 600]);
-    expect(await looks.stretches()).toHaveLength(2);
-    looks.time += 1_000;
-    const waits = looks.read([line, other]);
-    await looks.answer(nothing(other.id));
-    expect(await waits).toHaveLength(3);
+    scans.time += 9_999;
+    expect((await scans.range()).missed).toBeNull();
+    scans.time += 1;
+    expect((await scans.read())[0]?.missed).toBeNull();
+    await scans.answer([plainOne.id, 0, NOW, 500, 12, 600]);
+    expect((await scans.range()).missed).not.toBeNull();
   });
 
-  it('is looked at in parts where that takes long, each line in its turn', async () => {
-    const looks = await Looks.slow();
-    const both = looks.read([line, other]);
-    await looks.answer(nothing(other.id));
-    await both;
-    const look = async (...answers: Answer[]): Promise<object> => {
-      looks.time += 1_000_000;
-      await looks.read([line, other]);
-      const { lines, below } = looks.asked[0] as (typeof looks.asked)[number];
-      looks.time += 1_000;
-      await looks.answer(...answers);
-      return { lines, below };
+  it('goes on where it stopped, and then begins again with all partitions', async () => {
+    const scans = await Scans.atPresent();
+    const second = scans.cursors.ranges([other]);
+    await scans.answer(nothing(other.id));
+    await second;
+    const scan = async (...answers: Answer[]): Promise<{ partitions: string; below: string }> => {
+      scans.time += 1_000;
+      const waits = scans.read();
+      await scans.settle();
+      const { partitions, below } = scans.asked[0] as (typeof scans.asked)[number];
+      await scans.answer(...answers);
+      await waits;
+      return { partitions, below };
     };
-    const mark = NOW - 199;
-    expect(await look([line.id, 400, NOW, null, null, 0], [other.id, mark, NOW, null, null, 0])).toEqual({
-      lines: '{7,8}',
-      below: `{${mark},${mark}}`,
+    const below = NOW - 199;
+    expect(await scan([other.id, below, NOW, null, null, 0], [plainOne.id, 400, NOW, null, null, 0])).toEqual({
+      partitions: '{7,8}',
+      below: `{${below},${below}}`,
     });
-    expect(await look(nothing(), [other.id, mark, NOW, null, null, 0])).toEqual({
-      lines: '{7,8}',
-      below: `{400,${mark}}`,
+    expect(await scan(nothing(other.id), [plainOne.id, 300, NOW, null, null, 0])).toMatchObject({
+      below: `{${below},400}`,
     });
-    expect(await look([other.id, 300, NOW, 350, 1, 360])).toEqual({ lines: '{8}', below: `{${mark}}` });
-    // What was found is read first, and the others are looked at meanwhile.
-    expect(await look(nothing())).toEqual({ lines: '{7}', below: `{${mark}}` });
-    looks.reading.emptied(await looks.stretches([line, other]), NOW);
-    expect(await look(nothing(), nothing(other.id))).toEqual({ lines: '{7,8}', below: `{${mark},300}` });
+    expect(await scan(nothing())).toEqual({ partitions: '{7}', below: '{300}' });
+    expect(await scan(nothing(), nothing(other.id))).toEqual({ partitions: '{8,7}', below: `{${below},${below}}` });
+  });
+
+  it('ends long before the server would cancel the statement', async () => {
+    expect((await Scans.atPresent()).longestMs).toBe(100);
+  });
+
+  it('that fails leaves the claim alone, and is tried again', async () => {
+    const scans = await Scans.atPresent();
+    scans.time = 1_000;
+    const waits = scans.read();
+    await scans.settle();
+    scans.asked.shift()?.answer(new Error('statement timeout'));
+    expect((await waits)[0]?.missed).toBeNull();
+    scans.time = 2_000;
+    const again = scans.read();
+    await scans.answer([plainOne.id, 0, NOW, 500, 12, 600]);
+    expect((await again)[0]?.missed).not.toBeNull();
+  });
+
+  it('leaves alone what lies after the position', async () => {
+    const scans = await Scans.atPresent();
+    scans.time = 1_000;
+    const waits = scans.read();
+    await scans.answer([plainOne.id, 0, NOW, NOW - 200, 5, NOW - 199]);
+    expect((await waits)[0]?.missed).toBeNull();
+  });
+
+  it('finds a range that ends where the position was', async () => {
+    const scans = await Scans.atPresent();
+    scans.time = 1_000;
+    const waits = scans.read();
+    await scans.answer([plainOne.id, 0, NOW, 500, 12, NOW - 199]);
+    expect((await waits)[0]?.until).toEqual(present);
   });
 });
 
-describe('what was overlooked', () => {
-  async function found(): Promise<Looks> {
-    const looks = await Looks.emptied();
-    looks.time = 1_000;
-    const waits = looks.read();
-    await looks.answer([line.id, 0, NOW, 500, 12, 600]);
-    await waits;
-    return looks;
-  }
-
-  it('is read on, and the mark stays where it is', async () => {
-    const looks = await found();
-    looks.reading.reached(await looks.stretches(), line.id, { dueAt: 550, seq: 20 }, NOW);
-    expect(from(await looks.stretches())).toEqual([
-      { dueAt: 550, seq: 20 },
-      { dueAt: NOW - 200, seq: 0 },
-    ]);
+describe('a missed range', () => {
+  it('is read on from the last job that was taken, and the position stays', async () => {
+    const scans = await Scans.atPresent();
+    scans.cursors.rewind(plainOne.id, 500);
+    scans.advance(await scans.range(), { dueAt: 500, seq: 20 }, NOW);
+    const rest = await scans.range();
+    expect(rest).toMatchObject({ from: { dueAt: 500, seq: 20 }, until: { dueAt: 500 } });
+    scans.advance(rest, null, NOW);
+    expect(await scans.range()).toMatchObject({ from: present, missed: null });
   });
 
-  it('is done with once a claim has got beyond it', async () => {
-    const looks = await found();
-    looks.reading.reached(await looks.stretches(), line.id, { dueAt: NOW - 100, seq: 90 }, NOW + 500);
-    expect(from(await looks.stretches())).toEqual([{ dueAt: NOW - 100, seq: 90 }]);
-  });
-
-  it('is done with once a claim has found nothing more', async () => {
-    const looks = await found();
-    looks.reading.emptied(await looks.stretches(), NOW);
-    expect(await looks.stretches()).toHaveLength(1);
-  });
-
-  it('stays when the claim that found nothing more began before', async () => {
-    const looks = await Looks.emptied();
-    const before = await looks.stretches();
-    looks.time = 1_000;
-    const waits = looks.read();
-    await looks.answer([line.id, 0, NOW, 500, 12, 600]);
-    await waits;
-    looks.reading.emptied(before, NOW);
-    looks.reading.reached(before, line.id, { dueAt: NOW, seq: 1 }, NOW + 1_000);
-    expect(from(await looks.stretches())).toEqual([
-      { dueAt: 500, seq: 11 },
-      { dueAt: NOW, seq: 1 },
-    ]);
-  });
-
-  it('ends where the mark was, should it lie right before that', async () => {
-    const looks = await Looks.emptied();
-    looks.time = 1_000;
-    const waits = looks.read();
-    await looks.answer([line.id, 0, NOW, 500, 12, NOW - 199]);
-    expect((await waits)[0]?.until).toEqual({ dueAt: NOW - 200, seq: 0 });
-  });
-
-  it('is not what lies after the mark', async () => {
-    const looks = await Looks.emptied();
-    looks.time = 1_000;
-    const waits = looks.read();
-    await looks.answer([line.id, 0, NOW, NOW - 200, 5, NOW - 199]);
-    expect(await waits).toHaveLength(1);
-  });
-
-  it('becomes one with the rest when the mark goes back over it', async () => {
-    const looks = await found();
-    looks.reading.reached(
-      [{ line, from: { dueAt: 0, seq: 0 }, until: { dueAt: 9, seq: 9 } }],
-      line.id,
-      { dueAt: 560, seq: 1 },
-      NOW,
-    );
-    expect(from(await looks.stretches())).toEqual([{ dueAt: 500, seq: 11 }]);
-  });
-});
-
-describe('what was put back to where it stood', () => {
-  const place = { dueAt: 500, seq: 12 };
-  const itself = { line, from: { dueAt: 500, seq: 11 }, until: place };
-
-  it('is read by the next claim, whether looks are slow or not', async () => {
-    for (const looks of [await Looks.emptied(), await Looks.slow()]) {
-      looks.reading.putBack(line.id, place);
-      expect((await looks.stretches())[0]).toEqual(itself);
-      looks.reading.emptied(await looks.stretches(), NOW);
-      expect(await looks.stretches()).toHaveLength(1);
+  it('covers a job that was put back, whether back-scans are slow or not', async () => {
+    for (const scans of [await Scans.atPresent(), await Scans.slow()]) {
+      scans.cursors.rewind(plainOne.id, 500, 12);
+      expect(await scans.range()).toMatchObject({ from: { dueAt: 500, seq: 11 }, until: { dueAt: 500, seq: 12 } });
     }
   });
 
-  it('is read together with what else was overlooked', async () => {
-    const looks = await Looks.emptied();
-    for (const dueAt of [500, 700, 600]) looks.reading.putBack(line.id, { dueAt, seq: 12 });
-    expect((await looks.stretches())[0]).toEqual({ ...itself, until: { dueAt: 700, seq: 12 } });
-    looks.time = 1_000;
-    const waits = looks.read([line, other]);
-    await looks.answer(nothing(other.id));
-    expect((await waits)[0]).toEqual({ ...itself, until: { dueAt: 700, seq: 12 } });
+  it('grows to cover all missed jobs', async () => {
+    const scans = await Scans.atPresent();
+    for (const dueAt of [500, 700, 600]) scans.cursors.rewind(plainOne.id, dueAt, 12);
+    expect(await scans.range()).toMatchObject({ from: { dueAt: 500, seq: 11 }, until: { dueAt: 700, seq: 12 } });
   });
 
-  it('is not lost to a look that was under way', async () => {
-    const looks = await Looks.emptied();
-    looks.time = 1_000;
-    const waits = looks.read();
-    await looks.settle();
-    looks.reading.putBack(line.id, place);
-    await looks.answer([line.id, 0, NOW, 600, 1, 650]);
-    expect((await waits)[0]).toEqual({ ...itself, until: { dueAt: 650, seq: 0 } });
+  it('is not lost to a back-scan that was under way', async () => {
+    const scans = await Scans.atPresent();
+    scans.time = 1_000;
+    const waits = scans.read();
+    await scans.settle();
+    scans.cursors.rewind(plainOne.id, 500, 12);
+    await scans.answer([plainOne.id, 0, NOW, 600, 1, 650]);
+    expect((await waits)[0]).toMatchObject({ from: { dueAt: 500, seq: 11 }, until: { dueAt: 650, seq: 0 } });
   });
 
-  it('stays when a claim that was under way found nothing more there', async () => {
-    const looks = await Looks.emptied();
-    looks.reading.putBack(line.id, place);
-    const before = await looks.stretches();
-    looks.reading.putBack(line.id, place);
-    looks.reading.emptied(before, NOW);
-    expect((await looks.stretches())[0]).toEqual(itself);
+  it('stays when a claim that began before its last job came found nothing there', async () => {
+    const scans = await Scans.atPresent();
+    scans.cursors.rewind(plainOne.id, 500, 12);
+    const before = await scans.range();
+    scans.cursors.rewind(plainOne.id, 500, 12);
+    scans.advance(before, null, NOW);
+    expect((await scans.range()).from).toEqual({ dueAt: 500, seq: 11 });
   });
 
-  it('is found when a claim that was under way takes the mark beyond it', async () => {
-    const looks = await Looks.emptied();
-    const before = await looks.stretches();
-    const later = { dueAt: NOW - 100, seq: 4 };
-    looks.reading.putBack(line.id, later);
-    expect(from(await looks.stretches())).toEqual([{ dueAt: NOW - 200, seq: 0 }]);
-    looks.reading.reached(before, line.id, { dueAt: NOW, seq: 9 }, NOW + 1_000);
-    expect(from(await looks.stretches())).toEqual([
-      { dueAt: NOW - 100, seq: 3 },
-      { dueAt: NOW, seq: 9 },
-    ]);
+  it('stays as it is when a claim that began before its last job came took one of its jobs', async () => {
+    const scans = await Scans.atPresent();
+    scans.cursors.rewind(plainOne.id, 500, 12);
+    const before = await scans.range();
+    scans.cursors.rewind(plainOne.id, 400, 3);
+    scans.advance(before, { dueAt: 500, seq: 12 }, NOW);
+    expect((await scans.range()).from).toEqual({ dueAt: 400, seq: 2 });
   });
 
-  it('needs nothing in a line that was never read', async () => {
-    const looks = new Looks();
-    looks.reading.putBack(line.id, place);
-    const first = looks.read();
-    await looks.answer([line.id, 0, NOW, 500, 12, NOW + 1]);
-    expect(from(await first)).toEqual([{ dueAt: 500, seq: 11 }]);
+  it('is kept for a job after the position, which a claim under way may pass', async () => {
+    const scans = await Scans.atPresent();
+    const before = await scans.range();
+    scans.cursors.rewind(plainOne.id, NOW - 100, 4);
+    scans.advance(before, { dueAt: NOW, seq: 9 }, NOW + 1_000);
+    expect((await scans.range()).from).toEqual({ dueAt: NOW - 100, seq: 3 });
+  });
+
+  it('is not needed in a partition that was never read', async () => {
+    const scans = new Scans();
+    scans.cursors.rewind(plainOne.id, 500, 12);
+    const first = scans.read();
+    await scans.answer([plainOne.id, 0, NOW, 500, 12, NOW + 1]);
+    expect((await first)[0]).toMatchObject({ from: { dueAt: 500, seq: 11 }, missed: null });
   });
 });

@@ -1,200 +1,228 @@
 import { plain } from '../connection/arrays.ts';
 import type { Database } from '../connection/database.ts';
-import type { Line } from '../names.ts';
 import { InFlight } from './in-flight.ts';
 
-const LOOK = 'SELECT * FROM @.overlooked($1::int[], $2::bigint[], $3)';
+/*
+ * Where claims begin to read a partition.
+ *
+ * A row that was claimed stays in the index until it is vacuumed, and while any transaction in the database holds an old
+ * snapshot it cannot be. A claim that began at the start of its partition would walk over every job that went before. So
+ * this process keeps a cursor per partition:
+ *
+ *   position  All rows up to here are gone, as far as this process knows. A claim reads from here on, and moves it: to the
+ *             last job it took, or, when nothing more is due, to the present; but never closer to the present than
+ *             transactions in flight may still write (in-flight.ts).
+ *   missed    A range before the position in which a job waits: one that was committed late, was put back to its old place,
+ *             or was enqueued with a due time in the past. A claim reads this range alone, and the rest from the position
+ *             with the next call. It has a version, which rises whenever a job is added: a claim that began before must not
+ *             say that the range is empty.
+ *   scannedTo How far back from the position the back-scan under way has got.
+ *
+ * Four verbs: `ranges` says what a claim reads, `advance` takes over what it found, `rewind` adds a job that this process
+ * knows to lie behind the position, and `backScan` searches for those that it does not know of. Where dead rows have piled
+ * up a back-scan is slow. So it runs beside the claims, in parts, for a small part of the time, and claims only wait for it
+ * while it is quick.
+ */
 
-/** How often to look for what was overlooked; less often when that takes long. */
-const LOOK_EVERY_MS = 1_000;
-/** Looks take no more than this part of the time. */
+const BACK_SCAN = 'SELECT * FROM @.back_scan($1::bigint[], $2::bigint[], $3)';
+
+/** How often to scan back; less often when that takes long. */
+const SCAN_EVERY_MS = 1_000;
+/** Back-scans take no more than this part of the time. */
 export const LARGEST_PART = 0.05;
-/** Beyond this a look goes on in the next one. */
-const LONGEST_LOOK_MS = 1_000;
-/** Claims wait for a look, unless the last one took longer than this. */
+/** Beyond this, or this part of the statement timeout in force, a back-scan goes on the next time. */
+const LONGEST_SCAN_MS = 1_000;
+const PART_OF_TIMEOUT = 0.25;
+/** Claims wait for a back-scan, unless the last one took longer than this. */
 const PATIENCE_MS = 50;
+/** The least recently used cursor beyond these is forgotten. */
+const MOST_CURSORS = 5_000;
 
-/** A place in a line, which is in the order of due times and then of acceptance. */
-export interface Place {
+/** A place in a partition, which is in the order of due times and then of acceptance. */
+export interface Position {
   readonly dueAt: number;
   readonly seq: number;
 }
 
-const FAR_AWAY: Place = { dueAt: Number.MAX_SAFE_INTEGER, seq: 0 };
+const START: Position = { dueAt: 0, seq: -1 };
+const END: Position = { dueAt: Number.MAX_SAFE_INTEGER, seq: 0 };
 
-/** A part of a line: what comes after one place, up to another. */
-export interface Stretch {
-  readonly line: Line;
-  readonly from: Place;
-  readonly until: Place;
+/** What a claim reads of a partition: the rows after one position, up to another. */
+export interface Range {
+  readonly from: Position;
+  readonly until: Position;
+  /** The version of the missed range; null for what comes after the cursor's position. */
+  readonly missed: number | null;
 }
 
-interface Progress {
-  /** Everything up to here is gone, as far as is known. */
-  mark: Place;
-  /** Where something before the mark was found; to be read first. */
-  overlooked: Omit<Stretch, 'line'> | null;
-  /** A look goes back from the mark. It has got to this due time; null when none is under way. */
-  lookedTo: number | null;
-  /** A look has left it out, for what is still to be read there. */
-  isLeftOut: boolean;
+/** What a claim found in a range. */
+export interface Found {
+  readonly partition: number;
+  readonly range: Range;
+  /** The last job it took; null for none. */
+  readonly last: Position | null;
+  /** Nothing more was due in the range. */
+  readonly isExhausted: boolean;
 }
 
-type Found = [line: number, lookedTo: number, now: number, dueAt: number | null, seq: number | null, until: number];
+interface ScanCursor {
+  position: Position;
+  missed: { from: Position; until: Position; version: number } | null;
+  scannedTo: number | null;
+}
 
-/**
- * How far each line has been read. A row that was claimed stays in the index until it is vacuumed, and while anybody
- * anywhere in the database holds an old snapshot it cannot be: a claim that began at the start of its line would walk
- * over every job that went before. So it begins where the last one ended. That is only a hint: a row may be committed
- * late, or handed back to its old place. So now and then somebody looks for such rows. Where dead rows have piled up a
- * look walks over them and is slow, so it goes on beside the claims, a part at a time, and no claim waits for it.
- */
-export class Reading {
+type ScanRow = [
+  partition: number,
+  scannedTo: number,
+  now: number,
+  dueAt: number | null,
+  seq: number | null,
+  until: number,
+];
+
+/** What the cursors must know of a partition. */
+export interface Scanned {
+  readonly id: number;
+  readonly resource: string | null;
+}
+
+export class ScanCursors {
   readonly #db: Database;
-  readonly #lines: Map<number, Progress> = new Map();
+  /** The least recently used first. */
+  readonly #cursors: Map<number, ScanCursor> = new Map();
   readonly #inFlight: InFlight = new InFlight();
-  #lookAt = 0;
-  #looking: Promise<boolean> | null = null;
+  #versions = 0;
+  #scanAt = 0;
+  #scanning: Promise<boolean> | null = null;
   #isSlow = false;
-  /** Lines that the look under way has not been through. */
-  #left: Set<number> = new Set();
+  /** Partitions that the back-scan under way has not been through. */
+  #unscanned: Set<number> = new Set();
 
   constructor(db: Database) {
     this.#db = db;
   }
 
-  /**
-   * Before each claim: looks for what was overlooked, when it is time, and answers whether something was. Null when
-   * nobody looks, or it would take too long to wait for.
-   */
-  look(): Promise<boolean> | null {
-    if (this.#db.clock.monotonic() >= this.#lookAt) this.#looking ??= this.#lookOnce();
-    return this.#isSlow ? null : this.#looking;
+  /** What a claim should read of these partitions. */
+  async ranges(partitions: readonly Scanned[]): Promise<Range[]> {
+    const unknown = partitions.filter(({ id }) => !this.#cursors.has(id));
+    // Partitions with a resource may be many, and few jobs went through each: those are read from the start.
+    const many = unknown.filter(({ resource }) => resource !== null);
+    for (const { id } of many) this.#cursors.set(id, { position: START, missed: null, scannedTo: null });
+    if (unknown.length > many.length)
+      await this.#scan(unknown.filter((one) => one.resource === null).map(({ id }) => id));
+    const ranges = partitions.map(({ id }) => this.#use(id));
+    for (const [id] of this.#cursors) {
+      if (this.#cursors.size <= MOST_CURSORS) break;
+      this.#cursors.delete(id);
+    }
+    return ranges;
   }
 
-  /** What a claim should read of these lines, in their order. */
-  async stretches(lines: readonly Line[]): Promise<Stretch[]> {
-    const unknown = lines.filter(({ id }) => !this.#lines.has(id)).map(({ id }) => id);
-    if (unknown.length > 0) await this.#look(unknown);
-    return lines.flatMap((line) => {
-      const progress = this.#lines.get(line.id) as Progress;
-      const { mark, overlooked } = progress;
-      const rest = { line, from: mark, until: FAR_AWAY };
-      // A claim under way may yet take the mark beyond what comes after it now.
-      if (overlooked === null || !isBefore(overlooked.from, mark)) return [rest];
-      if (!isBefore(mark, overlooked.until)) return [{ line, ...overlooked }, rest];
-      // Another claim, which began earlier, has taken the mark back: no row may lie in two stretches.
-      progress.mark = overlooked.from;
-      progress.overlooked = null;
-      return [{ ...rest, from: progress.mark }];
-    });
-  }
-
-  /** After each claim: the store's time then, and the snapshot under which it read. */
-  saw(now: number, snapshot: string): void {
+  /** Takes over what a claim at store time `now` found, under this snapshot. */
+  advance(found: readonly Found[], now: number, snapshot: string): void {
     this.#inFlight.see(now, snapshot);
-  }
-
-  /** After a claim at store time `now` that took everything of a line up to this place. */
-  reached(read: readonly Stretch[], line: number, place: Place, now: number): void {
-    const progress = this.#lines.get(line) as Progress;
-    const given = read.find((stretch) => stretch.line.id === line && stretch.until !== FAR_AWAY);
-    const isStillThere = given !== undefined && progress.overlooked?.until === given.until;
-    if (given !== undefined && !isBefore(given.until, place)) {
-      if (isStillThere) progress.overlooked = { from: place, until: given.until };
-      return;
-    }
-    if (isStillThere) progress.overlooked = null;
-    progress.mark = this.#behind(place, now);
-  }
-
-  /** After a claim at store time `now` that found nothing more in these stretches. */
-  emptied(read: readonly Stretch[], now: number): void {
-    for (const { line, until } of read) {
-      const progress = this.#lines.get(line.id) as Progress;
-      if (until === FAR_AWAY) progress.mark = this.#behind(FAR_AWAY, now);
-      else if (progress.overlooked?.until === until) progress.overlooked = null;
+    const horizon = this.#inFlight.horizon(now);
+    for (const { partition, range, last, isExhausted } of found) {
+      const cursor = this.#cursors.get(partition);
+      if (cursor === undefined) continue;
+      if (range.missed === null) {
+        const reached = isExhausted ? END : last;
+        if (reached !== null) cursor.position = reached.dueAt > horizon ? { dueAt: horizon, seq: 0 } : reached;
+      } else if (cursor.missed?.version === range.missed) {
+        if (isExhausted) cursor.missed = null;
+        else if (last !== null) cursor.missed = { ...cursor.missed, from: last };
+      }
     }
   }
 
-  /** A job was put back to where it stood, which claims may have passed by: the next one should find it. */
-  putBack(line: number, { dueAt, seq }: Place): void {
-    const progress = this.#lines.get(line);
-    // Whoever reads a line for the first time begins with a look.
-    if (progress !== undefined) addOverlooked(progress, { dueAt, seq: seq - 1 }, { dueAt, seq });
+  /**
+   * A job waits at this place, which claims may have passed: the next one should find it. Without `seq`: somewhere at this
+   * due time. A claim under way may yet take the position beyond it, so it is added wherever the position is.
+   */
+  rewind(partition: number, dueAt: number, seq?: number): void {
+    const cursor = this.#cursors.get(partition);
+    // The first claim that reads a partition looks at all of it.
+    if (cursor === undefined) return;
+    const from = { dueAt, seq: seq === undefined ? -1 : seq - 1 };
+    this.#addMissed(cursor, from, { dueAt, seq: seq ?? Number.MAX_SAFE_INTEGER });
   }
 
-  async #lookOnce(): Promise<boolean> {
+  /**
+   * Before each claim: searches for missed rows when it is time, and answers whether there were any. Null when no search
+   * is under way, or it would take too long to wait for.
+   */
+  backScan(): Promise<boolean> | null {
+    if (this.#db.clock.monotonic() >= this.#scanAt) this.#scanning ??= this.#scanOnce();
+    return this.#isSlow ? null : this.#scanning;
+  }
+
+  #use(partition: number): Range {
+    const cursor = this.#cursors.get(partition) as ScanCursor;
+    this.#cursors.delete(partition);
+    this.#cursors.set(partition, cursor);
+    const { position, missed } = cursor;
+    if (missed === null) return { from: position, until: END, missed: null };
+    return { from: missed.from, until: missed.until, missed: missed.version };
+  }
+
+  async #scanOnce(): Promise<boolean> {
     const { clock } = this.#db;
     const since = clock.monotonic();
-    const due = [...this.#lines.keys()].filter((line) => this.#isDue(line));
-    let lines = due.filter((line) => this.#left.has(line));
-    if (lines.length === 0) {
-      lines = due;
-      this.#left = new Set(lines);
+    const known = [...this.#cursors.keys()];
+    let partitions = known.filter((id) => this.#unscanned.has(id));
+    if (partitions.length === 0) {
+      partitions = known;
+      this.#unscanned = new Set(known);
     }
-    // Whatever keeps a look from working meets the claim as well, and is told there.
-    const hasFound = await this.#look(lines).catch(() => false);
+    // What keeps a back-scan from working meets the claim as well, and is reported there.
+    const hasFound = await this.#scan(partitions).catch(() => false);
     const now = clock.monotonic();
     this.#isSlow = now - since > PATIENCE_MS;
-    this.#lookAt = now + Math.max(LOOK_EVERY_MS, (now - since) / LARGEST_PART);
-    this.#looking = null;
+    this.#scanAt = now + Math.max(SCAN_EVERY_MS, (now - since) / LARGEST_PART);
+    this.#scanning = null;
     return hasFound;
   }
 
-  /** What was found in a line is read before more is looked for; but not every claim reads it, so one look is long enough. */
-  #isDue(line: number): boolean {
-    const progress = this.#lines.get(line) as Progress;
-    progress.isLeftOut = progress.overlooked !== null && !progress.isLeftOut;
-    return !progress.isLeftOut;
-  }
-
-  async #look(lines: readonly number[]): Promise<boolean> {
-    if (lines.length === 0) return false;
+  async #scan(partitions: readonly number[]): Promise<boolean> {
+    if (partitions.length === 0) return false;
     let hasFound = false;
-    const marks = new Map(lines.map((line) => [line, this.#lines.get(line)?.mark]));
-    const below = lines.map((line) => {
-      const progress = this.#lines.get(line);
-      return progress === undefined ? null : (progress.lookedTo ?? progress.mark.dueAt + 1);
+    const positions = new Map(partitions.map((id) => [id, this.#cursors.get(id)?.position]));
+    const below = partitions.map((id) => {
+      const cursor = this.#cursors.get(id);
+      return cursor === undefined ? null : (cursor.scannedTo ?? cursor.position.dueAt + 1);
     });
-    const found = await this.#db.query<Found>(LOOK, [plain(lines), plain(below), LONGEST_LOOK_MS]);
-    for (const [line, lookedTo, now, dueAt, seq, until] of found) {
+    const longestMs = Math.min(LONGEST_SCAN_MS, this.#db.statementTimeoutMs * PART_OF_TIMEOUT);
+    const rows = await this.#db.lookUp<ScanRow>(BACK_SCAN, [plain(partitions), plain(below), longestMs]);
+    for (const [partition, scannedTo, now, dueAt, seq, until] of rows) {
       const first = dueAt === null ? null : { dueAt, seq: (seq as number) - 1 };
-      const progress = this.#lines.get(line) ?? {
-        mark: first ?? this.#behind(FAR_AWAY, now),
-        overlooked: null,
-        lookedTo: null,
-        isLeftOut: false,
+      const cursor = this.#cursors.get(partition) ?? {
+        position: first ?? { dueAt: this.#inFlight.horizon(now), seq: 0 },
+        missed: null,
+        scannedTo: null,
       };
-      this.#lines.set(line, progress);
-      progress.lookedTo = lookedTo === 0 ? null : lookedTo;
-      if (lookedTo === 0) this.#left.delete(line);
-      else this.#left.add(line);
-      const mark = marks.get(line);
-      if (mark === undefined || first === null || !isBefore(first, mark)) continue;
+      this.#cursors.set(partition, cursor);
+      cursor.scannedTo = scannedTo === 0 ? null : scannedTo;
+      if (scannedTo === 0) this.#unscanned.delete(partition);
+      else this.#unscanned.add(partition);
+      const position = positions.get(partition);
+      if (position === undefined || first === null || !isBefore(first, position)) continue;
       const end = { dueAt: until, seq: 0 };
-      addOverlooked(progress, first, isBefore(end, mark) ? end : mark);
+      this.#addMissed(cursor, first, isBefore(end, position) ? end : position);
       hasFound = true;
     }
     return hasFound;
   }
 
-  /** This place, or an earlier one: what was written since may not be committed yet. */
-  #behind(place: Place, now: number): Place {
-    const dueAt = this.#inFlight.horizon(now);
-    return place.dueAt > dueAt ? { dueAt, seq: 0 } : place;
+  #addMissed(cursor: ScanCursor, from: Position, until: Position): void {
+    const { missed } = cursor;
+    cursor.missed = {
+      from: missed !== null && isBefore(missed.from, from) ? missed.from : from,
+      until: missed !== null && isBefore(until, missed.until) ? missed.until : until,
+      version: ++this.#versions,
+    };
   }
 }
 
-function addOverlooked(progress: Progress, from: Place, until: Place): void {
-  const { overlooked } = progress;
-  progress.overlooked = {
-    from: overlooked !== null && isBefore(overlooked.from, from) ? overlooked.from : from,
-    // Always a place of its own: claims under way have not seen what was found now, so they may not say it is done with.
-    until: { ...(overlooked !== null && isBefore(until, overlooked.until) ? overlooked.until : until) },
-  };
-}
-
-function isBefore(a: Place, b: Place): boolean {
+function isBefore(a: Position, b: Position): boolean {
   return a.dueAt < b.dueAt || (a.dueAt === b.dueAt && a.seq < b.seq);
 }

@@ -1,64 +1,73 @@
-import { claimSql } from '../sql/claim.ts';
-import { enqueueSql } from '../sql/enqueue.ts';
-import { heartbeatSql } from '../sql/heartbeat.ts';
-import { namesSql } from '../sql/names.ts';
-import { operateSql } from '../sql/operate.ts';
-import { overlookedSql } from '../sql/overlooked.ts';
-import { rescueSql } from '../sql/rescue.ts';
-import { settleSql } from '../sql/settle.ts';
+import { partitionDigest } from '../sql/shared.ts';
+import { identityTables } from './identity.ts';
 
 /*
  * How a queue lies in a PostgreSQL schema.
  *
- *   live      one row per job that waits or runs: the only rows that change, and few at any time.
- *   finished  one row per ended job, with its last run; so a job that succeeds at once leaves a single row. A job is in
- *             exactly one of these two tables.
- *   runs      the ledger of all other runs.
- *   errors    what failed runs threw. In a storm they all throw the same, so each text is stored once per settlement.
- *   leases    which jobs each claim took, and when to see whether they are still held.
- *   memos     results of once-only effects.
- *   keys      who holds which key.
- *   lines     a queue, resource, lane and priority, as one number: a claim reads line by line, each in due order.
- *   kinds     what the jobs of one definition share: the line they are enqueued in, name, policy and retry queue.
- *   workers   the ids of workers, stored once and pointed at.
- *   rescues   whether leases may be taken to have expired; see sql/rescue.ts.
- *   counts    totals as additions, each transaction its own row, so that no two of them ever wait for one another;
- *             pruning adds them up.
+ *   live        one row per job that waits or runs: the only rows that change, and few at any time.
+ *   finished    one row per ended job, with its last run; so a job that succeeds at once leaves a single row. A job is in
+ *               exactly one of these two tables.
+ *   runs        the ledger of all other runs.
+ *   errors      what failed runs threw. Many throw the same, so each text is stored once per settlement.
+ *   partitions  where jobs wait: those of one queue, lane, priority and resource, in the lanes retry and redrive also of
+ *               one name. A claim reads partitions, each in due order.
+ *   holds       which queues and resources are held, and until when; partitions carry it along.
+ *   leases      which jobs each claim took, and when to check whether they are still held.
+ *   memos       results of once-only effects.
+ *   keys        which job holds which key.
+ *   job_types   what the jobs of one definition share: the queue they are enqueued in, name, policy and retry queue.
+ *   workers     the ids of workers, stored once and pointed at.
+ *   expiry      whether leases may be taken to have expired; see sql/expired.ts.
+ *   counts      totals as additions, each transaction its own row, so that no two of them ever wait for one another;
+ *               pruning adds them up.
  *
- * All statements of a verb are one function, in the file of sql/ that has its name: a single round trip, plans that are kept, and no prepared statements
- * that a connection pooler could lose. Times are ms since the epoch; codes are positions in the lists of codes.ts.
+ * Beside them schema_identity and function_sets: see identity.ts.
+ *
+ * All statements of a verb are one function, in the file of sql/ that has its name: a single round trip, plans that are
+ * kept, and no prepared statements that a connection pooler could lose. Times are ms since the epoch; codes are positions
+ * in the lists of codes.ts.
  */
 const tables = `
-  -- The store's time. Everything asks here, so tests can move it.
+  -- The store's time. All functions ask here, so that tests can move it.
   CREATE FUNCTION now_ms() RETURNS bigint LANGUAGE sql VOLATILE
   AS $$ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
 
-  CREATE TABLE lines (
-    id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    queue text NOT NULL,
-    resource text NOT NULL,                 -- '' for none
+  CREATE TABLE partitions (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    held_until bigint NOT NULL DEFAULT 0,   -- by the holds on its queue and its resource
+    admissible_at bigint NOT NULL DEFAULT 0, -- no claim reads it before; among many, the earliest is read first
     lane smallint NOT NULL,
     priority smallint NOT NULL,
-    UNIQUE (queue, resource, lane, priority)
+    queue text NOT NULL,
+    resource text NOT NULL,                 -- '' for none
+    name text NOT NULL,                     -- of the jobs, in the lanes retry and redrive; '' in the others
+    digest uuid NOT NULL UNIQUE GENERATED ALWAYS AS (${partitionDigest('')}) STORED
+  ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+  CREATE INDEX partitions_admissible ON partitions (queue, lane, priority, admissible_at);
+  CREATE INDEX partitions_resource ON partitions (resource) WHERE resource <> '';
+
+  CREATE TABLE holds (
+    scope text NOT NULL,                    -- queue or resource
+    name text NOT NULL,
+    until bigint NOT NULL,
+    PRIMARY KEY (scope, name)
   );
 
-  CREATE TABLE kinds (
+  CREATE TABLE job_types (
     id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    line int NOT NULL,
+    counted_as int NOT NULL,                -- the job type whose row of counts stands for this queue and name
+    queue text NOT NULL,
     name text NOT NULL,
     retry_queue text,                       -- where its retries wait, when elsewhere
     policy text NOT NULL
   );
   -- A policy may be longer than an index entry can be.
-  CREATE UNIQUE INDEX kinds_all ON kinds (line, name, md5(policy), coalesce(retry_queue, ''));
-  CREATE INDEX kinds_name ON kinds (name);
+  CREATE UNIQUE INDEX job_types_all ON job_types (name, queue, md5(policy), coalesce(retry_queue, ''));
 
   CREATE TABLE workers (
     id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name text NOT NULL UNIQUE
   );
-
-  CREATE TABLE paused_queues (queue text PRIMARY KEY);
 
   CREATE SEQUENCE acceptance;
 
@@ -68,14 +77,16 @@ const tables = `
     enqueued_at bigint NOT NULL,
     due_at bigint NOT NULL,
     available_at bigint NOT NULL,
-    line int NOT NULL,                      -- where it waits now
-    kind int NOT NULL,
+    partition bigint NOT NULL,              -- where it waits now
+    job_type int NOT NULL,
+    payload_bytes int NOT NULL,
     runs int NOT NULL,
     attempts int NOT NULL,
     crashes int NOT NULL,
     state smallint NOT NULL,                -- scheduled, ready or retrying; it runs when it has a worker
     key_life smallint NOT NULL,
     cancel_requested boolean NOT NULL DEFAULT false,
+    alone boolean NOT NULL DEFAULT false,   -- what the last heartbeat said
     worker int,
     claimed_at bigint,
     lease_ends_at bigint,
@@ -92,15 +103,17 @@ const tables = `
     autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
     autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 50000, autovacuum_vacuum_cost_delay = 0
   );
-  CREATE INDEX live_line ON live (line, due_at, seq);
+  CREATE INDEX live_partition ON live (partition, due_at, seq);
   CREATE INDEX live_key ON live (key) WHERE key IS NOT NULL;
 
-  -- A row per claim and line. Jobs that end stay in it until all of them have, or somebody looks, so that ending one
-  -- writes nothing here.
+  -- A row per claim, queue and lane. Jobs that end stay in it until all of them have, or until it is checked, so that
+  -- ending one writes nothing here.
   CREATE TABLE leases (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    line int NOT NULL,                      -- of the jobs, or one that shares its queue, lane and priority
-    look_at bigint NOT NULL,                -- none of the leases ends before this
+    check_at bigint NOT NULL,               -- none of the leases ends before this
+    lease_ms bigint NOT NULL,
+    lane smallint NOT NULL,
+    queue text NOT NULL,
     jobs uuid[] NOT NULL
   ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
   -- Ids do not compress.
@@ -113,8 +126,10 @@ const tables = `
     enqueued_at bigint NOT NULL,
     due_at bigint NOT NULL,
     available_at bigint NOT NULL,
-    line int NOT NULL,
-    kind int NOT NULL,
+    lane smallint NOT NULL,
+    priority smallint NOT NULL,
+    job_type int NOT NULL,
+    payload_bytes int NOT NULL,
     runs int NOT NULL,
     attempts int NOT NULL,
     crashes int NOT NULL,
@@ -132,6 +147,8 @@ const tables = `
     started_at bigint,
     ended_at bigint,
     decision text,
+    queue text NOT NULL,                    -- where it was last claimed or waited
+    resource text NOT NULL,
     key text,
     last_error bigint,
     progress text,
@@ -178,15 +195,15 @@ const tables = `
   ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 2000);
   CREATE INDEX keys_job ON keys (job);
 
-  -- One row: when somebody last looked for expired leases, and until when none counts as expired.
-  CREATE TABLE rescues (
+  -- One row: when a process last looked for expired leases (0 for never), and until when none counts as expired.
+  CREATE TABLE expiry (
     looked_at bigint NOT NULL,
-    none_until bigint NOT NULL
+    suspended_until bigint NOT NULL
   ) WITH (fillfactor = 10);
-  INSERT INTO rescues VALUES (0, 0);
+  INSERT INTO expiry VALUES (0, 0);
 
   CREATE TABLE counts (
-    kind int NOT NULL,
+    job_type int NOT NULL,                  -- one of those that are counted together
     enqueued bigint NOT NULL DEFAULT 0,
     completed bigint NOT NULL DEFAULT 0,    -- runs, by outcome
     failed bigint NOT NULL DEFAULT 0,
@@ -208,7 +225,8 @@ const tables = `
   ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 `;
 
-/** One entry per schema version; forward only, and never edited once released. */
-export const migrations: readonly string[] = [
-  [tables, namesSql, enqueueSql, claimSql, overlookedSql, rescueSql, settleSql, heartbeatSql, operateSql].join('\n'),
-];
+/**
+ * One entry per version of the tables; forward only, and never edited once released. An entry that an older program
+ * cannot work with raises `minimum_reader` in `schema_identity` to its own version.
+ */
+export const migrations: readonly string[] = [[identityTables, tables].join('\n')];

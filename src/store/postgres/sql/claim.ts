@@ -1,262 +1,227 @@
-import { lanes } from '../../../job.ts';
-import { BY_INDEX, HERE, LANE, lookUp, SAY_REPLACED } from './shared.ts';
+import { NEXT_ADMISSION } from './partitions.ts';
+import { BY_INDEX, CHECK_IDENTITY, FOR_GOOD, HERE, LANE, lookUp } from './shared.ts';
 
-/** Of stretches `l` of lines: the first jobs of each that are due and that nobody else is about to take. */
-const nextOfEach = (limit: string): string => `
-  CROSS JOIN LATERAL (
-    SELECT w.id, w.due_at, w.seq FROM live w
-    WHERE w.line = l.line AND w.worker IS NULL AND (w.due_at, w.seq) > (l.from_due, l.from_seq)
-      AND (w.due_at, w.seq) <= (l.until_due, l.until_seq) AND w.due_at <= store_now
-    ORDER BY w.due_at, w.seq LIMIT ${limit} FOR UPDATE SKIP LOCKED
-  ) next`;
+/** When a queue has more rows of leases than this, counting its running retries makes one row of them. */
+const MANY_LEASES = 100;
 
-/** So many rows of leases are read for a count, before they are made one. */
-const MANY_CLAIMS = 100;
+/** All given partitions together, so many times the places of a claim are counted. */
+const COUNTED_TIMES = 16;
 
-/** Starts a run of each job that was picked. */
-const TAKE = `
-  UPDATE live SET runs = live.runs + 1, attempts = live.attempts + 1, worker = p_worker,
-    claimed_at = store_now, lease_ends_at = store_now + p_lease,
-    first_started_at = coalesce(live.first_started_at, store_now)
-  FROM picked WHERE ${lookUp('live.id', 'picked.id')}
-  RETURNING live.id, live.runs, live.line, live.kind, live.due_at, live.seq, live.attempts, live.crashes,
-    live.available_at, live.first_started_at, live.previous_delay_ms, live.enqueued_at, live.last_error,
-    live.payload`;
+/** The due jobs of a given partition `g`, in the range that is to be read. */
+const DUE_JOBS = `
+  FROM live w
+  WHERE w.partition = g.partition AND w.worker IS NULL AND (w.due_at, w.seq) > (g.from_due, g.from_seq)
+    AND (w.due_at, w.seq) <= (g.until_due, g.until_seq) AND w.due_at <= store_now`;
 
-/** What was taken, column by column, as the type `claimed` has it. */
-const columns = (errors: string, lease: string): string => `
-  array_agg(id), array_agg(runs), array_agg(line), array_agg(kind), array_agg(due_at), array_agg(seq),
-  array_agg(attempts), array_agg(crashes), array_agg(available_at), array_agg(first_started_at),
-  array_agg(previous_delay_ms), array_agg(enqueued_at), array_agg(last_error), ${errors},
-  string_agg(payload, E'\\n'), ${lease}`;
-
-const textsOf = (errors: string): string => `
-  SELECT string_agg(e.error, E'\\n' ORDER BY e.id)
-  FROM (SELECT DISTINCT unnest(${errors}) AS id OFFSET 0) used JOIN errors e ON ${lookUp('e.id', 'used.id')}`;
-
-/** When the first job of a line falls due that is not due yet. */
-const nextDue = (line: string): string => `
-  SELECT w.due_at FROM live w WHERE w.line = ${line} AND w.worker IS NULL AND w.due_at > store_now
-  ORDER BY w.due_at LIMIT 1`;
+const GIVEN = 'p_partition, p_from_due, p_from_seq, p_until_due, p_until_seq, p_want';
+const AS_GIVEN = 'partition, from_due, from_seq, until_due, until_seq, want';
 
 export const claimSql: string = `
-  /*
-   * How many second chances of a queue run now. Claims of many go by, so every now and then what is still held of them is
-   * put into one row.
-   */
-  CREATE FUNCTION running_retries(p_queue text) RETURNS bigint LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
-  DECLARE
-    retry_lines int[] := ARRAY (
-      SELECT id FROM lines WHERE queue = p_queue AND lane IN (${LANE.retry}, ${LANE.suspect}));
-    running bigint;
+  -- How many retries and suspects of a queue are running.
+  CREATE FUNCTION running_retries(p_queue text, OUT retries int, OUT suspects int) LANGUAGE plpgsql AS $$
   BEGIN
-    -- In one statement, which sees each running job in some row of leases, whoever moves it to another meanwhile.
-    SELECT count(*) INTO running
-    FROM (SELECT DISTINCT unnest(jobs) AS id FROM leases WHERE line = ANY (retry_lines) OFFSET 0) t
-      JOIN live l ON ${lookUp('l.id', 't.id')}
-    WHERE l.worker IS NOT NULL AND l.line = ANY (retry_lines);
-    IF (SELECT count(*) FROM leases WHERE line = ANY (retry_lines)) > ${MANY_CLAIMS} THEN
-      -- Only rows that nobody else is about to change, such as a look for expired leases.
-      WITH due AS MATERIALIZED (
-        SELECT ctid AS place FROM leases WHERE line = ANY (retry_lines) FOR UPDATE SKIP LOCKED
-      ), taken AS (
-        DELETE FROM leases USING due WHERE leases.ctid = due.place RETURNING leases.jobs
-      )
-      INSERT INTO leases (line, look_at, jobs)
-      SELECT retry_lines[1], min(l.lease_ends_at), array_agg(l.id)
-      FROM (SELECT DISTINCT unnest(jobs) AS id FROM taken OFFSET 0) t JOIN live l ON ${lookUp('l.id', 't.id')}
-      WHERE l.worker IS NOT NULL HAVING count(*) > 0;
+    -- In one statement, which finds each running job in some row of leases, also when that is folded meanwhile.
+    SELECT count(*), count(*) FILTER (WHERE t.lane = ${LANE.suspect}) INTO retries, suspects
+    FROM (
+      SELECT DISTINCT lane, unnest(jobs) AS id FROM leases
+      WHERE queue = p_queue AND lane IN (${LANE.retry}, ${LANE.suspect}) OFFSET 0
+    ) t
+      JOIN live l ON ${lookUp('l.id', 't.id')} JOIN partitions p ON ${lookUp('p.id', 'l.partition')}
+    WHERE l.worker IS NOT NULL AND p.queue = p_queue AND p.lane = t.lane;
+    IF (SELECT count(*) FROM leases WHERE queue = p_queue AND lane = ${LANE.retry}) > ${MANY_LEASES} THEN
+      -- Only rows that no other transaction is changing, such as a search for expired leases.
+      PERFORM fold_leases(ARRAY (
+        SELECT id FROM leases WHERE queue = p_queue AND lane = ${LANE.retry} FOR UPDATE SKIP LOCKED));
     END IF;
-    RETURN running;
+  END $$;
+
+  -- Puts what is still held of these leases, which the caller has locked, into one row per queue and lane.
+  CREATE FUNCTION fold_leases(p_lease bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+  BEGIN
+    WITH folded AS (
+      DELETE FROM leases WHERE id = ANY (p_lease) RETURNING queue, lane, lease_ms, jobs
+    )
+    INSERT INTO leases (queue, lane, check_at, lease_ms, jobs)
+    SELECT t.queue, t.lane, min(l.lease_ends_at), max(t.lease_ms), array_agg(l.id)
+    FROM (SELECT queue, lane, unnest(jobs) AS id, max(lease_ms) AS lease_ms FROM folded GROUP BY 1, 2, 3 OFFSET 0) t
+      JOIN live l ON ${lookUp('l.id', 't.id')}
+    WHERE l.worker IS NOT NULL GROUP BY t.queue, t.lane;
   END $$;
 
   /*
-   * Jobs of one claim, column by column: a row of arrays is made and read in a fraction of the time that as many rows
-   * take. Texts are JSON, which has no line breaks, so they are joined by them. Of each error that jobs point at there
-   * is one text, in the order of the pointers.
-   */
-  CREATE TYPE claimed AS (
-    id uuid[], run int[], line int[], kind int[], due_at bigint[], seq bigint[], attempts int[], crashes int[],
-    available_at bigint[], first_started_at bigint[], previous_delay_ms bigint[], enqueued_at bigint[],
-    last_error bigint[], error text, payload text, lease bigint
-  );
-
-  /*
-   * Fills the places of a claim as store/fill.ts says it, from stretches of lines: after p_from, up to p_until. They come
-   * sorted by queue, lane and priority; p_queue_of is the position of a line's queue in p_queue. When there are lines
-   * newer than p_newest, nothing is taken: the caller does not know all it should ask for. The last row has no ids and
-   * tells, in the columns named here:
-   * line: the newest there is, due_at: the store's time, available_at: when the next job falls due,
-   * run: 1 when a suspect waits that may run, error: the snapshot, payload: the paused queues as JSON.
+   * Takes due jobs from the given partitions, which come in the order in which they are to be served. Of each it reads one
+   * range, after p_from and up to p_until. When all that is due fits into p_limit it takes everything; else no more than
+   * p_want of each, and the caller shares the rest by the numbers in \`due\`. What is not p_open is only counted.
+   *
+   * p_queue_of is the position of a partition's queue in p_queue. p_trial: the queue gives a suspect and nothing else.
+   * p_cap: maxRetriesInFlight. p_known are all partitions of these queues, as far as the caller knows; when it knows that
+   * there are more it is null, and a partition that gives a job goes to the end.
+   *
+   * Answers first of the claim: \`due\` is how much of each given partition was due, as far as that was counted, and null
+   * when it is not admissible; \`all_counted\` says whether that is all of it; \`room\` is how many suspects (on trial) or retries of each queue might start, null for any number;
+   * \`suspects_wait\` says of each queue whether a suspect might, before this claim; \`cut_short\` says that the payloads
+   * reached p_bytes. Then of the jobs, column by column: a row of arrays is made and read in a fraction of the time that as
+   * many rows take. Texts are JSON, which has no line breaks, so they are joined by them; of each error that jobs point at
+   * there is one text, in the order of the pointers. \`lease\` is one row of leases per queue and lane, \`lease_of\` the
+   * position of a given partition that it belongs to.
    */
   CREATE FUNCTION claim(
-    p_worker int, p_lease bigint, p_limit int,
-    p_queue text[], p_share int[], p_retry int[], p_redrive int[], p_suspect int[], p_cap int[],
-    p_line int[], p_queue_of int[], p_lane smallint[], p_priority smallint[], p_from_due bigint[], p_from_seq bigint[],
-    p_until_due bigint[], p_until_seq bigint[], p_newest int
-  ) RETURNS SETOF claimed LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
-  DECLARE
-    store_now bigint;
-    places int := p_limit;                  -- of the claim
-    room int;                               -- of the queue, in this turn
-    wanted int;
-    got int;
-    step_lane smallint;
-    first_line int;
-    last_line int;
-    lines_count int := coalesce(array_length(p_line, 1), 0);
-    paused text[] := ARRAY (SELECT queue FROM paused_queues);
-    for_retry int[] := p_retry;
-    for_redrive int[] := p_redrive;
-    for_suspect int[] := p_suspect;
-    retry_room int[] := p_cap;
-    is_empty boolean[] := array_fill(false, ARRAY[cardinality(p_queue) * ${lanes.length}]);
-    taken_before int;
-    q int;
-    batch claimed;
-    newest int;
-    next_due bigint;
-    last_row claimed;
-  BEGIN
-    SELECT max(id) INTO newest FROM lines;
-    last_row.line := ARRAY[newest];
-    IF newest > p_newest THEN RETURN NEXT last_row; RETURN; END IF;
-    IF coalesce(newest, 0) < p_newest THEN ${SAY_REPLACED} END IF;
-
-    -- By name, so that two claims never wait for each other's queues.
-    FOR q IN SELECT position::int FROM unnest(p_queue) WITH ORDINALITY AS g (queue, position) ORDER BY g.queue LOOP
-      IF p_queue[q] = ANY (paused) THEN
-        FOR lane IN 1 .. ${lanes.length} LOOP is_empty[(q - 1) * ${lanes.length} + lane] := true; END LOOP;
-      ELSIF p_cap[q] IS NOT NULL THEN
-        -- One at a time, or two claims would fill the same room.
-        PERFORM pg_advisory_xact_lock(hashtext(current_schema()), hashtext(p_queue[q]));
-        retry_room[q] := greatest(0, p_cap[q] - running_retries(p_queue[q]));
-      END IF;
-    END LOOP;
-    store_now := now_ms();
-    -- After the time: whoever is not in it began later.
-    last_row.error := pg_current_snapshot();
-
-    <<turns>>
-    FOR turn IN 1 .. 2 LOOP
-      FOR q IN 1 .. cardinality(p_queue) LOOP
-        EXIT turns WHEN places <= 0;
-        room := CASE turn WHEN 1 THEN least(places, p_share[q]) ELSE places END;
-        FOR step IN 1 .. 8 LOOP
-          -- Whoever asks for suspects has made room to run one alone.
-          EXIT WHEN room <= 0 OR (p_suspect[q] > 0 AND step > 1);
-          step_lane := CASE step
-            WHEN 1 THEN ${LANE.suspect} WHEN 2 THEN ${LANE.retry} WHEN 3 THEN ${LANE.redrive}
-            WHEN 4 THEN ${LANE.retry} WHEN 5 THEN ${LANE.redrive}
-            WHEN 6 THEN ${LANE.fresh} WHEN 7 THEN ${LANE.retry} ELSE ${LANE.redrive} END;
-          wanted := least(room, CASE step
-            WHEN 1 THEN for_suspect[q] WHEN 2 THEN for_retry[q] WHEN 3 THEN for_redrive[q]
-            -- What the one lane leaves, the other may borrow.
-            WHEN 4 THEN CASE WHEN is_empty[(q - 1) * ${lanes.length} + ${LANE.redrive + 1}] THEN for_redrive[q] ELSE 0 END
-            WHEN 5 THEN CASE WHEN is_empty[(q - 1) * ${lanes.length} + ${LANE.retry + 1}] THEN for_retry[q] ELSE 0 END
-            ELSE room END);
-          CONTINUE WHEN wanted <= 0 OR is_empty[(q - 1) * ${lanes.length} + step_lane + 1];
-
-          taken_before := places;
-          first_line := 1;
-          WHILE first_line <= lines_count LOOP
-            last_line := first_line;
-            WHILE last_line < lines_count AND p_queue_of[last_line + 1] = p_queue_of[first_line]
-              AND p_lane[last_line + 1] = p_lane[first_line] AND p_priority[last_line + 1] = p_priority[first_line]
-            LOOP last_line := last_line + 1; END LOOP;
-            IF p_queue_of[first_line] = q AND p_lane[first_line] = step_lane THEN
-              got := wanted - (taken_before - places);
-              IF step_lane IN (${LANE.retry}, ${LANE.suspect}) THEN got := least(got, coalesce(retry_room[q], got)); END IF;
-              EXIT WHEN got <= 0;
-              -- Lines that share a priority, in due order.
-              WITH picked AS MATERIALIZED (
-                SELECT next.id
-                FROM unnest(p_line[first_line:last_line],
-                  p_from_due[first_line:last_line], p_from_seq[first_line:last_line],
-                  p_until_due[first_line:last_line], p_until_seq[first_line:last_line]
-                ) AS l (line, from_due, from_seq, until_due, until_seq) ${nextOfEach('got')}
-                ORDER BY next.due_at, next.seq LIMIT got
-              ), taken AS (${TAKE}), leased AS (
-                INSERT INTO leases (line, look_at, jobs)
-                SELECT p_line[first_line], store_now + p_lease, array_agg(t.id) FROM taken t HAVING count(*) > 0
-                RETURNING leases.id
-              )
-              SELECT ${columns('NULL', '(SELECT leased.id FROM leased)')} INTO batch
-              FROM (SELECT * FROM taken t ORDER BY t.due_at, t.seq) in_order;
-              got := coalesce(cardinality(batch.id), 0);
-              IF cardinality(array_remove(batch.last_error, NULL)) > 0 THEN
-                batch.error := (${textsOf('batch.last_error')});
-              END IF;
-              IF got > 0 THEN RETURN NEXT batch; END IF;
-              places := places - got;
-              IF step_lane IN (${LANE.retry}, ${LANE.suspect}) THEN retry_room[q] := retry_room[q] - got; END IF;
-            END IF;
-            first_line := last_line + 1;
-          END LOOP;
-          got := taken_before - places;
-          IF got < wanted THEN is_empty[(q - 1) * ${lanes.length} + step_lane + 1] := true; END IF;
-          room := room - got;
-          IF step = 1 THEN for_suspect[q] := for_suspect[q] - got;
-          ELSIF step IN (2, 5) THEN for_retry[q] := for_retry[q] - got;
-          ELSIF step IN (3, 4) THEN for_redrive[q] := for_redrive[q] - got;
-          END IF;
-        END LOOP;
-      END LOOP;
-    END LOOP;
-
-    last_row.due_at := ARRAY[store_now];
-    last_row.payload := array_to_json(paused);
-    FOR i IN 1 .. lines_count LOOP
-      CONTINUE WHEN p_queue[p_queue_of[i]] = ANY (paused);
-      IF places > 0 THEN
-        next_due := least(next_due, (${nextDue('p_line[i]')}));
-      END IF;
-      IF p_lane[i] = ${LANE.suspect} AND coalesce(retry_room[p_queue_of[i]], 1) > 0 AND EXISTS (
-        SELECT 1 FROM live w WHERE w.line = p_line[i] AND w.worker IS NULL AND w.due_at <= store_now)
-      THEN last_row.run := '{1}'; END IF;
-    END LOOP;
-    last_row.available_at := ARRAY[next_due];
-    RETURN NEXT last_row;
-  END $$;
-
-  /*
-   * The same for a claim that may take whatever is due, so that nothing has to be shared out: one statement, which takes
-   * the server half as long to begin. Should there be more than p_limit, in lines that have to share it, nothing is
-   * taken, and the last row says so: run: 1 when the other one has to see to it. A row per line.
-   */
-  CREATE FUNCTION claim_all(
-    p_worker int, p_lease bigint, p_limit int, p_queue text[], p_line int[], p_queue_of int[],
-    p_from_due bigint[], p_from_seq bigint[], p_until_due bigint[], p_until_seq bigint[], p_newest int
-  ) RETURNS SETOF claimed LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+    p_identity uuid, p_worker int, p_lease bigint, p_limit int, p_bytes bigint,
+    p_queue text[], p_trial boolean[], p_cap int[], p_known bigint[],
+    p_partition bigint[], p_queue_of int[], p_lane smallint[], p_open boolean[],
+    p_from_due bigint[], p_from_seq bigint[], p_until_due bigint[], p_until_seq bigint[], p_want int[],
+    OUT store_now bigint, OUT snapshot text, OUT next_due_at bigint, OUT suspects_wait boolean[], OUT cut_short boolean,
+    OUT due int[], OUT all_counted boolean[], OUT room int[], OUT offer text, OUT lease bigint[], OUT lease_of int[],
+    OUT id uuid[], OUT run int[], OUT partition bigint[], OUT job_type int[], OUT due_at bigint[], OUT seq bigint[],
+    OUT attempts int[], OUT crashes int[], OUT available_at bigint[], OUT first_started_at bigint[],
+    OUT previous_delay_ms bigint[], OUT enqueued_at bigint[], OUT last_error bigint[], OUT errors text, OUT payloads text
+  ) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   #variable_conflict use_column
   DECLARE
-    store_now bigint := now_ms();
+    bounded boolean := true = ANY (p_trial) OR cardinality(array_remove(p_cap, NULL)) > 0;
+    -- With one partition there is nothing to share.
+    counted boolean := bounded OR cardinality(p_partition) <> 1 OR NOT p_open[1];
+    -- Among many partitions the places are soon filled, so not all that is due in each is counted.
+    most_counted int := ceil(${COUNTED_TIMES}.0 * p_limit / greatest(1, cardinality(p_partition)));
+    total_due bigint;
+    suspect_due boolean;
+    running record;
+    left_room int;
+    bound int[];                            -- of each partition: no more than this may start
+    picked uuid[];
+    picked_of int[];
+    bytes int[];
+    total_bytes bigint;
   BEGIN
-    RETURN QUERY
-    WITH known AS MATERIALIZED (
-      SELECT coalesce((SELECT max(id) FROM lines), 0) AS newest, ARRAY (SELECT queue FROM paused_queues) AS paused
-    ), given AS MATERIALIZED (
-      SELECT l.* FROM known, unnest(p_line, p_queue_of, p_from_due, p_from_seq, p_until_due, p_until_seq)
-        AS l (line, queue, from_due, from_seq, until_due, until_seq)
-      WHERE known.newest = p_newest AND NOT p_queue[l.queue] = ANY (known.paused)
-    ), found AS MATERIALIZED (
-      SELECT next.id, next.due_at, next.seq FROM given l ${nextOfEach('p_limit')}
-    ), fits AS MATERIALIZED (
-      SELECT p_line[1] = ALL (p_line) OR (SELECT count(*) FROM found) <= p_limit AS yes
-    ), picked AS MATERIALIZED (
-      SELECT found.id FROM found, fits WHERE fits.yes ORDER BY found.due_at, found.seq LIMIT p_limit
-    ), taken AS (${TAKE}), leased AS (
-      INSERT INTO leases (line, look_at, jobs)
-      SELECT t.line, store_now + p_lease, array_agg(t.id) FROM taken t GROUP BY t.line
-      RETURNING leases.id, leases.line
-    )
-    SELECT ${columns(`(${textsOf('array_agg(last_error)')})`, '(SELECT leased.id FROM leased WHERE leased.line = in_order.line)')}
-    FROM (SELECT * FROM taken t ORDER BY t.line, t.due_at, t.seq) in_order GROUP BY line
-    UNION ALL
-    SELECT NULL, CASE WHEN newest < p_newest OR NOT fits.yes THEN '{1}'::int[] END, ARRAY[newest], NULL, ARRAY[store_now],
-      NULL, NULL, NULL,
-      ARRAY[(SELECT min(due_at) FROM given l CROSS JOIN LATERAL (${nextDue('l.line')}) next)],
-      NULL, NULL, NULL, NULL, pg_current_snapshot()::text, array_to_json(paused)::text, NULL
-    FROM known, fits;
+    ${CHECK_IDENTITY}
+    cut_short := false;
+    IF bounded THEN
+      -- One claim at a time, or two would fill the same room; in one order, so that no two wait for each other.
+      PERFORM pg_advisory_xact_lock(hashtext(current_schema()), g.lock) FROM (
+        SELECT DISTINCT hashtext(g.queue) AS lock FROM unnest(p_queue, p_trial, p_cap) AS g (queue, trial, cap)
+        WHERE g.trial OR g.cap IS NOT NULL ORDER BY 1) g;
+    END IF;
+    store_now := now_ms();
+    -- After the time: a transaction that is not in it began later.
+    snapshot := pg_current_snapshot();
+
+    IF counted THEN
+      SELECT array_agg(g.due ORDER BY g.ord), array_agg(g.due < g.most ORDER BY g.ord),
+        coalesce(sum(g.due) FILTER (WHERE g.open), 0)
+      INTO due, all_counted, total_due FROM (
+        SELECT g.ord, g.open, g.most, CASE WHEN p.admissible_at <= store_now THEN (
+          SELECT count(*)::int FROM (SELECT 1 ${DUE_JOBS} LIMIT g.most) d) END AS due
+        FROM (
+          SELECT g.*, CASE WHEN g.open THEN least(p_limit, greatest(g.want, most_counted)) ELSE 1 END AS most
+          FROM unnest(${GIVEN}, p_open) WITH ORDINALITY AS g (${AS_GIVEN}, open, ord)
+        ) g LEFT JOIN partitions p ON ${lookUp('p.id', 'g.partition')}
+        OFFSET 0 -- so that each is counted once
+      ) g;
+    ELSE
+      due := ARRAY (SELECT CASE WHEN p.admissible_at <= store_now THEN p_limit END FROM partitions p WHERE p.id = p_partition[1]);
+      total_due := due[1];
+    END IF;
+
+    IF bounded OR ${LANE.suspect} = ANY (p_lane) THEN
+      -- What running retries and suspects leave room for.
+      room := array_fill(NULL::int, ARRAY[cardinality(p_queue)]);
+      suspects_wait := array_fill(false, ARRAY[cardinality(p_queue)]);
+      bound := array_fill(NULL::int, ARRAY[cardinality(p_partition)]);
+      FOR q IN 1 .. cardinality(p_queue) LOOP
+        suspect_due := EXISTS (SELECT 1 FROM unnest(p_queue_of, p_lane, due) AS g (queue_of, lane, due)
+          WHERE g.queue_of = q AND g.lane = ${LANE.suspect} AND g.due > 0);
+        CONTINUE WHEN NOT suspect_due AND NOT p_trial[q] AND p_cap[q] IS NULL;
+        running := running_retries(p_queue[q]);
+        suspect_due := suspect_due AND running.suspects = 0 AND running.retries < coalesce(p_cap[q], running.retries + 1);
+        suspects_wait[q] := suspect_due;
+        -- Not \`greatest\` alone, which would take a missing cap for 0.
+        room[q] := CASE WHEN p_trial[q] THEN suspect_due::int
+          WHEN p_cap[q] IS NOT NULL THEN greatest(0, p_cap[q] - running.retries - suspect_due::int) END;
+        left_room := room[q];
+        FOR i IN 1 .. cardinality(p_partition) LOOP
+          CONTINUE WHEN room[q] IS NULL OR p_queue_of[i] <> q OR NOT p_open[i] OR NOT due[i] > 0
+            OR p_lane[i] NOT IN (${LANE.retry}, ${LANE.suspect});
+          bound[i] := least(due[i], left_room);
+          left_room := left_room - bound[i];
+          total_due := total_due - due[i] + bound[i];
+        END LOOP;
+      END LOOP;
+    END IF;
+
+    IF total_due > 0 THEN
+      SELECT array_agg(next.id), array_agg(g.ord::int), array_agg(next.payload_bytes), sum(next.payload_bytes)
+      INTO picked, picked_of, bytes, total_bytes
+      FROM unnest(${GIVEN}, p_open, due, bound) WITH ORDINALITY AS g (${AS_GIVEN}, open, due, bound, ord)
+      CROSS JOIN LATERAL (
+        SELECT w.id, w.payload_bytes ${DUE_JOBS} ORDER BY w.due_at, w.seq
+        LIMIT least(g.due, g.bound, CASE WHEN total_due > p_limit THEN g.want END) FOR UPDATE SKIP LOCKED
+      ) next
+      WHERE g.open AND g.due > 0;
+    END IF;
+    IF NOT counted AND due[1] IS NOT NULL THEN
+      due[1] := coalesce(cardinality(picked), 0);
+      all_counted := ARRAY[due[1] < p_limit];
+    END IF;
+    IF total_bytes > p_bytes THEN
+      total_bytes := bytes[1];
+      FOR i IN 2 .. cardinality(picked) LOOP
+        total_bytes := total_bytes + bytes[i];
+        IF total_bytes > p_bytes THEN
+          cut_short := true;
+          picked := picked[1:i - 1];
+          EXIT;
+        END IF;
+      END LOOP;
+    END IF;
+
+    IF picked IS NOT NULL THEN
+      WITH taken AS (
+        UPDATE live SET runs = live.runs + 1, attempts = live.attempts + 1, worker = p_worker, alone = false,
+          claimed_at = store_now, lease_ends_at = store_now + p_lease,
+          first_started_at = coalesce(live.first_started_at, store_now)
+        FROM unnest(picked, picked_of) WITH ORDINALITY AS g (id, given, ord) WHERE ${lookUp('live.id', 'g.id')}
+        RETURNING live.id, live.runs, live.partition, live.job_type, live.due_at, live.seq, live.attempts, live.crashes,
+          live.available_at, live.first_started_at, live.previous_delay_ms, live.enqueued_at, live.last_error,
+          live.payload, g.given, g.ord
+      ), leased AS (
+        INSERT INTO leases (queue, lane, check_at, lease_ms, jobs)
+        SELECT p_queue[p_queue_of[min(t.given)]], p_lane[min(t.given)], store_now + p_lease, p_lease, array_agg(t.id)
+        FROM taken t GROUP BY p_queue_of[t.given], p_lane[t.given]
+        RETURNING id, queue, lane
+      )
+      SELECT array_agg(t.id), array_agg(t.runs), array_agg(t.partition), array_agg(t.job_type), array_agg(t.due_at),
+        array_agg(t.seq), array_agg(t.attempts), array_agg(t.crashes), array_agg(t.available_at),
+        array_agg(t.first_started_at), array_agg(t.previous_delay_ms), array_agg(t.enqueued_at), array_agg(t.last_error),
+        string_agg(t.payload, E'\\n'),
+        (SELECT array_agg(l.id) FROM leased l),
+        (SELECT array_agg((SELECT g.ord FROM unnest(p_queue_of, p_lane) WITH ORDINALITY AS g (queue_of, lane, ord)
+          WHERE p_queue[g.queue_of] = l.queue AND g.lane = l.lane LIMIT 1)) FROM leased l)
+      INTO id, run, partition, job_type, due_at, seq, attempts, crashes, available_at, first_started_at,
+        previous_delay_ms, enqueued_at, last_error, payloads, lease, lease_of
+      FROM (SELECT * FROM taken ORDER BY ord) t;
+      IF cardinality(array_remove(last_error, NULL)) > 0 THEN
+        errors := (SELECT string_agg(e.error, E'\\n' ORDER BY e.id)
+          FROM (SELECT DISTINCT unnest(last_error) AS id OFFSET 0) used JOIN errors e ON ${lookUp('e.id', 'used.id')});
+      END IF;
+      IF p_known IS NULL THEN
+        UPDATE partitions SET admissible_at = store_now WHERE id IN (
+          SELECT p.id FROM (SELECT DISTINCT unnest(partition) AS id OFFSET 0) g JOIN partitions p ON ${lookUp('p.id', 'g.id')}
+          WHERE p.resource <> '' AND p.admissible_at <= store_now FOR NO KEY UPDATE OF p SKIP LOCKED);
+      END IF;
+    END IF;
+
+    IF cut_short THEN
+      next_due_at := store_now;
+    ELSIF coalesce(cardinality(picked), 0) < p_limit THEN
+      SELECT min(CASE WHEN p.admissible_at <= store_now THEN next.due_at ELSE greatest(next.due_at, p.admissible_at) END)
+      INTO next_due_at
+      FROM unnest(p_partition) AS g (id) JOIN partitions p ON ${lookUp('p.id', 'g.id')} CROSS JOIN LATERAL (
+        SELECT w.due_at FROM live w WHERE w.partition = p.id AND w.worker IS NULL
+          AND w.due_at > CASE WHEN p.admissible_at <= store_now THEN store_now ELSE -1 END
+        ORDER BY w.due_at LIMIT 1) next
+      WHERE p.admissible_at < ${FOR_GOOD};
+      IF p_known IS NULL THEN next_due_at := least(next_due_at, (${NEXT_ADMISSION})); END IF;
+    END IF;
+    offer := candidates(p_queue, p_known, p_limit);
   END $$;
 `;

@@ -1,25 +1,27 @@
 import { STATE } from '../../codes.ts';
-import { BY_INDEX, HERE, LARGEST_CALL, lookUp, SAY_REPLACED, STARTED } from './shared.ts';
+import { BY_INDEX, CHECK_IDENTITY, HERE, LARGEST_CALL, lookUp, STARTED } from './shared.ts';
 
 const INSERT_JOBS = `
-      INSERT INTO live (id, seq, enqueued_at, due_at, available_at, line, kind, runs, attempts, crashes, state, key_life,
-        key, payload)
-      SELECT g.id, first_seq + g.ord, store_now, g.due_at, greatest(g.due_at, store_now), g.line, g.kind, 0, 0, 0,
-        CASE WHEN g.due_at > store_now THEN ${STATE.scheduled} ELSE ${STATE.ready} END, g.key_life, g.key, g.payload
+      INSERT INTO live (id, seq, enqueued_at, due_at, available_at, partition, job_type, payload_bytes, runs, attempts,
+        crashes, state, key_life, key, payload)
+      SELECT g.id, first_seq + g.ord, store_now, g.due_at, greatest(g.due_at, store_now), g.partition, g.job_type,
+        octet_length(g.payload), 0, 0, 0, CASE WHEN g.due_at > store_now THEN ${STATE.scheduled} ELSE ${STATE.ready} END,
+        g.key_life, g.key, g.payload
       FROM (
-        SELECT g.*, coalesce(g.due, store_now + g.delay) AS due_at
-        FROM unnest(p_id, p_kind, p_line, p_delay, p_due, p_key_life, p_key, string_to_array(p_payload, E'\\n'))
-          WITH ORDINALITY AS g (id, kind, line, delay, due, key_life, key, payload, ord)
+        -- Scans begin at 0: a job that was due before 1970 is due then.
+        SELECT g.*, greatest(0, coalesce(g.due, store_now + g.delay)) AS due_at
+        FROM unnest(p_id, p_job_type, p_partition, p_delay, p_due, p_key_life, p_key, string_to_array(p_payload, E'\\n'))
+          WITH ORDINALITY AS g (id, job_type, partition, delay, due, key_life, key, payload, ord)
         WHERE refused = '{}' OR NOT g.ord = ANY (refused)
       ) g`;
 
 export const enqueueSql: string = `
-  -- Who gets its key; null for whoever does, else the job that holds it.
+  -- Gives a job its key. Null when it has it now, else the job that holds it.
   CREATE FUNCTION take_key(p_id uuid, p_name text, p_key text) RETURNS uuid LANGUAGE plpgsql ${HERE} AS $$
   DECLARE holder uuid;
   BEGIN
     LOOP
-      -- Sent again: whatever became of it, it is not another job.
+      -- Sent again: whatever happened to it since, it is no second job.
       IF EXISTS (SELECT 1 FROM live WHERE id = p_id) OR EXISTS (SELECT 1 FROM finished WHERE id = p_id) THEN
         RETURN NULL;
       END IF;
@@ -29,7 +31,7 @@ export const enqueueSql: string = `
       -- It ended meanwhile.
       CONTINUE WHEN NOT FOUND;
       IF holder = p_id THEN RETURN NULL; END IF;
-      -- A key that is held until the first start is given up by whoever has started.
+      -- A key that is held until the first start is given up by a job that has started.
       IF EXISTS (SELECT 1 FROM live WHERE id = holder AND runs > 0 AND key_life = ${STARTED}) THEN
         UPDATE keys SET job = p_id WHERE name = p_name AND key = p_key AND job = holder;
         CONTINUE WHEN NOT FOUND;
@@ -40,14 +42,14 @@ export const enqueueSql: string = `
   END $$;
 
   /*
-   * Payloads are JSON, which has no line breaks, so they come joined by them. p_key is null when no job has a key.
-   * p_known are the kinds of these jobs as the caller knows them. Answers only the jobs whose key was taken. p_notice is
-   * told to all who listen, once this is committed. Without p_again, a job that was sent before is a unique violation.
+   * Payloads are JSON, which has no line breaks, so they come joined by them. p_counter is the job type under which each
+   * job is counted. p_name and p_key are null when no job has a key. p_keyed are those of the partitions that have a
+   * resource. Answers only the jobs whose key was taken. p_notice is sent to all who listen, once this is committed.
+   * Without p_again, a job that was sent before is a unique violation.
    */
   CREATE FUNCTION enqueue(
-    p_id uuid[], p_kind int[], p_line int[], p_delay bigint[], p_due bigint[], p_key_life smallint[], p_key text[],
-    p_payload text, p_known int[], p_known_line int[], p_known_name text[], p_notice text,
-    p_again boolean
+    p_identity uuid, p_id uuid[], p_job_type int[], p_counter int[], p_partition bigint[], p_delay bigint[], p_due bigint[],
+    p_key_life smallint[], p_name text[], p_key text[], p_payload text, p_keyed bigint[], p_notice text, p_again boolean
   ) RETURNS TABLE (ord bigint, holder uuid) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   DECLARE
     store_now bigint := now_ms();
@@ -58,18 +60,13 @@ export const enqueueSql: string = `
     by_whom uuid;
     again record;
   BEGIN
-    -- A kind that is newer than the snapshot of the caller's transaction is not seen, and is believed.
-    IF EXISTS (
-      SELECT 1 FROM unnest(p_known, p_known_line, p_known_name) AS g (id, line, name) LEFT JOIN kinds k ON ${lookUp('k.id', 'g.id')}
-      WHERE k.line <> g.line OR k.name <> g.name
-        OR (k.id IS NULL AND current_setting('transaction_isolation') = 'read committed'))
-    THEN ${SAY_REPLACED} END IF;
+    ${CHECK_IDENTITY}
+    IF p_keyed <> '{}' THEN PERFORM admit(p_keyed); END IF;
 
     IF p_key IS NOT NULL THEN
       FOR keyed IN
-        SELECT g.id, p_known_name[array_position(p_known, g.kind)] AS name, g.key, g.ord
-        FROM unnest(p_id, p_kind, p_key) WITH ORDINALITY AS g (id, kind, key, ord)
-        WHERE g.key IS NOT NULL ORDER BY 2, g.key, g.ord
+        SELECT g.* FROM unnest(p_id, p_name, p_key) WITH ORDINALITY AS g (id, name, key, ord)
+        WHERE g.key IS NOT NULL ORDER BY g.name, g.key, g.ord
       LOOP
         by_whom := take_key(keyed.id, keyed.name, keyed.key);
         CONTINUE WHEN by_whom IS NULL;
@@ -81,14 +78,14 @@ export const enqueueSql: string = `
     END IF;
 
     IF p_again THEN
-      WITH added AS (${INSERT_JOBS} ON CONFLICT DO NOTHING RETURNING kind)
-      INSERT INTO counts (kind, enqueued) SELECT a.kind, count(*) FROM added a GROUP BY a.kind;
+      WITH added AS (${INSERT_JOBS} ON CONFLICT DO NOTHING RETURNING job_type)
+      INSERT INTO counts (job_type, enqueued) SELECT a.job_type, count(*) FROM added a GROUP BY a.job_type;
     ELSE
       -- Asking row by row whether it is the first would cost a quarter more.
       ${INSERT_JOBS};
-      INSERT INTO counts (kind, enqueued)
-      SELECT g.kind, count(*) FROM unnest(p_kind) WITH ORDINALITY AS g (kind, ord)
-      WHERE refused = '{}' OR NOT g.ord = ANY (refused) GROUP BY g.kind;
+      INSERT INTO counts (job_type, enqueued)
+      SELECT g.counter, count(*) FROM unnest(p_counter) WITH ORDINALITY AS g (counter, ord)
+      WHERE refused = '{}' OR NOT g.ord = ANY (refused) GROUP BY g.counter;
     END IF;
 
     -- Sent again after it had ended. Its row had left this table before ours could come in, so by now the other table
@@ -96,9 +93,9 @@ export const enqueueSql: string = `
     IF EXISTS (SELECT 1 FROM finished WHERE id = ANY (p_id)) THEN
       FOR again IN
         DELETE FROM live USING unnest(p_id) AS g (id), finished f
-        WHERE ${lookUp('f.id', 'g.id')} AND ${lookUp('live.id', 'f.id')} RETURNING live.kind
+        WHERE ${lookUp('f.id', 'g.id')} AND ${lookUp('live.id', 'f.id')} RETURNING live.job_type
       LOOP
-        INSERT INTO counts (kind, enqueued) VALUES (again.kind, -1);
+        INSERT INTO counts (job_type, enqueued) VALUES (again.job_type, -1);
       END LOOP;
     END IF;
     IF p_notice IS NOT NULL THEN PERFORM pg_notify('mulligan_' || current_schema(), p_notice); END IF;

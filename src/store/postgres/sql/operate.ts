@@ -19,13 +19,16 @@ export const operateSql: string = `
       RETURN 'cancelling';
     END IF;
     DELETE FROM live WHERE id = p_id;
-    INSERT INTO finished (id, seq, finished_at, enqueued_at, due_at, available_at, line, kind, runs, attempts, crashes,
-      state, first_started_at, previous_delay_ms, key_life, key, last_error, progress, payload)
-    VALUES (ended.id, ended.seq, now_ms(), ended.enqueued_at, ended.due_at, ended.available_at, ended.line, ended.kind, ended.runs,
-      ended.attempts, ended.crashes, ${STATE.cancelled}, ended.first_started_at, ended.previous_delay_ms, ended.key_life,
-      ended.key, ended.last_error, ended.progress, ended.payload);
+    INSERT INTO finished (id, seq, finished_at, enqueued_at, due_at, available_at, lane, priority, queue, resource,
+      job_type, payload_bytes, runs, attempts, crashes, state, first_started_at, previous_delay_ms, key_life, key,
+      last_error, progress, payload)
+    SELECT ended.id, ended.seq, now_ms(), ended.enqueued_at, ended.due_at, ended.available_at, p.lane, p.priority, p.queue,
+      p.resource, ended.job_type, ended.payload_bytes, ended.runs, ended.attempts, ended.crashes, ${STATE.cancelled},
+      ended.first_started_at, ended.previous_delay_ms, ended.key_life, ended.key, ended.last_error, ended.progress,
+      ended.payload
+    FROM partitions p WHERE p.id = ended.partition;
     IF ended.key IS NOT NULL AND ended.key_life <> ${PRUNED} THEN DELETE FROM keys WHERE job = p_id; END IF;
-    INSERT INTO counts (kind, now_cancelled) VALUES (ended.kind, 1);
+    INSERT INTO counts (job_type, now_cancelled) VALUES (ended.job_type, 1);
     RETURN 'cancelled';
   END $$;
 
@@ -36,8 +39,8 @@ export const operateSql: string = `
     RETURN QUERY SELECT f.* FROM finished f
     WHERE f.state = ${STATE.dead}
       AND (p_ids IS NULL OR f.id = ANY (p_ids))
-      AND (p_name IS NULL OR f.kind IN (SELECT id FROM kinds WHERE name = p_name))
-      AND (p_queue IS NULL OR f.line IN (SELECT id FROM lines WHERE queue = p_queue))
+      AND (p_name IS NULL OR f.job_type IN (SELECT id FROM job_types WHERE name = p_name))
+      AND (p_queue IS NULL OR f.queue = p_queue)
       AND (p_reason IS NULL OR f.dead_reason = p_reason)
     ORDER BY f.finished_at, f.seq LIMIT p_limit FOR UPDATE;
   END $$;
@@ -49,37 +52,38 @@ export const operateSql: string = `
   DECLARE
     store_now bigint := now_ms();
     job finished;
-    kind kinds;
+    job_type job_types;
     policy jsonb;
     holder uuid;
     promised text[] := '{}';
-    home_line lines;
+    home bigint;
+    keyed bigint[] := '{}';
   BEGIN
     FOR job IN SELECT * FROM dead(p_ids, p_name, p_queue, p_reason, p_limit) LOOP
-      SELECT * INTO kind FROM kinds WHERE kinds.id = job.kind;
-      policy := kind.policy::jsonb;
+      SELECT * INTO job_type FROM job_types t WHERE t.id = job.job_type;
+      policy := job_type.policy::jsonb;
       job_id := job.id;
       why := NULL;
       IF NOT p_reset AND (job.attempts >= (policy->>'maxAttempts')::int OR job.crashes >= (policy->>'maxCrashes')::int)
       THEN
         why := 'nothing-left';
       ELSIF job.key IS NOT NULL AND job.key_life <> ${STARTED} THEN
-        SELECT k.job INTO holder FROM keys k WHERE k.name = kind.name AND k.key = job.key
-          -- A key that is held until the first start is given up by whoever has started.
+        SELECT k.job INTO holder FROM keys k WHERE k.name = job_type.name AND k.key = job.key
+          -- A key that is held until the first start is given up by a job that has started.
           AND NOT EXISTS (SELECT 1 FROM live h WHERE h.id = k.job AND h.runs > 0 AND h.key_life = ${STARTED});
-        IF (FOUND AND holder <> job.id) OR json_build_array(kind.name, job.key)::text = ANY (promised) THEN
+        IF (FOUND AND holder <> job.id) OR json_build_array(job_type.name, job.key)::text = ANY (promised) THEN
           why := 'key-taken';
         ELSE
-          promised := promised || json_build_array(kind.name, job.key)::text;
+          promised := promised || json_build_array(job_type.name, job.key)::text;
         END IF;
       END IF;
       IF why IS NULL AND NOT p_dry_run THEN
         IF job.key IS NOT NULL AND job.key_life <> ${STARTED} THEN
           DELETE FROM keys k USING live h
-          WHERE k.name = kind.name AND k.key = job.key AND h.id = k.job AND h.runs > 0 AND h.key_life = ${STARTED};
-          INSERT INTO keys (name, key, job) VALUES (kind.name, job.key, job.id) ON CONFLICT DO NOTHING;
-          -- Somebody was quicker.
-          SELECT keys.job INTO holder FROM keys WHERE keys.name = kind.name AND keys.key = job.key;
+          WHERE k.name = job_type.name AND k.key = job.key AND h.id = k.job AND h.runs > 0 AND h.key_life = ${STARTED};
+          INSERT INTO keys (name, key, job) VALUES (job_type.name, job.key, job.id) ON CONFLICT DO NOTHING;
+          -- Another transaction was quicker.
+          SELECT keys.job INTO holder FROM keys WHERE keys.name = job_type.name AND keys.key = job.key;
           IF holder IS DISTINCT FROM job.id THEN
             why := 'key-taken';
             RETURN NEXT;
@@ -90,20 +94,22 @@ export const operateSql: string = `
           SELECT job.id, job.runs, job.attempt, job.outcome, job.counted, job.worker, job.started_at, job.ended_at,
             NULL, job.decision, CASE WHEN job.failed THEN job.last_error END
           WHERE job.outcome IS NOT NULL;
-        SELECT * INTO home_line FROM lines WHERE lines.id = kind.line;
+        SELECT p.id INTO home FROM partitions_of(ARRAY[job_type.queue], ARRAY[${LANE.redrive}]::smallint[],
+          ARRAY[job.priority], ARRAY[job.resource], ARRAY[job_type.name]) p;
+        IF job.resource <> '' THEN keyed := keyed || home; END IF;
         DELETE FROM finished WHERE finished.id = job.id;
-        INSERT INTO live (id, seq, enqueued_at, due_at, available_at, line, kind, runs, attempts, crashes, state, key_life,
-          first_started_at, previous_delay_ms, key, last_error, progress, payload)
-        VALUES (job.id, job.seq, job.enqueued_at, store_now, store_now,
-          line_of(home_line.queue, home_line.resource, ${LANE.redrive}::smallint, home_line.priority), job.kind,
-          job.runs, CASE WHEN p_reset THEN 0 ELSE job.attempts END, CASE WHEN p_reset THEN 0 ELSE job.crashes END,
+        INSERT INTO live (id, seq, enqueued_at, due_at, available_at, partition, job_type, payload_bytes, runs, attempts,
+          crashes, state, key_life, first_started_at, previous_delay_ms, key, last_error, progress, payload)
+        VALUES (job.id, job.seq, job.enqueued_at, store_now, store_now, home, job.job_type, job.payload_bytes, job.runs,
+          CASE WHEN p_reset THEN 0 ELSE job.attempts END, CASE WHEN p_reset THEN 0 ELSE job.crashes END,
           ${STATE.ready}, job.key_life,
           NULL, CASE WHEN NOT p_reset THEN job.previous_delay_ms END,
           job.key, job.last_error, job.progress, job.payload);
-        INSERT INTO counts (kind, now_dead) VALUES (job.kind, -1);
+        INSERT INTO counts (job_type, now_dead) VALUES (job.job_type, -1);
       END IF;
       RETURN NEXT;
     END LOOP;
+    IF keyed <> '{}' THEN PERFORM admit(keyed); END IF;
   END $$;
 
   -- Deletes finished jobs with all that was kept of them.
@@ -112,7 +118,7 @@ export const operateSql: string = `
   BEGIN
     WITH gone AS (
       DELETE FROM finished f USING unnest(p_ids) AS g (id) WHERE ${lookUp('f.id', 'g.id')}
-      RETURNING f.kind, f.state, CASE WHEN f.failed THEN f.last_error END AS error
+      RETURNING f.job_type, f.state, CASE WHEN f.failed THEN f.last_error END AS error
     ), erased AS (
       DELETE FROM runs r USING unnest(p_ids) AS g (id) WHERE ${lookUp('r.job', 'g.id')} RETURNING r.error
     ), released AS (
@@ -124,10 +130,10 @@ export const operateSql: string = `
       WHERE ${lookUp('errors.id', 'u.error')}
       RETURNING errors.id, errors.uses
     ), counted AS (
-      INSERT INTO counts (kind, now_completed, now_dead, now_cancelled)
-      SELECT kind, -count(*) FILTER (WHERE state = ${STATE.completed}), -count(*) FILTER (WHERE state = ${STATE.dead}),
+      INSERT INTO counts (job_type, now_completed, now_dead, now_cancelled)
+      SELECT job_type, -count(*) FILTER (WHERE state = ${STATE.completed}), -count(*) FILTER (WHERE state = ${STATE.dead}),
         -count(*) FILTER (WHERE state = ${STATE.cancelled})
-      FROM gone GROUP BY kind
+      FROM gone GROUP BY job_type
     )
     SELECT array_agg(id) INTO unused FROM released WHERE uses <= 0;
     DELETE FROM errors WHERE id = ANY (unused);
@@ -158,13 +164,13 @@ export const operateSql: string = `
     IF pruned > 0 THEN PERFORM forget(chosen); END IF;
   END $$;
 
-  -- Adds up what transactions have counted. Whoever finds another at it leaves it to that one.
+  -- Adds up what transactions have counted, for each queue and name. Only one transaction at a time does this.
   CREATE FUNCTION fold_counts() RETURNS void LANGUAGE plpgsql ${HERE} AS $$
   BEGIN
     IF NOT pg_try_advisory_xact_lock(hashtext(current_schema()), hashtext('mulligan: counts')) THEN RETURN; END IF;
     WITH gone AS (DELETE FROM counts RETURNING *)
-    INSERT INTO counts (kind, ${countColumns.join(', ')})
-    SELECT kind, ${countColumns.map((column) => `sum(${column})`).join(', ')}
-    FROM gone GROUP BY kind;
+    INSERT INTO counts (job_type, ${countColumns.join(', ')})
+    SELECT t.counted_as, ${countColumns.map((column) => `sum(${column})`).join(', ')}
+    FROM gone JOIN job_types t ON t.id = gone.job_type GROUP BY t.counted_as;
   END $$;
 `;

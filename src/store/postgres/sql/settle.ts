@@ -1,13 +1,13 @@
 import { STATE } from '../../codes.ts';
 import { addCounts, asStored, type EndedRun } from '../counts.ts';
-import { BY_INDEX, FENCE, HERE, LARGEST_CALL, lookUp, OUTCOME, PRUNED } from './shared.ts';
+import { BY_INDEX, CHECK_IDENTITY, FENCE, HERE, LARGEST_CALL, lookUp, OUTCOME, PRUNED } from './shared.ts';
 
-/** In a storm all errors are alike, so texts are sent once and stored once, and pointed at by position. */
+/** Many errors are alike, so texts are sent once and stored once, and pointed at by position. */
 const GIVEN = `
-  SELECT g.id, g.run, g.worker, g.outcome, g.state, g.counted, g.delay, g.line, g.backoff, g.reason,
+  SELECT g.id, g.run, g.worker, g.outcome, g.state, g.counted, g.delay, g.partition, g.backoff, g.reason,
     first_error + g.error AS error, p_decisions[g.decision] AS decision, g.started, g.ended, g.ord
-  FROM unnest(p_id, p_run, p_worker, p_outcome, p_state, p_counted, p_delay, p_line, p_backoff, p_reason, p_error,
-    p_decision, p_started, p_ended) WITH ORDINALITY AS g (id, run, worker, outcome, state, counted, delay, line, backoff,
+  FROM unnest(p_id, p_run, p_worker, p_outcome, p_state, p_counted, p_delay, p_partition, p_backoff, p_reason, p_error,
+    p_decision, p_started, p_ended) WITH ORDINALITY AS g (id, run, worker, outcome, state, counted, delay, partition, backoff,
     reason, error, decision, started, ended, ord)`;
 /** A crash is only believed while the lease is over: a worker that came back in time keeps its run. */
 const BELIEVED = `(g.outcome <> ${OUTCOME.crashed} OR l.lease_ends_at <= store_now)`;
@@ -40,19 +40,20 @@ const end = ({ given, condition, carried, run, also, answer }: Ends): string => 
       DELETE FROM live l USING (${given} OFFSET 0) g
       WHERE ${FENCE} AND ${condition}
       RETURNING ${carried} g.started, g.ended, l.attempts AS attempt, l.id, l.seq, l.enqueued_at, l.due_at, l.available_at,
-        l.line, l.kind, l.runs, l.crashes, l.first_started_at, l.previous_delay_ms, l.key_life, l.key, l.last_error,
+        l.partition, l.job_type, l.payload_bytes, l.runs, l.crashes, l.first_started_at, l.previous_delay_ms, l.key_life, l.key, l.last_error,
         l.progress, l.payload
     ), kept AS (
-      INSERT INTO finished (id, seq, finished_at, enqueued_at, due_at, available_at, line, kind, runs, attempts, crashes,
-        state, dead_reason, first_started_at, previous_delay_ms, outcome, attempt, counted, failed, worker, started_at,
+      INSERT INTO finished (id, seq, finished_at, enqueued_at, due_at, available_at, lane, priority, queue, resource, job_type,
+        payload_bytes, runs, attempts, crashes, state, dead_reason, first_started_at, previous_delay_ms, outcome, attempt, counted, failed, worker, started_at,
         ended_at, decision, key_life, key, last_error, progress, payload)
-      SELECT id, seq, store_now, enqueued_at, due_at, available_at, line, kind, runs,
+      SELECT gone.id, seq, store_now, enqueued_at, due_at, available_at, p.lane, p.priority, p.queue, p.resource, job_type,
+        payload_bytes, runs,
         CASE WHEN ${run.counted} THEN attempt ELSE attempt - 1 END,
         CASE ${run.outcome} WHEN ${OUTCOME.crashed} THEN crashes + 1 ELSE crashes END,
         ${run.state}, ${run.deadReason}, first_started_at, previous_delay_ms, ${run.outcome}, attempt, ${run.counted},
         ${run.error} IS NOT NULL, ${run.worker}, started, ended, ${run.decision}, key_life, key,
         coalesce(${run.error}, last_error), progress, payload
-      FROM gone
+      FROM gone JOIN partitions p ON ${lookUp('p.id', 'gone.partition')}
     ), freed AS (
       DELETE FROM keys USING gone WHERE gone.key IS NOT NULL AND gone.key_life <> ${PRUNED} AND ${lookUp('keys.job', 'gone.id')}
     ), ${also} added AS (
@@ -68,7 +69,7 @@ const endEach = (given: string, condition: string, state = 'g.state', reason = '
     carried: `g.ord, g.outcome, g.counted, g.worker, g.decision, g.error, ${state} AS state, ${reason} AS dead_reason,`,
     run: asStored,
     also: `stored AS (${storeErrors('gone')}),`,
-    answer: 'array_agg(gone.ord) INTO just_landed',
+    answer: 'array_agg(gone.ord) INTO just_applied',
   });
 
 /** Runs that all completed, under one worker: what a settlement nearly always is. So it names what all have in common. */
@@ -88,60 +89,64 @@ const END_COMPLETED = end({
     decision: 'p_decision',
   },
   also: '',
-  answer: 'count(*) INTO landed',
+  answer: 'count(*) INTO applied',
 });
 
 export const settleSql: string = `
-  -- Answers whether all of them landed. p_over are leases of which nothing is held any more.
-  CREATE FUNCTION complete(p_id uuid[], p_run int[], p_worker int, p_decision text, p_started bigint[], p_ended bigint[],
+  -- Answers whether all of them were applied. p_over are leases of which nothing is held any more.
+  CREATE FUNCTION complete(p_identity uuid, p_id uuid[], p_run int[], p_worker int, p_decision text, p_started bigint[], p_ended bigint[],
     p_over bigint[])
   RETURNS boolean LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   #variable_conflict use_column
   DECLARE
     store_now bigint := now_ms();
-    landed bigint;
+    applied bigint;
   BEGIN
+    ${CHECK_IDENTITY}
     ${END_COMPLETED}
     DELETE FROM leases WHERE id = ANY (p_over);
-    RETURN landed = cardinality(p_id);
+    RETURN applied = cardinality(p_id);
   END $$;
 
-  -- Answers only what did not simply land: 1 for a job that a cancel ended instead, 2 for a stale settlement.
+  -- Answers only what was not simply applied: 1 for a job that a cancel ended instead, 2 for a stale settlement. p_keyed are
+  -- those of the partitions that have a resource.
   CREATE FUNCTION settle(
-    p_id uuid[], p_run int[], p_worker int[], p_outcome smallint[], p_state smallint[], p_counted boolean[],
-    p_delay bigint[], p_line int[], p_backoff bigint[], p_reason smallint[], p_error int[], p_decision int[],
+    p_identity uuid, p_id uuid[], p_run int[], p_worker int[], p_outcome smallint[], p_state smallint[], p_counted boolean[],
+    p_delay bigint[], p_partition bigint[], p_backoff bigint[], p_reason smallint[], p_error int[], p_decision int[],
     p_started bigint[], p_ended bigint[], p_errors text[], p_decisions text[],
-    p_over bigint[]
+    p_over bigint[], p_keyed bigint[]
   ) RETURNS TABLE (at bigint, answer int) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   #variable_conflict use_column
   DECLARE
     store_now bigint := now_ms();
     -- One number per call, and room for its errors after it.
     first_error bigint := nextval('settlements') * ${LARGEST_CALL};
-    landed bigint[] := '{}';
-    just_landed bigint[];
+    applied bigint[] := '{}';
+    just_applied bigint[];
     cancelled bigint[] := '{}';
     late record;
   BEGIN
+    ${CHECK_IDENTITY}
     DELETE FROM leases WHERE id = ANY (p_over);
+    IF p_keyed <> '{}' THEN PERFORM admit(p_keyed); END IF;
     IF array_position(p_delay, NULL) IS NOT NULL THEN
       IF cardinality(array_remove(p_delay, NULL)) > 0 THEN
-        -- What ends and what waits is written one after the other; locked it is in the order of ids, as by everybody else.
+        -- What ends and what waits is written one after the other; all is locked in the order of ids, as in every other statement.
         PERFORM 1 FROM unnest(p_id) AS g (id) JOIN live l ON ${lookUp('l.id', 'g.id')} FOR UPDATE OF l;
       END IF;
       ${endEach(`${GIVEN} WHERE g.delay IS NULL`, BELIEVED)}
-      landed := landed || coalesce(just_landed, '{}');
+      applied := applied || coalesce(just_applied, '{}');
     END IF;
 
-    IF cardinality(landed) < cardinality(p_id) THEN
+    IF cardinality(applied) < cardinality(p_id) THEN
       WITH put AS (
         UPDATE live l SET
           state = g.state,
           attempts = CASE WHEN g.counted THEN l.attempts ELSE l.attempts - 1 END,
           crashes = CASE g.outcome WHEN ${OUTCOME.crashed} THEN l.crashes + 1 ELSE l.crashes END,
-          -- A job handed back for now keeps its place in the line.
+          -- A job handed back for now keeps its place.
           due_at = CASE g.state WHEN ${STATE.ready} THEN l.due_at ELSE store_now + g.delay END,
-          line = g.line,
+          partition = g.partition,
           previous_delay_ms = coalesce(g.backoff, l.previous_delay_ms),
           available_at = CASE WHEN ${RAN} THEN store_now + g.delay ELSE l.available_at END,
           first_started_at = CASE WHEN ${RAN} OR l.first_started_at <> l.claimed_at THEN l.first_started_at END,
@@ -151,7 +156,7 @@ export const settleSql: string = `
         WHERE ${FENCE} AND ${BELIEVED} AND NOT l.cancel_requested
         RETURNING g.ord, l.id, g.run, g.outcome, g.counted, g.worker, g.started, g.ended, store_now + g.delay AS next,
           g.decision, g.error, CASE WHEN g.counted THEN l.attempts ELSE l.attempts + 1 END AS attempt,
-          l.kind, NULL::smallint AS dead_reason, l.state
+          l.job_type, NULL::smallint AS dead_reason, l.state
       ), kept AS (
         INSERT INTO runs (job, run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision, error)
         SELECT id, run, attempt, outcome, counted, worker, started, ended, next, decision, error FROM put
@@ -160,15 +165,15 @@ export const settleSql: string = `
       ), added AS (
         ${addCounts('put', asStored)}
       )
-      SELECT array_agg(put.ord) INTO just_landed FROM put;
-      landed := landed || coalesce(just_landed, '{}');
+      SELECT array_agg(put.ord) INTO just_applied FROM put;
+      applied := applied || coalesce(just_applied, '{}');
     END IF;
 
-    IF cardinality(landed) < cardinality(p_id) THEN
+    IF cardinality(applied) < cardinality(p_id) THEN
       -- Perhaps only because a cancel has come in meanwhile.
       ${endEach(`${GIVEN} WHERE g.delay IS NOT NULL`, `${BELIEVED} AND l.cancel_requested`, `${STATE.cancelled}::smallint`, 'NULL::smallint')}
-      cancelled := coalesce(just_landed, '{}');
-      FOR late IN ${GIVEN} WHERE NOT g.ord = ANY (landed) LOOP
+      cancelled := coalesce(just_applied, '{}');
+      FOR late IN ${GIVEN} WHERE NOT g.ord = ANY (applied) LOOP
         at := late.ord;
         IF late.ord = ANY (cancelled) THEN
           answer := 1;

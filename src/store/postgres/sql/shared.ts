@@ -1,4 +1,5 @@
 import { KEY_LIFE } from '../../codes.ts';
+import { IDENTITY } from '../schema/identity.ts';
 
 export { LANE, OUTCOME } from '../../codes.ts';
 export const STARTED: number = KEY_LIFE.started;
@@ -6,18 +7,33 @@ export const PRUNED: number = KEY_LIFE.pruned;
 
 /*
  * The plans are known, so the planner is not asked: a queue's tables are empty at one moment and full at the next,
- * and a plan made for the one is a disaster in the other. Rows are found by index, in the order they are given.
+ * and a plan made for the one is a disaster in the other. Rows are found by index, in the order in which they are given.
+ * A function that is only called by others has neither of these, because each setting costs time, and it has the caller's.
  */
 export const BY_INDEX: string = `
   SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
   SET plan_cache_mode = force_generic_plan SET jit = off`;
 export const HERE: string = 'SET search_path FROM CURRENT';
 
-/** What we say when the tables are not those whose numbers the caller remembers: they were restored, or made anew. */
+/** SQLSTATE of a call by a process whose cached numbers are of other tables: these were restored or made in their place. */
 export const REPLACED = 'MU001';
-export const SAY_REPLACED: string = `RAISE EXCEPTION 'these are not the tables that the caller knows' USING ERRCODE = '${REPLACED}';`;
+const SAY_REPLACED = `RAISE EXCEPTION 'these are not the tables that the caller knows' USING ERRCODE = '${REPLACED}';`;
+/** At the start of every function that takes numbers from a process's cache. */
+export const CHECK_IDENTITY: string = `
+    IF NOT EXISTS (SELECT 1 FROM schema_identity WHERE ${IDENTITY} = p_identity) THEN ${SAY_REPLACED} END IF;`;
 
-/** So many jobs can be numbered in one call. */
+/** A hold without an end. JavaScript can still count to it. */
+export const FOR_GOOD: number = Number.MAX_SAFE_INTEGER;
+
+/**
+ * What makes a partition, as a digest: names may be longer than an index entry can be, and the planner finds one row by it,
+ * where an index that begins with the queue might make it read all partitions of the queue.
+ */
+export const partitionDigest = (of: string): string =>
+  `md5(length(${of}queue)::text || ' ' || ${of}queue || ' ' || ${of}lane::text || ' ' || ${of}priority::text || ' ' ||
+    length(${of}resource)::text || ' ' || ${of}resource || ' ' || ${of}name)::uuid`;
+
+/** The number of jobs that one call can number. */
 export const LARGEST_CALL = 65_536;
 
 /**

@@ -5,7 +5,7 @@ import type { TransactionClient } from '../../store.ts';
 /*
  * Clients of query builders, for `enqueue(..., { tx })`. Each takes the library's own transaction object, so the job
  * is committed or rolled back with what that transaction writes. None of the libraries is loaded here, so what is a
- * transaction is told by its shape.
+ * transaction is recognised by its shape.
  */
 
 /** @example await db.transaction().execute((trx) => mulligan.enqueue(job, input, { tx: kyselyTx(trx) })) */
@@ -68,9 +68,9 @@ export function prismaTx(tx: {
 }
 
 /** Outside of a transaction a job would be committed at once, and stay when the caller rolls back. */
-function check(adapter: string, expected: string, came: unknown, isIt: boolean): void {
+function check(adapter: string, expected: string, got: unknown, isIt: boolean): void {
   if (isIt) return;
-  throw unexpected(adapter, expected, came, 'Give what the library hands to the function that is the transaction.');
+  throw unexpected(adapter, expected, got, 'Give what the library hands to the function that is the transaction.');
 }
 
 function has(value: unknown, method: string): boolean {

@@ -165,7 +165,7 @@ describe('a job enqueued in a transaction', () => {
   it('does not take a pool, whose queries are in no transaction of the caller', async () => {
     await using mulligan = await open();
     await expect(mulligan.enqueue('pooled', 1, { tx: pool })).rejects.toThrow(
-      'enqueue: tx: expected a client inside a transaction, came an object of class BoundPool. That is a pool.',
+      'enqueue: tx: expected a client inside a transaction, got an object of class BoundPool. That is a pool.',
     );
     expect(await mulligan.jobs.list({ name: 'pooled' })).toEqual([]);
   });
@@ -180,7 +180,7 @@ describe('a job enqueued in a transaction', () => {
     const refusal = await mulligan.enqueue('alone', 1, { tx: client }).catch((error: unknown) => error);
     expect(refusal).toBeInstanceOf(ConfigError);
     expect(String(refusal)).toMatch(
-      'enqueue: tx: expected a client inside a transaction, came an object of class Client.',
+      'enqueue: tx: expected a client inside a transaction, got an object of class Client.',
     );
     expect(await mulligan.jobs.list({ name: 'alone' })).toEqual([]);
   });
@@ -202,11 +202,11 @@ describe('a job enqueued in a transaction', () => {
     const prisma = { $queryRawUnsafe: async () => [], $connect: async () => {}, $transaction: async () => {} };
     const kysely = new Kysely<Record<string, never>>({ dialect: new PostgresDialect({ pool }) });
     expect(() => kyselyTx(kysely)).toThrow(
-      'kyselyTx: expected a transaction of Kysely, came an object of class Kysely.',
+      'kyselyTx: expected a transaction of Kysely, got an object of class Kysely.',
     );
-    expect(() => drizzleTx(db, sql)).toThrow('drizzleTx: expected a transaction of Drizzle, came an object of class');
-    expect(() => knexTx(knexDb)).toThrow('knexTx: expected a transaction of Knex, came a function.');
-    expect(() => prismaTx(prisma)).toThrow('prismaTx: expected a transaction of Prisma, came an object with the keys');
+    expect(() => drizzleTx(db, sql)).toThrow('drizzleTx: expected a transaction of Drizzle, got an object of class');
+    expect(() => knexTx(knexDb)).toThrow('knexTx: expected a transaction of Knex, got a function.');
+    expect(() => prismaTx(prisma)).toThrow('prismaTx: expected a transaction of Prisma, got an object with the keys');
     await knexDb.destroy();
   });
 
@@ -220,7 +220,7 @@ describe('a job enqueued in a transaction', () => {
       expect(() => drizzleTx(tx, undefined as never)).toThrow("drizzleTx: expected Drizzle's own `sql`");
     }));
 
-  it('is told that its transaction only reads', async () => {
+  it('gets an error when its transaction only reads', async () => {
     await using mulligan = await open();
     await using client = await connected();
     await client.query('BEGIN READ ONLY');
@@ -235,7 +235,7 @@ describe('a job enqueued in a transaction', () => {
     expect(refusal).toMatch(/^ConfigError: enqueue: tx: expected query\(text, values\) to answer \{ rows \}/);
   });
 
-  it.each(['pg', 'Drizzle'])('is told of a transaction of %s that had failed before', async (library) => {
+  it.each(['pg', 'Drizzle'])('gets an error when its transaction of %s had failed before', async (library) => {
     await using mulligan = await open();
     const enqueueIn = (tx: TransactionClient): Promise<unknown> => mulligan.enqueue('too late', 1, { tx });
     const refused =
@@ -336,12 +336,12 @@ describe('a handler that completes its job in a transaction', () => {
       },
     });
     await using mulligan = await open([job]);
-    const told: string[] = [];
-    for (const event of ['completed', 'lease-lost'] as const) mulligan.on(event, () => told.push(event));
+    const events: string[] = [];
+    for (const event of ['completed', 'lease-lost'] as const) mulligan.on(event, () => events.push(event));
     const { id } = await mulligan.enqueue(job, null);
     await mulligan.work({ poll: 50 }).whenIdle();
     expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'completed', runs: 1 });
-    expect(told).toEqual(['completed']);
+    expect(events).toEqual(['completed']);
   });
 
   it('writes nothing when its run was taken away meanwhile', async () => {
@@ -415,7 +415,7 @@ describe('a handler that completes its job in a transaction', () => {
     expect(ended).toEqual({ state: 'completed', error: '', written: 1 });
   });
 
-  it('is done again when a heartbeat came into a transaction of a strict isolation', async () => {
+  it('is done again when a heartbeat conflicts with its transaction of a strict isolation', async () => {
     let tries = 0;
     const ended = await runOnce('strict', (context, write) =>
       context.transaction(async (tx) => {
@@ -440,7 +440,7 @@ describe('a handler that completes its job in a transaction', () => {
     expect(tries).toBe(1);
   });
 
-  it('cannot use the transaction after its end, however that came', async () => {
+  it('cannot use the transaction after its end, whatever ended it', async () => {
     const refusals: unknown[] = [];
     const late = (tx: TransactionClient | null): Promise<unknown> =>
       (tx as TransactionClient).query('SELECT 1', []).catch((error: unknown) => void refusals.push(error));
@@ -491,11 +491,11 @@ describe('a handler that completes its job in a transaction', () => {
     expect(ended).toEqual({ state: 'completed', error: '', written: 1 });
     expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected']);
     expect(answers[1]).toMatchObject({
-      reason: new ConfigError('transaction: expected one per run, came a second while the first is under way.'),
+      reason: new ConfigError('transaction: expected one per run, got a second while the first is under way.'),
     });
   });
 
-  it('is told when the store cannot do it', async () => {
+  it('gets an error when the store has no transactions', async () => {
     const errors: unknown[] = [];
     const job = defineJob({
       name: 'nowhere',

@@ -1,36 +1,52 @@
 import { isList, unexpected } from '../../../config.ts';
-import { ConfigError, type MulliganError } from '../../../errors.ts';
+import { ConfigError } from '../../../errors.ts';
+import { doubling, type RetryingOptions, steady, withRetries } from '../../../retrying.ts';
 import { causeChain, read } from '../../../untrusted/thrown.ts';
+import { OUTCOME } from '../../codes.ts';
 import type { Enqueued, NewJob, Settlement, TransactionClient, Transactions } from '../../store.ts';
+import { codeOf } from '../connection/connection-error.ts';
 import { BEGIN_MARKED } from '../connection/database.ts';
-import { isAway, isConflict, isReadOnly, isReplaced, sqlState, toStoreError } from '../connection/failure.ts';
+import { isAway, isConflict, isPassing, isReadOnly, isReplaced, toStoreError } from '../connection/failure.ts';
 import { ENQUEUE, enqueued, enqueueValuesInside, type Taken } from '../enqueue.ts';
 import type { Session } from '../session.ts';
 import { settleThrough } from '../settle.ts';
-import { lend } from './lend.ts';
+import { withScopedClient } from './scoped-client.ts';
 
-/** Waits until nobody holds the row any more: a COMMIT whose answer was lost may still be under way. */
-const UNDISPUTED = 'SELECT 1 FROM @.live WHERE id = $1 FOR UPDATE';
-/** How long to ask what became of it. The lease goes on meanwhile, as long as heartbeats get through. */
+/** Waits until no transaction holds the row any more: a COMMIT whose answer was lost may still be under way. */
+const WAIT_FOR_ROW = 'SELECT 1 FROM @.live WHERE id = $1 FOR UPDATE';
+/** The lease goes on meanwhile, as long as heartbeats get through. */
 const PATIENCE_MS = 30_000;
-const PAUSE_MS = 250;
 
 const RECORDED = `
   SELECT 1 FROM @.finished f JOIN @.workers w ON w.id = f.worker
-  WHERE f.id = $1 AND f.runs = $2 AND w.name = $3 AND f.outcome = 0`;
+  WHERE f.id = $1 AND f.runs = $2 AND w.name = $3 AND f.outcome = ${OUTCOME.completed}`;
 
-/** Nothing was written, because somebody else wrote first. */
-class Overtaken extends Error {
+/** Nothing was written, because another transaction wrote first. */
+class ConflictError extends Error {
   constructor(cause: unknown) {
-    super('overtaken', { cause });
+    super('conflict', { cause });
   }
 }
 
+const afterConflicts: RetryingOptions = {
+  policy: doubling(10, 1_000),
+  isTransient: (error) => error instanceof ConflictError,
+  giveUpAfterMs: PATIENCE_MS,
+};
+const afterOutages: RetryingOptions = {
+  policy: steady(250),
+  isTransient: isPassing,
+  giveUpAfterMs: PATIENCE_MS,
+};
+
 export class PostgresTransactions implements Transactions {
   readonly #current: () => Session;
+  /** Called when the tables are other ones: too late for this transaction, but the next one finds them. */
+  readonly #onReplaced: () => Promise<void>;
 
-  constructor(session: () => Session) {
+  constructor(session: () => Session, onReplaced: () => Promise<void>) {
     this.#current = session;
+    this.#onReplaced = onReplaced;
   }
 
   async enqueue(client: TransactionClient, jobs: readonly NewJob[]): Promise<Enqueued[]> {
@@ -42,28 +58,23 @@ export class PostgresTransactions implements Transactions {
       if (await isOutside(client)) throw outside(client);
       answer = await client.query(db.text(ENQUEUE), values);
     } catch (error) {
-      const said = fromServer(error);
-      // Too late for this transaction, but the next one finds its names.
-      if (isReplaced(said)) db.onReturn();
-      throw toCallersError(said, db.hosts.name);
+      const refusal = fromServer(error);
+      if (isReplaced(refusal)) await this.#onReplaced();
+      throw toCallersError(refusal, db.hosts.name);
     }
     return enqueued(jobs, takenOf(answer));
   }
 
-  /** In a transaction of a strict isolation, a heartbeat that came meanwhile is a conflict: then all is done again. */
+  /** In a transaction of a strict isolation, a heartbeat meanwhile is a conflict: then all of it is done again. */
   async settleWith<Result>(
     work: (client: TransactionClient) => Promise<Result>,
     settlement: () => Settlement,
   ): Promise<{ readonly result: Result } | null> {
     const { clock } = this.#current().db;
-    const patientUntil = clock.monotonic() + PATIENCE_MS;
-    for (;;) {
-      try {
-        return await this.#settleOnce(work, settlement);
-      } catch (error) {
-        if (!(error instanceof Overtaken)) throw error;
-        if (clock.monotonic() >= patientUntil) throw error.cause;
-      }
+    try {
+      return await withRetries(clock, afterConflicts, () => this.#settleOnce(work, settlement));
+    } catch (error) {
+      throw error instanceof ConflictError ? error.cause : error;
     }
   }
 
@@ -80,11 +91,11 @@ export class PostgresTransactions implements Transactions {
     let broken = false;
     try {
       await client.query(BEGIN_MARKED);
-      const result = await lend(client, work);
+      const result = await withScopedClient(client, work);
       // Last of all, so that the row is locked for a moment only, and heartbeats go on while the work is done.
       const sent = settlement();
       const [answer] = await settleThrough(session, [sent], db.through(client)).catch((error: unknown) => {
-        throw isConflict(error) ? new Overtaken(error) : error;
+        throw isConflict(error) ? new ConflictError(error) : error;
       });
       if (answer !== 'settled') {
         await client.query('ROLLBACK');
@@ -92,7 +103,7 @@ export class PostgresTransactions implements Transactions {
       }
       done = { result, sent };
       await client.query('COMMIT');
-      session.release(sent.id, sent.run);
+      session.leases.release(sent.id, sent.run);
       return done;
     } catch (error) {
       // A connection that is gone, or cannot even do this, is dropped, and the server rolls back.
@@ -102,7 +113,7 @@ export class PostgresTransactions implements Transactions {
           () => false,
           () => true,
         ));
-      if (done !== null && isConflict(error)) throw new Overtaken(error);
+      if (done !== null && isConflict(error)) throw new ConflictError(error);
       // A COMMIT whose answer was lost may have been carried out all the same.
       if (done !== null && (await this.#isRecorded(done.sent))) return done;
       throw error;
@@ -111,27 +122,21 @@ export class PostgresTransactions implements Transactions {
     }
   }
 
-  async #isRecorded({ id, run, worker }: Settlement): Promise<boolean> {
+  #isRecorded({ id, run, worker }: Settlement): Promise<boolean> {
     const { db } = this.#current();
-    const patientUntil = db.clock.monotonic() + PATIENCE_MS;
-    for (;;) {
-      try {
-        await db.query(UNDISPUTED, [id]);
-        return (await db.query(RECORDED, [id, run, worker])).length > 0;
-      } catch (error) {
-        if (db.clock.monotonic() >= patientUntil) throw error;
-        await db.pause(PAUSE_MS);
-      }
-    }
+    return withRetries(db.clock, afterOutages, async () => {
+      await db.query(WAIT_FOR_ROW, [id]);
+      return (await db.query(RECORDED, [id, run, worker])).length > 0;
+    });
   }
 }
 
-/** As far as the client knows: not every one tells. */
+/** As far as the client knows: not every client says so. */
 async function isOutside(client: TransactionClient): Promise<boolean> {
   const status = read(client, 'getTransactionStatus');
   const isIdle = (): boolean => typeof status === 'function' && status.call(client) === 'I';
   if (!isIdle()) return false;
-  // Perhaps a BEGIN is under way that nobody has waited for: this is answered after it.
+  // Perhaps a BEGIN is under way that was not awaited: this is answered after it.
   await client.query('SELECT 1', []);
   return isIdle();
 }
@@ -141,8 +146,8 @@ function outside(client: TransactionClient): ConfigError {
   return unexpected('enqueue: tx', 'a client inside a transaction', client, hint);
 }
 
-/** In a caller's transaction, some of what the server says is about the caller. */
-function toCallersError(error: unknown, where: string): MulliganError {
+/** In a caller's transaction, some refusals of the server concern the caller. */
+function toCallersError(error: unknown, where: string): unknown {
   if (!isReadOnly(error)) return toStoreError(error, where);
   return new ConfigError(
     'enqueue: tx: expected a transaction that may write, but this one is read-only (BEGIN READ ONLY, default_transaction_read_only, or a connection to a standby); nothing was enqueued.',
@@ -150,12 +155,12 @@ function toCallersError(error: unknown, where: string): MulliganError {
   );
 }
 
-/** What the server said. Libraries wrap it in errors of their own. */
+/** The server's own error. Libraries wrap it in errors of theirs. */
 function fromServer(error: unknown): unknown {
-  return causeChain(error).find((one) => /^[0-9A-Z]{5}$/.test(sqlState(one))) ?? error;
+  return causeChain(error).find((one) => /^[0-9A-Z]{5}$/.test(codeOf(one))) ?? error;
 }
 
-/** The caller's client has its own ideas of what a row and a number are. */
+/** The caller's client decides what a row and a number are. */
 function takenOf(answer: unknown): Taken[] {
   const rows = read(answer, 'rows');
   if (!isList(rows)) {

@@ -1,0 +1,121 @@
+import { type Lane, lanes } from '../../job.ts';
+import { LANE } from '../codes.ts';
+import { plain, texts } from './connection/arrays.ts';
+import type { Database } from './connection/database.ts';
+
+/** What the jobs of a partition share: see `Store.claim`. */
+export interface PartitionIdentity {
+  readonly queue: string;
+  readonly lane: Lane;
+  readonly priority: number;
+  readonly resource: string | null;
+  /** Null in the lanes where names do not wait apart. */
+  readonly name: string | null;
+}
+
+export interface Partition extends PartitionIdentity {
+  readonly id: number;
+}
+
+/** A row of the table: id, queue, lane, priority, resource, name. */
+export type PartitionRow = [id: number, queue: string, lane: number, priority: number, resource: string, name: string];
+
+export function toPartition([id, queue, lane, priority, resource, name]: PartitionRow): Partition {
+  return { id, queue, lane: lanes[lane] as Lane, priority, resource: resource || null, name: name || null };
+}
+
+/** Where a job of this name waits in a lane. In the retry and redrive lanes a failing name must not delay the others. */
+export function partitionIn(lane: Lane, job: Omit<PartitionIdentity, 'lane'> & { name: string }): PartitionIdentity {
+  const { queue, priority, resource, name } = job;
+  return { queue, lane, priority, resource, name: lane === 'retry' || lane === 'redrive' ? name : null };
+}
+
+/** Those with a resource, as an array literal: they are to be admitted when jobs are put into them (sql/partitions.ts). */
+export function keyedOf(partitions: Iterable<Partition | null>): string {
+  const keyed = new Set<number>();
+  for (const partition of partitions) if (partition !== null && partition.resource !== null) keyed.add(partition.id);
+  return plain([...keyed]);
+}
+
+/** A process that uses more partitions than this looks their numbers up again. */
+const MOST_CACHED = 10_000;
+
+/** The numbers of partitions. */
+export class Partitions {
+  readonly #db: Database;
+  /** Called for each partition that may be new. */
+  readonly #onAdd: (partition: Partition) => void;
+  #byIdentity: Map<string, Partition> = new Map();
+
+  constructor(db: Database, onAdd: (partition: Partition) => void) {
+    this.#db = db;
+    this.#onAdd = onAdd;
+  }
+
+  /** These partitions, adding those that are new. */
+  async intern(wanted: readonly PartitionIdentity[]): Promise<Partition[]> {
+    const keys = keysOf(wanted);
+    const missing = new Map<string, PartitionIdentity>();
+    for (const [index, key] of keys.entries()) {
+      if (!this.#byIdentity.has(key)) missing.set(key, wanted[index] as PartitionIdentity);
+    }
+    if (missing.size === 0) return keys.map((key) => this.#byIdentity.get(key) as Partition);
+    const added = await this.#add(missing);
+    const found = keys.map((key) => (this.#byIdentity.get(key) ?? added.get(key)) as Partition);
+    if (this.#byIdentity.size + added.size > MOST_CACHED) this.#byIdentity = new Map();
+    for (const [key, partition] of added) {
+      this.#byIdentity.set(key, partition);
+      this.#onAdd(partition);
+    }
+    return found;
+  }
+
+  /** The partitions behind these numbers. */
+  async load(ids: Iterable<number>): Promise<(id: number) => Partition> {
+    const rows = await this.#db.query<PartitionRow>(
+      'SELECT id, queue, lane, priority, resource, name FROM @.partitions WHERE id = ANY ($1::bigint[])',
+      [plain([...new Set(ids)])],
+    );
+    const found = new Map(rows.map((row) => [row[0], toPartition(row)]));
+    return (id) => found.get(id) as Partition;
+  }
+
+  async #add(missing: ReadonlyMap<string, PartitionIdentity>): Promise<Map<string, Partition>> {
+    const wanted = [...missing];
+    const rows = await this.#db.query<[ord: number, id: number]>(
+      'SELECT * FROM @.partitions_of($1::text[], $2::smallint[], $3::smallint[], $4::text[], $5::text[])',
+      [
+        texts(wanted.map(([, { queue }]) => queue)),
+        plain(wanted.map(([, { lane }]) => LANE[lane])),
+        plain(wanted.map(([, { priority }]) => priority)),
+        texts(wanted.map(([, { resource }]) => resource ?? '')),
+        texts(wanted.map(([, { name }]) => name ?? '')),
+      ],
+    );
+    return new Map(
+      rows.map(([ord, id]) => {
+        const [key, identity] = wanted[ord - 1] as [string, PartitionIdentity];
+        return [key, { ...identity, id }];
+      }),
+    );
+  }
+}
+
+/** Usually each is the same as the one before, and no second text is made of it. */
+function keysOf(wanted: readonly PartitionIdentity[]): string[] {
+  const keys: string[] = [];
+  let last: PartitionIdentity | null = null;
+  for (const identity of wanted) {
+    const { queue, lane, priority, resource, name } = identity;
+    const isSame =
+      last !== null &&
+      queue === last.queue &&
+      lane === last.lane &&
+      priority === last.priority &&
+      resource === last.resource &&
+      name === last.name;
+    keys.push(isSame ? (keys.at(-1) as string) : JSON.stringify([queue, lane, priority, resource, name]));
+    last = identity;
+  }
+  return keys;
+}

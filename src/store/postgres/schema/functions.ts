@@ -1,0 +1,55 @@
+import { createHash } from 'node:crypto';
+import { quoted } from '../connection/address.ts';
+import { backScanSql } from '../sql/back-scan.ts';
+import { claimSql } from '../sql/claim.ts';
+import { enqueueSql } from '../sql/enqueue.ts';
+import { expiredSql } from '../sql/expired.ts';
+import { heartbeatSql } from '../sql/heartbeat.ts';
+import { internedSql } from '../sql/interned.ts';
+import { operateSql } from '../sql/operate.ts';
+import { partitionsSql } from '../sql/partitions.ts';
+import { settleSql } from '../sql/settle.ts';
+
+/*
+ * Functions are installed beside the tables under a version of their own: `claim` is `claim_1a2b3c4d` on the server,
+ * where 1a2b3c4d is a digest of the SQL of all functions. Two programs with different functions therefore call different
+ * ones, and work on the same tables at the same time: that is a rolling deploy.
+ *
+ * In sql/ the functions and types have their plain names, also where they call each other. The rule that versions them:
+ *   - a function is what `CREATE FUNCTION name(` makes, and is used as `name(`, without a space;
+ *   - a type is what `CREATE TYPE name` makes; its name is used for nothing else.
+ */
+export interface FunctionSet {
+  readonly version: string;
+  /** Makes all of them, in the schema that is first on the search path. */
+  readonly sql: string;
+  /** A statement in which `@.` stands for the schema, as this schema's server takes it. */
+  resolve(statement: string, schema: string): string;
+}
+
+const CREATES = /\bCREATE (FUNCTION|TYPE) (\w+)(\(?)/g;
+
+export function functionSet(source: string): FunctionSet {
+  const version = createHash('sha256').update(source).digest('hex').slice(0, 8);
+  const created = [...source.matchAll(CREATES)].map(([, what, name, next]) => ({ what, name: name as string, next }));
+  const misspelt = created.find(({ what, next }) => what === 'FUNCTION' && next !== '(');
+  if (misspelt !== undefined) throw new Error(`expected CREATE FUNCTION ${misspelt.name}( without a space`);
+  const functions = created.filter(({ what }) => what === 'FUNCTION').map(({ name }) => `${name}(?=\\()`);
+  const types = created.filter(({ what }) => what === 'TYPE').map(({ name }) => `${name}\\b`);
+  const names = [...functions, ...types].join('|') || '(?!)';
+  const inSource = new RegExp(`\\b(?:${names})`, 'g');
+  const inStatement = new RegExp(`@\\.(?:${names})`, 'g');
+  return {
+    version,
+    sql: source.replace(inSource, `$&_${version}`),
+    resolve: (statement, schema) =>
+      statement.replace(inStatement, `$&_${version}`).replaceAll('@.', `${quoted(schema)}.`),
+  };
+}
+
+/** Those of this program. */
+export const functions: FunctionSet = functionSet(
+  [internedSql, partitionsSql, enqueueSql, claimSql, backScanSql, expiredSql, settleSql, heartbeatSql, operateSql].join(
+    '\n',
+  ),
+);

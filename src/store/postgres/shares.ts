@@ -1,0 +1,45 @@
+import type { Lane } from '../../job.ts';
+import { fillQuotas, fillTurns } from '../fill.ts';
+import type { ClaimRequest } from '../store.ts';
+import type { Candidate } from './candidates.ts';
+
+/** How many jobs of a lane may be claimed. Any number where nothing is said. */
+export type Room = ReadonlyMap<string, number>;
+
+export function laneKey(queue: string, lane: Lane): string {
+  return `${lane} ${queue}`;
+}
+
+/**
+ * Shares the places of a claim among partitions: `fillQuotas` among queues and lanes, then priority by priority,
+ * `fillTurns` among the partitions of a priority, in their order. `take` is asked for a number of jobs, perhaps several
+ * times, and answers how many the partition gives.
+ */
+export function share(
+  request: ClaimRequest,
+  candidates: Iterable<Candidate>,
+  room: Room,
+  take: (candidate: Candidate, count: number) => number,
+): void {
+  const lanes = new Map<string, Map<number, Candidate[]>>();
+  for (const candidate of candidates) {
+    const { queue, lane, priority } = candidate.partition;
+    const priorities = lanes.get(laneKey(queue, lane)) ?? new Map<number, Candidate[]>();
+    lanes.set(laneKey(queue, lane), priorities);
+    const partitions = priorities.get(priority) ?? [];
+    priorities.set(priority, partitions);
+    partitions.push(candidate);
+  }
+  const left = new Map(room);
+  fillQuotas(request, (queue, lane, count) => {
+    const key = laneKey(queue, lane);
+    const priorities = lanes.get(key) ?? new Map<number, Candidate[]>();
+    const places = Math.min(count, left.get(key) ?? count);
+    let taken = 0;
+    for (const priority of [...priorities.keys()].sort((a, b) => a - b)) {
+      taken += fillTurns(priorities.get(priority) as Candidate[], places - taken, take);
+    }
+    if (left.has(key)) left.set(key, (left.get(key) as number) - taken);
+    return taken;
+  });
+}

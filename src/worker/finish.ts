@@ -1,0 +1,96 @@
+import type { Clock } from '../clock.ts';
+import type { Logger } from '../observe/log.ts';
+import { decide } from '../retry/decide.ts';
+import type { Outcome } from '../retry/outcome.ts';
+import type { SettleAnswer, Settlement, Store } from '../store/store.ts';
+import type { ActiveJob } from './active-job.ts';
+import type { ActiveJobs } from './active-jobs.ts';
+import type { Reporter } from './report.ts';
+import { type Ending, Settler } from './settle.ts';
+import { errorOf, settlementOf } from './settlement.ts';
+import type { Trouble } from './trouble.ts';
+
+export interface FinisherParts {
+  readonly store: Pick<Store, 'settle'>;
+  readonly clock: Clock;
+  readonly jobs: ActiveJobs;
+  readonly report: Reporter;
+  readonly log: Logger;
+  readonly trouble: Trouble;
+  /** `settlement` is how the run ended, or null when its lease was lost. */
+  readonly onGone: (job: ActiveJob, settlement: Settlement | null) => void;
+}
+
+/** The last steps of each job that leaves a worker: decide -> settle -> report -> gone. */
+export class Finisher {
+  readonly #parts: FinisherParts;
+  readonly #settler: Settler;
+
+  constructor(parts: FinisherParts) {
+    this.#parts = parts;
+    this.#settler = new Settler(parts.store, parts.clock, {
+      answered: (ending, answer) => this.#settled(ending, answer),
+      failed: (ending, error) => this.#settleFailed(ending, error),
+      retried: (endings, error) => parts.trouble.unrecorded(endings, error),
+    });
+  }
+
+  finish(job: ActiveJob, outcome: Outcome): void {
+    if (job.run?.recorded) this.#finishRecorded(job, job.run.recorded, outcome);
+    else if (job.lease.lost) this.drop(job);
+    else this.#settle(job, outcome);
+  }
+
+  /** Another worker has it. */
+  drop(job: ActiveJob): void {
+    this.#parts.report.leaseLost(job.lease.job);
+    this.#gone(job, null);
+  }
+
+  flushed(): Promise<void> {
+    return this.#settler.flushed();
+  }
+
+  #settle(job: ActiveJob, outcome: Outcome): void {
+    const { clock, jobs } = this.#parts;
+    const { lease } = job;
+    jobs.settles(job, clock.monotonic());
+    const claimed = job.cancelRequested ? { ...lease.job, cancelRequested: true } : lease.job;
+    const decision = decide(claimed, outcome, job.endedAt, () => clock.random());
+    this.#settler.settle({ job, settlement: settlementOf(claimed, job, outcome, decision) });
+  }
+
+  #settled({ job, settlement }: Ending, answer: SettleAnswer): void {
+    const { report, trouble } = this.#parts;
+    try {
+      if (answer === 'stale') report.leaseLost(job.lease.job);
+      else report.settled(job.lease.job, settlement, answer);
+    } catch (error) {
+      trouble.failed(error);
+    }
+    this.#gone(job, settlement);
+  }
+
+  /** The job will run again. */
+  #settleFailed({ job, settlement }: Ending, error: unknown): void {
+    this.#parts.report.settleFailed(job.lease.job, error);
+    this.#gone(job, settlement);
+  }
+
+  /** The handler's own transaction has completed the job; what the handler did after it changes nothing. */
+  #finishRecorded(job: ActiveJob, settlement: Settlement, outcome: Outcome): void {
+    const { log, report } = this.#parts;
+    const claimed = job.lease.job;
+    if (outcome.kind !== 'completed') {
+      const error = errorOf(outcome);
+      log.warn('the handler failed after its transaction had completed the job', { job: claimed.id, error });
+    }
+    report.settled(claimed, settlement, 'settled');
+    this.#gone(job, settlement);
+  }
+
+  #gone(job: ActiveJob, settlement: Settlement | null): void {
+    this.#parts.jobs.isGone(job);
+    this.#parts.onGone(job, settlement);
+  }
+}

@@ -1,0 +1,23 @@
+import type { Decision } from '../retry/decision.ts';
+import type { Outcome, OutcomeKind, StoredError } from '../retry/outcome.ts';
+import type { Fence, Settlement } from '../store/store.ts';
+
+/** What is recorded of a run that ended. The times are the store's. */
+export function settlementOf(
+  { id, run, worker }: Fence,
+  { startedAt, endedAt }: Pick<Settlement, 'startedAt' | 'endedAt'>,
+  outcome: Outcome,
+  decision: Decision,
+): Settlement {
+  const error = errorOf(outcome);
+  return { id, run, worker, outcome: ledgerWord(outcome, decision), decision, error, startedAt, endedAt };
+}
+
+function ledgerWord(outcome: Outcome, decision: Decision): OutcomeKind {
+  return decision.kind === 'defer' ? 'deferred' : outcome.kind;
+}
+
+export function errorOf(outcome: Outcome): StoredError | null {
+  if (outcome.kind === 'failed') return outcome.failure.error;
+  return outcome.kind === 'cancelled' ? outcome.error : null;
+}
