@@ -45,6 +45,16 @@ describe('a gate that is told Retry-After', () => {
     expect(gate.admit()).toBe(22);
   });
 
+  test('tells once that it is held, in every phase', () => {
+    for (const gate of [new Gate().ramp(), new Gate().trip()]) {
+      gate.events = [];
+      gate.report({ throttled: 1, retryAfterMs: 5_000 }).wait(10).report({ throttled: 1, retryAfterMs: 5_000 });
+      expect(gate.rules).toEqual(['held: retry-after']);
+      gate.wait(5_000).report({ epoch: 1, retryAfterMs: 5_000 });
+      expect(gate.rules.length).toBe(2);
+    }
+  });
+
   test('holds for a 503 that asks for it', () => {
     expect(served().report({ environment: 1, retryAfterMs: 5_000 }).admit()).toBe(0);
   });

@@ -21,14 +21,14 @@ export function applyHold(gate: GateState, report: GateReport, isCurrentReport: 
   const isAsked = heldUntil > gate.heldUntil || report.throttled > 0;
   if (!isAsked) return unchanged(gate);
   const held: GateState = { ...gate, heldUntil };
-  if (gate.phase === 'open') return unchanged(held);
+  if (gate.phase === 'open') return toldOnce(gate, held, now);
   const from = Math.max(now, heldUntil);
   const proven = provenRate(gate.peak, now);
   if (gate.ramp !== null) {
     const { limit, cutAt } = gate.ramp;
     const isCut = isCurrentReport && now - cutAt >= RAMP_STEP_MS;
     const ramp = isCut ? { ...rampAt(limit * HOLD_RESUME_SHARE, limit, proven, from), cutAt: now } : gate.ramp;
-    return unchanged({ ...held, ramp: { ...ramp, boundAt: from } });
+    return toldOnce(gate, { ...held, ramp: { ...ramp, boundAt: from } }, now);
   }
   if (report.retryAfterMs === 0 && !isCurrentReport) return unchanged(held);
   const measured = rateOf(gate.window, now, 0) || (proven ?? 0);
@@ -39,4 +39,10 @@ export function applyHold(gate: GateState, report: GateReport, isCurrentReport: 
     'retry-after',
     now,
   );
+}
+
+/** The history tells when a hold begins, not how often it is asked for. */
+function toldOnce(before: GateState, after: GateState, now: number): Transition {
+  const isBegun = before.heldUntil <= now && after.heldUntil > now;
+  return isBegun ? moved(before, after, 'held', 'retry-after', now) : unchanged(after);
 }

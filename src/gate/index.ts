@@ -15,6 +15,6 @@ export {
   verdictAt,
 } from './refund.ts';
 export { workerKey } from './sets.ts';
-export { applySoftReport, judgeSoftFailure, type SoftFailure } from './soft.ts';
+export { applySoftReport, isSoftForgettable, judgeSoftFailure, type SoftFailure } from './soft.ts';
 export { closedGate, formatGate, type GateState, type Phase, type Pin, parseGate } from './state.ts';
 export type { Transition } from './transition.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { jobs, report, steady, T0 } from '../../test/gate/facts.ts';
 import type { GateReport } from './evidence.ts';
-import { applySoftReport, judgeSoftFailure } from './soft.ts';
+import { applySoftReport, isSoftForgettable, judgeSoftFailure } from './soft.ts';
 import { closedGate, type GateState } from './state.ts';
 
 const day = 86_400_000;
@@ -56,6 +56,20 @@ describe('a soft gate', () => {
     expect(counts(state)).toBe(false);
     expect(counts(told(state, { environment: 1 }, 1))).toBe(true);
   });
+});
+
+test('an outage that nothing was heard of for 24 h is over, and the next one is judged by itself', () => {
+  const outage = told(fresh(), { environment: 10 });
+  expect(told(outage, { environment: 1 }, day - 1).phase).toBe('open');
+  const later = told(outage, { environment: 1 }, 1);
+  expect([later.phase, later.downSince]).toEqual(['closed', 0]);
+});
+
+test('a row can go after a minute, that of an outage after 24 h', () => {
+  const calm = told(fresh(), { alive: 1 });
+  expect([59_999, 60_000].map((ms) => isSoftForgettable(calm, T0 + ms))).toEqual([false, true]);
+  const outage = told(fresh(), { environment: 10 });
+  expect([day - 1, day].map((ms) => isSoftForgettable(outage, T0 + ms))).toEqual([false, true]);
 });
 
 describe('a lone job behind a soft gate', () => {

@@ -1,10 +1,10 @@
 import type { Random } from '../retry/jitter.ts';
 import { withinBounds } from './bounds.ts';
-import { MAX_OUTAGE_MS, SOFT_OVER_SHARE } from './constants.ts';
+import { FORGET_OPEN_MS, MAX_OUTAGE_MS, QUIET_MS, SOFT_OVER_SHARE } from './constants.ts';
 import type { GateReport } from './evidence.ts';
 import type { FailureVerdict } from './refund.ts';
 import type { GateState } from './state.ts';
-import { close, open, type Transition } from './transition.ts';
+import { close, open, type Transition, unchanged } from './transition.ts';
 import { tripOf } from './trip.ts';
 import { addReport, figuresOf, type WindowFigures } from './window.ts';
 
@@ -20,12 +20,23 @@ import { addReport, figuresOf, type WindowFigures } from './window.ts';
 
 export function applySoftReport(before: GateState, report: GateReport, now: number, random: Random): Transition {
   const bounded = withinBounds(before, now);
-  const gate: GateState = { ...bounded, heardAt: now, window: addReport(bounded.window, report, now) };
+  const isForgotten = bounded.phase === 'open' && now - bounded.heardAt >= FORGET_OPEN_MS;
+  const { state, events } = isForgotten ? close(bounded, 'not heard of for 24 h', now) : unchanged(bounded);
+  const next = judge({ ...state, heardAt: now, window: addReport(state.window, report, now) }, now, random);
+  return { state: next.state, events: [...events, ...next.events] };
+}
+
+function judge(gate: GateState, now: number, random: Random): Transition {
   if (gate.phase === 'open') {
-    return isOver(figuresOf(gate.window, now)) ? close(gate, 'signs of life', now) : { state: gate, events: [] };
+    return isOver(figuresOf(gate.window, now)) ? close(gate, 'signs of life', now) : unchanged(gate);
   }
   const trip = tripOf(gate.window, now);
-  return trip === null ? { state: gate, events: [] } : open(gate, trip.rule, trip.from, now, random);
+  return trip === null ? unchanged(gate) : open(gate, trip.rule, trip.from, now, random);
+}
+
+/** True when the row says nothing that a new one would not. */
+export function isSoftForgettable(state: GateState, now: number): boolean {
+  return now - state.heardAt >= (state.phase === 'open' ? FORGET_OPEN_MS : QUIET_MS);
 }
 
 function isOver({ alive, environment, streak }: WindowFigures): boolean {
