@@ -20,7 +20,7 @@ describe('a stored state', () => {
     ['no JSON', '{'],
     ['null', 'null'],
     ['a list', '[]'],
-    ['an unknown phase', JSON.stringify({ ...valid, phase: 'ajar' })],
+    ['an unknown phase', JSON.stringify({ ...valid, ramp: null, phase: 'ajar' })],
     ['a missing part', JSON.stringify({ ...valid, probes: undefined })],
     ['a part that does not belong', JSON.stringify({ ...valid, extra: 1 })],
     ['text for a number', JSON.stringify({ ...valid, epoch: '1' })],
