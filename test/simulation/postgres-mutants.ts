@@ -105,8 +105,8 @@ export const postgresMutants: readonly PostgresMutant[] = [
   {
     name: 'a job is put into a partition without the lock that keeps it from being parked',
     file: `${store}/sql/partitions.ts`,
-    find: 'PERFORM 1 FROM partitions WHERE id = ANY (p_partition) ORDER BY id FOR KEY SHARE;',
-    replace: '',
+    find: 'ORDER BY id FOR KEY SHARE',
+    replace: 'ORDER BY id',
     by: 'concurrency',
   },
   {
@@ -126,7 +126,35 @@ export const postgresMutants: readonly PostgresMutant[] = [
   {
     name: 'a redriven job stays in a parked partition',
     file: `${store}/sql/operate.ts`,
-    find: "IF keyed <> '{}' THEN PERFORM admit(keyed); END IF;",
+    find: 'CONTINUE WHEN home IS NULL OR NOT admit(ARRAY[home]);',
+    replace: '',
+    by: 'concurrency',
+  },
+  {
+    name: 'a partition is deleted while a job that is put into it is being committed',
+    file: `${store}/sql/partitions.ts`,
+    find: 'WHERE p.id = ANY (empty) ORDER BY p.id FOR UPDATE SKIP LOCKED);',
+    replace: 'WHERE p.id = ANY (empty) ORDER BY p.id);',
+    by: 'concurrency',
+  },
+  {
+    name: 'a partition that was empty before it was locked is deleted',
+    file: `${store}/sql/partitions.ts`,
+    find: ' AND NOT EXISTS (SELECT 1 FROM live l WHERE l.partition = g.id);',
+    replace: ';',
+    by: 'concurrency',
+  },
+  {
+    name: 'a job is put into a partition that is gone',
+    file: `${store}/sql/partitions.ts`,
+    find: 'IF NOT keep(p_partition) THEN RETURN false; END IF;',
+    replace: 'PERFORM keep(p_partition);',
+    by: 'concurrency',
+  },
+  {
+    name: 'a partition is deleted although a strict transaction put a job into it',
+    file: `${store}/sql/partitions.ts`,
+    find: 'IF has_strict() THEN RETURN p_after; END IF;',
     replace: '',
     by: 'concurrency',
   },

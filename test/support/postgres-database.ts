@@ -71,7 +71,9 @@ export async function expectSoundTables(url: string, schema = 'mulligan'): Promi
         UNION ALL SELECT error FROM ${schema}.runs) p
         WHERE last_error IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ${schema}.errors e WHERE e.id = last_error)) AS dangling,
       (SELECT count(*)::int FROM ${schema}.live l WHERE l.worker IS NOT NULL AND NOT EXISTS (
-        SELECT 1 FROM ${schema}.leases h WHERE l.id = ANY (h.jobs) AND h.check_at <= l.lease_ends_at)) AS unwatched`,
+        SELECT 1 FROM ${schema}.leases h WHERE l.id = ANY (h.jobs) AND h.check_at <= l.lease_ends_at)) AS unwatched,
+      (SELECT count(*)::int FROM ${schema}.live l WHERE NOT EXISTS (
+        SELECT 1 FROM ${schema}.partitions p WHERE p.id = l.partition)) AS nowhere`,
   );
-  expect(found).toEqual({ misplaced: 0, orphans: 0, keys: 0, miscounted: 0, dangling: 0, unwatched: 0 });
+  expect(found).toEqual({ misplaced: 0, orphans: 0, keys: 0, miscounted: 0, dangling: 0, unwatched: 0, nowhere: 0 });
 }

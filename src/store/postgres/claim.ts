@@ -1,14 +1,14 @@
-import type { Lane } from '../../job.ts';
+import { type Lane, lanes } from '../../job.ts';
 import { steady, withRetries } from '../../retrying.ts';
 import { LANE } from '../codes.ts';
 import { CLAIM_BYTES, type Claim, type ClaimedJob, type ClaimRequest } from '../store.ts';
 import type { Candidate } from './candidates.ts';
-import { type ClaimHeader, claimedJob, readClaim, type StoredJob } from './claimed.ts';
+import { type ClaimHeader, type ClaimRow, claimedJob, readClaim, type StoredJob } from './claimed.ts';
 import { plain, texts } from './connection/arrays.ts';
 import { isPassing } from './connection/failure.ts';
 import type { JobType } from './job-types.ts';
 import type { Lease } from './leases.ts';
-import type { Range } from './scan/scan-cursor.ts';
+import type { Position, Range } from './scan/scan-cursor.ts';
 import type { Session } from './session.ts';
 import { laneKey, share } from './shares.ts';
 
@@ -25,11 +25,13 @@ import { laneKey, share } from './shares.ts';
 const CLAIM = `
   SELECT * FROM @.claim($1, $2, $3, $4, $5, $6::text[], $7::boolean[], $8::int[], $9::bigint[],
     $10::bigint[], $11::int[], $12::smallint[], $13::boolean[], $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[],
-    $18::int[])`;
+    $18::int[], $19::int[])`;
 const PARK = 'SELECT @.park($1::bigint[], $2::text[], $3)';
 
 /** A claim that reads one partition without due jobs after the other ends after this many calls, and the worker comes again. */
 const MOST_CALLS = 32;
+/** Among many partitions the places are soon filled, so in all only so many times as many due jobs are counted. */
+const COUNTED_TIMES = 16;
 const LOAD_AGAIN_MS = 100;
 
 export async function claim(session: Session, request: ClaimRequest): Promise<Claim> {
@@ -56,6 +58,14 @@ interface Given {
   readonly supply: Supply;
   readonly range: Range;
   readonly want: number;
+  /** False for one that is only counted. */
+  readonly isOpen: boolean;
+  /** So many of its due jobs are counted. */
+  readonly most: number;
+  /** What it gave. */
+  taken: number;
+  last: Position | null;
+  lease: Lease | null;
 }
 
 class Claiming {
@@ -154,9 +164,8 @@ class Claiming {
     const { db, cursors, candidates, leases } = this.#session;
     const isComplete = candidates.known(this.#queues) !== null;
     const given = await this.#given(wants);
-    const limit = this.#request.limit - this.#count;
-    const [row] = await db.query(CLAIM, await this.#values(given, limit));
-    const { header, jobs } = readClaim(row as unknown[]);
+    const [row] = await db.query<ClaimRow>(CLAIM, await this.#values(given));
+    const { header, jobs } = readClaim(row as ClaimRow);
     const typeOf = await this.#loadTypes(jobs);
     this.#header = header;
     const holding = {
@@ -167,37 +176,35 @@ class Claiming {
       alone: false,
     };
     const leaseOf = new Map<string, Lease>();
-    for (const { id, given: index } of header.leases) {
-      const { queue, lane } = (given[index] as Given).supply.candidate.partition;
-      leaseOf.set(laneKey(queue, lane), { id, held: 0 });
+    for (let at = 0; at < header.leases.length; at += 3) {
+      const [id, queue, lane] = header.leases.slice(at, at + 3) as [number, number, number];
+      leaseOf.set(laneKey(this.#queues[queue - 1] as string, lanes[lane] as Lane), { id, held: 0 });
     }
-    const lastOf = new Map<number, StoredJob>();
-    const takenOf = new Map<number, number>();
+    const givenOf = new Map(given.map((one) => [one.supply.candidate.partition.id, one]));
     for (const job of jobs) {
-      const supply = this.#supplies.get(job.partition) as Supply;
-      const { partition } = supply.candidate;
+      const giving = givenOf.get(job.partition) as Given;
+      const { partition } = giving.supply.candidate;
       const jobType = typeOf(job.jobType);
-      const lease = leaseOf.get(laneKey(partition.queue, partition.lane)) as Lease;
-      lease.held++;
-      leases.hold(job.id, job.run, { partition, jobType }, lease);
-      supply.jobs.push(claimedJob(job, partition, jobType, holding));
+      giving.lease ??= leaseOf.get(laneKey(partition.queue, partition.lane)) as Lease;
+      giving.lease.held++;
+      leases.hold(job.id, job.run, { partition, jobType }, giving.lease);
+      giving.supply.jobs.push(claimedJob(job, partition, jobType, holding));
+      giving.taken++;
+      giving.last = job;
       this.#bytes += job.payload.length;
-      lastOf.set(job.partition, job);
-      takenOf.set(job.partition, (takenOf.get(job.partition) ?? 0) + 1);
     }
     this.#count += jobs.length;
-    const found = given.flatMap(({ supply, range, want }, index) => {
-      const { id } = supply.candidate.partition;
+    const found = given.flatMap(({ supply, range, want, most, taken, last }, index) => {
       const due = header.due[index] ?? null;
-      const taken = takenOf.get(id) ?? 0;
-      const isExhausted = due !== null && due <= taken && header.allCounted[index] === true;
+      const allCounted = due !== null && due < most;
+      const isExhausted = allCounted && due <= taken;
       // One that gives less than was wanted of it is being emptied by other claims.
       const isContended = taken < Math.min(want, due ?? 0);
-      const isUnread = due !== null && (!header.allCounted[index] || (isExhausted && range.missed !== null));
+      const isUnread = due !== null && (!allCounted || (isExhausted && range.missed !== null));
       const rest = (due ?? 0) > taken || !isUnread ? (due ?? 0) - taken : Number.POSITIVE_INFINITY;
       supply.most = supply.jobs.length + (isContended ? 0 : rest);
       if (taken > 0) candidates.served(supply.candidate);
-      return due === null ? [] : [{ partition: id, range, last: lastOf.get(id) ?? null, isExhausted, rest }];
+      return due === null ? [] : [{ partition: supply.candidate.partition.id, range, last, isExhausted, rest }];
     });
     this.#setRoom(header);
     cursors.advance(found, header.now, header.snapshot);
@@ -213,36 +220,41 @@ class Claiming {
       ({ candidate, jobs, most }) => most > jobs.length || candidate.partition.lane === 'suspect',
     );
     const ranges = await this.#session.cursors.ranges(supplies.map(({ candidate }) => candidate.partition));
-    return supplies.map((supply, index) => ({
-      supply,
-      range: ranges[index] as Range,
-      want: wants.get(supply.candidate.partition.id) ?? 0,
-    }));
+    const limit = this.#request.limit - this.#count;
+    const counted = Math.ceil((COUNTED_TIMES * limit) / supplies.length);
+    const trials = new Map(this.#request.queues.map(({ queue, suspect }) => [queue, suspect > 0]));
+    return supplies.map((supply, index) => {
+      const { id, queue, lane } = supply.candidate.partition;
+      const want = wants.get(id) ?? 0;
+      const isOpen = trials.get(queue) === (lane === 'suspect');
+      const most = isOpen ? Math.min(limit, Math.max(want, counted)) : 1;
+      return { supply, range: ranges[index] as Range, want, isOpen, most, taken: 0, last: null, lease: null };
+    });
   }
 
-  async #values(given: readonly Given[], limit: number): Promise<unknown[]> {
-    const { worker, leaseMs, queues } = this.#request;
+  async #values(given: readonly Given[]): Promise<unknown[]> {
+    const { worker, leaseMs, limit, queues } = this.#request;
     const partitions = given.map(({ supply }) => supply.candidate.partition);
-    const queueOf = new Map(queues.map((quota, index) => [quota.queue, { index, isTrial: quota.suspect > 0 }]));
     return [
       this.#session.identity,
       await this.#session.workers.intern(worker),
       leaseMs,
-      limit,
+      limit - this.#count,
       Math.max(0, CLAIM_BYTES - this.#bytes),
       texts(this.#queues),
       plain(queues.map(({ suspect }) => suspect > 0)),
       plain(queues.map(({ maxRetriesInFlight }) => maxRetriesInFlight)),
       this.#session.candidates.known(this.#queues) ?? null,
       plain(partitions.map(({ id }) => id)),
-      plain(partitions.map(({ queue }) => (queueOf.get(queue)?.index as number) + 1)),
+      plain(partitions.map(({ queue }) => this.#queues.indexOf(queue) + 1)),
       plain(partitions.map(({ lane }) => LANE[lane])),
-      plain(partitions.map(({ queue, lane }) => queueOf.get(queue)?.isTrial === (lane === 'suspect'))),
+      plain(given.map(({ isOpen }) => isOpen)),
       plain(given.map(({ range }) => range.from.dueAt)),
       plain(given.map(({ range }) => range.from.seq)),
       plain(given.map(({ range }) => range.until.dueAt)),
       plain(given.map(({ range }) => range.until.seq)),
       plain(given.map(({ want }) => want)),
+      plain(given.map(({ most }) => most)),
     ];
   }
 

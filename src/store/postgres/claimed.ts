@@ -1,7 +1,7 @@
 import type { StoredError } from '../../retry/outcome.ts';
 import { parseFrozen, splitJson } from '../json.ts';
 import type { ClaimedJob } from '../store.ts';
-import { elements, numbers, numbersOrNull } from './connection/arrays.ts';
+import { elements, numbersOrNull } from './connection/arrays.ts';
 import type { JobType } from './job-types.ts';
 import type { Partition } from './partitions.ts';
 import type { Position } from './scan/scan-cursor.ts';
@@ -23,35 +23,22 @@ export type StoredJob = Pick<
 > &
   Position & { readonly partition: number; readonly jobType: number };
 
-/** What the function `claim` answers, in its order. */
-const claimColumns = [
-  'store_now',
-  'snapshot',
-  'next_due_at',
-  'suspects_wait',
-  'cut_short',
-  'due',
-  'all_counted',
-  'room',
-  'offer',
-  'lease',
-  'lease_of',
-  'id',
-  'run',
-  'partition',
-  'job_type',
-  'due_at',
-  'seq',
-  'attempts',
-  'crashes',
-  'available_at',
-  'first_started_at',
-  'previous_delay_ms',
-  'enqueued_at',
-  'last_error',
-  'errors',
-  'payloads',
-] as const;
+/** What the function `claim` answers, in its order: see sql/claim.ts. Arrays come as literals. */
+export type ClaimRow = [
+  now: number,
+  snapshot: string,
+  nextDueAt: number | null,
+  suspectsWait: string | null,
+  isCutShort: boolean | null,
+  due: string | null,
+  room: string | null,
+  offer: string | null,
+  lease: string | null,
+  ids: string | null,
+  numbers: string,
+  payloads: string,
+  errors: string | null,
+];
 
 export interface ClaimHeader {
   readonly now: number;
@@ -62,81 +49,63 @@ export interface ClaimHeader {
   readonly isCutShort: boolean;
   /** By given partition; null for one that is not admissible. */
   readonly due: readonly (number | null)[];
-  /** By given partition: `due` is all that is due. */
-  readonly allCounted: readonly boolean[];
   /** By queue; null for any number. */
   readonly room: readonly (number | null)[];
   /** The partitions that the next claim should read; null when that has not changed. */
   readonly offer: string | null;
-  /** Rows of `leases`, and of each a given partition whose queue and lane it has. */
-  readonly leases: readonly { readonly id: number; readonly given: number }[];
+  /** Per row of `leases` three numbers: its id, the position of its queue, its lane. */
+  readonly leases: readonly number[];
 }
 
-/** What the function `claim` answered: see sql/claim.ts. */
-export function readClaim(row: readonly unknown[]): { readonly header: ClaimHeader; readonly jobs: StoredJob[] } {
-  const of = (column: (typeof claimColumns)[number]): unknown => row[claimColumns.indexOf(column)];
-  const list = (column: (typeof claimColumns)[number]): (number | null)[] => {
-    const literal = of(column) as string | null;
-    return literal === null || literal === '{}'
-      ? []
-      : elements(literal).map((text) => (text === 'NULL' ? null : Number(text)));
-  };
-  const flags = (column: (typeof claimColumns)[number]): boolean[] =>
-    elements((of(column) as string | null) ?? '{}').map((text) => text === 't');
-  const leaseOf = list('lease_of');
+export function readClaim(row: ClaimRow): { readonly header: ClaimHeader; readonly jobs: StoredJob[] } {
+  const [now, snapshot, nextDueAt, suspectsWait, isCutShort, due, room, offer, lease] = row;
   const header: ClaimHeader = {
-    now: of('store_now') as number,
-    snapshot: of('snapshot') as string,
-    nextDueAt: of('next_due_at') as number | null,
-    suspectsWait: flags('suspects_wait'),
-    isCutShort: of('cut_short') as boolean,
-    due: list('due'),
-    allCounted: flags('all_counted'),
-    room: list('room'),
-    offer: of('offer') as string | null,
-    leases: list('lease').map((id, index) => ({ id: id as number, given: (leaseOf[index] as number) - 1 })),
+    now,
+    snapshot,
+    nextDueAt,
+    suspectsWait: suspectsWait === null ? [] : elements(suspectsWait).map((flag) => flag === 't'),
+    isCutShort: isCutShort === true,
+    due: numbersOrNull(due),
+    room: numbersOrNull(room),
+    offer,
+    leases: numbersOrNull(lease) as number[],
   };
-  return { header, jobs: of('id') === null ? [] : readJobs((column) => of(column) as string) };
+  return { header, jobs: readJobs(row) };
 }
 
-function readJobs(of: (column: (typeof claimColumns)[number]) => string): StoredJob[] {
-  const ids = elements(of('id'));
-  const count = ids.length;
-  const runs = numbers(of('run'), count);
-  const partitions = numbers(of('partition'), count);
-  const jobTypes = numbers(of('job_type'), count);
-  const dueAts = numbers(of('due_at'), count);
-  const seqs = numbers(of('seq'), count);
-  const attempts = numbers(of('attempts'), count);
-  const crashes = numbers(of('crashes'), count);
-  const availableAts = numbers(of('available_at'), count);
-  const firstStartedAts = numbers(of('first_started_at'), count);
-  const previousDelays = numbersOrNull(of('previous_delay_ms'), count);
-  const enqueuedAts = numbers(of('enqueued_at'), count);
-  const lastErrors = numbersOrNull(of('last_error'), count);
-  const errors = errorsOf(lastErrors, of('errors'));
-  const payloads = splitJson(of('payloads'));
-  return ids.map((id, at) => ({
-    id,
-    run: runs[at] as number,
-    partition: partitions[at] as number,
-    jobType: jobTypes[at] as number,
-    dueAt: dueAts[at] as number,
-    seq: seqs[at] as number,
-    attempts: attempts[at] as number,
-    crashes: crashes[at] as number,
-    availableAt: availableAts[at] as number,
-    firstStartedAt: firstStartedAts[at] as number,
-    previousDelayMs: previousDelays[at] as number | null,
-    enqueuedAt: enqueuedAts[at] as number,
-    payload: payloads[at] as string,
-    lastError: errors.get(lastErrors[at] as number) ?? null,
-  }));
+/** How many numbers there are of each job: see sql/claim.ts. */
+const PER_JOB = 12;
+
+function readJobs([, , , , , , , , , ids, literal, texts, errorTexts]: ClaimRow): StoredJob[] {
+  if (ids === null) return [];
+  const numbers = numbersOrNull(literal);
+  const payloads = splitJson(texts);
+  const errors = errorsOf(numbers, errorTexts);
+  return elements(ids).map((id, row) => {
+    const at = row * PER_JOB;
+    return {
+      id,
+      run: numbers[at] as number,
+      partition: numbers[at + 1] as number,
+      jobType: numbers[at + 2] as number,
+      dueAt: numbers[at + 3] as number,
+      seq: numbers[at + 4] as number,
+      attempts: numbers[at + 5] as number,
+      crashes: numbers[at + 6] as number,
+      availableAt: numbers[at + 7] as number,
+      firstStartedAt: numbers[at + 8] as number,
+      enqueuedAt: numbers[at + 9] as number,
+      previousDelayMs: numbers[at + 10] as number | null,
+      lastError: errors.get(numbers[at + 11] as number) ?? null,
+      payload: payloads[row] as string,
+    };
+  });
 }
 
 /** Many jobs may have failed with the same error, so its text comes once. */
-function errorsOf(pointers: readonly (number | null)[], texts: string | null): ReadonlyMap<number, StoredError> {
+function errorsOf(numbers: readonly (number | null)[], texts: string | null): ReadonlyMap<number, StoredError> {
   if (texts === null) return new Map();
+  const pointers = numbers.filter((_, at) => at % PER_JOB === PER_JOB - 1);
   const used = [...new Set(pointers)].filter((pointer) => pointer !== null).sort((a, b) => a - b);
   const errors = splitJson(texts).map((text) => parseFrozen<StoredError>(text));
   return new Map(used.map((pointer, index) => [pointer, errors[index] as StoredError]));

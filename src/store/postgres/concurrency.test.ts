@@ -1,7 +1,9 @@
 import pg from 'pg';
 import { describe, expect, inject, it } from 'vitest';
 import { LatePool, type OpenTransaction } from '../../../test/support/late-pool.ts';
+import { expectSoundTables } from '../../../test/support/postgres-database.ts';
 import { movableTime, newSchema, runSql } from '../../../test/support/postgres-schema.ts';
+import { type Clock, systemClock } from '../../clock.ts';
 import {
   bury,
   claim,
@@ -46,11 +48,11 @@ class Two implements AsyncDisposable {
   late!: Store;
   other!: Store;
 
-  static async open(): Promise<Two> {
+  static async open(clock: Clock = systemClock): Promise<Two> {
     const two = new Two();
     const { schema } = two;
-    two.late = await PostgresStore.open({ pool: two.#latePool, schema, wakeUps: false });
-    two.other = await PostgresStore.open({ pool: two.#otherPool, schema, wakeUps: false });
+    two.late = await PostgresStore.open({ pool: two.#latePool, schema, wakeUps: false, clock });
+    two.other = await PostgresStore.open({ pool: two.#otherPool, schema, wakeUps: false, clock });
     await movableTime(url, schema);
     // Both know the strings and partitions that most tests use, so that a verb is one statement.
     for (const store of [two.late, two.other]) {
@@ -517,6 +519,122 @@ describe('a partition', () => {
     await two.commitWhenBlocked(open, (store) => store.enqueue([second]));
     await open.answer;
     expect(idsOf((await claim(two.other, { limit: 10 })).jobs).sort()).toEqual([first.id, second.id].sort());
+  });
+});
+
+describe('an empty partition that pruning deletes', () => {
+  const KEEP_ALL = { completedMs: null, deadMs: null, cancelledMs: null };
+  const prune = (store: Store) => store.prune(KEEP_ALL, 10);
+  const resource = 'r';
+  /** In this clock nothing takes time, so that each call of prune looks at the partitions. */
+  const still: Clock = { ...systemClock, monotonic: () => 0 };
+
+  /** Both processes know the numbers of the resource's partitions, of which none has a job. */
+  async function emptied(two: Two): Promise<void> {
+    for (const store of [two.late, two.other]) {
+      const job = await startOne(store, { resource });
+      await store.settle([settlement(job, retryIn(0))]);
+      await store.settle([settlement(await claimOne(store), die())]);
+      await store.redrive({ ids: [job.id], attempts: 'reset', dryRun: false });
+      await store.settle([settlement(await claimOne(store), complete)]);
+    }
+  }
+
+  it('stays while a job that is put into it is being committed', async () => {
+    await using two = await Two.open(still);
+    await emptied(two);
+    const job = newJob({ resource });
+    const open = await two.begin(/enqueue/, (store) => store.enqueue([job]));
+    await prune(two.other);
+    open.commit();
+    await open.answer;
+    await expectSoundTables(url, two.schema);
+    expect(idsOf((await claim(two.other, { limit: 10 })).jobs)).toEqual([job.id]);
+  });
+
+  it('is made again by an enqueue meanwhile', async () => {
+    await using two = await Two.open(still);
+    await emptied(two);
+    const job = newJob({ resource });
+    const open = await two.begin(/prune_partitions/, prune);
+    await two.commitWhenBlocked(open, (store) => store.enqueue([job]));
+    await expectSoundTables(url, two.schema);
+    expect(idsOf((await claim(two.other, { limit: 10 })).jobs)).toEqual([job.id]);
+  });
+
+  it('is made again by a retry meanwhile', async () => {
+    await using two = await Two.open(still);
+    await emptied(two);
+    const job = await startOne(two.other, { resource });
+    const open = await two.begin(/prune_partitions/, prune);
+    const answer = await two.commitWhenBlocked(open, (store) => store.settle([settlement(job, retryIn(0))]));
+    expect(answer).toEqual(['settled']);
+    await expectSoundTables(url, two.schema);
+    expect(idsOf((await claim(two.other, { limit: 10 })).jobs)).toEqual([job.id]);
+  });
+
+  it('is made again by a redrive meanwhile', async () => {
+    await using two = await Two.open(still);
+    await emptied(two);
+    const id = await bury(two.other, { resource });
+    const open = await two.begin(/prune_partitions/, prune);
+    const { ids } = await two.commitWhenBlocked(open, (store) =>
+      store.redrive({ ids: [id], attempts: 'reset', dryRun: false }),
+    );
+    expect(ids).toEqual([id]);
+    await expectSoundTables(url, two.schema);
+    expect(idsOf((await claim(two.other, { limit: 10 })).jobs)).toEqual([id]);
+  });
+
+  it.each(['READ COMMITTED', 'REPEATABLE READ'])(
+    'is made again by a %s transaction of the caller',
+    async (isolation) => {
+      await using two = await Two.open(still);
+      await emptied(two);
+      const client = new pg.Client({ connectionString: url });
+      await client.connect();
+      await client.query(`BEGIN ISOLATION LEVEL ${isolation}`);
+      await client.query(`SELECT count(*) FROM ${two.schema}.partitions`);
+      const job = newJob({ resource });
+      const open = await two.begin(/prune_partitions/, prune);
+      const added = two.other.transactions?.enqueue(client, [job]);
+      const waits = `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%${two.schema}%'`;
+      await expect.poll(async () => (await runSql(url, waits)).length, IN_TIME).toBe(1);
+      open.commit();
+      expect(await added).toEqual([{ id: job.id, existed: false }]);
+      await prune(two.late);
+      await client.query('COMMIT');
+      await client.end();
+      await expectSoundTables(url, two.schema);
+      expect(idsOf((await claim(two.other, { limit: 10 })).jobs)).toEqual([job.id]);
+    },
+  );
+
+  it('never has a job, however pruning and enqueues of many resources overlap', async () => {
+    await using two = await Two.open(still);
+    const jobs = (): NewJob[] => Array.from({ length: 20 }, (_, n) => newJob({ resource: `r${n}` }));
+    for (let round = 0; round < 20; round++) {
+      const [first, second] = [jobs(), jobs()];
+      const calls = [two.late.enqueue(first), prune(two.other), two.other.enqueue(second), prune(two.late)];
+      await Promise.all([...calls, two.other.cancel(idsOf(first)), prune(two.other)]);
+      await Promise.all([two.other.cancel(idsOf([...first, ...second])), prune(two.late), prune(two.other)]);
+    }
+    await two.late.enqueue(jobs());
+    await expectSoundTables(url, two.schema);
+  });
+
+  it('stays when a job comes in after pruning has found it empty, and before it is locked', async () => {
+    await using two = await Two.open(still);
+    const empty = Array.from({ length: 400 }, (_, n) => newJob({ resource: `r${n}` }));
+    for (let round = 0; round < 20; round++) {
+      await two.other.enqueue(empty.map((job) => ({ ...job, id: newJob().id })));
+      await two.other.cancel(idsOf(await two.other.list({ limit: 1_000, state: 'ready' })));
+      const pruning = prune(two.other);
+      await two.late.enqueue([newJob({ resource: 'r0' })]);
+      await pruning;
+      await expectSoundTables(url, two.schema);
+      await two.other.cancel(idsOf(await two.other.list({ limit: 1_000, state: 'ready' })));
+    }
   });
 });
 

@@ -4,13 +4,14 @@ import { checkPayloads, joinJson } from '../json.ts';
 import type { Enqueued, NewJob } from '../store.ts';
 import { plain, texts } from './connection/arrays.ts';
 import { isDuplicate } from './connection/failure.ts';
-import { keyedOf, type Partition, partitionIn } from './partitions.ts';
+import type { JobType } from './job-types.ts';
+import { keyedOf, type Partition, type PartitionIdentity, partitionIn } from './partitions.ts';
 import type { Session } from './session.ts';
 import { LARGEST_CALL } from './sql/shared.ts';
 
 export const ENQUEUE = `
   SELECT * FROM @.enqueue($1, $2::uuid[], $3::int[], $4::int[], $5::bigint[], $6::bigint[], $7::bigint[], $8::smallint[],
-    $9::text[], $10::text[], $11, $12::bigint[], $13, $14)`;
+    $9::text[], $10::text[], $11, $12::bigint[], $13, $14, $15)`;
 
 const bounds: PartBounds<NewJob> = {
   limit: LARGEST_CALL - 1,
@@ -28,11 +29,13 @@ const ENQUEUE_KEYED = `
     LATERAL (${ENQUEUE} WHERE patience <> '' OFFSET 0) AS e`;
 
 /** The columns of a batch, and what to notify other processes of with it. */
-async function enqueueValues(session: Session, jobs: readonly NewJob[], notice: string | null): Promise<unknown[]> {
-  checkPayloads(jobs);
-  const identity = session.identity;
-  const types = await session.jobTypes.intern(jobs);
-  const partitions = await session.partitions.intern(jobs.map((job) => partitionIn('fresh', job)));
+function enqueueValues(
+  identity: string,
+  jobs: readonly NewJob[],
+  types: readonly JobType[],
+  partitions: readonly Partition[],
+  notice: string | null,
+): unknown[] {
   const hasKeys = jobs.some(hasKey);
   return [
     identity,
@@ -75,23 +78,53 @@ async function rewind(session: Session, jobs: readonly NewJob[]): Promise<void> 
 }
 
 async function send(session: Session, jobs: readonly NewJob[], notice: string | null): Promise<Taken[]> {
-  const values = await enqueueValues(session, jobs, notice);
-  const sql = jobs.some(hasKey) ? ENQUEUE_KEYED : ENQUEUE;
+  checkPayloads(jobs);
+  const types = await session.jobTypes.intern(jobs);
+  return session.partitions.use(homesOf(jobs), async (partitions) => {
+    const values = enqueueValues(session.identity, jobs, types, partitions, notice);
+    return takenOrNull(await sendOnce(session, jobs.some(hasKey) ? ENQUEUE_KEYED : ENQUEUE, values));
+  });
+}
+
+async function sendOnce(session: Session, sql: string, values: readonly unknown[]): Promise<Taken[]> {
   try {
-    return await session.db.query<Taken>(sql, [...values, false]);
+    return await session.db.query<Taken>(sql, [...values, false, null]);
   } catch (error) {
     // Sent before, and the answer was lost.
     if (!isDuplicate(error)) throw error;
-    return session.db.query<Taken>(sql, [...values, true]);
+    return session.db.query<Taken>(sql, [...values, true, null]);
   }
 }
 
-/** A call that is part of a caller's transaction: there, a violation would be the end of it. */
-export async function enqueueValuesInside(session: Session, jobs: readonly NewJob[]): Promise<unknown[]> {
-  return [...(await enqueueValues(session, jobs, null)), true];
+/**
+ * As part of a caller's transaction, through which `query` sends the values. There an error would be the end of it, so no
+ * unique violation is risked; and the transaction does not write to partitions, which are admitted outside of it.
+ */
+export async function enqueueInside(
+  session: Session,
+  jobs: readonly NewJob[],
+  query: (values: unknown[]) => Promise<Taken[]>,
+): Promise<Taken[]> {
+  checkPayloads(jobs);
+  const types = await session.jobTypes.intern(jobs);
+  return session.partitions.use(homesOf(jobs), async (partitions, tries) => {
+    const isAgain = tries > 0;
+    if (isAgain && !(await session.partitions.admit(partitions))) return null;
+    const values = enqueueValues(session.identity, jobs, types, partitions, null);
+    return takenOrNull(await query([...values, true, isAgain]));
+  });
 }
 
+function homesOf(jobs: readonly NewJob[]): PartitionIdentity[] {
+  return jobs.map((job) => partitionIn('fresh', job));
+}
+
+/** A job whose key was taken, and the job that holds it; 0 when partitions are to be looked up again. */
 export type Taken = [ord: number, holder: string];
+
+function takenOrNull(taken: Taken[]): Taken[] | null {
+  return taken[0]?.[0] === 0 ? null : taken;
+}
 
 export function enqueued(jobs: readonly NewJob[], taken: readonly Taken[]): Enqueued[] {
   const holders = new Map(taken);

@@ -40,7 +40,7 @@ export async function expired(session: Session, limit: number): Promise<ClaimedJ
   const typeOf = await session.jobTypes.load(rows.map((row) => row[3]));
   const partitionOf = await session.partitions.load(rows.map((row) => row[2]));
   const nameOf = await session.workers.names(rows.map((row) => row[14]));
-  return rows.map((row) => {
+  return rows.flatMap((row) => {
     const [id, run, partition, jobType, dueAt, seq, attempts, crashes, availableAt, firstStartedAt, previousDelayMs] =
       row;
     const [, , , , , , , , , , , enqueuedAt, payload, error, worker, claimedAt, leaseEndsAt, cancelRequested, alone] =
@@ -48,10 +48,13 @@ export async function expired(session: Session, limit: number): Promise<ClaimedJ
     const lastError = error === null ? null : parseFrozen<StoredError>(error);
     const times = { dueAt, seq, availableAt, firstStartedAt, previousDelayMs, enqueuedAt };
     const holding = { worker: nameOf(worker), claimedAt, leaseEndsAt, cancelRequested, alone };
-    const held = { partition: partitionOf(partition), jobType: typeOf(jobType) };
+    const home = partitionOf(partition);
+    // Another process has settled it meanwhile.
+    if (home === undefined) return [];
+    const held = { partition: home, jobType: typeOf(jobType) };
     session.leases.hold(id, run, held, null);
     const job = { id, run, partition, jobType, attempts, crashes, ...times, payload, lastError };
-    return claimedJob(job, held.partition, held.jobType, holding);
+    return [claimedJob(job, home, held.jobType, holding)];
   });
 }
 

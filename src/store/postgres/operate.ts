@@ -14,6 +14,10 @@ import type { Session } from './session.ts';
 import { FOR_GOOD } from './sql/shared.ts';
 import { isUuid } from './uuid.ts';
 
+/** So many partitions are looked at when jobs are pruned, unless it takes longer than this. */
+const PARTITIONS_AT_ONCE = 1_000;
+const LONGEST_LOOK_MS = 100;
+
 const SELECTION = '$1::uuid[], $2, $3, $4::smallint, $5::bigint';
 
 export async function cancel(session: Session, ids: readonly string[]): Promise<CancelAnswer[]> {
@@ -97,5 +101,18 @@ export async function prune(session: Session, retention: Retention, limit: numbe
     pruned += count;
   }
   session.pruned.end();
+  await prunePartitions(session);
   return pruned;
+}
+
+/** See sql/partitions.ts. */
+async function prunePartitions({ db, pruned }: Session): Promise<void> {
+  const after = pruned.beginPartitions();
+  if (after === null) return;
+  const [row] = await db.query<[reached: number]>('SELECT @.prune_partitions($1, $2, $3)', [
+    after,
+    PARTITIONS_AT_ONCE,
+    LONGEST_LOOK_MS,
+  ]);
+  pruned.endPartitions((row as [number])[0]);
 }

@@ -1,3 +1,4 @@
+import { StoreBusyError } from '../../errors.ts';
 import { type Lane, lanes } from '../../job.ts';
 import { LANE } from '../codes.ts';
 import { plain, texts } from './connection/arrays.ts';
@@ -39,8 +40,10 @@ export function keyedOf(partitions: Iterable<Partition | null>): string {
 
 /** A process that uses more partitions than this looks their numbers up again. */
 const MOST_CACHED = 10_000;
+/** A second one is rare: pruning would have to delete the partition again in the moment before it is used. */
+const MOST_TRIES = 10;
 
-/** The numbers of partitions. */
+/** The numbers of partitions. Those with a resource are deleted when they are empty, and later have another number. */
 export class Partitions {
   readonly #db: Database;
   /** Called for each partition that may be new. */
@@ -70,18 +73,51 @@ export class Partitions {
     return found;
   }
 
-  /** The partitions behind these numbers. */
-  async load(ids: Iterable<number>): Promise<(id: number) => Partition> {
+  /**
+   * Makes a call that takes the numbers of these partitions. The call answers null, and has written nothing, when one of
+   * them was deleted meanwhile: then it is made again with numbers that were looked up again.
+   */
+  async use<Answer>(
+    wanted: readonly PartitionIdentity[],
+    call: (partitions: Partition[], tries: number) => Promise<Answer | null>,
+  ): Promise<Answer> {
+    for (let tries = 0; tries < MOST_TRIES; tries++) {
+      const answer = await call(await this.intern(wanted), tries);
+      if (answer !== null) return answer;
+      for (const key of keysOf(wanted)) this.#byIdentity.delete(key);
+    }
+    throw new StoreBusyError(
+      `expected to put jobs into partitions that exist, but pruning deleted them ${MOST_TRIES} times; nothing was written. Try again.`,
+    );
+  }
+
+  /** For a caller's transaction: takes these partitions out of their parking. False when one of them is gone. */
+  async admit(partitions: Iterable<Partition>): Promise<boolean> {
+    const [row] = await this.#db.query<[boolean]>('SELECT @.admit_for_caller($1::bigint[])', [keyedOf(partitions)]);
+    return (row as [boolean])[0];
+  }
+
+  /** The partitions behind these numbers, without those that are deleted: no job is in them any more. */
+  async load(ids: Iterable<number>): Promise<(id: number) => Partition | undefined> {
     const rows = await this.#db.query<PartitionRow>(
       'SELECT id, queue, lane, priority, resource, name FROM @.partitions WHERE id = ANY ($1::bigint[])',
       [plain([...new Set(ids)])],
     );
     const found = new Map(rows.map((row) => [row[0], toPartition(row)]));
-    return (id) => found.get(id) as Partition;
+    return (id) => found.get(id);
   }
 
   async #add(missing: ReadonlyMap<string, PartitionIdentity>): Promise<Map<string, Partition>> {
-    const wanted = [...missing];
+    const added = await this.#addOnce([...missing]);
+    // One that was being deleted is not answered.
+    while (added.size < missing.size) {
+      const rest = await this.#addOnce([...missing].filter(([key]) => !added.has(key)));
+      for (const [key, partition] of rest) added.set(key, partition);
+    }
+    return added;
+  }
+
+  async #addOnce(wanted: readonly [string, PartitionIdentity][]): Promise<Map<string, Partition>> {
     const rows = await this.#db.query<[ord: number, id: number]>(
       'SELECT * FROM @.partitions_of($1::text[], $2::smallint[], $3::smallint[], $4::text[], $5::text[])',
       [

@@ -9,6 +9,7 @@ import { STATE } from '../codes.ts';
 import {
   claimRequest,
   complete,
+  die,
   giveBack,
   newJob,
   newJobs,
@@ -310,7 +311,7 @@ describe('what PostgreSQL keeps beside the jobs', () => {
       `SELECT @.settle(${identity}, ${id}, '{1}', '{1}', '{1}', '{2}', '{t}', '{9}', '{1}', '{9}', '{NULL}', '{NULL}', '{1}',
          '{1}', '{1}', '{}', '{"{}"}', ${none}, ${none})`,
       `SELECT @.claim(${identity}, 1, 1000, 1, 9999, '{default}', '{f}', '{NULL}', '{1}', '{1}', '{1}', '{0}', '{t}', '{0}',
-         '{0}', '{9999999999999}', '{0}', '{1}')`,
+         '{0}', '{9999999999999}', '{0}', '{1}', '{1}')`,
     ].map((call) => functions.resolve(call, schema));
     for (const call of calls) {
       const count = await fetched(call);
@@ -353,9 +354,11 @@ describe('what PostgreSQL keeps beside the jobs', () => {
 
 describe('a job that lies where claims have passed', () => {
   /** A store whose back-scans run only when the test says so. */
-  async function openStill(): Promise<StoreHarness & { claim(): Promise<string[]>; pass(ms: number): void }> {
+  async function openStill(
+    schema = newSchema(),
+  ): Promise<StoreHarness & { claim(): Promise<string[]>; pass(ms: number): void }> {
     let time = 0;
-    const harness = await open(newSchema(), { ...systemClock, monotonic: () => time });
+    const harness = await open(schema, { ...systemClock, monotonic: () => time });
     return {
       ...harness,
       claim: async () => {
@@ -421,6 +424,53 @@ describe('a job that lies where claims have passed', () => {
     await store.enqueue([present, past]);
     expect((await claim()).sort()).toEqual([past.id, present.id].sort());
     await close();
+  });
+
+  /** A second process, which does its work after the claims of the first have passed, and which the first listens to. */
+  async function hearOther(
+    prepare: (other: PostgresStore) => Promise<void>,
+    work: (other: PostgresStore) => Promise<unknown>,
+  ): Promise<string[]> {
+    const schema = newSchema();
+    const { store, advance, claim, close } = await openStill(schema);
+    const other = await PostgresStore.open({ url, schema });
+    await prepare(other);
+    const hints: (() => void)[] = [];
+    store.onWork(() => hints.shift()?.());
+    const listens = `SELECT 1 FROM pg_stat_activity WHERE query = 'LISTEN mulligan_${schema}' AND state = 'idle'`;
+    await expect.poll(async () => (await runSql(url, listens)).length).toBe(1);
+    await store.enqueue(newJobs(1));
+    expect(await claim()).toHaveLength(1);
+    await advance(10_000);
+    expect(await claim()).toEqual([]);
+    const hint = new Promise<void>((resolve) => hints.push(resolve));
+    await work(other);
+    await hint;
+    const found = await claim();
+    await other.close();
+    await close();
+    return found;
+  }
+
+  it('is claimed at once when another process enqueued it with a due time in the past, and notified this one', async () => {
+    const past = newJob({ dueAt: Date.now() - 3_600_000 });
+    const found = await hearOther(
+      async () => {},
+      (other) => other.enqueue([past]),
+    );
+    expect(found).toEqual([past.id]);
+  });
+
+  it('is claimed at once when a worker of another process gave it back', async () => {
+    let held: ClaimedJob | undefined;
+    const found = await hearOther(
+      async (other) => {
+        await other.enqueue(newJobs(1));
+        held = (await other.claim(claimRequest())).jobs[0];
+      },
+      (other) => other.settle([settlement(held as ClaimedJob, giveBack('release'))]),
+    );
+    expect(found).toEqual([held?.id]);
   });
 
   it('is claimed when it was due before 1970', async () => {
@@ -500,6 +550,147 @@ describe('partitions', () => {
     await close();
   });
 
+  const KEEP_ALL = { completedMs: null, deadMs: null, cancelledMs: null };
+  const count = async (schema: string): Promise<number> => {
+    const sql = `SELECT count(*)::int AS count FROM ${schema}.partitions WHERE resource <> ''`;
+    return ((await runSql(url, sql))[0] as { count: number }).count;
+  };
+  /** Pruning looks as often as the test asks: in this clock nothing takes time. */
+  const openStill = (schema: string) => open(schema, { ...systemClock, monotonic: () => 0 });
+
+  it('with a resource are deleted by pruning when no job waits or runs in them', async () => {
+    const schema = newSchema();
+    const { store, close } = await openStill(schema);
+    await store.enqueue([...hosts(5_000), newJob()]);
+    const claimed: ClaimedJob[] = [];
+    while (claimed.length < 5_001) {
+      const { jobs } = await store.claim(claimRequest({ limit: 1_000, queues: [quota({ share: 1_000 })] }));
+      claimed.push(...jobs);
+    }
+    const running = claimed.find(({ resource }) => resource !== null) as ClaimedJob;
+    await store.settle(claimed.filter((job) => job !== running).map((job) => settlement(job, complete)));
+    const waiting = newJob({ resource: 'host-waiting', delayMs: 60_000 });
+    await store.enqueue([waiting]);
+    for (let n = 0; n < 6; n++) await store.prune(KEEP_ALL, 10);
+    expect(await count(schema)).toBe(2);
+    await store.settle([settlement(running, complete)]);
+    await store.cancel([waiting.id]);
+    for (let n = 0; n < 2; n++) await store.prune(KEEP_ALL, 10);
+    expect(await count(schema)).toBe(0);
+    expect(await runSql(url, `SELECT resource FROM ${schema}.partitions`)).toEqual([{ resource: '' }]);
+    await expectSoundTables(url, schema);
+    await close();
+  });
+
+  it('that were deleted are made again by whatever puts a job into them, as held as before', async () => {
+    const schema = newSchema();
+    const { store, close } = await openStill(schema);
+    const resource = 'smtp';
+    const pruneAll = async (): Promise<void> => {
+      await store.prune(KEEP_ALL, 10);
+      expect(await count(schema)).toBe(0);
+    };
+    const start = async (): Promise<ClaimedJob> => {
+      const { jobs } = await store.claim(
+        claimRequest({ limit: 9, queues: [quota({ share: 9, retry: 9, redrive: 9 })] }),
+      );
+      expect(jobs).toHaveLength(1);
+      return jobs[0] as ClaimedJob;
+    };
+    for (let round = 0; round < 2; round++) {
+      await store.enqueue([newJob({ resource })]);
+      const first = await start();
+      // In the second round, the number of the retry partition is known, and the partition is gone.
+      await runSql(
+        url,
+        `DELETE FROM ${schema}.partitions p WHERE resource <> '' AND NOT EXISTS (
+        SELECT 1 FROM ${schema}.live l WHERE l.partition = p.id)`,
+      );
+      expect(await store.settle([settlement(first, retryIn(0))])).toEqual(['settled']);
+      const retried = await start();
+      expect(retried.id).toBe(first.id);
+      await store.settle([settlement(retried, die())]);
+      await pruneAll();
+      expect((await store.redrive({ ids: [first.id], attempts: 'reset', dryRun: false })).ids).toEqual([first.id]);
+      await store.settle([settlement(await start(), complete)]);
+      await pruneAll();
+    }
+    await store.hold({ resource }, null);
+    const held = newJob({ resource });
+    await store.enqueue([held]);
+    expect((await store.claim(claimRequest())).jobs).toEqual([]);
+    await store.cancel([held.id]);
+    await pruneAll();
+    await store.enqueue([newJob({ resource })]);
+    expect((await store.claim(claimRequest())).jobs).toEqual([]);
+    await store.release({ resource });
+    await start();
+    await expectSoundTables(url, schema);
+    await close();
+  });
+
+  it.each([
+    ['READ COMMITTED', 0],
+    ['REPEATABLE READ', 1_001],
+    ['SERIALIZABLE', 1_001],
+  ])(
+    'that were deleted or parked do not disturb a %s transaction of the caller, and its jobs start %i ms after it at the latest',
+    async (isolation, latestMs) => {
+      const schema = newSchema();
+      const { store, advance, close } = await openStill(schema);
+      const client = new pg.Client({ connectionString: url });
+      await client.connect();
+      await store.enqueue(hosts(201));
+      // The numbers of all are known. One is deleted, the others are parked, after the transaction took its snapshot.
+      await client.query(`BEGIN ISOLATION LEVEL ${isolation}`);
+      await client.query(`SELECT count(*) FROM ${schema}.partitions`);
+      const { jobs } = await store.claim(claimRequest({ limit: 300, queues: [quota({ share: 300 })] }));
+      await store.settle(jobs.map((job) => settlement(job, complete)));
+      expect(jobs).toHaveLength(201);
+      expect(await claimAll(store)).toEqual([]);
+      expect(await parked(schema)).toBe(201);
+      await runSql(url, `DELETE FROM ${schema}.partitions WHERE resource = 'host-7'`);
+      const added = ['host-7', 'host-8', 'host-new'].map((resource) => newJob({ resource }));
+      expect(await store.transactions.enqueue(client, added)).toHaveLength(3);
+      // Neither pruning nor parking gets in between.
+      await store.prune(KEEP_ALL, 10);
+      expect(await claimAll(store)).toEqual([]);
+      await client.query('COMMIT');
+      await client.end();
+      await expectSoundTables(url, schema);
+      const ids = added.map(({ id }) => id).sort();
+      await advance(latestMs);
+      expect((await claimAll(store)).sort()).toEqual(ids);
+      await close();
+    },
+  );
+
+  it('are taken out of their parking also when another transaction that did so is rolled back', async () => {
+    const schema = newSchema();
+    const { store, close } = await openStill(schema);
+    await store.enqueue(hosts(200));
+    expect(await claimAll(store)).toHaveLength(200);
+    expect(await claimAll(store)).toEqual([]);
+    expect(await parked(schema)).toBe(200);
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    await client.query('BEGIN');
+    await store.transactions.enqueue(client, [newJob({ resource: 'host-123' })]);
+    const job = newJob({ resource: 'host-123' });
+    await store.enqueue([job]);
+    await client.query('ROLLBACK; BEGIN');
+    await client.query(`UPDATE ${schema}.partitions SET admissible_at = 0 WHERE resource = 'host-124'`);
+    const next = newJob({ resource: 'host-124' });
+    const answer = store.enqueue([next]);
+    const waits = `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%${schema}%'`;
+    await expect.poll(async () => (await runSql(url, waits)).length).toBe(1);
+    await client.query('ROLLBACK');
+    await answer;
+    await client.end();
+    expect((await claimAll(store)).sort()).toEqual([job.id, next.id].sort());
+    await close();
+  });
+
   it('of a queue are held when they are made beside the hold', async () => {
     const schema = newSchema();
     const { store, close } = await open(schema);
@@ -556,22 +747,25 @@ describe('notices to other processes', () => {
     const { store, close } = await open(schema, clock);
     const listener = new pg.Client(url);
     await listener.connect();
-    let heard = 0;
-    listener.on('notification', () => heard++);
+    const heard: string[] = [];
+    listener.on('notification', ({ payload }) => heard.push(payload ?? ''));
     await listener.query(`LISTEN mulligan_${schema}`);
     /** What was sent before a query is heard before its answer. */
     const hear = async (count: number): Promise<number> => {
-      for (let tries = 0; tries < 100 && heard < count; tries++) await listener.query('SELECT pg_sleep(0.02)');
+      for (let tries = 0; tries < 100 && heard.length < count; tries++) await listener.query('SELECT pg_sleep(0.02)');
       await listener.query('SELECT 1');
-      return heard;
+      return heard.length;
     };
-    for (let sent = 0; sent < 8; sent++) await store.enqueue([newJob()]);
+    for (let sent = 0; sent < 8; sent++) await store.enqueue([newJob({ dueAt: sent === 6 ? 0 : null })]);
     expect(await hear(5)).toBe(5);
     await clock.advance(10);
     expect(await hear(6)).toBe(6);
+    // One of those that it stands for lies in the past.
+    expect(heard.map((payload) => payload.endsWith(' past'))).toEqual([false, false, false, false, false, true]);
     await clock.advance(100);
     await store.enqueue([newJob()]);
     expect(await hear(7)).toBe(7);
+    expect(heard[6]?.endsWith(' past')).toBe(false);
     await listener.end();
     await close();
   });

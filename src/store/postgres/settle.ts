@@ -171,13 +171,28 @@ async function send(
   effects: readonly Effect[],
   runner: Runner,
 ): Promise<[position: number, answer: number][]> {
-  const identity = session.identity;
   const workerOf = await session.workers.find(new Set(effects.map(({ sent }) => sent.worker)));
-  const partitions = await partitionsAfter(session, effects);
+  const { wanted, indexes } = await partitionsAfter(session, effects);
+  return session.partitions.use(wanted, async (interned) => {
+    const nextOf = new Map(indexes.map((index, position) => [index, interned[position] as Partition]));
+    // One that is neither ending nor found is gone: the settlement is stale, wherever the job would wait.
+    const partitions = effects.map(({ index }) => nextOf.get(index) ?? null);
+    const rows = await sendTo(session, effects, partitions, workerOf, runner);
+    return rows.some(([position]) => position === 0) ? null : rows;
+  });
+}
+
+function sendTo(
+  session: Session,
+  effects: readonly Effect[],
+  partitions: readonly (Partition | null)[],
+  workerOf: (worker: string) => number | null,
+  runner: Runner,
+): Promise<[position: number, answer: number][]> {
   const errors = new TextList<StoredError>();
   const decisions = new TextList<Decision>();
   return runner.query(SETTLE, [
-    identity,
+    session.identity,
     plain(effects.map(({ sent }) => sent.id)),
     plain(effects.map(({ sent }) => sent.run)),
     plain(effects.map(({ sent }) => workerOf(sent.worker))),
@@ -199,18 +214,19 @@ async function send(
   ]);
 }
 
-/** Where each job waits after it is settled; null for one that ends. */
-async function partitionsAfter(session: Session, effects: readonly Effect[]): Promise<(Partition | null)[]> {
+/** Where the jobs that do not end wait afterwards, and their places among the settlements. */
+async function partitionsAfter(
+  session: Session,
+  effects: readonly Effect[],
+): Promise<{ wanted: PartitionIdentity[]; indexes: number[] }> {
   const waiting = effects.filter(({ settled }) => settled.dueAt !== null);
-  if (waiting.length === 0) return effects.map(() => null);
+  if (waiting.length === 0) return { wanted: [], indexes: [] };
   const places = await findHeld(session, waiting);
   const moving = waiting.filter(({ sent: { id } }) => places.has(id));
-  const next = await session.partitions.intern(
-    moving.map((effect) => nextPartition(effect, places.get(effect.sent.id) as HeldJob)),
-  );
-  const nextOf = new Map(moving.map(({ index }, position) => [index, next[position] as Partition]));
-  // One that is neither ending nor found is gone: the settlement is stale, wherever the job would wait.
-  return effects.map(({ index }) => nextOf.get(index) ?? null);
+  return {
+    wanted: moving.map((effect) => nextPartition(effect, places.get(effect.sent.id) as HeldJob)),
+    indexes: moving.map(({ index }) => index),
+  };
 }
 
 function nextPartition({ sent: { decision }, settled: { lane } }: Effect, held: HeldJob): PartitionIdentity {
@@ -237,7 +253,8 @@ async function findHeld(session: Session, endings: readonly Ending[]): Promise<R
   const partitionOf = await session.partitions.load(rows.map(([, partition]) => partition));
   const typeOf = await session.jobTypes.load(rows.map(([, , jobType]) => jobType));
   for (const [id, partition, jobType] of rows) {
-    found.set(id, { partition: partitionOf(partition), jobType: typeOf(jobType) });
+    const home = partitionOf(partition);
+    if (home !== undefined) found.set(id, { partition: home, jobType: typeOf(jobType) });
   }
   return found;
 }

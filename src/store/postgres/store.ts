@@ -60,6 +60,9 @@ export interface PostgresOptions {
 
 const optionNames = ['url', 'pool', 'poolOptions', 'schema', 'migrate', 'wakeUps', 'clock'] as const;
 
+/** A job that fell due within this time lies where claims still read: `LAG_MS` in scan/in-flight.ts is longer. */
+const PRESENT_MS = 100;
+
 /** A queue in a PostgreSQL schema, shared by any number of machines. */
 export class PostgresStore implements Store {
   readonly kind = 'postgres';
@@ -98,15 +101,18 @@ export class PostgresStore implements Store {
       () => this.#session,
       () => this.#readAgain(this.#session),
     );
+    wake.onPast = () => this.#session.cursors.scanSoon();
     db.onLost = () => {
       this.#session = new Session(db);
     };
   }
 
   async enqueue(jobs: readonly NewJob[]): Promise<Enqueued[]> {
-    const notification = this.#wake.takeNotification();
+    const present = this.#db.clock.now() - PRESENT_MS;
+    const hasPast = jobs.some(({ dueAt }) => dueAt !== null && dueAt < present);
+    const notification = this.#wake.takeNotification(hasPast);
     const answers = await this.#do(enqueue, jobs, notification);
-    if (notification === null) this.#wake.notify();
+    if (notification === null) this.#wake.notify(hasPast);
     else this.#wake.notifyOwn();
     return answers;
   }
@@ -118,7 +124,9 @@ export class PostgresStore implements Store {
   }
   async settle(settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
     const answers = await this.#do((session) => settle(session, settlements));
-    if (settlements.some(({ decision }) => 'delayMs' in decision && decision.delayMs === 0)) this.#wake.notify();
+    const atOnce = settlements.filter(({ decision }) => 'delayMs' in decision && decision.delayMs === 0);
+    // What was given back keeps its place.
+    if (atOnce.length > 0) this.#wake.notify(atOnce.some(({ decision }) => decision.kind !== 'retry'));
     return answers;
   }
   expired(limit: number): Promise<ClaimedJob[]> {

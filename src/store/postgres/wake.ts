@@ -15,6 +15,9 @@ const CHECK_EVERY_MS = 15_000;
 const CHECK_TIMEOUT_MS = 5_000;
 const reconnects = doubling(250, 15_000);
 
+/** What a notification says beside its sender: a job was put where claims of other processes may have passed. */
+const PAST = ' past';
+
 /**
  * Wakes workers when there may be work: those of this process at once, those of others by NOTIFY, which is part of our
  * own enqueues and never of a caller's transaction. Only ever a hint; polling is the truth.
@@ -24,6 +27,8 @@ export class Wake {
   readonly #db: Database;
   /** Null when other processes find new work by polling. */
   readonly #outbox: Outbox | null;
+  /** Called before the listeners when another process has put a job where claims of this one may have passed. */
+  onPast: () => void = () => {};
   #listening: Listening | null = null;
   #closed = false;
 
@@ -36,18 +41,20 @@ export class Wake {
     this.#listeners.add(listener);
     const outbox = this.#outbox;
     if (outbox !== null && !this.#closed) {
-      this.#listening ??= new Listening(this.#db, channelOf(this.#db), (sender) => {
+      this.#listening ??= new Listening(this.#db, channelOf(this.#db), (notification) => {
         // This process was woken when it sent the notification.
-        if (sender !== outbox.sender) this.notifyOwn();
+        if (notification.startsWith(outbox.sender)) return;
+        if (notification.endsWith(PAST)) this.onPast();
+        this.notifyOwn();
       });
     }
     return () => this.#listeners.delete(listener);
   }
 
   /** After a statement that made work without a notification: not before it, or others would look too early. */
-  notify(): void {
+  notify(hasPast = false): void {
     this.notifyOwn();
-    this.#outbox?.send();
+    this.#outbox?.send(hasPast);
   }
 
   notifyOwn(): void {
@@ -55,8 +62,8 @@ export class Wake {
   }
 
   /** The notification that a statement which makes work should send; null when others are to be notified after it. */
-  takeNotification(): string | null {
-    return this.#outbox?.take() ?? null;
+  takeNotification(hasPast: boolean): string | null {
+    return this.#outbox?.take(hasPast) ?? null;
   }
 
   async close(): Promise<void> {
@@ -75,6 +82,7 @@ class Outbox {
   #recent = 0;
   #pace: Timer | null = null;
   #isPending = false;
+  #isPastPending = false;
   #closed = false;
 
   constructor(db: Database) {
@@ -82,15 +90,16 @@ class Outbox {
     this.sender = db.clock.newId();
   }
 
-  take(): string | null {
+  take(hasPast: boolean): string | null {
     if (this.#closed || this.#recent >= NOTIFICATIONS_AT_ONCE) return null;
     this.#count();
-    return this.sender;
+    return hasPast ? this.sender + PAST : this.sender;
   }
 
-  send(): void {
-    const notification = this.take();
+  send(hasPast: boolean): void {
+    const notification = this.take(hasPast);
     this.#isPending = notification === null && !this.#closed;
+    this.#isPastPending = this.#isPending && (hasPast || this.#isPastPending);
     if (notification === null) return;
     // Not awaited: a process that does not get it finds the work by polling.
     this.#db.query('SELECT pg_notify($1, $2)', [channelOf(this.#db), notification]).catch(() => {});
@@ -109,7 +118,7 @@ class Outbox {
   #forgetOne(): void {
     this.#recent--;
     this.#pace = this.#recent > 0 ? this.#db.clock.after(NOTIFY_EVERY_MS, () => this.#forgetOne()) : null;
-    if (this.#isPending) this.send();
+    if (this.#isPending) this.send(this.#isPastPending);
   }
 }
 
@@ -121,14 +130,14 @@ export function channelOf(db: Database): string {
 class Listening {
   readonly #db: Database;
   readonly #channel: string;
-  readonly #onNotification: (sender: string) => void;
+  readonly #onNotification: (notification: string) => void;
   #client: ClientLike | null = null;
   #timer: Timer | null = null;
   readonly #pauses: Pauses;
   #hasBroken = false;
   #closed = false;
 
-  constructor(db: Database, channel: string, onNotification: (sender: string) => void) {
+  constructor(db: Database, channel: string, onNotification: (notification: string) => void) {
     this.#db = db;
     this.#pauses = new Pauses(reconnects, () => db.clock.random());
     this.#channel = channel;

@@ -23,16 +23,12 @@ const ZERO = 48;
 const N_OF_NULL = 78;
 
 /**
- * So many whole numbers, none of them null. Read digit by digit: an answer has thousands of them, and no text is made of
- * any.
+ * Whole numbers, one after the other also when they come in rows. Read digit by digit: an answer has thousands of them, and
+ * no text is made of any.
  */
-export function numbers(literal: string, count: number): number[] {
-  return numbersOrNull(literal, count) as number[];
-}
-
-export function numbersOrNull(literal: string, count: number): (number | null)[] {
-  const read = new Array<number | null>(count);
-  let index = 0;
+export function numbersOrNull(literal: string | null): (number | null)[] {
+  const read: (number | null)[] = [];
+  if (literal === null || literal === '{}') return read;
   let value: number | null = 0;
   let sign = 1;
   for (let at = 1; at < literal.length; at++) {
@@ -43,7 +39,7 @@ export function numbersOrNull(literal: string, count: number): (number | null)[]
       value = null;
       at += 'ULL'.length;
     } else if (code === COMMA || at === literal.length - 1) {
-      read[index++] = value === null ? null : sign * value;
+      read.push(value === null ? null : sign * value);
       value = 0;
       sign = 1;
     }

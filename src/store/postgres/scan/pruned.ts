@@ -6,13 +6,18 @@ const FULL_LOOK_MS = 1_000;
 
 /**
  * Up to which finishing time the jobs of each state have been pruned. A pruned row stays in the index until it is
- * vacuumed, so pruning goes on where it ended. A job may be committed late, so now and then it begins at the start.
+ * vacuumed, so pruning goes on where it ended. A job may be committed late, so now and then it begins at the start. And
+ * which partitions it has been through.
  */
 export class Pruned {
   readonly #clock: Clock;
   readonly #until: Map<number, number> = new Map();
   #fullLookAt = 0;
   #lookingSince: number | null = null;
+  /** The last partition that was looked at, and when to look at the next ones. */
+  #partition = 0;
+  #partitionsAt = 0;
+  #partitionsSince = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -38,5 +43,17 @@ export class Pruned {
     const now = this.#clock.monotonic();
     this.#fullLookAt = now + Math.max(FULL_LOOK_MS, (now - this.#lookingSince) / LARGEST_PART);
     this.#lookingSince = null;
+  }
+
+  /** After which partition to look for empty ones; null when it is too early: jobs that are gone make looking slow. */
+  beginPartitions(): number | null {
+    this.#partitionsSince = this.#clock.monotonic();
+    return this.#partitionsSince < this.#partitionsAt ? null : this.#partition;
+  }
+
+  endPartitions(reached: number): void {
+    const now = this.#clock.monotonic();
+    this.#partition = reached;
+    this.#partitionsAt = now + (now - this.#partitionsSince) / LARGEST_PART;
   }
 }

@@ -158,6 +158,32 @@ describe('a back-scan', () => {
     expect(await scans.range()).toMatchObject({ from: present, missed: null });
   });
 
+  it('runs before the next claim when another process has put a job behind the present', async () => {
+    const scans = await Scans.atPresent();
+    scans.time = 1_000;
+    const first = scans.read();
+    await scans.settle();
+    scans.time += 10;
+    await scans.answer(nothing());
+    await first;
+    await scans.range();
+    scans.cursors.scanSoon();
+    // 10 ms are a twentieth of 200 ms.
+    scans.time += 199;
+    await scans.range();
+    scans.time += 1;
+    const second = scans.read();
+    await scans.settle();
+    // The one under way may have passed the job.
+    scans.cursors.scanSoon();
+    await scans.answer(nothing());
+    await second;
+    const third = scans.read();
+    await scans.answer([plainOne.id, 0, NOW, 500, 12, 600]);
+    expect((await third)[0]?.missed).not.toBeNull();
+    await scans.range();
+  });
+
   it('is not waited for while it is slow, and then runs less often', async () => {
     const scans = await Scans.slow();
     // 500 ms are a twentieth of ten seconds.

@@ -18,8 +18,9 @@ import { InFlight } from './in-flight.ts';
  *             say that the range is empty.
  *   scannedTo How far back from the position the back-scan under way has got.
  *
- * Four verbs: `ranges` says what a claim reads, `advance` takes over what it found, `rewind` adds a job that this process
- * knows to lie behind the position, and `backScan` searches for those that it does not know of. Where dead rows have piled
+ * Five verbs: `ranges` says what a claim reads, `advance` takes over what it found, `rewind` adds a job that this process
+ * knows to lie behind the position, `backScan` searches for those that it does not know of, and `scanSoon` lets the next
+ * claim do so, because another process has put a job behind the present. Where dead rows have piled
  * up a back-scan is slow. So it runs beside the claims, in parts, for a small part of the time, and claims only wait for it
  * while it is quick.
  */
@@ -93,8 +94,12 @@ export class ScanCursors {
   readonly #inFlight: InFlight = new InFlight();
   #versions = 0;
   #scanAt = 0;
+  /** Not before this, or back-scans would take more than their part of the time. */
+  #soonestAt = 0;
   #scanning: Promise<boolean> | null = null;
   #isSlow = false;
+  /** A back-scan that was under way when `scanSoon` was called may have passed the job. */
+  #scansAgain = false;
   /** Partitions that the back-scan under way has not been through. */
   #unscanned: Set<number> = new Set();
 
@@ -156,6 +161,12 @@ export class ScanCursors {
     return this.#isSlow ? null : this.#scanning;
   }
 
+  /** A job may have been put where claims have passed: the next claim scans back, unless that would take too much time. */
+  scanSoon(): void {
+    this.#scanAt = Math.min(this.#scanAt, this.#soonestAt);
+    this.#scansAgain = true;
+  }
+
   #use(partition: number): Range {
     const cursor = this.#cursors.get(partition) as ScanCursor;
     this.#cursors.delete(partition);
@@ -168,6 +179,7 @@ export class ScanCursors {
   async #scanOnce(): Promise<boolean> {
     const { clock } = this.#db;
     const since = clock.monotonic();
+    this.#scansAgain = false;
     const known = [...this.#cursors.keys()];
     let partitions = known.filter((id) => this.#unscanned.has(id));
     if (partitions.length === 0) {
@@ -178,7 +190,8 @@ export class ScanCursors {
     const hasFound = await this.#scan(partitions).catch(() => false);
     const now = clock.monotonic();
     this.#isSlow = now - since > PATIENCE_MS;
-    this.#scanAt = now + Math.max(SCAN_EVERY_MS, (now - since) / LARGEST_PART);
+    this.#soonestAt = now + (now - since) / LARGEST_PART;
+    this.#scanAt = this.#scansAgain ? this.#soonestAt : Math.max(now + SCAN_EVERY_MS, this.#soonestAt);
     this.#scanning = null;
     return hasFound;
   }

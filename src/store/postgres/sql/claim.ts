@@ -1,11 +1,12 @@
-import { NEXT_ADMISSION } from './partitions.ts';
-import { BY_INDEX, CHECK_IDENTITY, FOR_GOOD, HERE, LANE, lookUp } from './shared.ts';
+import { FOUND_PARTITIONS, NEXT_ADMISSION } from './partitions.ts';
+import { BY_INDEX, FOR_GOOD, HERE, IS_SAME, LANE, lookUp, SAY_REPLACED } from './shared.ts';
 
 /** When a queue has more rows of leases than this, counting its running retries makes one row of them. */
 const MANY_LEASES = 100;
 
-/** All given partitions together, so many times the places of a claim are counted. */
-const COUNTED_TIMES = 16;
+/** Positions among the numbers of a job. */
+const PARTITION = 2;
+const LAST_ERROR = 12;
 
 /** The due jobs of a given partition `g`, in the range that is to be read. */
 const DUE_JOBS = `
@@ -50,51 +51,48 @@ export const claimSql: string = `
 
   /*
    * Takes due jobs from the given partitions, which come in the order in which they are to be served. Of each it reads one
-   * range, after p_from and up to p_until. When all that is due fits into p_limit it takes everything; else no more than
-   * p_want of each, and the caller shares the rest by the numbers in \`due\`. What is not p_open is only counted.
+   * range, after p_from and up to p_until, and counts up to p_most of what is due. When all that was counted fits into
+   * p_limit it takes everything; else no more than p_want of each, and the caller shares the rest by the numbers in \`due\`.
+   * What is not p_open is only counted.
    *
    * p_queue_of is the position of a partition's queue in p_queue. p_trial: the queue gives a suspect and nothing else.
    * p_cap: maxRetriesInFlight. p_known are all partitions of these queues, as far as the caller knows; when it knows that
    * there are more it is null, and a partition that gives a job goes to the end.
    *
-   * Answers first of the claim: \`due\` is how much of each given partition was due, as far as that was counted, and null
-   * when it is not admissible; \`all_counted\` says whether that is all of it; \`room\` is how many suspects (on trial) or retries of each queue might start, null for any number;
-   * \`suspects_wait\` says of each queue whether a suspect might, before this claim; \`cut_short\` says that the payloads
-   * reached p_bytes. Then of the jobs, column by column: a row of arrays is made and read in a fraction of the time that as
-   * many rows take. Texts are JSON, which has no line breaks, so they are joined by them; of each error that jobs point at
-   * there is one text, in the order of the pointers. \`lease\` is one row of leases per queue and lane, \`lease_of\` the
-   * position of a given partition that it belongs to.
+   * Answers first of the claim: \`due\` is how much of each given partition was counted, null when it is not admissible;
+   * \`room\` is how many suspects (on trial) or retries of each queue might start, null for any number; \`suspects_wait\`
+   * says of each queue whether a suspect might, before this claim; \`cut_short\` says that the payloads reached p_bytes;
+   * \`offer\` is what \`candidates\` answers, null when p_known are all; \`lease\` has per row of leases its id, the position
+   * of its queue and its lane. Then of the jobs: their ids, their numbers, a row each, and their payloads. Texts are JSON,
+   * which has no line breaks, so they are joined by them; of each error that jobs point at there is one text, in the order
+   * of the pointers. Arrays are made and read in a fraction of the time that as many rows take.
    */
   CREATE FUNCTION claim(
     p_identity uuid, p_worker int, p_lease bigint, p_limit int, p_bytes bigint,
     p_queue text[], p_trial boolean[], p_cap int[], p_known bigint[],
     p_partition bigint[], p_queue_of int[], p_lane smallint[], p_open boolean[],
-    p_from_due bigint[], p_from_seq bigint[], p_until_due bigint[], p_until_seq bigint[], p_want int[],
+    p_from_due bigint[], p_from_seq bigint[], p_until_due bigint[], p_until_seq bigint[], p_want int[], p_most int[],
     OUT store_now bigint, OUT snapshot text, OUT next_due_at bigint, OUT suspects_wait boolean[], OUT cut_short boolean,
-    OUT due int[], OUT all_counted boolean[], OUT room int[], OUT offer text, OUT lease bigint[], OUT lease_of int[],
-    OUT id uuid[], OUT run int[], OUT partition bigint[], OUT job_type int[], OUT due_at bigint[], OUT seq bigint[],
-    OUT attempts int[], OUT crashes int[], OUT available_at bigint[], OUT first_started_at bigint[],
-    OUT previous_delay_ms bigint[], OUT enqueued_at bigint[], OUT last_error bigint[], OUT errors text, OUT payloads text
+    OUT due int[], OUT room int[], OUT offer text, OUT lease bigint[],
+    OUT id uuid[], OUT numbers bigint[], OUT payloads text, OUT errors text
   ) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   #variable_conflict use_column
   DECLARE
     bounded boolean := true = ANY (p_trial) OR cardinality(array_remove(p_cap, NULL)) > 0;
-    -- With one partition there is nothing to share.
-    counted boolean := bounded OR cardinality(p_partition) <> 1 OR NOT p_open[1];
-    -- Among many partitions the places are soon filled, so not all that is due in each is counted.
-    most_counted int := ceil(${COUNTED_TIMES}.0 * p_limit / greatest(1, cardinality(p_partition)));
+    is_same boolean;
+    is_known boolean;
     total_due bigint;
     suspect_due boolean;
     running record;
     left_room int;
-    bound int[];                            -- of each partition: no more than this may start
     picked uuid[];
     picked_of int[];
     bytes int[];
     total_bytes bigint;
+    kept int;
+    failed bigint;
+    bound int[];                            -- of each partition: no more than this may start
   BEGIN
-    ${CHECK_IDENTITY}
-    cut_short := false;
     IF bounded THEN
       -- One claim at a time, or two would fill the same room; in one order, so that no two wait for each other.
       PERFORM pg_advisory_xact_lock(hashtext(current_schema()), g.lock) FROM (
@@ -105,22 +103,23 @@ export const claimSql: string = `
     -- After the time: a transaction that is not in it began later.
     snapshot := pg_current_snapshot();
 
-    IF counted THEN
-      SELECT array_agg(g.due ORDER BY g.ord), array_agg(g.due < g.most ORDER BY g.ord),
-        coalesce(sum(g.due) FILTER (WHERE g.open), 0)
-      INTO due, all_counted, total_due FROM (
-        SELECT g.ord, g.open, g.most, CASE WHEN p.admissible_at <= store_now THEN (
-          SELECT count(*)::int FROM (SELECT 1 ${DUE_JOBS} LIMIT g.most) d) END AS due
-        FROM (
-          SELECT g.*, CASE WHEN g.open THEN least(p_limit, greatest(g.want, most_counted)) ELSE 1 END AS most
-          FROM unnest(${GIVEN}, p_open) WITH ORDINALITY AS g (${AS_GIVEN}, open, ord)
-        ) g LEFT JOIN partitions p ON ${lookUp('p.id', 'g.partition')}
-        OFFSET 0 -- so that each is counted once
-      ) g;
-    ELSE
-      due := ARRAY (SELECT CASE WHEN p.admissible_at <= store_now THEN p_limit END FROM partitions p WHERE p.id = p_partition[1]);
-      total_due := due[1];
-    END IF;
+    -- All that is read before jobs are taken, in one statement: each costs a claim as much as several look-ups.
+    SELECT array_agg(g.due), coalesce(sum(g.due) FILTER (WHERE g.open), 0), min(g.next_due_at),
+      ${IS_SAME}, ARRAY (SELECT f.id FROM (${FOUND_PARTITIONS}) f ORDER BY f.id) = p_known
+    INTO due, total_due, next_due_at, is_same, is_known
+    FROM (
+      SELECT g.open,
+        CASE WHEN p.admissible_at <= store_now THEN (
+          SELECT count(*)::int FROM (SELECT 1 ${DUE_JOBS} LIMIT g.most) d) END AS due,
+        CASE WHEN p.admissible_at < ${FOR_GOOD} THEN (
+          SELECT greatest(w.due_at, p.admissible_at) FROM live w WHERE w.partition = p.id AND w.worker IS NULL
+            AND w.due_at > CASE WHEN p.admissible_at <= store_now THEN store_now ELSE -1 END
+          ORDER BY w.due_at LIMIT 1) END AS next_due_at
+      FROM unnest(${GIVEN}, p_most, p_open) AS g (${AS_GIVEN}, most, open)
+        LEFT JOIN partitions p ON ${lookUp('p.id', 'g.partition')}
+      OFFSET 0 -- so that each is counted once
+    ) g;
+    IF NOT is_same THEN ${SAY_REPLACED} END IF;
 
     IF bounded OR ${LANE.suspect} = ANY (p_lane) THEN
       -- What running retries and suspects leave room for.
@@ -149,6 +148,7 @@ export const claimSql: string = `
     END IF;
 
     IF total_due > 0 THEN
+      -- In a statement of its own, which costs less than a running sum of the bytes.
       SELECT array_agg(next.id), array_agg(g.ord::int), array_agg(next.payload_bytes), sum(next.payload_bytes)
       INTO picked, picked_of, bytes, total_bytes
       FROM unnest(${GIVEN}, p_open, due, bound) WITH ORDINALITY AS g (${AS_GIVEN}, open, due, bound, ord)
@@ -157,21 +157,16 @@ export const claimSql: string = `
         LIMIT least(g.due, g.bound, CASE WHEN total_due > p_limit THEN g.want END) FOR UPDATE SKIP LOCKED
       ) next
       WHERE g.open AND g.due > 0;
-    END IF;
-    IF NOT counted AND due[1] IS NOT NULL THEN
-      due[1] := coalesce(cardinality(picked), 0);
-      all_counted := ARRAY[due[1] < p_limit];
-    END IF;
-    IF total_bytes > p_bytes THEN
-      total_bytes := bytes[1];
-      FOR i IN 2 .. cardinality(picked) LOOP
-        total_bytes := total_bytes + bytes[i];
-        IF total_bytes > p_bytes THEN
-          cut_short := true;
-          picked := picked[1:i - 1];
-          EXIT;
-        END IF;
+      kept := cardinality(picked);
+      WHILE total_bytes > p_bytes AND kept > 1 LOOP
+        total_bytes := total_bytes - bytes[kept];
+        kept := kept - 1;
       END LOOP;
+      cut_short := kept < cardinality(picked);
+      IF cut_short THEN
+        picked := picked[1:kept];
+        next_due_at := store_now;
+      END IF;
     END IF;
 
     IF picked IS NOT NULL THEN
@@ -182,46 +177,36 @@ export const claimSql: string = `
         FROM unnest(picked, picked_of) WITH ORDINALITY AS g (id, given, ord) WHERE ${lookUp('live.id', 'g.id')}
         RETURNING live.id, live.runs, live.partition, live.job_type, live.due_at, live.seq, live.attempts, live.crashes,
           live.available_at, live.first_started_at, live.previous_delay_ms, live.enqueued_at, live.last_error,
-          live.payload, g.given, g.ord
+          live.payload, p_queue_of[g.given] AS queue_of, p_lane[g.given] AS lane, g.ord
       ), leased AS (
         INSERT INTO leases (queue, lane, check_at, lease_ms, jobs)
-        SELECT p_queue[p_queue_of[min(t.given)]], p_lane[min(t.given)], store_now + p_lease, p_lease, array_agg(t.id)
-        FROM taken t GROUP BY p_queue_of[t.given], p_lane[t.given]
+        SELECT p_queue[t.queue_of], t.lane, store_now + p_lease, p_lease, array_agg(t.id)
+        FROM taken t GROUP BY t.queue_of, t.lane
         RETURNING id, queue, lane
       )
-      SELECT array_agg(t.id), array_agg(t.runs), array_agg(t.partition), array_agg(t.job_type), array_agg(t.due_at),
-        array_agg(t.seq), array_agg(t.attempts), array_agg(t.crashes), array_agg(t.available_at),
-        array_agg(t.first_started_at), array_agg(t.previous_delay_ms), array_agg(t.enqueued_at), array_agg(t.last_error),
-        string_agg(t.payload, E'\\n'),
-        (SELECT array_agg(l.id) FROM leased l),
-        (SELECT array_agg((SELECT g.ord FROM unnest(p_queue_of, p_lane) WITH ORDINALITY AS g (queue_of, lane, ord)
-          WHERE p_queue[g.queue_of] = l.queue AND g.lane = l.lane LIMIT 1)) FROM leased l)
-      INTO id, run, partition, job_type, due_at, seq, attempts, crashes, available_at, first_started_at,
-        previous_delay_ms, enqueued_at, last_error, payloads, lease, lease_of
+      SELECT array_agg(t.id), array_agg(ARRAY[t.runs, t.partition, t.job_type, t.due_at, t.seq, t.attempts, t.crashes,
+          t.available_at, t.first_started_at, t.enqueued_at, t.previous_delay_ms, t.last_error]),
+        string_agg(t.payload, E'\\n'), count(t.last_error),
+        (SELECT array_agg(ARRAY[l.id, array_position(p_queue, l.queue), l.lane]) FROM leased l)
+      INTO id, numbers, payloads, failed, lease
       FROM (SELECT * FROM taken ORDER BY ord) t;
-      IF cardinality(array_remove(last_error, NULL)) > 0 THEN
-        errors := (SELECT string_agg(e.error, E'\\n' ORDER BY e.id)
-          FROM (SELECT DISTINCT unnest(last_error) AS id OFFSET 0) used JOIN errors e ON ${lookUp('e.id', 'used.id')});
-      END IF;
-      IF p_known IS NULL THEN
-        UPDATE partitions SET admissible_at = store_now WHERE id IN (
-          SELECT p.id FROM (SELECT DISTINCT unnest(partition) AS id OFFSET 0) g JOIN partitions p ON ${lookUp('p.id', 'g.id')}
-          WHERE p.resource <> '' AND p.admissible_at <= store_now FOR NO KEY UPDATE OF p SKIP LOCKED);
+      IF failed > 0 THEN
+        errors := (SELECT string_agg(e.error, E'\\n' ORDER BY e.id) FROM (
+          SELECT DISTINCT numbers[i][${LAST_ERROR}] AS id FROM generate_subscripts(numbers, 1) AS i OFFSET 0
+        ) used JOIN errors e ON ${lookUp('e.id', 'used.id')});
       END IF;
     END IF;
 
-    IF cut_short THEN
-      next_due_at := store_now;
-    ELSIF coalesce(cardinality(picked), 0) < p_limit THEN
-      SELECT min(CASE WHEN p.admissible_at <= store_now THEN next.due_at ELSE greatest(next.due_at, p.admissible_at) END)
-      INTO next_due_at
-      FROM unnest(p_partition) AS g (id) JOIN partitions p ON ${lookUp('p.id', 'g.id')} CROSS JOIN LATERAL (
-        SELECT w.due_at FROM live w WHERE w.partition = p.id AND w.worker IS NULL
-          AND w.due_at > CASE WHEN p.admissible_at <= store_now THEN store_now ELSE -1 END
-        ORDER BY w.due_at LIMIT 1) next
-      WHERE p.admissible_at < ${FOR_GOOD};
-      IF p_known IS NULL THEN next_due_at := least(next_due_at, (${NEXT_ADMISSION})); END IF;
+    IF is_known IS NOT TRUE THEN
+      IF p_known IS NULL THEN
+        UPDATE partitions SET admissible_at = store_now WHERE id IN (
+          SELECT p.id FROM (
+            SELECT DISTINCT numbers[i][${PARTITION}] AS id FROM generate_subscripts(numbers, 1) AS i OFFSET 0
+          ) g JOIN partitions p ON ${lookUp('p.id', 'g.id')}
+          WHERE p.resource <> '' AND p.admissible_at <= store_now FOR NO KEY UPDATE OF p SKIP LOCKED);
+        IF coalesce(cardinality(id), 0) < p_limit THEN next_due_at := least(next_due_at, (${NEXT_ADMISSION})); END IF;
+      END IF;
+      offer := candidates(p_queue, p_limit);
     END IF;
-    offer := candidates(p_queue, p_known, p_limit);
   END $$;
 `;

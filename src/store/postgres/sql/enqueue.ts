@@ -44,24 +44,34 @@ export const enqueueSql: string = `
   /*
    * Payloads are JSON, which has no line breaks, so they come joined by them. p_counter is the job type under which each
    * job is counted. p_name and p_key are null when no job has a key. p_keyed are those of the partitions that have a
-   * resource. Answers only the jobs whose key was taken. p_notice is sent to all who listen, once this is committed.
-   * Without p_again, a job that was sent before is a unique violation.
+   * resource; p_admitted is null, except in a caller's transaction (is_admitted). Answers only the jobs whose key was taken;
+   * or a row with the number 0, and has written nothing, when the partitions are to be looked up again. p_notice is
+   * sent to all who listen, once this is committed. Without p_again, a job that was sent before is a unique violation.
    */
   CREATE FUNCTION enqueue(
     p_identity uuid, p_id uuid[], p_job_type int[], p_counter int[], p_partition bigint[], p_delay bigint[], p_due bigint[],
-    p_key_life smallint[], p_name text[], p_key text[], p_payload text, p_keyed bigint[], p_notice text, p_again boolean
+    p_key_life smallint[], p_name text[], p_key text[], p_payload text, p_keyed bigint[], p_notice text, p_again boolean,
+    p_admitted boolean
   ) RETURNS TABLE (ord bigint, holder uuid) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   DECLARE
     store_now bigint := now_ms();
     -- One number per call, and room for its jobs after it.
     first_seq bigint := nextval('acceptance') * ${LARGEST_CALL};
+    may_write boolean := true;
     refused bigint[] := '{}';
     keyed record;
     by_whom uuid;
     again record;
   BEGIN
     ${CHECK_IDENTITY}
-    IF p_keyed <> '{}' THEN PERFORM admit(p_keyed); END IF;
+    IF p_keyed <> '{}' THEN
+      IF p_admitted IS NULL THEN may_write := admit(p_keyed); ELSE may_write := is_admitted(p_keyed, p_admitted); END IF;
+    END IF;
+    IF NOT may_write THEN
+      ord := 0;
+      RETURN NEXT;
+      RETURN;
+    END IF;
 
     IF p_key IS NOT NULL THEN
       FOR keyed IN

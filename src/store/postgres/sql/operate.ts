@@ -57,7 +57,7 @@ export const operateSql: string = `
     holder uuid;
     promised text[] := '{}';
     home bigint;
-    keyed bigint[] := '{}';
+    admitted bigint[] := '{}';
   BEGIN
     FOR job IN SELECT * FROM dead(p_ids, p_name, p_queue, p_reason, p_limit) LOOP
       SELECT * INTO job_type FROM job_types t WHERE t.id = job.job_type;
@@ -94,9 +94,15 @@ export const operateSql: string = `
           SELECT job.id, job.runs, job.attempt, job.outcome, job.counted, job.worker, job.started_at, job.ended_at,
             NULL, job.decision, CASE WHEN job.failed THEN job.last_error END
           WHERE job.outcome IS NOT NULL;
-        SELECT p.id INTO home FROM partitions_of(ARRAY[job_type.queue], ARRAY[${LANE.redrive}]::smallint[],
-          ARRAY[job.priority], ARRAY[job.resource], ARRAY[job_type.name]) p;
-        IF job.resource <> '' THEN keyed := keyed || home; END IF;
+        LOOP
+          SELECT p.id INTO home FROM partitions_of(ARRAY[job_type.queue], ARRAY[${LANE.redrive}]::smallint[],
+            ARRAY[job.priority], ARRAY[job.resource], ARRAY[job_type.name]) p;
+          EXIT WHEN job.resource = '' OR home = ANY (admitted);
+          -- One that is deleted between these two looks is made again.
+          CONTINUE WHEN home IS NULL OR NOT admit(ARRAY[home]);
+          admitted := admitted || home;
+          EXIT;
+        END LOOP;
         DELETE FROM finished WHERE finished.id = job.id;
         INSERT INTO live (id, seq, enqueued_at, due_at, available_at, partition, job_type, payload_bytes, runs, attempts,
           crashes, state, key_life, first_started_at, previous_delay_ms, key, last_error, progress, payload)
@@ -109,7 +115,6 @@ export const operateSql: string = `
       END IF;
       RETURN NEXT;
     END LOOP;
-    IF keyed <> '{}' THEN PERFORM admit(keyed); END IF;
   END $$;
 
   -- Deletes finished jobs with all that was kept of them.

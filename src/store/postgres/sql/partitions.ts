@@ -6,16 +6,24 @@ import { BY_INDEX, FOR_GOOD, HERE, lookUp, partitionDigest } from './shared.ts';
  * costs more than their jobs do.
  */
 export const MOST_CANDIDATES = 64;
-export const FEWEST_CANDIDATES = 8;
+const FEWEST_CANDIDATES = 8;
 const PLACES_PER_CANDIDATE = 10;
-/** As SQL. */
-export const candidatesFor = (limit: string): string =>
-  `least(${MOST_CANDIDATES}, greatest(${FEWEST_CANDIDATES}, ${limit} / ${PLACES_PER_CANDIDATE}))`;
 /** A claim is offered all partitions of its queues when there are no more than MOST_CANDIDATES and this many per queue. */
 const FEW_PER_QUEUE = 8;
 
+/** All partitions of p_queue, or one more than a claim would be offered. */
+export const FOUND_PARTITIONS: string = `
+  SELECT p.id FROM partitions p WHERE p.queue = ANY (p_queue)
+  LIMIT ${MOST_CANDIDATES} + ${FEW_PER_QUEUE} * cardinality(p_queue) + 1`;
+
 /** A partition without due jobs is read again after this time at the latest. */
 const LONGEST_PARKING_MS = 600_000;
+/** While a strict transaction is open that parking cannot see. */
+const SHORT_PARKING_MS = 1_000;
+
+/** The lock of strict transactions, as arguments. */
+const STRICT = `hashtext(current_schema()), hashtext('mulligan: strict transactions')`;
+const IS_STRICT = `current_setting('transaction_isolation') IN ('repeatable read', 'serializable')`;
 
 /** The queue, lane and priority of every partition of p_queue, found without reading all of the partitions. */
 const GROUPS = `
@@ -51,19 +59,31 @@ export const NEXT_ADMISSION: string = `
 /*
  * Partitions with a resource may be many, and most of them without due jobs. While a claim is offered all there are, it
  * simply reads them all. When there are more, those without due jobs are parked: their admissible_at is when the next of
- * their jobs falls due. No job may be left behind in a parked partition, also not by a transaction that is still open:
+ * their jobs falls due. Pruning deletes those without any job (prune_partitions). No job may be left behind in a parked
+ * partition, nor point at a deleted one, also not by a transaction that is still open:
  *
- *   - Whoever puts a job into a partition with a resource first locks the partition's row FOR KEY SHARE, until its
- *     transaction ends, and then, in a statement of its own, takes the partition out of its parking (admit).
- *   - Whoever parks a partition locks its row FOR UPDATE, which fails while such a transaction is open, and then, in a
- *     statement of its own, reads when the next job falls due (park).
+ *   - A transaction that puts a job into a partition with a resource first locks the partition's row FOR KEY SHARE, until
+ *     it ends, and then, in a new statement, takes the partition out of its parking (admit). When a row is gone the
+ *     transaction writes nothing and says so, and its process looks up the number again.
+ *   - A transaction that parks or deletes a partition locks its row FOR UPDATE, which fails while such a transaction is
+ *     open, and then, in a new statement, reads which jobs wait in it.
  *
  * So one of the two sees what the other did. Key share locks do not keep each other waiting, nor do they wait for an
- * update of admissible_at; parking skips locked rows and does not wait for the disk. Partitions without a resource are few
- * and are never parked.
+ * update of admissible_at; parking and pruning skip locked rows. Partitions without a resource are few, and are neither
+ * parked nor deleted.
+ *
+ * A caller's transaction may stay open for long and may be rolled back, and an error would abort it. So it only locks
+ * (is_admitted). When a partition is parked or gone, the call answers that instead of an error, the process looks up the
+ * partitions and admits them on a connection of its own, and calls again.
+ *
+ * A transaction of a strict isolation (REPEATABLE READ, SERIALIZABLE) cannot do even that: its snapshot may be older than
+ * a partition, or than its parking. It takes a shared advisory lock instead, until it ends, and has all partitions of the
+ * call admitted on the other connection. While that lock is held, no partition is deleted, and parking ends after a
+ * second. Parking and pruning look at the lock when they have locked their rows: one that looked too early to see it still
+ * has its rows locked when the other connection admits them.
  */
 export const partitionsSql: string = `
-  -- The numbers of partitions, adding those that are new.
+  -- The numbers of partitions, adding those that are new. One that is deleted at this moment is left out.
   CREATE FUNCTION partitions_of(p_queue text[], p_lane smallint[], p_priority smallint[], p_resource text[], p_name text[])
   RETURNS TABLE (ord bigint, id bigint) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   #variable_conflict use_column
@@ -90,17 +110,14 @@ export const partitionsSql: string = `
   /*
    * The partitions that the next claim of these queues should read, as JSON: whether these are all, and then each of them.
    * When they are not, those are offered that are admissible, of each queue, lane and priority the least recently served
-   * ones, as many as a claim of p_limit places should read. Null when all were known to the caller: p_known, by number.
+   * ones, as many as a claim of p_limit places should read.
    */
-  CREATE FUNCTION candidates(p_queue text[], p_known bigint[], p_limit int) RETURNS text LANGUAGE plpgsql AS $$
+  CREATE FUNCTION candidates(p_queue text[], p_limit int) RETURNS text LANGUAGE plpgsql AS $$
   DECLARE
-    most int := ${MOST_CANDIDATES} + ${FEW_PER_QUEUE} * cardinality(p_queue);
-    found bigint[] := ARRAY (
-      SELECT f.id FROM (SELECT p.id FROM partitions p WHERE p.queue = ANY (p_queue) LIMIT most + 1) f ORDER BY f.id);
+    found bigint[] := ARRAY (${FOUND_PARTITIONS});
     store_now bigint;
   BEGIN
-    IF cardinality(found) <= most THEN
-      IF found = p_known THEN RETURN NULL; END IF;
+    IF cardinality(found) <= ${MOST_CANDIDATES} + ${FEW_PER_QUEUE} * cardinality(p_queue) THEN
       RETURN json_build_array(true, ${asJson(`unnest(found) AS f (id) JOIN partitions c ON ${lookUp('c.id', 'f.id')}`)});
     END IF;
     store_now := now_ms();
@@ -108,19 +125,84 @@ export const partitionsSql: string = `
       SELECT p.* FROM partitions p
       WHERE p.queue = g.queue AND p.lane = g.lane AND p.priority = g.priority
         AND p.admissible_at <= store_now
-      ORDER BY p.admissible_at LIMIT ${candidatesFor('p_limit')}) c`)}));
+      ORDER BY p.admissible_at
+      LIMIT least(${MOST_CANDIDATES}, greatest(${FEWEST_CANDIDATES}, p_limit / ${PLACES_PER_CANDIDATE}))) c`)}));
   END $$;
 
-  -- Before the transaction that puts jobs into these partitions, which have a resource, ends.
-  CREATE FUNCTION admit(p_partition bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+  -- Keeps these partitions, each given once, from being parked or deleted. False when one of them is gone.
+  CREATE FUNCTION keep(p_partition bigint[]) RETURNS boolean LANGUAGE plpgsql AS $$
+  BEGIN
+    RETURN cardinality(p_partition) =
+      (SELECT count(*) FROM (SELECT 1 FROM partitions WHERE id = ANY (p_partition) ORDER BY id FOR KEY SHARE) k);
+  END $$;
+
+  -- Before jobs are put into these partitions, which have a resource. False when one of them is gone.
+  CREATE FUNCTION admit(p_partition bigint[]) RETURNS boolean LANGUAGE plpgsql AS $$
   DECLARE store_now bigint := now_ms();
   BEGIN
-    PERFORM 1 FROM partitions WHERE id = ANY (p_partition) ORDER BY id FOR KEY SHARE;
-    -- A row that another transaction is changing is being taken out of its parking by that one.
+    IF NOT keep(p_partition) THEN RETURN false; END IF;
+    -- Waits for another transaction that is doing the same, since that one may be rolled back.
     UPDATE partitions SET admissible_at = greatest(held_until, store_now) WHERE id IN (
       SELECT p.id FROM partitions p
       WHERE p.id = ANY (p_partition) AND p.admissible_at > greatest(p.held_until, store_now)
-      FOR NO KEY UPDATE SKIP LOCKED);
+      ORDER BY p.id FOR NO KEY UPDATE);
+    RETURN true;
+  END $$;
+
+  -- The same, for jobs that a caller's transaction then puts into them.
+  CREATE FUNCTION admit_for_caller(p_partition bigint[]) RETURNS boolean LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  BEGIN
+    RETURN admit(p_partition);
+  END $$;
+
+  -- In a caller's transaction: whether jobs may be put into these partitions. p_admitted: admit_for_caller was just called.
+  CREATE FUNCTION is_admitted(p_partition bigint[], p_admitted boolean) RETURNS boolean LANGUAGE plpgsql AS $$
+  DECLARE store_now bigint := now_ms();
+  BEGIN
+    IF ${IS_STRICT} THEN
+      PERFORM pg_advisory_xact_lock_shared(${STRICT});
+      RETURN p_admitted;
+    END IF;
+    RETURN keep(p_partition) AND NOT EXISTS (
+      SELECT 1 FROM partitions p
+      WHERE p.id = ANY (p_partition) AND p.admissible_at > greatest(p.held_until, store_now));
+  END $$;
+
+  -- Whether a strict transaction is open that put jobs into partitions with a resource. Never waits.
+  CREATE FUNCTION has_strict() RETURNS boolean LANGUAGE plpgsql AS $$
+  BEGIN
+    IF ${IS_STRICT} OR NOT pg_try_advisory_lock(${STRICT}) THEN RETURN true; END IF;
+    PERFORM pg_advisory_unlock(${STRICT});
+    RETURN false;
+  END $$;
+
+  -- Of the next p_limit partitions after p_after, deletes those that have a resource and no job, and stops after p_ms.
+  -- Answers the last one that it looked at; 0 when it has reached the end.
+  CREATE FUNCTION prune_partitions(p_after bigint, p_limit int, p_ms double precision) RETURNS bigint
+  LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  DECLARE
+    began timestamptz := clock_timestamp();
+    one record;
+    seen int := 0;
+    reached bigint := 0;
+    empty bigint[] := '{}';
+  BEGIN
+    FOR one IN SELECT p.id, p.resource FROM partitions p WHERE p.id > p_after ORDER BY p.id LIMIT p_limit LOOP
+      IF one.resource <> '' AND NOT EXISTS (SELECT 1 FROM live l WHERE l.partition = one.id) THEN
+        empty := empty || one.id;
+      END IF;
+      seen := seen + 1;
+      reached := one.id;
+      EXIT WHEN extract(epoch FROM clock_timestamp() - began) * 1000 > p_ms;
+    END LOOP;
+    empty := ARRAY (SELECT p.id FROM partitions p WHERE p.id = ANY (empty) ORDER BY p.id FOR UPDATE SKIP LOCKED);
+    IF cardinality(empty) > 0 THEN
+      -- With the locks, and in a new statement: what is there now is all that will be.
+      IF has_strict() THEN RETURN p_after; END IF;
+      DELETE FROM partitions p USING unnest(empty) AS g (id)
+      WHERE ${lookUp('p.id', 'g.id')} AND NOT EXISTS (SELECT 1 FROM live l WHERE l.partition = g.id);
+    END IF;
+    RETURN CASE WHEN seen = p_limit OR extract(epoch FROM clock_timestamp() - began) * 1000 > p_ms THEN reached ELSE 0 END;
   END $$;
 
   -- Parks those of these partitions that have no due job. Answers which ones the next claim should read.
@@ -128,19 +210,21 @@ export const partitionsSql: string = `
   DECLARE
     locked bigint[];
     store_now bigint;
+    longest bigint;
   BEGIN
     PERFORM set_config('synchronous_commit', 'off', true);
     locked := ARRAY (SELECT id FROM partitions WHERE id = ANY (p_partition) ORDER BY id FOR UPDATE SKIP LOCKED);
+    longest := CASE WHEN has_strict() THEN ${SHORT_PARKING_MS} ELSE ${LONGEST_PARKING_MS} END;
     store_now := now_ms();
     UPDATE partitions p
-    SET admissible_at = greatest(p.held_until, least(store_now + ${LONGEST_PARKING_MS}, n.due_at))
+    SET admissible_at = greatest(p.held_until, least(store_now + longest, n.due_at))
     FROM (
       SELECT g.id, (SELECT w.due_at FROM live w WHERE w.partition = g.id AND w.worker IS NULL
         ORDER BY w.due_at LIMIT 1) AS due_at
       FROM unnest(locked) AS g (id) OFFSET 0
     ) n
     WHERE ${lookUp('p.id', 'n.id')} AND (n.due_at IS NULL OR n.due_at > store_now);
-    RETURN candidates(p_queue, NULL, p_limit);
+    RETURN candidates(p_queue, p_limit);
   END $$;
 
   -- Makes, changes or (p_until is null) takes away a hold. Answers whether there was one before.

@@ -1,6 +1,17 @@
 import { STATE } from '../../codes.ts';
 import { addCounts, asStored, type EndedRun } from '../counts.ts';
-import { BY_INDEX, CHECK_IDENTITY, FENCE, HERE, LARGEST_CALL, lookUp, OUTCOME, PRUNED } from './shared.ts';
+import {
+  BY_INDEX,
+  CHECK_IDENTITY,
+  FENCE,
+  HERE,
+  IS_SAME,
+  LARGEST_CALL,
+  lookUp,
+  OUTCOME,
+  PRUNED,
+  SAY_REPLACED,
+} from './shared.ts';
 
 /** Many errors are alike, so texts are sent once and stored once, and pointed at by position. */
 const GIVEN = `
@@ -88,8 +99,8 @@ const END_COMPLETED = end({
     error: 'NULL::bigint',
     decision: 'p_decision',
   },
-  also: '',
-  answer: 'count(*) INTO applied',
+  also: 'over AS (DELETE FROM leases WHERE id = ANY (p_over)),',
+  answer: `count(*), ${IS_SAME} INTO applied, is_same`,
 });
 
 export const settleSql: string = `
@@ -101,15 +112,15 @@ export const settleSql: string = `
   DECLARE
     store_now bigint := now_ms();
     applied bigint;
+    is_same boolean;
   BEGIN
-    ${CHECK_IDENTITY}
     ${END_COMPLETED}
-    DELETE FROM leases WHERE id = ANY (p_over);
+    IF NOT is_same THEN ${SAY_REPLACED} END IF;
     RETURN applied = cardinality(p_id);
   END $$;
 
   -- Answers only what was not simply applied: 1 for a job that a cancel ended instead, 2 for a stale settlement. p_keyed are
-  -- those of the partitions that have a resource.
+  -- those of the partitions that have a resource. When one of these is gone, nothing is settled, and the answer is at 0.
   CREATE FUNCTION settle(
     p_identity uuid, p_id uuid[], p_run int[], p_worker int[], p_outcome smallint[], p_state smallint[], p_counted boolean[],
     p_delay bigint[], p_partition bigint[], p_backoff bigint[], p_reason smallint[], p_error int[], p_decision int[],
@@ -128,7 +139,12 @@ export const settleSql: string = `
   BEGIN
     ${CHECK_IDENTITY}
     DELETE FROM leases WHERE id = ANY (p_over);
-    IF p_keyed <> '{}' THEN PERFORM admit(p_keyed); END IF;
+    IF p_keyed <> '{}' AND NOT admit(p_keyed) THEN
+      at := 0;
+      answer := 0;
+      RETURN NEXT;
+      RETURN;
+    END IF;
     IF array_position(p_delay, NULL) IS NOT NULL THEN
       IF cardinality(array_remove(p_delay, NULL)) > 0 THEN
         -- What ends and what waits is written one after the other; all is locked in the order of ids, as in every other statement.

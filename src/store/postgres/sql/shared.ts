@@ -17,10 +17,11 @@ export const HERE: string = 'SET search_path FROM CURRENT';
 
 /** SQLSTATE of a call by a process whose cached numbers are of other tables: these were restored or made in their place. */
 export const REPLACED = 'MU001';
-const SAY_REPLACED = `RAISE EXCEPTION 'these are not the tables that the caller knows' USING ERRCODE = '${REPLACED}';`;
+export const SAY_REPLACED: string = `RAISE EXCEPTION 'these are not the tables that the caller knows' USING ERRCODE = '${REPLACED}';`;
 /** At the start of every function that takes numbers from a process's cache. */
+export const IS_SAME: string = `EXISTS (SELECT 1 FROM schema_identity WHERE ${IDENTITY} = p_identity)`;
 export const CHECK_IDENTITY: string = `
-    IF NOT EXISTS (SELECT 1 FROM schema_identity WHERE ${IDENTITY} = p_identity) THEN ${SAY_REPLACED} END IF;`;
+    IF NOT ${IS_SAME} THEN ${SAY_REPLACED} END IF;`;
 
 /** A hold without an end. JavaScript can still count to it. */
 export const FOR_GOOD: number = Number.MAX_SAFE_INTEGER;

@@ -7,7 +7,7 @@ import type { Enqueued, NewJob, Settlement, TransactionClient, Transactions } fr
 import { codeOf } from '../connection/connection-error.ts';
 import { BEGIN_MARKED } from '../connection/database.ts';
 import { isAway, isConflict, isPassing, isReadOnly, isReplaced, toStoreError } from '../connection/failure.ts';
-import { ENQUEUE, enqueued, enqueueValuesInside, type Taken } from '../enqueue.ts';
+import { ENQUEUE, enqueued, enqueueInside, type Taken } from '../enqueue.ts';
 import type { Session } from '../session.ts';
 import { settleThrough } from '../settle.ts';
 import { withScopedClient } from './scoped-client.ts';
@@ -51,8 +51,11 @@ export class PostgresTransactions implements Transactions {
 
   async enqueue(client: TransactionClient, jobs: readonly NewJob[]): Promise<Enqueued[]> {
     const session = this.#current();
-    const { db } = session;
-    const values = await enqueueValuesInside(session, jobs);
+    const taken = await enqueueInside(session, jobs, (values) => this.#send(session, client, values));
+    return enqueued(jobs, taken);
+  }
+
+  async #send({ db }: Session, client: TransactionClient, values: unknown[]): Promise<Taken[]> {
     let answer: unknown;
     try {
       if (await isOutside(client)) throw outside(client);
@@ -62,7 +65,7 @@ export class PostgresTransactions implements Transactions {
       if (isReplaced(refusal)) await this.#onReplaced();
       throw toCallersError(refusal, db.hosts.name);
     }
-    return enqueued(jobs, takenOf(answer));
+    return takenOf(answer);
   }
 
   /** In a transaction of a strict isolation, a heartbeat meanwhile is a conflict: then all of it is done again. */
