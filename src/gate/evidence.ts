@@ -1,0 +1,97 @@
+import type { Outcome } from '../retry/outcome.ts';
+import { type JobBits, jobBit, join, noJobs, workerKey } from './sets.ts';
+
+/**
+ * What a run proves about its dependency. alive: it was reached and answered, even if the job failed by its own fault.
+ * environment: it could not serve. throttled: it answered that it wants fewer calls: no outage, but a hold. none: a crash,
+ * release, cancel or snooze says nothing.
+ */
+export type Evidence = 'alive' | 'environment' | 'throttled' | 'none';
+
+const TOO_MANY_REQUESTS = 429;
+
+export function evidenceOf(outcome: Outcome): Evidence {
+  if (outcome.kind === 'completed') return 'alive';
+  if (outcome.kind !== 'failed') return 'none';
+  const { class: failureClass, rule, error } = outcome.failure;
+  if (failureClass !== 'environment') return 'alive';
+  return error.status === TOO_MANY_REQUESTS || rule === 'thrown:RetryAfter' ? 'throttled' : 'environment';
+}
+
+/** One ended run, as a worker knows it. */
+export interface EndedRun {
+  readonly jobId: string;
+  readonly outcome: Outcome;
+  /** What the claim said of the gate: see `Admission.epoch`. */
+  readonly epoch: number;
+  /** Store time of its claim. */
+  readonly claimedAt: number;
+  readonly durationMs: number;
+  readonly isFirstAttempt: boolean;
+}
+
+/** What one worker saw of one gate, folded from the runs of one epoch. It travels with their settlements. */
+export interface GateReport {
+  readonly epoch: number;
+  /** The earliest claim among these runs. */
+  readonly claimedFrom: number;
+  /** See `workerKey`. */
+  readonly worker: number;
+  /** For how long the worker gathered this: signs of life are spread over it. */
+  readonly spanMs: number;
+  readonly alive: number;
+  /** They break a streak, as signs of life do, but are no calls that were served. */
+  readonly throttled: number;
+  readonly environment: number;
+  /** Runs that prove nothing; a probe among them frees its slot. */
+  readonly none: number;
+  /** Environment failures since the last run that was answered. */
+  readonly tail: number;
+  /** The jobs that failed by the environment. */
+  readonly jobs: JobBits;
+  /** The longest wait that was asked for; 0 when none was. */
+  readonly retryAfterMs: number;
+  /** Completed first attempts: what the retry budget lives on. */
+  readonly firstSuccesses: number;
+  readonly slowestMs: number;
+}
+
+/** One report per epoch, in the order in which the runs ended. */
+export function foldRuns(worker: string, runs: readonly EndedRun[], spanMs: number): GateReport[] {
+  const reports = new Map<number, GateReport>();
+  for (const run of runs) {
+    const before = reports.get(run.epoch) ?? emptyReport(workerKey(worker), run.epoch, run.claimedAt, spanMs);
+    reports.set(run.epoch, addRun(before, run));
+  }
+  return [...reports.values()];
+}
+
+export function emptyReport(worker: number, epoch: number, claimedFrom: number, spanMs: number): GateReport {
+  const counts = { alive: 0, throttled: 0, environment: 0, none: 0, tail: 0, firstSuccesses: 0 };
+  return { epoch, claimedFrom, worker, spanMs, ...counts, jobs: noJobs, retryAfterMs: 0, slowestMs: 0 };
+}
+
+function addRun(report: GateReport, run: EndedRun): GateReport {
+  const evidence = evidenceOf(run.outcome);
+  const common = {
+    ...report,
+    claimedFrom: Math.min(report.claimedFrom, run.claimedAt),
+    retryAfterMs: Math.max(report.retryAfterMs, askedMs(run.outcome)),
+  };
+  if (evidence === 'none') return { ...common, none: report.none + 1 };
+  const slowestMs = Math.max(report.slowestMs, run.durationMs);
+  if (evidence === 'environment') {
+    const { environment, tail, jobs } = report;
+    return { ...common, slowestMs, environment: environment + 1, tail: tail + 1, jobs: join(jobs, jobBit(run.jobId)) };
+  }
+  if (evidence === 'throttled') return { ...common, slowestMs, tail: 0, throttled: report.throttled + 1 };
+  const isFirstSuccess = run.outcome.kind === 'completed' && run.isFirstAttempt;
+  const firstSuccesses = report.firstSuccesses + (isFirstSuccess ? 1 : 0);
+  return { ...common, slowestMs, tail: 0, alive: report.alive + 1, firstSuccesses };
+}
+
+/** A wait that comes with the job's own failure concerns that job alone. */
+function askedMs(outcome: Outcome): number {
+  if (outcome.kind !== 'failed' || outcome.failure.class !== 'environment') return 0;
+  return outcome.failure.retryAfterMs ?? 0;
+}

@@ -1,0 +1,109 @@
+import { equal, type Random } from '../retry/jitter.ts';
+import {
+  PROBE_AGAIN_MS,
+  PROBE_FIRST_MS,
+  PROBE_GROWTH,
+  PROBE_LONGEST_KEYED_MS,
+  PROBE_LONGEST_MS,
+  PROBE_SLOT_MS,
+  PROBES_ALIVE,
+  PROBES_REMEMBERED,
+} from './constants.ts';
+import type { GateReport } from './evidence.ts';
+import { countJobs, isWithin, type JobBits, jobBit, join, noJobs, overlaps } from './sets.ts';
+
+/*
+ * An open gate starts one ordinary job at a time, as a probe.
+ *
+ * The first goes out after 2 s (equal jitter); each failure makes the wait half as long again. A sign of life lets the next one start at
+ * once, and the third in a row starts the ramp. The slot is free again when the probe has reported, or after 35 s: a probe
+ * whose worker died cannot keep the gate shut, nor can one that runs for an hour.
+ *
+ * A job that always fails by itself must not keep the gate shut either: jobs that have not failed as a probe are drawn
+ * first, and a job that fails a second time after others have lived counts neither for nor against the dependency.
+ */
+
+export interface Probes {
+  /** When the next probe may start. */
+  readonly at: number;
+  readonly intervalMs: number;
+  /** Until when the probe that runs now keeps its slot; 0 when none runs. */
+  readonly slotUntil: number;
+  /** Probes alive in a row. */
+  readonly alive: number;
+  /** Jobs that failed as a probe since the gate opened. */
+  readonly failed: JobBits;
+  /** The worker whose probe failed last: another worker has the next turn, if there is one. */
+  readonly failedWorker: number;
+}
+
+export const noProbes: Probes = {
+  at: 0,
+  intervalMs: PROBE_FIRST_MS,
+  slotUntil: 0,
+  alive: 0,
+  failed: noJobs,
+  failedWorker: 0,
+};
+
+export function firstProbe(now: number, random: Random): Probes {
+  return { ...noProbes, at: now + equal(PROBE_FIRST_MS, random) };
+}
+
+/** When `worker` may start the next probe. */
+export function probeAt(probes: Probes, worker: number | null): number {
+  const at = Math.max(probes.at, probes.slotUntil);
+  // The same worker again only when no other has taken its turn for an interval: it may be the one that is broken.
+  return worker !== null && worker === probes.failedWorker ? at + probes.intervalMs : at;
+}
+
+export function startProbe(probes: Probes, now: number): Probes {
+  return { ...probes, slotUntil: now + PROBE_SLOT_MS };
+}
+
+export type ProbeVerdict = 'alive' | 'recovered' | 'down' | 'job' | 'none';
+
+/** What a report on probes proves, and the probes after it. `job`: the failure is the job's own and counts against it. */
+export function judgeProbe(
+  probes: Probes,
+  report: GateReport,
+  longestMs: number,
+  now: number,
+  random: Random,
+): { readonly verdict: ProbeVerdict; readonly probes: Probes } {
+  const freed = { ...probes, slotUntil: 0 };
+  if (report.environment > 0) {
+    if (isOwnFault(probes, report)) return { verdict: 'job', probes: { ...freed, at: now + PROBE_AGAIN_MS } };
+    const intervalMs = Math.min(longestMs, probes.intervalMs * PROBE_GROWTH);
+    const at = now + equal(intervalMs, random);
+    const failed = remember(probes.failed, report.jobs);
+    return { verdict: 'down', probes: { at, intervalMs, slotUntil: 0, alive: 0, failed, failedWorker: report.worker } };
+  }
+  const answered = report.alive + report.throttled;
+  if (answered === 0) return { verdict: 'none', probes: { ...freed, at: Math.max(probes.at, now + PROBE_AGAIN_MS) } };
+  const alive = probes.alive + answered;
+  const failedWorker = report.worker === probes.failedWorker ? 0 : probes.failedWorker;
+  const next = { ...freed, at: now, intervalMs: PROBE_FIRST_MS, alive, failedWorker };
+  return { verdict: alive >= PROBES_ALIVE ? 'recovered' : 'alive', probes: next };
+}
+
+/** A job that failed as a probe before, and fails again after others have lived. */
+export function isOwnFault(probes: Probes, { jobs }: Pick<GateReport, 'jobs'>): boolean {
+  return probes.alive > 0 && isWithin(jobs, probes.failed);
+}
+
+/** Of too many remembered jobs, one in four strangers would look like one of them. */
+function remember(failed: JobBits, jobs: JobBits): JobBits {
+  return countJobs(failed) >= PROBES_REMEMBERED ? jobs : join(failed, jobs);
+}
+
+export function longestInterval(keyed: boolean): number {
+  return keyed ? PROBE_LONGEST_KEYED_MS : PROBE_LONGEST_MS;
+}
+
+/** Which of the first due jobs becomes the probe: any, but first among those that have not failed as one. */
+export function pickProbe(probes: Probes, jobIds: readonly string[], random: Random): string | null {
+  const untried = jobIds.filter((id) => !overlaps(jobBit(id), probes.failed));
+  const from = untried.length > 0 ? untried : jobIds;
+  return from[Math.floor(random() * from.length)] ?? null;
+}

@@ -1,0 +1,71 @@
+import type { Random } from '../retry/jitter.ts';
+import { withinBounds } from './bounds.ts';
+import { FORGET_OPEN_MS, MAX_OUTAGE_MS, QUIET_MS, SOFT_OVER_SHARE } from './constants.ts';
+import type { GateReport } from './evidence.ts';
+import type { FailureVerdict } from './refund.ts';
+import type { GateState } from './state.ts';
+import { close, open, type Transition, unchanged } from './transition.ts';
+import { tripOf } from './trip.ts';
+import { addReport, figuresOf, type WindowFigures } from './window.ts';
+
+/*
+ * Where no resource is named, the job's name is a soft gate. It holds nothing back and changes no timing: jobs fail and
+ * are retried with their own backoff. It only judges whether there is an outage, by the same evidence; while there is,
+ * environment failures do not count. Its state is that of a gate whose `open` means "outage".
+ *
+ *   outage begins   when a trip rule holds
+ *   outage ends     with a sign of life, once fewer than 30% of the window have failed
+ *   after maxOutage environment failures count again, until the outage ends
+ */
+
+export function applySoftReport(before: GateState, report: GateReport, now: number, random: Random): Transition {
+  const bounded = withinBounds(before, now);
+  const isForgotten = bounded.phase === 'open' && now - bounded.heardAt >= FORGET_OPEN_MS;
+  const { state, events } = isForgotten ? close(bounded, 'not heard of for 24 h', now) : unchanged(bounded);
+  const next = judge({ ...state, heardAt: now, window: addReport(state.window, report, now) }, now, random);
+  return { state: next.state, events: [...events, ...next.events] };
+}
+
+function judge(gate: GateState, now: number, random: Random): Transition {
+  if (gate.phase === 'open') {
+    return isOver(figuresOf(gate.window, now)) ? close(gate, 'signs of life', now) : unchanged(gate);
+  }
+  const trip = tripOf(gate.window, now);
+  return trip === null ? unchanged(gate) : open(gate, trip.rule, trip.from, now, random);
+}
+
+/** True when the row says nothing that a new one would not. */
+export function isSoftForgettable(state: GateState, now: number): boolean {
+  return now - state.heardAt >= (state.phase === 'open' ? FORGET_OPEN_MS : QUIET_MS);
+}
+
+function isOver({ alive, environment, streak }: WindowFigures): boolean {
+  return streak === 0 && alive > 0 && environment < SOFT_OVER_SHARE * (alive + environment);
+}
+
+export interface SoftFailure {
+  readonly isLastAttempt: boolean;
+  /** When the first of the job's environment failures in a row was. */
+  readonly failingSince: number;
+  readonly maxOutageMs?: number;
+}
+
+/** What an environment failure costs behind a soft gate, by the gate as it is after the report that came with it. */
+export function judgeSoftFailure(
+  state: GateState,
+  { isLastAttempt, failingSince, maxOutageMs = MAX_OUTAGE_MS }: SoftFailure,
+  now: number,
+): FailureVerdict {
+  if (state.phase === 'open') {
+    return now - state.downSince < maxOutageMs
+      ? { counts: false, rule: 'outage' }
+      : { counts: true, rule: 'outage longer than maxOutage' };
+  }
+  const { alive, streak } = figuresOf(state.window, now);
+  // A lone job, or the first few: their own failures are all that is known, and no sign of life speaks against an outage.
+  const isUnanswered = alive === 0 && streak > 0;
+  if (!isLastAttempt || !isUnanswered) return { counts: true, rule: 'no outage' };
+  return now - failingSince < maxOutageMs
+    ? { counts: false, rule: 'no sign of life' }
+    : { counts: true, rule: 'no sign of life for longer than maxOutage' };
+}
