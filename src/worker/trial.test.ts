@@ -296,6 +296,19 @@ describe('the trial of a suspect', () => {
     expect(fleet.suspectsRunning).toBe(1);
   });
 
+  it('leaves the suspect alone after a lease, too, while there is nothing else to start', async () => {
+    const fleet = new Fleet();
+    await fleet.makeSuspects(1, 60_000);
+    await fleet.start(1, { concurrency: 2, lease: '6s' });
+    await fleet.clock.advance(30_000);
+    expect(fleet.suspectsRunning).toBe(1);
+    expect(fleet.log).toEqual(['alone true', 'start suspect']);
+    await fleet.mulligan.enqueue('work', 100);
+    await fleet.clock.advance(1_000);
+    expect(fleet.log).toEqual(['alone true', 'start suspect', 'alone false', 'start work']);
+    expect(fleet.suspectsRunning).toBe(1);
+  });
+
   it('says nothing of a suspect that starts beside a long job', async () => {
     const fleet = new Fleet();
     await fleet.start(1, { concurrency: 2, lease: '6s' });

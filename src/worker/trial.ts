@@ -9,7 +9,8 @@ import { Signal } from './signal.ts';
  *
  *   leased -> the buffer is released -> the jobs that run end, or a third of a lease passes
  *          -> `alone: true` is recorded when nothing else runs -> the suspect starts
- *          -> it is gone, or a lease passes and `alone: false` is recorded -> the worker goes on as usual
+ *          -> it is gone, or a lease passes -> the worker goes on as usual; when it has another job to start while the suspect
+ *             still runs, `alone: false` is recorded first
  *
  * The store lets one suspect of a queue run at a time, so at most one worker per queue is on trial; the others take the
  * work that this one releases. A job that the trial waited for without success is not waited for by later trials: the
@@ -40,6 +41,9 @@ export class Trial {
   readonly #signal: Signal;
   #underWay = false;
   #stopped = false;
+  /** A suspect that was recorded as alone and has outlasted its trial. */
+  #solitary: ActiveJob | null = null;
+  #solitudeEnds: Promise<void> | null = null;
 
   constructor(parts: TrialParts) {
     this.#parts = parts;
@@ -60,6 +64,17 @@ export class Trial {
       this.#underWay = false;
       if (suspect.state === 'buffered') this.#parts.release(suspect);
     }
+  }
+
+  /** Call it before another job starts. Null when it may start at once, else it may when this resolves. */
+  endSolitude(): Promise<void> | null {
+    const suspect = this.#solitary;
+    if (suspect?.state !== 'running') return null;
+    this.#solitudeEnds ??= this.#parts.record(suspect, false).finally(() => {
+      this.#solitary = null;
+      this.#solitudeEnds = null;
+    });
+    return this.#solitudeEnds;
   }
 
   /** A job ended or is gone. */
@@ -83,7 +98,9 @@ export class Trial {
     if (this.#stopped) return;
     start(suspect);
     await this.#until(() => suspect.state === 'gone', leaseMs);
-    if (isAlone && suspect.state === 'running' && !this.#stopped) await record(suspect, false);
+    if (!isAlone || suspect.state !== 'running') return;
+    this.#solitary = suspect;
+    if (!isOnlyWorker()) await this.endSolitude();
   }
 
   async #until(holds: () => boolean, withinMs: number): Promise<void> {

@@ -234,6 +234,11 @@ export class Worker {
 
   #startNext(): void {
     const { concurrency } = this.#parts.plan;
+    const solitudeEnds = this.#jobs.buffered > 0 ? this.#trial.endSolitude() : null;
+    if (solitudeEnds !== null) {
+      void solitudeEnds.then(() => this.#startSoon());
+      return;
+    }
     for (;;) {
       const next = this.#jobs.takeBuffered(concurrency - this.#jobs.running);
       if (next.length === 0) return;

@@ -31,7 +31,7 @@ const PARK = 'SELECT @.park($1::bigint[], $2::text[], $3)';
 /** A claim that reads one partition without due jobs after the other ends after this many calls, and the worker comes again. */
 const MOST_CALLS = 32;
 /** Among many partitions the places are soon filled, so in all only so many times as many due jobs are counted. */
-const COUNTED_TIMES = 16;
+const COUNTED_TIMES = 2;
 const LOAD_AGAIN_MS = 100;
 
 export async function claim(session: Session, request: ClaimRequest): Promise<Claim> {

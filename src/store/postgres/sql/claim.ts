@@ -105,7 +105,8 @@ export const claimSql: string = `
 
     -- All that is read before jobs are taken, in one statement: each costs a claim as much as several look-ups.
     SELECT array_agg(g.due), coalesce(sum(g.due) FILTER (WHERE g.open), 0), min(g.next_due_at),
-      ${IS_SAME}, ARRAY (SELECT f.id FROM (${FOUND_PARTITIONS}) f ORDER BY f.id) = p_known
+      ${IS_SAME}, CASE WHEN p_known IS NOT NULL THEN
+        ARRAY (SELECT f.id FROM (${FOUND_PARTITIONS}) f ORDER BY f.id) = p_known END
     INTO due, total_due, next_due_at, is_same, is_known
     FROM (
       SELECT g.open,

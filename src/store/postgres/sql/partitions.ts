@@ -32,13 +32,13 @@ const STRICT = `hashtext(current_schema()), hashtext('mulligan: strict transacti
 const IS_STRICT = `current_setting('transaction_isolation') IN ('repeatable read', 'serializable')`;
 
 /** The queue, lane and priority of every partition of p_queue with a resource, found without reading all of them. */
-const GROUPS = `
-  groups AS (
+const TIERS = `
+  tiers AS (
     SELECT q.queue, g.lane, g.priority FROM unnest(p_queue) AS q (queue) CROSS JOIN LATERAL (
       SELECT p.lane, p.priority FROM partitions p WHERE p.queue = q.queue AND p.resource <> ''
       ORDER BY p.lane, p.priority LIMIT 1) g
     UNION ALL
-    SELECT b.queue, g.lane, g.priority FROM groups b CROSS JOIN LATERAL (
+    SELECT b.queue, g.lane, g.priority FROM tiers b CROSS JOIN LATERAL (
       SELECT p.lane, p.priority FROM partitions p
       WHERE p.queue = b.queue AND p.resource <> '' AND (p.lane, p.priority) > (b.lane, b.priority)
       ORDER BY p.lane, p.priority LIMIT 1) g
@@ -54,8 +54,8 @@ const asJson = (partitions: string): string =>
 
 /** When the first of these partitions that is not admissible may give a job; holds without an end do not count. */
 export const NEXT_ADMISSION: string = `
-  WITH RECURSIVE ${GROUPS}
-  SELECT min(greatest(c.admissible_at, first.due_at)) FROM groups g
+  WITH RECURSIVE ${TIERS}
+  SELECT min(greatest(c.admissible_at, first.due_at)) FROM tiers g
   CROSS JOIN LATERAL (
     SELECT p.id, p.admissible_at FROM partitions p
     WHERE p.queue = g.queue AND p.lane = g.lane AND p.priority = g.priority AND p.resource <> ''
@@ -129,10 +129,10 @@ export const partitionsSql: string = `
       RETURN json_build_array(true, ${asJson(`unnest(found) AS f (id) JOIN partitions c ON ${lookUp('c.id', 'f.id')}`)});
     END IF;
     store_now := now_ms();
-    RETURN (WITH RECURSIVE ${GROUPS}, offered AS (
+    RETURN (WITH RECURSIVE ${TIERS}, offered AS (
       SELECT p.* FROM partitions p WHERE p.queue = ANY (p_queue) AND p.resource = ''
       UNION ALL
-      SELECT c.* FROM groups g CROSS JOIN LATERAL (
+      SELECT c.* FROM tiers g CROSS JOIN LATERAL (
         SELECT p.* FROM partitions p
         WHERE p.queue = g.queue AND p.lane = g.lane AND p.priority = g.priority AND p.resource <> ''
           AND p.admissible_at <= store_now
