@@ -1,5 +1,5 @@
 /*
- * Every number of the gates, with its reason. docs/decisions/040-gate-constants.md says what was measured.
+ * Every number of the gates, with its reason. docs/decisions/034-gate-constants.md says what was measured.
  */
 
 const SECOND_MS = 1_000;
