@@ -5,7 +5,7 @@ import { RAMP_BATCH_MS, RAMP_BURST_MS } from './constants.ts';
 import type { GateEvent } from './event.ts';
 import { passTime } from './gate.ts';
 import { probeAt, startProbe } from './probe.ts';
-import type { Ramp } from './ramp.ts';
+import type { Ramp } from './ramp-state.ts';
 import { chargeTokens, peakRate, tokensAt, tokensOf } from './rate.ts';
 import type { GateState } from './state.ts';
 import { workerAllowance } from './workers.ts';

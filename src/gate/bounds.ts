@@ -7,7 +7,7 @@ import {
   PROBE_SLOT_MS,
   RAMP_BURST_MS,
 } from './constants.ts';
-import type { Ramp } from './ramp.ts';
+import type { Ramp } from './ramp-state.ts';
 import type { GateState } from './state.ts';
 
 /** One start at the slowest rate, and what rounding adds. */

@@ -7,7 +7,7 @@ import {
   RAMP_GROWTH,
   RAMP_GROWTH_ABOVE_PEAK,
 } from './constants.ts';
-import type { Ramp } from './ramp.ts';
+import type { Ramp } from './ramp-state.ts';
 
 /** Stored numbers are rounded, so a limit may lie a little below where it was put. */
 const ROUNDING = 0.999;

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { Gate, report, T0 } from '../../test/gate/facts.ts';
 import { admissibleAt } from './admit.ts';
-import { countOutcomes, type Ramp, rampAt, startRamp, step } from './ramp.ts';
+import { countOutcomes, rampAt, startRamp, step } from './ramp.ts';
+import type { Ramp } from './ramp-state.ts';
 import { chargeTokens, tokensAt, tokensOf } from './rate.ts';
 
 const PEAK = 60;

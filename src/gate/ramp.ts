@@ -12,6 +12,7 @@ import {
 } from './constants.ts';
 import type { GateReport } from './evidence.ts';
 import { grow } from './growth.ts';
+import type { Ramp } from './ramp-state.ts';
 import { isTrouble, learnBackground, type Share } from './trouble.ts';
 
 /*
@@ -26,36 +27,6 @@ import { isTrouble, learnBackground, type Share } from './trouble.ts';
  *
  * A ramp fails as a closed gate trips: by the share of the window, or by a streak.
  */
-
-export interface Ramp {
-  /** Starts per second, and what no cut goes below. */
-  readonly limit: number;
-  readonly base: number;
-  readonly tat: number;
-  /** This step: its begin and its outcomes. */
-  readonly stepAt: number;
-  readonly alive: number;
-  readonly environment: number;
-  readonly slowestMs: number;
-  /** The highest limit at which a step was healthy. */
-  readonly healthyLimit: number;
-  /** The share of failures that does not depend on the rate. */
-  readonly background: number;
-  /** Cuts in a row; the share of failures and the limit before the first of them. */
-  readonly cuts: number;
-  readonly cutShare: number;
-  readonly cutLimit: number;
-  /** Where trouble began; 0 when it never did. */
-  readonly top: number;
-  /** Where the cubic way back begins. */
-  readonly cutAt: number;
-  /** When the rate was last the limit. */
-  readonly boundAt: number;
-  /** When trouble ended, or the ramp began. */
-  readonly healthySince: number;
-  /** Since when the limit is at the ceiling; 0 when it is not. */
-  readonly ceilingSince: number;
-}
 
 /** Where the last ramp failed. `top` is 0 when it had been healthy at that limit: then the limit is not to blame. */
 export interface FailedRamp {

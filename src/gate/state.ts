@@ -1,6 +1,7 @@
 import { type Budget, fullBudget } from './budget.ts';
 import { noProbes, type Probes } from './probe.ts';
-import type { FailedRamp, Ramp } from './ramp.ts';
+import type { FailedRamp } from './ramp.ts';
+import type { Ramp } from './ramp-state.ts';
 import { noPeak, type Peak } from './rate.ts';
 import { hasShape, listOf, nullOr, oneOf } from './shape.ts';
 import { emptyWindow, type Window } from './window.ts';

@@ -17,7 +17,7 @@ import {
   SLOW_STREAK,
   WINDOW_MS,
 } from './constants.ts';
-import type { Ramp } from './ramp.ts';
+import type { Ramp } from './ramp-state.ts';
 import { countJobs, joinWorkers } from './sets.ts';
 import { type Streak, streakNow } from './streak.ts';
 import { figuresOf, isOneWorkerAlone, recentRuns, type Window, type WindowFigures } from './window.ts';

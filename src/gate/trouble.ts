@@ -5,7 +5,7 @@ import {
   RAMP_TROUBLE_MARGIN,
   RAMP_TROUBLE_SHARE,
 } from './constants.ts';
-import type { Ramp } from './ramp.ts';
+import type { Ramp } from './ramp-state.ts';
 
 /*
  * Trouble: more failures in a step of the ramp than the background explains. Overload gets better when the rate is cut.
