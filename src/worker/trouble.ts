@@ -28,7 +28,7 @@ export class Trouble {
   unrecorded(runs: number, error: unknown): void {
     if (!(error instanceof MulliganError)) this.failed(error);
     else if (this.#reported === null) {
-      this.#log.warn('outcomes could not be recorded; trying again while their leases last', { runs, error });
+      this.#log.warn('outcomes could not be recorded; trying again', { runs, error });
     }
   }
 

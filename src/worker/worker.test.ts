@@ -578,7 +578,7 @@ describe('settling', () => {
     outage.down = true;
     const { id } = await mulligan.enqueue(job, null);
     await clock.advance(2_000);
-    expect(logged).toEqual(['outcomes could not be recorded; trying again while their leases last']);
+    expect(logged).toEqual(['outcomes could not be recorded; trying again']);
     const stopped = worker.stop();
     await clock.advance(10_000);
     await stopped;
