@@ -78,16 +78,28 @@ describe('a worker claims', () => {
 });
 
 describe('a worker whose claims bring mostly retries', () => {
-  it('claims nothing ahead for a second after a fresh job came among them', async () => {
+  it('claims nothing ahead for a second after a fresh job arrived among them', async () => {
     const { clock, prefetch, places } = makePrefetch(1);
     const ahead = places();
     expect(ahead).toBeGreaterThan(CONCURRENCY);
+    prefetch.newWork();
+    prefetch.asked();
     prefetch.claimed([...jobs(9, 'retry'), ...jobs(1, 'fresh')]);
     expect(places()).toBe(CONCURRENCY);
     await clock.advance(999);
     prefetch.claimed(jobs(10, 'redrive'));
     expect(places()).toBe(CONCURRENCY);
     await clock.advance(1);
+    expect(places()).toBe(ahead);
+  });
+
+  it('claims ahead as ever when the fresh jobs among them are the rest of a backlog', async () => {
+    const { clock, prefetch, places } = makePrefetch(1);
+    const ahead = places();
+    prefetch.newWork();
+    prefetch.asked();
+    await clock.advance(1_000);
+    prefetch.claimed([...jobs(9, 'retry'), ...jobs(1, 'fresh')]);
     expect(places()).toBe(ahead);
   });
 

@@ -10,7 +10,8 @@ import type { ClaimedJob } from '../store/store.ts';
  *
  * - A crash counts against every job that is claimed. So jobs are claimed ahead only as far as they start within AHEAD_MS.
  * - A fresh job waits for the claims and settlements that are under way. So nothing is claimed ahead while claims bring
- *   mostly retries and redrives and fresh jobs arrive among them.
+ *   mostly retries and redrives and fresh jobs arrive among them. The rest of a backlog does not count as arriving: it was
+ *   made before, and without news of work.
  * - A worker that is full of retries would learn of a fresh job only when half of them have ended. So news of work lets it
  *   claim a few more at once.
  */
@@ -18,7 +19,7 @@ import type { ClaimedJob } from '../store/store.ts';
 const AHEAD_MS = 50;
 /** Jobs claimed ahead per place, however short they are. */
 const MOST_AHEAD = 9;
-/** How long fresh jobs count as arriving after a claim has brought one. */
+/** How long fresh jobs count as arriving after a claim has brought one, and how old the news of them may be. */
 const FRESH_FOR_MS = 1_000;
 /** The part of the places that a worker full of retries goes beyond them when it hears of new work. */
 const FOR_NEW_WORK = 0.1;
@@ -40,6 +41,7 @@ export class Prefetch {
   readonly #concurrency: number;
   #meanRunMs: number | null = null;
   #bringsRetries = false;
+  #newsUntil = Number.NEGATIVE_INFINITY;
   #freshUntil = Number.NEGATIVE_INFINITY;
   #hasNews = false;
 
@@ -55,6 +57,7 @@ export class Prefetch {
 
   newWork(): void {
     this.#hasNews = true;
+    this.#newsUntil = this.#clock.monotonic() + FRESH_FOR_MS;
   }
 
   /** Call it when a claim is sent: it will find what was announced before. */
@@ -65,7 +68,8 @@ export class Prefetch {
   claimed(jobs: readonly Pick<ClaimedJob, 'lane'>[]): void {
     const fresh = jobs.filter(({ lane }) => lane === 'fresh').length;
     this.#bringsRetries = jobs.length > 2 * fresh;
-    if (fresh > 0) this.#freshUntil = this.#clock.monotonic() + FRESH_FOR_MS;
+    const now = this.#clock.monotonic();
+    if (fresh > 0 && now < this.#newsUntil) this.#freshUntil = now + FRESH_FOR_MS;
   }
 
   /** How many to claim now; 0 when it is better to wait until more room can be filled at once. */
