@@ -6,29 +6,25 @@ import type { Lease } from './lease.ts';
 
 const pauses = doubling(50, 2_000);
 
+/** For how long an outcome is sent again after its lease is over, because the store could not be reached. */
+const LONGEST_OUTAGE_MS = 3_600_000;
+
+/** How long the longest of these leases lasts. */
+const leftOf = (leases: readonly Lease[]): number =>
+  leases.reduce((longest, { leftMs }) => Math.max(longest, leftMs), 0);
+
 /**
  * Repeats a store call until it is answered, for as long as any of these leases lasts; then throws its error. The call is
- * made at least once: the fence makes a late call harmless.
+ * made at least once: the fence makes a late call harmless. Even an error of our own is tried again: what a run did must not
+ * be lost while there is time left to record it.
  */
 export function whileLeased<Answer>(
   leases: readonly Lease[],
   clock: Clock,
   call: () => Promise<Answer>,
 ): Promise<Answer> {
-  return withRetries(
-    clock,
-    {
-      policy: pauses,
-      // Even an error of our own: what a run did must not be lost while there is time left to record it.
-      isTransient: () => true,
-      leftMs: () => leases.reduce((longest, { leftMs }) => Math.max(longest, leftMs), 0),
-    },
-    call,
-  );
+  return withRetries(clock, { policy: pauses, isTransient: () => true, leftMs: () => leftOf(leases) }, call);
 }
-
-/** For how long an outcome is sent again after its lease is over, because the store could not be reached. */
-const LONGEST_OUTAGE_MS = 3_600_000;
 
 export interface RecordOptions {
   /** Once true, an outcome is only sent again while its lease lasts, so that a worker can stop during an outage. */
@@ -38,9 +34,8 @@ export interface RecordOptions {
 }
 
 /**
- * Repeats a settlement until it is answered. While the store cannot be reached, no lease expires (`store/expiry.ts`), so
- * what a run did is sent again also after its lease is over: the fence refuses it when another run has begun. Any other
- * error ends it with the leases.
+ * Repeats a settlement like `whileLeased`, and longer while the store cannot be reached: no lease expires then
+ * (`store/expiry.ts`), and the fence refuses the settlement when another run has begun.
  */
 export function untilRecorded<Answer>(
   leases: readonly Lease[],
@@ -48,10 +43,8 @@ export function untilRecorded<Answer>(
   call: () => Promise<Answer>,
   { isStopping, onRetry }: RecordOptions,
 ): Promise<Answer> {
-  const startedAt = clock.monotonic();
+  const outageEndsAt = clock.monotonic() + LONGEST_OUTAGE_MS;
   let isOutage = false;
-  const leasedMs = (): number => leases.reduce((longest, { leftMs }) => Math.max(longest, leftMs), 0);
-  const outageMs = (): number => startedAt + LONGEST_OUTAGE_MS - clock.monotonic();
   return withRetries(
     clock,
     {
@@ -60,7 +53,7 @@ export function untilRecorded<Answer>(
         isOutage = error instanceof StoreUnavailableError || error instanceof StoreBusyError;
         return true;
       },
-      leftMs: () => (isOutage && !isStopping() ? Math.max(leasedMs(), outageMs()) : leasedMs()),
+      leftMs: () => (isOutage && !isStopping() ? outageEndsAt - clock.monotonic() : leftOf(leases)),
       onRetry: (error, failures) => {
         if (failures === 1) onRetry(error);
       },
