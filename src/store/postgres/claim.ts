@@ -11,6 +11,7 @@ import type { Lease } from './leases.ts';
 import type { Position, Range } from './scan/scan-cursor.ts';
 import type { Session } from './session.ts';
 import { laneKey, share } from './shares.ts';
+import { whatIsLeft } from './what-is-left.ts';
 
 /*
  * A claim is a few calls of one SQL function, usually one. SQL takes, TypeScript shares:
@@ -202,12 +203,13 @@ class Claiming {
     this.#count += jobs.length;
     const found = given.flatMap(({ supply, range, want, most, taken, last }, index) => {
       const due = header.due[index] ?? null;
-      const allCounted = due !== null && due < most;
-      const isExhausted = allCounted && due <= taken;
-      // One that gives less than was wanted of it is being emptied by other claims.
-      const isContended = taken < Math.min(want, due ?? 0);
-      const isUnread = due !== null && (!allCounted || (isExhausted && range.missed !== null));
-      const rest = (due ?? 0) > taken || !isUnread ? (due ?? 0) - taken : Number.POSITIVE_INFINITY;
+      const { rest, isExhausted, isContended } = whatIsLeft({
+        due,
+        most,
+        want,
+        taken,
+        isMissed: range.missed !== null,
+      });
       supply.most = supply.jobs.length + (isContended ? 0 : rest);
       if (taken > 0) candidates.served(supply.candidate);
       return due === null ? [] : [{ partition: supply.candidate.partition.id, range, last, isExhausted, rest }];
