@@ -133,6 +133,9 @@ export const BUDGET_FLOOR_SHARE = 0.1;
 /** What is saved up is worth 10 s. */
 export const BUDGET_SPAN_MS: number = 10 * SECOND_MS;
 
+/** Below this part of what can be saved up, each retry is charged when it starts; above, when it has ended. */
+export const BUDGET_LOW_SHARE = 0.5;
+
 // Refunds
 /** Trips whose windows are remembered for jobs with a long backoff. */
 export const COVERED_KEPT = 8;
@@ -141,6 +144,8 @@ export const RAMP_REFUNDS_MS: number = 5 * MINUTE_MS;
 
 // Parent
 export const PARENT_SPAN_MS: number = MINUTE_MS;
+/** How often the rows of its children are counted. */
+export const PARENT_COUNT_MS: number = SECOND_MS;
 export const PARENT_CHILDREN = 20;
 /** So many endpoints do not die within one minute: our own network has. */
 export const PARENT_SHARE = 0.3;

@@ -28,6 +28,8 @@ export interface EndedRun {
   readonly claimedAt: number;
   readonly durationMs: number;
   readonly isFirstAttempt: boolean;
+  /** It was claimed as a retry. */
+  readonly isRetry: boolean;
 }
 
 /** What one worker saw of one gate, folded from the runs of one epoch. It travels with their settlements. */
@@ -53,7 +55,28 @@ export interface GateReport {
   readonly retryAfterMs: number;
   /** Completed first attempts: what the retry budget lives on. */
   readonly firstSuccesses: number;
+  /** Retries that no admission has charged to the retry budget. */
+  readonly retries: number;
   readonly slowestMs: number;
+  /** In a report on a parent: how many of its children gave a sign of life. */
+  readonly livingChildren: number;
+}
+
+/** One report on a parent from those on its children: what was seen of all of them, and how many live. */
+export function foldChildren(reports: readonly GateReport[]): GateReport | null {
+  const [first] = reports;
+  if (first === undefined) return null;
+  const sum = (count: (report: GateReport) => number): number => reports.reduce((all, one) => all + count(one), 0);
+  return {
+    ...emptyReport(first.worker, 0, Math.min(...reports.map(({ claimedFrom }) => claimedFrom)), first.spanMs),
+    alive: sum(({ alive }) => alive),
+    throttled: sum(({ throttled }) => throttled),
+    environment: sum(({ environment }) => environment),
+    none: sum(({ none }) => none),
+    tail: reports.reduce((tail, one) => (one.alive + one.throttled > 0 ? one.tail : tail + one.tail), 0),
+    jobs: reports.reduce((jobs, one) => join(jobs, one.jobs), noJobs),
+    livingChildren: sum(({ alive }) => (alive > 0 ? 1 : 0)),
+  };
 }
 
 /** One report per epoch, in the order in which the runs ended. */
@@ -67,8 +90,18 @@ export function foldRuns(worker: string, runs: readonly EndedRun[], spanMs: numb
 }
 
 export function emptyReport(worker: number, epoch: number, claimedFrom: number, spanMs: number): GateReport {
-  const counts = { alive: 0, throttled: 0, environment: 0, none: 0, tail: 0, firstSuccesses: 0 };
-  return { epoch, claimedFrom, worker, spanMs, ...counts, jobs: noJobs, retryAfterMs: 0, slowestMs: 0 };
+  const counts = { alive: 0, throttled: 0, environment: 0, none: 0, tail: 0, firstSuccesses: 0, retries: 0 };
+  return {
+    epoch,
+    claimedFrom,
+    worker,
+    spanMs,
+    ...counts,
+    jobs: noJobs,
+    retryAfterMs: 0,
+    slowestMs: 0,
+    livingChildren: 0,
+  };
 }
 
 function addRun(report: GateReport, run: EndedRun): GateReport {
@@ -77,6 +110,7 @@ function addRun(report: GateReport, run: EndedRun): GateReport {
     ...report,
     claimedFrom: Math.min(report.claimedFrom, run.claimedAt),
     retryAfterMs: Math.max(report.retryAfterMs, askedMs(run.outcome)),
+    retries: report.retries + (run.isRetry && run.epoch === 0 ? 1 : 0),
   };
   if (evidence === 'none') return { ...common, none: report.none + 1 };
   const slowestMs = Math.max(report.slowestMs, run.durationMs);

@@ -36,6 +36,19 @@ export interface GateState {
   readonly downSince: number;
   /** True when an outage of 5 days was reported. */
   readonly dormant: boolean;
+  /** Of a parent: see parent.ts. */
+  readonly children: ChildrenSeen;
+}
+
+/** What a parent knows of its children beside their rows. */
+export interface ChildrenSeen {
+  /** How many gave a sign of life to one worker, and when that was reported. */
+  readonly living: number;
+  readonly livingAt: number;
+  /** When their rows were last counted. */
+  readonly countedAt: number;
+  /** Up to when their probes so far are paid for: see `tat` in rate.ts. */
+  readonly probesTat: number;
 }
 
 export function closedGate(now: number, { keyed = false }: { readonly keyed?: boolean } = {}): GateState {
@@ -56,6 +69,7 @@ export function closedGate(now: number, { keyed = false }: { readonly keyed?: bo
     covered: [],
     downSince: 0,
     dormant: false,
+    children: { living: 0, livingAt: 0, countedAt: 0, probesTat: 0 },
   };
 }
 
@@ -97,6 +111,7 @@ const shape = {
   covered: listOf([0, 0]),
   downSince: 0,
   dormant: oneOf(true, false),
+  children: { living: 0, livingAt: 0, countedAt: 0, probesTat: 0 },
 };
 
 /** Reads a stored gate. What cannot be read is a closed gate: a broken row must not stop a resource. */

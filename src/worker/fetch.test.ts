@@ -32,7 +32,14 @@ function makeFetcher(options: WorkOptions = {}) {
     store: {
       async claim(request) {
         claims.push({ request, at: clock.monotonic() });
-        return { jobs: [], now: clock.now(), nextDueAt: null, suspectsWait: false, ...(await world.answer(request)) };
+        return {
+          jobs: [],
+          now: clock.now(),
+          nextDueAt: null,
+          suspectsWait: false,
+          gated: [],
+          ...(await world.answer(request)),
+        };
       },
     },
     prefetch: new Prefetch(clock, plan.concurrency),

@@ -197,6 +197,8 @@ export class World {
       claimedAt: run.claimedAt,
       durationMs: run.answer.durationMs,
       isFirstAttempt: run.job.attempts === 1,
+      // The toy charges every retry when it starts.
+      isRetry: false,
     }));
     worker.ended.push(...ended);
     const isTrouble = ended.some(({ outcome, epoch }) => evidenceOf(outcome) !== 'alive' || epoch !== 0);
