@@ -1,7 +1,7 @@
 import { type Lane, lanes } from '../../job.ts';
 import { steady, withRetries } from '../../retrying.ts';
 import { LANE } from '../codes.ts';
-import { CLAIM_BYTES, type Claim, type ClaimedJob, type ClaimRequest } from '../store.ts';
+import { CLAIM_BYTES, type Claim, type ClaimedJob, type ClaimRequest, GATED_NAMED } from '../store.ts';
 import type { Candidate } from './candidates.ts';
 import { type ClaimHeader, type ClaimRow, claimedJob, readClaim, type StoredJob } from './claimed.ts';
 import { plain, texts } from './connection/arrays.ts';
@@ -105,9 +105,15 @@ class Claiming {
         break;
       }
     }
-    const { now } = this.#header as ClaimHeader;
+    const { now, gated } = this.#header as ClaimHeader;
     const nextDueAt = this.#count >= this.#request.limit ? null : this.#nextDueAt;
-    return { jobs: this.#inOrder(), now, nextDueAt, suspectsWait: this.#doSuspectsWait() };
+    return {
+      jobs: this.#inOrder(),
+      now,
+      nextDueAt,
+      suspectsWait: this.#doSuspectsWait(),
+      gated: [...new Set(gated)].slice(0, GATED_NAMED),
+    };
   }
 
   /** None of a queue waits while another one runs, such as the one that was just taken. */
@@ -173,7 +179,7 @@ class Claiming {
     const given = await this.#given(wants);
     const [row] = await db.query<ClaimRow>(CLAIM, await this.#values(given));
     const { header, jobs } = readClaim(row as ClaimRow);
-    const typeOf = await this.#loadTypes(jobs);
+    const typeOf = await loadTypes(this.#session, jobs, this.#request.leaseMs);
     this.#header = header;
     const holding = {
       worker: this.#request.worker,
@@ -304,12 +310,15 @@ class Claiming {
     ]);
     return (row as [string])[0];
   }
+}
 
-  /** The jobs are leased to this worker by now, so what is still to be read is asked for as long as the lease lasts. */
-  async #loadTypes(jobs: readonly StoredJob[]): Promise<(id: number) => JobType> {
-    const { db, jobTypes } = this.#session;
-    const ids = new Set(jobs.map(({ jobType }) => jobType));
-    const options = { policy: steady(LOAD_AGAIN_MS), isTransient: isPassing, giveUpAfterMs: this.#request.leaseMs };
-    return withRetries(db.clock, options, () => jobTypes.load(ids));
-  }
+/** The jobs are leased to this worker by now, so what is still to be read is asked for as long as the lease lasts. */
+export function loadTypes(
+  { db, jobTypes }: Session,
+  jobs: readonly StoredJob[],
+  leaseMs: number,
+): Promise<(id: number) => JobType> {
+  const ids = new Set(jobs.map(({ jobType }) => jobType));
+  const options = { policy: steady(LOAD_AGAIN_MS), isTransient: isPassing, giveUpAfterMs: leaseMs };
+  return withRetries(db.clock, options, () => jobTypes.load(ids));
 }

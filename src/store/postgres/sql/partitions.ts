@@ -1,3 +1,4 @@
+import { admissionOf, keepGates } from './gates.ts';
 import { BY_INDEX, FOR_GOOD, HERE, lookUp, partitionDigest } from './shared.ts';
 
 /*
@@ -23,9 +24,9 @@ const KEYED = `SELECT p.id FROM partitions p WHERE p.queue = ANY (p_queue) AND p
 export const FOUND_PARTITIONS: string = `${PLAIN} UNION ALL (${KEYED})`;
 
 /** A partition without due jobs is read again after this time at the latest. */
-const LONGEST_PARKING_MS = 600_000;
+export const LONGEST_PARKING_MS = 600_000;
 /** While a strict transaction is open that parking cannot see. */
-const SHORT_PARKING_MS = 1_000;
+export const SHORT_PARKING_MS = 1_000;
 
 /** The lock of strict transactions, as arguments. */
 const STRICT = `hashtext(current_schema()), hashtext('mulligan: strict transactions')`;
@@ -44,10 +45,9 @@ const TIERS = `
       ORDER BY p.lane, p.priority LIMIT 1) g
   )`;
 
-/** Until when a partition is held. Two look-ups, since one with OR would read all holds. */
-const heldUntil = (queue: string, resource: string): string => `
-  greatest(0, (SELECT until FROM holds WHERE scope = 'queue' AND holds.name = ${queue}),
-    (SELECT until FROM holds WHERE scope = 'resource' AND holds.name = ${resource}))`;
+/** For ordinary claims, or for the gated claims that a claim names. */
+const IS_PARKED =
+  '(p.admissible_at > greatest(p.held_until, store_now) OR p.gated_at > greatest(p.gate_at, store_now))';
 
 const asJson = (partitions: string): string =>
   `(SELECT json_agg(json_build_array(c.id, c.queue, c.lane, c.priority, c.resource, c.name)) FROM ${partitions})`;
@@ -78,7 +78,7 @@ export const NEXT_ADMISSION: string = `
  *
  * So one of the two sees what the other did. Key share locks do not keep each other waiting, nor do they wait for an
  * update of admissible_at; parking and pruning skip locked rows. Partitions without a resource are few, and are neither
- * parked nor deleted.
+ * parked nor deleted. Gated partitions are parked in the same way, in gated_at (gated_names in claim-gated.ts).
  *
  * A caller's transaction may stay open for long and may be rolled back, and an error would abort it. So it only locks
  * (is_admitted). When a partition is parked or gone, the call answers that instead of an error, the process looks up the
@@ -100,12 +100,13 @@ export const partitionsSql: string = `
       SELECT 1 FROM unnest(p_queue, p_lane, p_priority, p_resource, p_name) AS g (queue, lane, priority, resource, name)
       WHERE NOT EXISTS (SELECT 1 FROM partitions p WHERE p.digest = ${partitionDigest('g.')}))
     THEN
-      -- A hold that is being made must see these partitions, or they must see the hold.
+      -- A hold or a gate that is being written must see these partitions, or they must see it.
       LOCK TABLE holds IN SHARE MODE;
-      INSERT INTO partitions (queue, lane, priority, resource, name, held_until, admissible_at)
-      SELECT g.*, h.until, h.until
+      IF array_remove(p_resource, '') <> '{}' THEN ${keepGates('p_resource')} END IF;
+      INSERT INTO partitions (queue, lane, priority, resource, name, held_until, admissible_at, gate_at, gated_at)
+      SELECT g.*, a.held_until, a.held_until, a.gate_at, a.gate_at
       FROM unnest(p_queue, p_lane, p_priority, p_resource, p_name) AS g (queue, lane, priority, resource, name),
-        LATERAL (SELECT ${heldUntil('g.queue', 'g.resource')} AS until OFFSET 0) h
+        LATERAL (${admissionOf('g')} OFFSET 0) a
       ORDER BY ${partitionDigest('g.')}
       ON CONFLICT DO NOTHING;
     END IF;
@@ -154,10 +155,8 @@ export const partitionsSql: string = `
   BEGIN
     IF NOT keep(p_partition) THEN RETURN false; END IF;
     -- Waits for another transaction that is doing the same, since that one may be rolled back.
-    UPDATE partitions SET admissible_at = greatest(held_until, store_now) WHERE id IN (
-      SELECT p.id FROM partitions p
-      WHERE p.id = ANY (p_partition) AND p.admissible_at > greatest(p.held_until, store_now)
-      ORDER BY p.id FOR NO KEY UPDATE);
+    UPDATE partitions SET admissible_at = least(admissible_at, greatest(held_until, store_now)), gated_at = gate_at
+    WHERE id IN (SELECT p.id FROM partitions p WHERE p.id = ANY (p_partition) AND ${IS_PARKED} ORDER BY p.id FOR NO KEY UPDATE);
     RETURN true;
   END $$;
 
@@ -175,9 +174,7 @@ export const partitionsSql: string = `
       PERFORM pg_advisory_xact_lock_shared(${STRICT});
       RETURN p_admitted;
     END IF;
-    RETURN keep(p_partition) AND NOT EXISTS (
-      SELECT 1 FROM partitions p
-      WHERE p.id = ANY (p_partition) AND p.admissible_at > greatest(p.held_until, store_now));
+    RETURN keep(p_partition) AND NOT EXISTS (SELECT 1 FROM partitions p WHERE p.id = ANY (p_partition) AND ${IS_PARKED});
   END $$;
 
   -- Whether a strict transaction is open that put jobs into partitions with a resource. Never waits.
@@ -241,21 +238,24 @@ export const partitionsSql: string = `
 
   -- Makes, changes or (p_until is null) takes away a hold. Answers whether there was one before.
   CREATE FUNCTION hold(p_scope text, p_name text, p_until bigint) RETURNS boolean LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
-  DECLARE was_held boolean;
+  DECLARE
+    was_held boolean;
+    concerned bigint[];
   BEGIN
     LOCK TABLE holds IN SHARE ROW EXCLUSIVE MODE;
     DELETE FROM holds WHERE scope = p_scope AND name = p_name;
     was_held := FOUND;
     IF p_until IS NOT NULL THEN INSERT INTO holds VALUES (p_scope, p_name, p_until); END IF;
-    UPDATE partitions p SET held_until = h.until, admissible_at = h.until
+    concerned := ARRAY (
+      SELECT p.id FROM partitions p WHERE p_scope = 'queue' AND p.queue = p_name
+      UNION ALL SELECT p.id FROM partitions p WHERE p_scope = 'resource' AND p.resource = p_name AND p.resource <> '');
+    ${keepGates(`ARRAY (SELECT p.resource FROM unnest(concerned) AS g (id) JOIN partitions p ON ${lookUp('p.id', 'g.id')})`)}
+    UPDATE partitions p SET held_until = a.held_until, admissible_at = a.held_until, gate_at = a.gate_at, gated_at = a.gate_at
     FROM (
-      SELECT m.id, ${heldUntil('m.queue', 'm.resource')} AS until
-      FROM (
-        SELECT * FROM partitions WHERE p_scope = 'queue' AND queue = p_name
-        UNION ALL SELECT * FROM partitions WHERE p_scope = 'resource' AND resource = p_name AND resource <> ''
-      ) m ORDER BY m.id OFFSET 0
-    ) h
-    WHERE ${lookUp('p.id', 'h.id')};
+      SELECT m.id, a.* FROM unnest(concerned) AS g (id) JOIN partitions m ON ${lookUp('m.id', 'g.id')}
+      CROSS JOIN LATERAL (${admissionOf('m')}) a ORDER BY m.id OFFSET 0
+    ) a
+    WHERE ${lookUp('p.id', 'a.id')};
     RETURN was_held;
   END $$;
 `;
