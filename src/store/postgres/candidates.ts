@@ -23,6 +23,10 @@ type Offer = [isComplete: boolean, partitions: PartitionRow[] | null];
 /** The lanes in the order in which `fillQuotas` serves them. */
 const laneOrder: Readonly<Record<Lane, number>> = { suspect: 0, retry: 1, redrive: 2, fresh: 3 };
 
+/** Of many partitions so many are offered that a claim finds this many due jobs per place, but at least some. */
+const DUE_PER_PLACE = 1.5;
+const FEWEST_CANDIDATES = 4;
+
 /** A process that claims from more sets of queues than this is offered their partitions again. */
 const MOST_SETS = 100;
 
@@ -35,6 +39,8 @@ export class Candidates {
   readonly #byQueue: Map<string, QueueCandidates> = new Map();
   /** By set of queues: the numbers of all their partitions; null when there are more than were offered. */
   readonly #known: Map<string, string | null> = new Map();
+  /** By set of queues: see `breadth`. */
+  readonly #breadths: Map<string, number> = new Map();
   #turn = 0;
 
   /** In the order in which they are to be served. */
@@ -51,6 +57,23 @@ export class Candidates {
   /** The numbers of all partitions of these queues; null when there are more, undefined when none were offered. */
   known(queues: readonly string[]): string | null | undefined {
     return this.#known.get(JSON.stringify(queues));
+  }
+
+  /** Of each queue, lane and priority, so many partitions with a resource are to be offered when there are many. */
+  breadth(queues: readonly string[]): number {
+    return this.#breadths.get(JSON.stringify(queues)) ?? FEWEST_CANDIDATES;
+  }
+
+  /**
+   * A claim found so many due jobs in what it was offered. Few partitions are cheaper to read and to rotate than many, but
+   * they should fill its places.
+   */
+  tune(queues: readonly string[], due: number, places: number): void {
+    const key = JSON.stringify(queues);
+    if (places === 0 || this.#known.get(key) !== null) return;
+    const wanted = Math.ceil(this.breadth(queues) * Math.min(2, (DUE_PER_PLACE * places) / due));
+    if (this.#breadths.size >= MOST_SETS) this.#breadths.clear();
+    this.#breadths.set(key, Math.max(FEWEST_CANDIDATES, Math.min(MOST_CANDIDATES, wanted)));
   }
 
   /** A partition that this process has made, or may have. */

@@ -24,10 +24,9 @@ import { whatIsLeft } from './what-is-left.ts';
  */
 
 const CLAIM = `
-  SELECT * FROM @.claim($1, $2, $3, $4, $5, $6::text[], $7::boolean[], $8::int[], $9::bigint[],
-    $10::bigint[], $11::int[], $12::smallint[], $13::boolean[], $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[],
-    $18::int[], $19::int[])`;
-const PARK = 'SELECT @.park($1::bigint[], $2::text[], $3)';
+  SELECT * FROM @.claim($1, $2, $3, $4, $5, $6::text[], $7::boolean[], $8::int[], $9::bigint[], $10,
+    $11::bigint[], $12::int[], $13::smallint[], $14::boolean[], $15::bigint[], $16::bigint[], $17::bigint[], $18::bigint[],
+    $19::int[], $20::int[])`;
 
 /** A claim that reads one partition without due jobs after the other ends after this many calls, and the worker comes again. */
 const MOST_CALLS = 32;
@@ -87,8 +86,6 @@ class Claiming {
   }
 
   async claim(): Promise<Claim> {
-    const { candidates } = this.#session;
-    if (candidates.known(this.#queues) === undefined) candidates.offer(this.#queues, await this.#park([]));
     let calls = 0;
     for (let wants = this.#wants(); calls === 0 || wants.size > 0; wants = this.#wants()) {
       try {
@@ -169,7 +166,7 @@ class Claiming {
 
   async #call(wants: ReadonlyMap<number, number>): Promise<void> {
     const { db, cursors, candidates, leases } = this.#session;
-    const isComplete = candidates.known(this.#queues) !== null;
+    const limit = this.#request.limit - this.#count;
     const given = await this.#given(wants);
     const [row] = await db.query<ClaimRow>(CLAIM, await this.#values(given));
     const { header, jobs } = readClaim(row as ClaimRow);
@@ -212,14 +209,18 @@ class Claiming {
       });
       supply.most = supply.jobs.length + (isContended ? 0 : rest);
       if (taken > 0) candidates.served(supply.candidate);
-      return due === null ? [] : [{ partition: supply.candidate.partition.id, range, last, isExhausted, rest }];
+      return due === null ? [] : [{ partition: supply.candidate.partition.id, range, last, isExhausted }];
     });
-    this.#setRoom(header);
+    // The first call of a process is given no partition, and only asks which ones there are.
+    if (given.length > 0) this.#setRoom(header);
     cursors.advance(found, header.now, header.snapshot);
     if (header.nextDueAt !== null) this.#nextDueAt = Math.min(header.nextDueAt, this.#nextDueAt ?? header.nextDueAt);
-    const emptied = isComplete ? [] : found.filter(({ partition, rest }) => rest === 0 && this.#hasResource(partition));
-    const offer = emptied.length === 0 ? header.offer : await this.#park(emptied.map(({ partition }) => partition));
-    if (offer !== null) candidates.offer(this.#queues, offer);
+    if (header.offer !== null) candidates.offer(this.#queues, header.offer);
+    candidates.tune(
+      this.#queues,
+      header.due.reduce<number>((sum, count) => sum + (count ?? 0), 0),
+      limit,
+    );
   }
 
   /** What this call reads: all that may give a job. Of suspects it is always counted whether they wait. */
@@ -253,6 +254,7 @@ class Claiming {
       plain(queues.map(({ suspect }) => suspect > 0)),
       plain(queues.map(({ maxRetriesInFlight }) => maxRetriesInFlight)),
       this.#session.candidates.known(this.#queues) ?? null,
+      this.#session.candidates.breadth(this.#queues),
       plain(partitions.map(({ id }) => id)),
       plain(partitions.map(({ queue }) => this.#queues.indexOf(queue) + 1)),
       plain(partitions.map(({ lane }) => LANE[lane])),
@@ -289,20 +291,6 @@ class Claiming {
       if (candidate.partition.queue === queue && candidate.partition.lane === lane) taken += jobs.length;
     }
     return taken;
-  }
-
-  #hasResource(id: number): boolean {
-    return (this.#supplies.get(id) as Supply).candidate.partition.resource !== null;
-  }
-
-  /** Parks partitions that have no due job, and answers which ones to read. */
-  async #park(partitions: readonly number[]): Promise<string> {
-    const [row] = await this.#session.db.query<[string]>(PARK, [
-      plain(partitions),
-      texts(this.#queues),
-      this.#request.limit,
-    ]);
-    return (row as [string])[0];
   }
 
   /** The jobs are leased to this worker by now, so what is still to be read is asked for as long as the lease lasts. */
