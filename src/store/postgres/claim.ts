@@ -2,7 +2,7 @@ import { type Lane, lanes } from '../../job.ts';
 import { steady, withRetries } from '../../retrying.ts';
 import { LANE } from '../codes.ts';
 import { CLAIM_BYTES, type Claim, type ClaimedJob, type ClaimRequest } from '../store.ts';
-import type { Candidate } from './candidates.ts';
+import type { Candidate, CandidatesOfSet } from './candidates.ts';
 import { type ClaimHeader, type ClaimRow, claimedJob, readClaim, type StoredJob } from './claimed.ts';
 import { plain, texts } from './connection/arrays.ts';
 import { isPassing } from './connection/failure.ts';
@@ -72,6 +72,7 @@ class Claiming {
   readonly #session: Session;
   readonly #request: ClaimRequest;
   readonly #queues: readonly string[];
+  readonly #candidates: CandidatesOfSet;
   readonly #supplies: Map<number, Supply> = new Map();
   readonly #room: Map<string, number> = new Map();
   #header: ClaimHeader | null = null;
@@ -83,6 +84,7 @@ class Claiming {
     this.#session = session;
     this.#request = request;
     this.#queues = request.queues.map(({ queue }) => queue);
+    this.#candidates = session.candidates.of(this.#queues);
   }
 
   async claim(): Promise<Claim> {
@@ -119,7 +121,7 @@ class Claiming {
 
   /** How many more jobs each partition should give, as far as is known; those that should give none are left out. */
   #wants(): Map<number, number> {
-    for (const candidate of this.#session.candidates.of(this.#queues)) {
+    for (const candidate of this.#candidates.list) {
       const { id } = candidate.partition;
       if (!this.#supplies.has(id)) this.#supplies.set(id, { candidate, jobs: [], most: Number.POSITIVE_INFINITY });
     }
@@ -165,7 +167,7 @@ class Claiming {
   }
 
   async #call(wants: ReadonlyMap<number, number>): Promise<void> {
-    const { db, cursors, candidates, leases } = this.#session;
+    const { db, cursors, leases } = this.#session;
     const limit = this.#request.limit - this.#count;
     const given = await this.#given(wants);
     const [row] = await db.query<ClaimRow>(CLAIM, await this.#values(given));
@@ -208,17 +210,17 @@ class Claiming {
         isMissed: range.missed !== null,
       });
       supply.most = supply.jobs.length + (isContended ? 0 : rest);
-      if (taken > 0) candidates.served(supply.candidate);
+      if (taken > 0) this.#candidates.served(supply.candidate);
       return due === null ? [] : [{ partition: supply.candidate.partition.id, range, last, isExhausted }];
     });
-    // The first call of a process is given no partition, and only asks which ones there are.
-    if (given.length > 0) this.#setRoom(header);
     cursors.advance(found, header.now, header.snapshot);
     if (header.nextDueAt !== null) this.#nextDueAt = Math.min(header.nextDueAt, this.#nextDueAt ?? header.nextDueAt);
-    if (header.offer !== null) candidates.offer(this.#queues, header.offer);
-    candidates.tune(
-      this.#queues,
-      header.due.reduce<number>((sum, count) => sum + (count ?? 0), 0),
+    if (header.offer !== null) this.#candidates.offer(header.offer);
+    // The first call of a process is given no partition, and only asks which ones there are.
+    if (given.length === 0) return;
+    this.#setRoom(header);
+    this.#candidates.tune(
+      header.due.reduce<number>((sum, due) => sum + (due ?? 0), 0),
       limit,
     );
   }
@@ -253,8 +255,8 @@ class Claiming {
       texts(this.#queues),
       plain(queues.map(({ suspect }) => suspect > 0)),
       plain(queues.map(({ maxRetriesInFlight }) => maxRetriesInFlight)),
-      this.#session.candidates.known(this.#queues) ?? null,
-      this.#session.candidates.breadth(this.#queues),
+      this.#candidates.known ?? null,
+      this.#candidates.breadth,
       plain(partitions.map(({ id }) => id)),
       plain(partitions.map(({ queue }) => this.#queues.indexOf(queue) + 1)),
       plain(partitions.map(({ lane }) => LANE[lane])),

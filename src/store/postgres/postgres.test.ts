@@ -505,6 +505,19 @@ describe('partitions', () => {
     await close();
   });
 
+  it('are all read by a claim of several queues, also when a claim of one of them is offered only some', async () => {
+    const schema = newSchema();
+    const { store, close } = await open(schema);
+    await store.enqueue(hosts(75));
+    const claimFrom = async (limit: number, ...queues: string[]): Promise<number> =>
+      (await store.claim(claimRequest({ limit, queues: queues.map((queue) => quota({ queue, share: limit })) }))).jobs
+        .length;
+    expect(await claimFrom(1, 'default', 'other')).toBe(1);
+    expect(await claimFrom(1, 'default')).toBe(1);
+    expect(await claimFrom(1_000, 'default', 'other')).toBe(73);
+    await close();
+  });
+
   it('that are few are never written by claims', async () => {
     const schema = newSchema();
     const { store, close } = await open(schema);
