@@ -1,4 +1,4 @@
-import { BY_INDEX, FOR_GOOD, HERE, lookUp, partitionDigest } from './shared.ts';
+import { BY_INDEX, FOR_GOOD, HERE, lookUp, partitionDigest, resourceStart } from './shared.ts';
 
 /*
  * A claim is always offered all partitions of its queues without a resource: they are as few as queues, priorities and job
@@ -42,6 +42,10 @@ const TIERS = `
 const heldUntil = (queue: string, resource: string): string => `
   greatest(0, (SELECT until FROM holds WHERE scope = 'queue' AND holds.name = ${queue}),
     (SELECT until FROM holds WHERE scope = 'resource' AND holds.name = ${resource}))`;
+
+/** The partition p that was given as g. */
+const IS_GIVEN = `${lookUp(resourceStart('p.resource'), resourceStart('g.resource'))}
+  AND ${lookUp('p.digest', partitionDigest('g.'))}`;
 
 const asJson = (partitions: string): string =>
   `(SELECT json_agg(json_build_array(c.id, c.queue, c.lane, c.priority, c.resource, c.name)) FROM ${partitions})`;
@@ -92,7 +96,7 @@ export const partitionsSql: string = `
   BEGIN
     IF EXISTS (
       SELECT 1 FROM unnest(p_queue, p_lane, p_priority, p_resource, p_name) AS g (queue, lane, priority, resource, name)
-      WHERE NOT EXISTS (SELECT 1 FROM partitions p WHERE p.digest = ${partitionDigest('g.')}))
+      WHERE NOT EXISTS (SELECT 1 FROM partitions p WHERE ${IS_GIVEN}))
     THEN
       -- A hold that is being made must see these partitions, or they must see the hold.
       LOCK TABLE holds IN SHARE MODE;
@@ -106,7 +110,7 @@ export const partitionsSql: string = `
     RETURN QUERY
     SELECT g.ord, p.id FROM unnest(p_queue, p_lane, p_priority, p_resource, p_name) WITH ORDINALITY
         AS g (queue, lane, priority, resource, name, ord)
-      JOIN partitions p ON ${lookUp('p.digest', partitionDigest('g.'))};
+      JOIN partitions p ON ${IS_GIVEN};
   END $$;
 
   /*
@@ -249,7 +253,8 @@ export const partitionsSql: string = `
       SELECT m.id, ${heldUntil('m.queue', 'm.resource')} AS until
       FROM (
         SELECT * FROM partitions WHERE p_scope = 'queue' AND queue = p_name
-        UNION ALL SELECT * FROM partitions WHERE p_scope = 'resource' AND resource = p_name AND resource <> ''
+        UNION ALL SELECT * FROM partitions WHERE p_scope = 'resource' AND resource <> '' AND resource = p_name
+          AND ${resourceStart('resource')} = ${resourceStart('p_name')}
       ) m ORDER BY m.id OFFSET 0
     ) h
     WHERE ${lookUp('p.id', 'h.id')};
