@@ -38,7 +38,7 @@ const FORGET = 'SELECT @.forget_gates($1::json, $2, $3)';
 const LIST = `
   SELECT kind, name, state, @.now_ms(), CASE kind WHEN 'resource' THEN (
     SELECT count(*) FROM @.partitions p JOIN @.live w ON w.partition = p.id
-    WHERE p.resource <> '' AND p.resource = s.name AND w.worker IS NULL) END
+    WHERE p.resource <> '' AND p.resource = s.name AND left(p.resource, 40) = left(s.name, 40) AND w.worker IS NULL) END
   FROM (
     SELECT * FROM @.gates WHERE ($1::text IS NULL OR kind = $1) AND ($2::text IS NULL OR name = $2)
     ORDER BY closed, heard_at DESC LIMIT $3

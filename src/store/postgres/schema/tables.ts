@@ -1,4 +1,4 @@
-import { partitionDigest } from '../sql/shared.ts';
+import { partitionDigest, resourceStart } from '../sql/shared.ts';
 import { gateTables } from './gate-tables.ts';
 import { identityTables } from './identity.ts';
 
@@ -43,11 +43,13 @@ const tables = `
     queue text NOT NULL,
     resource text NOT NULL,                 -- '' for none
     name text NOT NULL,                     -- of the jobs, in the lanes retry and redrive; '' in the others
-    digest uuid NOT NULL UNIQUE GENERATED ALWAYS AS (${partitionDigest('')}) STORED
+    digest uuid NOT NULL GENERATED ALWAYS AS (${partitionDigest('')}) STORED
   ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+  -- Claims among many write admissible_at, so each index costs them time. The second one finds a partition by its digest
+  -- and, by the start of its resource, those that a hold concerns.
   CREATE INDEX partitions_admissible ON partitions (queue, lane, priority, admissible_at);
+  CREATE UNIQUE INDEX partitions_identity ON partitions (${resourceStart('resource')}, digest);
   CREATE INDEX partitions_plain ON partitions (queue) WHERE resource = '';
-  CREATE INDEX partitions_resource ON partitions (resource) WHERE resource <> '';
 
   CREATE TABLE holds (
     scope text NOT NULL,                    -- queue or resource

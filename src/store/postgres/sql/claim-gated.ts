@@ -1,6 +1,6 @@
 import { holdUntil } from './gates.ts';
 import { LONGEST_PARKING_MS, SHORT_PARKING_MS } from './partitions.ts';
-import { BY_INDEX, CHECK_IDENTITY, FOR_GOOD, HERE, LANE, lookUp } from './shared.ts';
+import { BY_INDEX, CHECK_IDENTITY, FOR_GOOD, HERE, isOfResource, LANE, lookUp } from './shared.ts';
 import { CUT_TO_BYTES, DUE_JOBS, LOCK_QUEUES, TAKE_PICKED, TAKEN, TAKING } from './take.ts';
 
 /** To name resources a claim reads so many partitions of each queue whose time has come, and so many whose time lies ahead. */
@@ -94,7 +94,7 @@ export const claimGatedSql: string = `
       LEFT JOIN unnest(p_known, p_from_due, p_from_seq) AS k (id, from_due, from_seq) ON k.id = p.id
       CROSS JOIN LATERAL (SELECT p.id AS partition, coalesce(k.from_due, 0) AS from_due, coalesce(k.from_seq, -1) AS from_seq,
         ${FOR_GOOD} AS until_due, 0 AS until_seq OFFSET 0) g
-      WHERE p.resource <> '' AND p.resource = p_resource AND p.queue = ANY (p_queue) AND p.gate_at IS NOT NULL
+      WHERE ${isOfResource('p_resource')} AND p.queue = ANY (p_queue) AND p.gate_at IS NOT NULL
         AND ${holdUntil('p')} <= store_now);
     IF is_open THEN
       probes := (

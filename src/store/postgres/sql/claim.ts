@@ -1,6 +1,6 @@
 import { FOUND_PARTITIONS, NEXT_ADMISSION } from './partitions.ts';
 import { BY_INDEX, FOR_GOOD, HERE, IS_SAME, LANE, lookUp, SAY_REPLACED } from './shared.ts';
-import { CUT_TO_BYTES, DUE_JOBS, LOCK_QUEUES, PARTITION, TAKE_PICKED, TAKEN, TAKING } from './take.ts';
+import { CUT_TO_BYTES, DUE_JOBS, LOCK_QUEUES, TAKE_PICKED, TAKEN, TAKING } from './take.ts';
 
 /** When a queue has more rows of leases than this, counting its running retries makes one row of them. */
 const MANY_LEASES = 100;
@@ -48,7 +48,8 @@ export const claimSql: string = `
    *
    * p_queue_of is the position of a partition's queue in p_queue. p_trial: the queue gives a suspect and nothing else.
    * p_cap: maxRetriesInFlight. p_known are all partitions of these queues, as far as the caller knows; when it knows that
-   * there are more it is null, and a partition that gives a job goes to the end.
+   * there are more it is null, and partitions that give a job, or have none, pass the turn on.
+   * Of those it is then offered p_breadth of each queue, lane and priority.
    *
    * Answers first of the claim: \`due\` is how much of each given partition was counted, null when it is not admissible;
    * \`room\` is how many suspects (on trial) or retries of each queue might start, null for any number; \`suspects_wait\`
@@ -60,7 +61,7 @@ export const claimSql: string = `
    */
   CREATE FUNCTION claim(
     p_identity uuid, p_worker int, p_lease bigint, p_limit int, p_bytes bigint,
-    p_queue text[], p_trial boolean[], p_cap int[], p_known bigint[],
+    p_queue text[], p_trial boolean[], p_cap int[], p_known bigint[], p_breadth int,
     p_partition bigint[], p_queue_of int[], p_lane smallint[], p_open boolean[],
     p_from_due bigint[], p_from_seq bigint[], p_until_due bigint[], p_until_seq bigint[], p_want int[], p_most int[],
     OUT store_now bigint, OUT snapshot text, OUT next_due_at bigint, OUT suspects_wait boolean[], OUT cut_short boolean,
@@ -153,14 +154,12 @@ export const claimSql: string = `
 
     IF is_known IS NOT TRUE THEN
       IF p_known IS NULL THEN
-        UPDATE partitions SET admissible_at = store_now WHERE id IN (
-          SELECT p.id FROM (
-            SELECT DISTINCT numbers[i][${PARTITION}] AS id FROM generate_subscripts(numbers, 1) AS i OFFSET 0
-          ) g JOIN partitions p ON ${lookUp('p.id', 'g.id')}
-          WHERE p.resource <> '' AND p.admissible_at <= store_now FOR NO KEY UPDATE OF p SKIP LOCKED);
-        IF coalesce(cardinality(id), 0) < p_limit THEN next_due_at := least(next_due_at, (${NEXT_ADMISSION})); END IF;
+        PERFORM pass_on(array_agg(g.partition), array_agg(g.due < g.most))
+        FROM unnest(p_partition, due, p_most) WITH ORDINALITY AS g (partition, due, most, ord)
+        WHERE g.due = 0 OR g.ord = ANY (picked_of[1:kept]);
+        IF coalesce(kept, 0) < p_limit THEN next_due_at := least(next_due_at, (${NEXT_ADMISSION})); END IF;
       END IF;
-      offer := candidates(p_queue, p_limit);
+      offer := candidates(p_queue, p_breadth, p_known IS NULL AND coalesce(kept, 0) = p_limit);
     END IF;
     IF has_gated THEN
       SELECT g.names, least(next_due_at, g.next_at) INTO gated, next_due_at

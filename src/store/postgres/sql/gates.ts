@@ -1,4 +1,4 @@
-import { BY_INDEX, FOR_GOOD, HERE, LANE, lookUp } from './shared.ts';
+import { BY_INDEX, FOR_GOOD, HERE, isOfResource, LANE, lookUp } from './shared.ts';
 
 /*
  * A gate is one row that TypeScript reads, changes and writes back (gates.ts, claim-gated.ts). A write names the version
@@ -112,7 +112,7 @@ export const gatesSql: string = `
   DECLARE locked bigint[];
   BEGIN
     locked := ARRAY (
-      SELECT p.id FROM unnest(p_resource) AS g (name) JOIN partitions p ON p.resource <> '' AND ${lookUp('p.resource', 'g.name')}
+      SELECT p.id FROM unnest(p_resource) AS g (name) JOIN partitions p ON ${isOfResource('g.name')}
       ORDER BY p.id FOR NO KEY UPDATE OF p);
     UPDATE partitions p SET held_until = a.held_until, admissible_at = a.held_until, gate_at = a.gate_at, gated_at = a.gate_at
     FROM (
@@ -138,7 +138,7 @@ export const gatesSql: string = `
   #variable_conflict use_column
   BEGIN
     RETURN QUERY SELECT now_ms(), s.heard_at, s.kind, s.name, s.version, s.state, s.kind = 'resource' AND EXISTS (
-      SELECT 1 FROM partitions p WHERE p.resource <> '' AND p.resource = s.name
+      SELECT 1 FROM partitions p WHERE ${isOfResource('s.name')}
         AND EXISTS (SELECT 1 FROM live w WHERE w.partition = p.id AND w.worker IS NULL))
     FROM (
       SELECT s.* FROM gates s WHERE (s.heard_at, s.kind, s.name) > (p_heard, p_kind, p_name)

@@ -1,19 +1,13 @@
 import { admissionOf, keepGates } from './gates.ts';
-import { BY_INDEX, FOR_GOOD, HERE, lookUp, partitionDigest } from './shared.ts';
+import { BY_INDEX, FOR_GOOD, HERE, isOfResource, lookUp, partitionDigest, resourceStart } from './shared.ts';
 
 /*
  * A claim is always offered all partitions of its queues without a resource: they are as few as queues, priorities and job
  * names are. Those with a resource may be many.
  */
 
-/**
- * Of one queue, lane and priority, a claim is offered so many partitions with a resource, unless it is offered all of
- * them: more when it has many places, because each may have a single due job, and fewer when it has few, because reading
- * and rotating them costs more than their jobs do.
- */
+/** Of one queue, lane and priority, a claim is offered at most so many partitions with a resource, unless these are few. */
 export const MOST_CANDIDATES = 64;
-const FEWEST_CANDIDATES = 8;
-const PLACES_PER_CANDIDATE = 10;
 /** A claim is offered all of them when there are no more than MOST_CANDIDATES and this many per queue. */
 const FEW_PER_QUEUE = 8;
 const FEW = `${MOST_CANDIDATES} + ${FEW_PER_QUEUE} * cardinality(p_queue)`;
@@ -48,6 +42,10 @@ const TIERS = `
 /** For ordinary claims, or for the gated claims that a claim names. */
 const IS_PARKED =
   '(p.admissible_at > greatest(p.held_until, store_now) OR p.gated_at > greatest(p.gate_at, store_now))';
+
+/** The partition p that was given as g. */
+const IS_GIVEN = `${lookUp(resourceStart('p.resource'), resourceStart('g.resource'))}
+  AND ${lookUp('p.digest', partitionDigest('g.'))}`;
 
 const asJson = (partitions: string): string =>
   `(SELECT json_agg(json_build_array(c.id, c.queue, c.lane, c.priority, c.resource, c.name)) FROM ${partitions})`;
@@ -98,7 +96,7 @@ export const partitionsSql: string = `
   BEGIN
     IF EXISTS (
       SELECT 1 FROM unnest(p_queue, p_lane, p_priority, p_resource, p_name) AS g (queue, lane, priority, resource, name)
-      WHERE NOT EXISTS (SELECT 1 FROM partitions p WHERE p.digest = ${partitionDigest('g.')}))
+      WHERE NOT EXISTS (SELECT 1 FROM partitions p WHERE ${IS_GIVEN}))
     THEN
       -- A hold or a gate that is being written must see these partitions, or they must see it.
       LOCK TABLE holds IN SHARE MODE;
@@ -113,21 +111,24 @@ export const partitionsSql: string = `
     RETURN QUERY
     SELECT g.ord, p.id FROM unnest(p_queue, p_lane, p_priority, p_resource, p_name) WITH ORDINALITY
         AS g (queue, lane, priority, resource, name, ord)
-      JOIN partitions p ON ${lookUp('p.digest', partitionDigest('g.'))};
+      JOIN partitions p ON ${IS_GIVEN};
   END $$;
 
   /*
    * The partitions that the next claim of these queues should read, as JSON: whether these are all, and then each of them.
-   * When they are not, of those with a resource the admissible ones are offered, of each queue, lane and priority the least
-   * recently served, as many as a claim of p_limit places should read.
+   * When those with a resource are many (p_are_many: the caller knows that), the admissible ones are offered, of each
+   * queue, lane and priority the p_breadth least recently served.
    */
-  CREATE FUNCTION candidates(p_queue text[], p_limit int) RETURNS text LANGUAGE plpgsql AS $$
+  CREATE FUNCTION candidates(p_queue text[], p_breadth int, p_are_many boolean) RETURNS text LANGUAGE plpgsql AS $$
   DECLARE
-    found bigint[] := ARRAY (${FOUND_PARTITIONS});
+    found bigint[];
     store_now bigint;
   BEGIN
-    IF cardinality(found) - (SELECT count(*) FROM (${PLAIN}) p) <= ${FEW} THEN
-      RETURN json_build_array(true, ${asJson(`unnest(found) AS f (id) JOIN partitions c ON ${lookUp('c.id', 'f.id')}`)});
+    IF NOT p_are_many THEN
+      found := ARRAY (${FOUND_PARTITIONS});
+      IF cardinality(found) - (SELECT count(*) FROM (${PLAIN}) p) <= ${FEW} THEN
+        RETURN json_build_array(true, ${asJson(`unnest(found) AS f (id) JOIN partitions c ON ${lookUp('c.id', 'f.id')}`)});
+      END IF;
     END IF;
     store_now := now_ms();
     RETURN (WITH RECURSIVE ${TIERS}, offered AS (
@@ -137,8 +138,7 @@ export const partitionsSql: string = `
         SELECT p.* FROM partitions p
         WHERE p.queue = g.queue AND p.lane = g.lane AND p.priority = g.priority AND p.resource <> ''
           AND p.admissible_at <= store_now
-        ORDER BY p.admissible_at
-        LIMIT least(${MOST_CANDIDATES}, greatest(${FEWEST_CANDIDATES}, p_limit / ${PLACES_PER_CANDIDATE}))) c
+        ORDER BY p.admissible_at LIMIT p_breadth) c
     ) SELECT json_build_array(false, ${asJson('offered c')}));
   END $$;
 
@@ -214,26 +214,27 @@ export const partitionsSql: string = `
     RETURN CASE WHEN seen = p_limit OR extract(epoch FROM clock_timestamp() - began) * 1000 > p_ms THEN reached ELSE 0 END;
   END $$;
 
-  -- Parks those of these partitions that have no due job. Answers which ones the next claim should read.
-  CREATE FUNCTION park(p_partition bigint[], p_queue text[], p_limit int) RETURNS text LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  /*
+   * Puts those of these partitions that have a resource behind the others, and parks those that are empty: as far as the
+   * caller knows no job is due in them. One that a transaction is putting a job into is not parked, and passes its turn on.
+   */
+  CREATE FUNCTION pass_on(p_partition bigint[], p_is_empty boolean[]) RETURNS void LANGUAGE plpgsql AS $$
   DECLARE
-    locked bigint[];
-    store_now bigint;
-    longest bigint;
+    locked bigint[] := ARRAY (
+      SELECT p.id FROM unnest(p_partition, p_is_empty) AS g (id, is_empty) JOIN partitions p ON ${lookUp('p.id', 'g.id')}
+      WHERE g.is_empty AND p.resource <> '' FOR UPDATE OF p SKIP LOCKED);
+    longest bigint := CASE WHEN cardinality(locked) = 0 THEN 0
+      WHEN has_strict() THEN ${SHORT_PARKING_MS} ELSE ${LONGEST_PARKING_MS} END;
+    store_now bigint := now_ms();
   BEGIN
-    PERFORM set_config('synchronous_commit', 'off', true);
-    locked := ARRAY (SELECT id FROM partitions WHERE id = ANY (p_partition) ORDER BY id FOR UPDATE SKIP LOCKED);
-    longest := CASE WHEN has_strict() THEN ${SHORT_PARKING_MS} ELSE ${LONGEST_PARKING_MS} END;
-    store_now := now_ms();
-    UPDATE partitions p
-    SET admissible_at = greatest(p.held_until, least(store_now + longest, n.due_at))
+    UPDATE partitions p SET admissible_at = greatest(p.held_until, store_now, n.parked_until)
     FROM (
-      SELECT g.id, (SELECT w.due_at FROM live w WHERE w.partition = g.id AND w.worker IS NULL
-        ORDER BY w.due_at LIMIT 1) AS due_at
-      FROM unnest(locked) AS g (id) OFFSET 0
+      SELECT p.id, CASE WHEN p.id = ANY (locked) THEN least(store_now + longest, (
+        SELECT w.due_at FROM live w WHERE w.partition = p.id AND w.worker IS NULL ORDER BY w.due_at LIMIT 1)) END AS parked_until
+      FROM unnest(p_partition) AS g (id) JOIN partitions p ON ${lookUp('p.id', 'g.id')}
+      WHERE p.resource <> '' FOR NO KEY UPDATE OF p SKIP LOCKED
     ) n
-    WHERE ${lookUp('p.id', 'n.id')} AND (n.due_at IS NULL OR n.due_at > store_now);
-    RETURN candidates(p_queue, p_limit);
+    WHERE ${lookUp('p.id', 'n.id')};
   END $$;
 
   -- Makes, changes or (p_until is null) takes away a hold. Answers whether there was one before.
@@ -248,7 +249,7 @@ export const partitionsSql: string = `
     IF p_until IS NOT NULL THEN INSERT INTO holds VALUES (p_scope, p_name, p_until); END IF;
     concerned := ARRAY (
       SELECT p.id FROM partitions p WHERE p_scope = 'queue' AND p.queue = p_name
-      UNION ALL SELECT p.id FROM partitions p WHERE p_scope = 'resource' AND p.resource = p_name AND p.resource <> '');
+      UNION ALL SELECT p.id FROM partitions p WHERE p_scope = 'resource' AND ${isOfResource('p_name')});
     ${keepGates(`ARRAY (SELECT p.resource FROM unnest(concerned) AS g (id) JOIN partitions p ON ${lookUp('p.id', 'g.id')})`)}
     UPDATE partitions p SET held_until = a.held_until, admissible_at = a.held_until, gate_at = a.gate_at, gated_at = a.gate_at
     FROM (

@@ -31,8 +31,7 @@ export const TAKING = `
 export const TAKEN =
   'OUT lease bigint[], OUT id uuid[], OUT numbers bigint[], OUT payloads text, OUT errors text, OUT spent bigint[]';
 
-/** Positions among the numbers of a job. */
-export const PARTITION = 2;
+/** Its position among the numbers of a job. */
 const LAST_ERROR = 12;
 
 /** Leaves out what does not fit into p_bytes; one job always does. */
