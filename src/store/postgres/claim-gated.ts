@@ -3,7 +3,7 @@ import { type Lane, lanes } from '../../job.ts';
 import { LANE } from '../codes.ts';
 import { fillQuotas, fillTurns } from '../fill.ts';
 import { type GateWrite, parentGate } from '../gates.ts';
-import { CLAIM_BYTES, type ClaimedJob, type GatedClaim, type GatedClaimRequest, type GateRef } from '../store.ts';
+import { CLAIM_BYTES, type GatedClaim, type GatedClaimRequest, type GateRef } from '../store.ts';
 import { loadTypes } from './claim.ts';
 import { claimedJob, readJobs, readLeases, type TakenRow } from './claimed.ts';
 import { numbersOrNull, plain, texts } from './connection/arrays.ts';
@@ -108,7 +108,7 @@ class GatedClaiming {
     } else this.#share(demand, admission);
     const wanted = demand.waiting.filter(({ want }) => want > 0);
     const rows = rowsFor(demand, admission);
-    if (wanted.length > 0) return { jobs: await this.#take(wanted, probe, rows, admission.epoch), now, nextAt, events };
+    if (wanted.length > 0) return { ...(await this.#take(wanted, probe, rows, admission.epoch)), nextAt, events };
     if (rows.some(({ saves }) => saves)) await writeGates(this.#session, rows);
     return { jobs: [], now, nextAt, events };
   }
@@ -189,7 +189,7 @@ class GatedClaiming {
     probe: string | null,
     rows: readonly GateColumns[],
     epoch: number,
-  ): Promise<ClaimedJob[]> {
+  ): Promise<Pick<GatedClaim, 'jobs' | 'now'>> {
     const { db, identity, workers, leases, cursors } = this.#session;
     const { worker, leaseMs, queues } = this.#request;
     const partitions = wanted.map(({ partition }) => partition);
@@ -237,7 +237,7 @@ class GatedClaiming {
       const found = wanted.flatMap(({ partition, range }) => foundIn(partition.id, range, lastOf.get(partition.id)));
       cursors.advance(found, now, snapshot);
     }
-    return claimed;
+    return { jobs: claimed, now };
   }
 }
 
