@@ -17,11 +17,12 @@ export {
   StoreUnavailableError,
 } from './errors.ts';
 export type { Job, JobState, KeyLife, Lane, RunRecord } from './job.ts';
-export { Mulligan, type MulliganOptions } from './mulligan.ts';
-export type { EventMap, EventName, FinishedEvent, Listener, RunEvent } from './observe/events.ts';
+export { Mulligan, type MulliganOptions, type QueueDefaults } from './mulligan.ts';
+export type { EventMap, EventName, FinishedEvent, GateChangedEvent, Listener, RunEvent } from './observe/events.ts';
 export type { LogEntry, Logger, LogLevel, LogSink } from './observe/log.ts';
 export type { RetryStats, Stats } from './observe/stats.ts';
 export type { DeadJobs, Jobs, ListOptions, Queues, RedriveOptions } from './operate.ts';
+export type { ResourceFunction, ResourceKey } from './resource.ts';
 export type {
   BackoffArgs,
   BackoffFunction,
