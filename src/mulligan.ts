@@ -12,8 +12,10 @@ import {
 import { type Duration, parseDuration } from './duration.ts';
 import { type EnqueueOptions, type EnqueueResult, Enqueuer, LEAST_RETENTION_MS } from './enqueue.ts';
 import { ClosedError } from './errors.ts';
+import { Gates } from './gates.ts';
 import { finishedStates } from './job.ts';
 import { type EventName, Events, type Listener } from './observe/events.ts';
+import { reportGate } from './observe/gates.ts';
 import { type Logger, type LogSink, makeLogger, writeToStderr } from './observe/log.ts';
 import { Metrics } from './observe/metrics.ts';
 import { type Stats, summarise } from './observe/stats.ts';
@@ -21,7 +23,7 @@ import { DeadJobs, Jobs, Queues } from './operate.ts';
 import { checkResource } from './resource.ts';
 import type { RetryOptions } from './retry/policy.ts';
 import { openStore } from './store/open.ts';
-import type { Retention, Store } from './store/store.ts';
+import type { GateAnswer, Retention, Store } from './store/store.ts';
 import { planWork, readGrace, type WorkOptions } from './worker/options.ts';
 import { Reporter } from './worker/report.ts';
 import { Worker } from './worker/worker.ts';
@@ -79,6 +81,8 @@ export class Mulligan {
   /** Dead jobs: list, redrive or discard them. */
   readonly dead: DeadJobs;
   readonly queues: Queues;
+  /** Gates: why jobs of a resource wait, and orders by hand. */
+  readonly gates: Gates;
   readonly #store: Store;
   readonly #settings: Settings;
   readonly #events: Events;
@@ -114,6 +118,7 @@ export class Mulligan {
     this.jobs = new Jobs(store);
     this.dead = new DeadJobs(store);
     this.queues = new Queues(store);
+    this.gates = new Gates(store, clock, (answer) => this.#reportGate(answer));
   }
 
   /**
@@ -194,6 +199,11 @@ export class Mulligan {
     await stopped;
     this.#closed = true;
     await this.#store.close();
+  }
+
+  #reportGate(answer: GateAnswer): void {
+    const to = { events: this.#events, metrics: this.#metrics, log: this.#log };
+    for (const event of answer.events) reportGate(to, answer.gate, event, answer);
   }
 
   #target(job: unknown): AnyJobDefinition | { name: string } {

@@ -1,6 +1,6 @@
-import { formatDuration } from '../duration.ts';
+import { span } from '../duration.ts';
 import { admissibleAt, type GateEvent, type GateFigures, type GateState } from '../gate/index.ts';
-import type { GateRef } from '../store/store.ts';
+import type { GateKind, GateRef } from '../store/store.ts';
 
 /* What happens to gates, in words for people: the log, `gates.show` and the command line use the same ones. */
 
@@ -13,7 +13,7 @@ export interface GateMoment {
 /** `gate smtp opened: streak of 12 failures from 9 jobs and 2 workers (rule fast); next probe in 1.6s` */
 export function eventLine(gate: GateRef, event: GateEvent, after?: GateMoment): string {
   const next = after === undefined || gate.kind !== 'resource' ? '' : nextWords(after);
-  return `${gateTitle(gate)} ${changeWords(gate, event)}: ${reasonWords(event)}${next}`;
+  return `${gateTitle(gate)} ${changeWords(gate.kind, event)}: ${reasonWords(event)}${next}`;
 }
 
 export function gateTitle({ kind, name }: GateRef): string {
@@ -27,7 +27,7 @@ export function gateTitle({ kind, name }: GateRef): string {
   }
 }
 
-function changeWords({ kind }: GateRef, { change, to }: GateEvent): string {
+export function changeWords(kind: GateKind, { change, to }: GateEvent): string {
   const isSoft = kind !== 'resource';
   switch (change) {
     case 'opened':
@@ -101,8 +101,7 @@ function sources({ distinctJobs, failingWorkers }: GateFigures): string {
 function nextWords({ state, now }: GateMoment): string {
   if (state.pin !== null || state.phase === 'closed') return '';
   const at = admissibleAt(state, { pays: 'nothing' }, now);
-  if (state.phase === 'open')
-    return at === null ? '' : `; next probe ${at <= now ? 'now' : `in ${spanWords(at - now)}`}`;
+  if (state.phase === 'open') return at === null ? '' : `; next probe ${at <= now ? 'now' : `in ${span(at - now)}`}`;
   return `; at most ${rateWords(state.ramp?.limit ?? null)}`;
 }
 
@@ -112,12 +111,6 @@ export function count(amount: number, what: string): string {
 
 export function rateWords(perSecond: number | null): string {
   return `${Number((perSecond ?? 0).toPrecision(3))} jobs/s`;
-}
-
-/** Rounded to what a reader needs. */
-export function spanWords(ms: number): string {
-  const step = ms < 60_000 ? 100 : 1_000;
-  return formatDuration(Math.ceil(ms / step) * step);
 }
 
 function iso(at: number): string {
