@@ -2,7 +2,7 @@ import type { Random } from '../retry/jitter.ts';
 import { type AdmitRequest, admissibleAt, admit } from './admit.ts';
 import type { GateEvent } from './event.ts';
 import { passTime } from './gate.ts';
-import { admitChildProbe } from './parent.ts';
+import { admitChildProbe, childProbeAt } from './parent.ts';
 import type { GateState } from './state.ts';
 
 /** What a claim behind one gate has room for, and what is due there (counting may stop above `places`). */
@@ -45,8 +45,10 @@ export function admitClaim(
   const admission = isProbing
     ? admitProbe(passed.state, parent, demand, now, random)
     : { ...share(passed.state, demand, now, random), parent };
-  const { state } = admission;
-  return { ...admission, events: passed.events, nextAt: nextAt(state, demand, now) };
+  const next = nextAt(admission.state, demand, now);
+  const isLimited = next !== null && isProbing && admission.parent !== null;
+  const at = isLimited ? Math.max(next, childProbeAt(admission.parent, now)) : next;
+  return { ...admission, events: passed.events, nextAt: at };
 }
 
 type Admitted = Pick<ClaimAdmission, 'state' | 'fresh' | 'retry' | 'isProbe' | 'epoch'>;

@@ -29,4 +29,4 @@ export {
 export { workerKey } from './sets.ts';
 export { applySoftReport, isSoftForgettable, judgeSoftFailure, passSoftTime, type SoftFailure } from './soft.ts';
 export { closedGate, formatGate, type GateState, type Phase, type Pin, parseGate } from './state.ts';
-export type { Transition } from './transition.ts';
+export { type Transition, unchanged } from './transition.ts';

@@ -8,7 +8,7 @@ import {
   PARENT_SPAN_MS,
 } from './constants.ts';
 import type { GateReport } from './evidence.ts';
-import { chargeTokens, tokensOf } from './rate.ts';
+import { chargeTokens, tokensAt, tokensOf } from './rate.ts';
 import { applySoftReport } from './soft.ts';
 import type { GateState } from './state.ts';
 import { open, type Transition, unchanged } from './transition.ts';
@@ -71,8 +71,18 @@ function livingIn({ children }: GateState, now: number): number {
 /** All children's probes together keep to a rate. Null: not now. */
 export function admitChildProbe(before: GateState, now: number): GateState | null {
   const parent = withinBounds(before, now);
-  const tat = Math.min(parent.children.probesTat, now + 1_000);
+  const tat = probesTat(parent, now);
   if (tokensOf(tat, PARENT_PROBES_PER_SECOND, 0, now) < 1) return null;
-  const probesTat = chargeTokens(tat, PARENT_PROBES_PER_SECOND, 1, now);
-  return { ...parent, children: { ...parent.children, probesTat } };
+  const charged = chargeTokens(tat, PARENT_PROBES_PER_SECOND, 1, now);
+  return { ...parent, children: { ...parent.children, probesTat: charged } };
+}
+
+/** When the next probe of a child may start. */
+export function childProbeAt(parent: GateState, now: number): number {
+  return tokensAt(probesTat(parent, now), PARENT_PROBES_PER_SECOND, 0, 1, now);
+}
+
+/** A time further ahead than one second comes from a clock that has stepped back since. */
+function probesTat({ children }: GateState, now: number): number {
+  return Math.min(children.probesTat, now + 1_000);
 }

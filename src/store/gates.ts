@@ -16,6 +16,7 @@ import {
   pin,
   reset,
   type Transition,
+  unchanged,
   unpin,
 } from '../gate/index.ts';
 import type { Random } from '../retry/jitter.ts';
@@ -110,7 +111,11 @@ function applyOne(
   now: number,
   random: Random,
 ): Transition {
-  if (gate.kind !== 'resource') {
+  if (gate.kind === 'parent') {
+    // Only its children say when its outage begins, so time alone changes nothing.
+    return report === null ? unchanged(before) : applyParentReport(before, report, null, now, random);
+  }
+  if (gate.kind === 'job') {
     return report === null ? passSoftTime(before, now, random) : applySoftReport(before, report, now, random);
   }
   if (report === null) return passTime(before, now, random);
