@@ -24,6 +24,7 @@ describe.concurrent('mulligan', () => {
       'jobs',
       'dead',
       'queues',
+      'gates',
       'stats',
       'migrate',
       'doctor',

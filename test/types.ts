@@ -288,7 +288,7 @@ mulligan.on('completed', (event) => (event.id = ''));
 // Decisions tell their kinds apart.
 
 declare const decision: Decision;
-if (decision.kind === 'retry') same<typeof decision.why, 'backoff' | 'retry-after' | 'crash'>(true);
+if (decision.kind === 'retry') same<typeof decision.why, 'backoff' | 'retry-after' | 'crash' | 'verdict'>(true);
 // @ts-expect-error only some decisions have a delay
 decision.delayMs;
 
