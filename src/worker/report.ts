@@ -1,8 +1,9 @@
 import type { AnyJobDefinition, DeadJob } from '../definition.ts';
+import type { GateEvent } from '../gate/index.ts';
 import type { Events, RunEvent } from '../observe/events.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
-import type { ClaimedJob, Settlement } from '../store/store.ts';
+import type { ClaimedJob, GateRef, Settlement } from '../store/store.ts';
 import type { Applied } from './settle.ts';
 
 /** Tells the world what happened to a run: events, metrics, the log, and the definition's `onDead`. */
@@ -51,6 +52,10 @@ export class Reporter {
       default:
         this.#events.emit('released', () => ({ ...finished(), delayMs: decision.delayMs }));
     }
+  }
+
+  gate({ kind, name }: GateRef, events: readonly GateEvent[]): void {
+    for (const event of events) this.#log.info(`gate ${kind} ${name}: ${event.change} (${event.rule})`);
   }
 
   rescued(job: ClaimedJob, settlement: Settlement, answer: Applied): void {

@@ -27,7 +27,7 @@ async function silence(howMany: number, retry: RetryOptions = fixed) {
   return { clock, store, mulligan, claim, jobs: await claim() };
 }
 
-async function rescueAll(store: Pick<Store, 'expired' | 'settle'>, clock: VirtualClock): Promise<Rescued[]> {
+async function rescueAll(store: Pick<Store, 'expired' | 'settle' | 'report'>, clock: VirtualClock): Promise<Rescued[]> {
   const rescued: Rescued[] = [];
   await rescue(store, clock, (one) => rescued.push(one));
   return rescued;
