@@ -80,6 +80,7 @@ describe('the metrics of a queue that has run dry', () => {
       mulligan_retry_latency_seconds: 'histogram',
       mulligan_run_duration_seconds: 'histogram',
       mulligan_wait_seconds: 'histogram',
+      mulligan_gate_changes_total: 'counter',
       mulligan_jobs: 'gauge',
     });
   });
@@ -237,13 +238,28 @@ describe('what went wrong on our side', () => {
   });
 });
 
+it('a deferred run has an outcome of its own, is no counted retry, and has waited out its backoff', async () => {
+  const store = new MemoryStore({ clock: new VirtualClock() });
+  await enqueueOne(store, { name: 'job' });
+  const job = { ...(await claimOne(store)), lane: 'retry', attempts: 2, previousDelayMs: 2_000 } as const;
+  const metrics = new Metrics('mulligan');
+  const { id, run, worker } = job;
+  const ended = { id, run, worker, error: null, startedAt: 0, endedAt: 5 };
+  const decision = { kind: 'defer', delayMs: 100, lane: 'retry', rule: 'gate open' } as const;
+  metrics.settled(job, { ...ended, outcome: 'deferred', decision });
+  const families = readExposition(metrics.render(await store.stats()));
+  expect(families.get('mulligan_runs_total')?.samples).toMatchObject([{ labels: { outcome: 'deferred' }, value: 1 }]);
+  expect(families.get('mulligan_retries_total')?.samples).toEqual([]);
+  expect(families.get('mulligan_retry_latency_seconds')?.samples.at(-1)).toMatchObject({ value: 1 });
+});
+
 describe('the prefix', () => {
   it('opens every name', async () => {
     await using queue = await testQueue({ jobs: [flaky], metricsPrefix: 'acme_jobs' });
     await queue.mulligan.enqueue(flaky, 1);
     await queue.drain();
     const names = [...readExposition(await queue.mulligan.metrics()).keys()];
-    expect(names).toHaveLength(10);
+    expect(names).toHaveLength(11);
     for (const name of names) expect(name).toMatch(/^acme_jobs_[a-z]/);
   });
 

@@ -1,7 +1,9 @@
+import type { GateChange } from '../gate/index.ts';
 import { isRetry, states } from '../job.ts';
 import type { Decision } from '../retry/decision.ts';
 import type { OutcomeKind } from '../retry/outcome.ts';
-import type { ClaimedJob, Settlement, StoreStats } from '../store/store.ts';
+import { parentOf } from '../store/gates.ts';
+import type { ClaimedJob, GateRef, Settlement, StoreStats } from '../store/store.ts';
 import { Counter, Gauge, Histogram, type Labels, MOST_SERIES } from './prometheus.ts';
 
 /** Backoffs reach from milliseconds to days. */
@@ -23,6 +25,7 @@ export class Metrics {
   readonly #retryLatency: Histogram;
   readonly #duration: Histogram;
   readonly #wait: Histogram;
+  readonly #gateChanges: Counter;
   readonly #jobs: Gauge;
   readonly #labels: LabelSets = new LabelSets();
 
@@ -41,6 +44,7 @@ export class Metrics {
     );
     this.#duration = new Histogram(named('run_duration_seconds'), 'How long runs took.', DURATION_BUCKETS_S);
     this.#wait = new Histogram(named('wait_seconds'), 'How long due jobs waited for a worker.', DURATION_BUCKETS_S);
+    this.#gateChanges = new Counter(named('gate_changes_total'), 'Changes of gates that this process made.');
     this.#jobs = new Gauge(named('jobs'), 'Jobs in the store by state.');
   }
 
@@ -53,8 +57,7 @@ export class Metrics {
     outcomes[outcome] ??= { ...labels, outcome };
     this.#runs.add(outcomes[outcome]);
     this.#duration.observe(labels, (endedAt - startedAt) / 1_000);
-    const counted = decision.kind === 'dead' ? decision.counted : !isGivenBack(decision);
-    if (counted && job.attempts > 1) this.#retries.add(labels);
+    if (isCounted(decision) && job.attempts > 1) this.#retries.add(labels);
     const backoffMs = backoffBefore(job, decision);
     if (backoffMs !== null) this.#retryLatency.observe(labels, backoffMs / 1_000);
     if (decision.kind !== 'dead') return;
@@ -68,6 +71,10 @@ export class Metrics {
 
   settleFailed(job: ClaimedJob): void {
     this.#settleFailures.add(this.#labels.of(job).all);
+  }
+
+  gateChanged(gate: GateRef, change: GateChange): void {
+    this.#gateChanges.add({ ...gateLabels(gate), change });
   }
 
   /** The text that Prometheus scrapes. */
@@ -86,6 +93,7 @@ export class Metrics {
       this.#retryLatency,
       this.#duration,
       this.#wait,
+      this.#gateChanges,
       this.#jobs,
     ]
       .map((metric) => metric.render())
@@ -93,8 +101,19 @@ export class Metrics {
   }
 }
 
-function isGivenBack(decision: Decision): boolean {
-  return 'delayMs' in decision && decision.kind !== 'retry';
+/** All keys of a parent count as one gate: strangers choose them. */
+function gateLabels({ kind, name }: GateRef): Labels {
+  const parent = kind === 'resource' ? parentOf(name) : null;
+  return { kind, gate: parent === null ? name : `${parent}/*` };
+}
+
+function isCounted(decision: Decision): boolean {
+  if (decision.kind === 'dead') return decision.counted;
+  return decision.kind !== 'defer' && !isGivenBack(decision);
+}
+
+function isGivenBack({ kind }: Decision): boolean {
+  return kind === 'snooze' || kind === 'release';
 }
 
 /**

@@ -23,6 +23,8 @@ export const NUMBERS = [
   'lease_ends_at',
   'alone',
   'retry_queue',
+  'spent_at',
+  'spent_count',
 ] as const;
 /** So many of them hold numbers of interned strings. */
 export const STRINGS = 5;

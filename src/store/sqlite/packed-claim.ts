@@ -46,7 +46,8 @@ export function packJobs(session: Session, rows: readonly ClaimedRow[]): PackedJ
   return { ids, payloads: joinJson(rows.map((row) => row[PAYLOAD] as string)), numbers, strings, policies, errors };
 }
 
-export function unpackJobs(packed: PackedJobs): ClaimedJob[] {
+/** `gateEpoch`: what the claim of these jobs was told by their gate. */
+export function unpackJobs(packed: PackedJobs, gateEpoch = 0): ClaimedJob[] {
   const { strings, policies, numbers } = packed;
   const payloads = splitJson(packed.payloads);
   const errors = new Map([...packed.errors].map(([id, text]) => [id, parseFrozen<StoredError>(text)]));
@@ -54,6 +55,7 @@ export function unpackJobs(packed: PackedJobs): ClaimedJob[] {
     const number = (column: NumberColumn): number => numbers[index * NUMBERS.length + AT[column]] as number;
     const text = (column: NumberColumn): string => strings.get(number(column)) as string;
     const previousDelayMs = number('previous_delay_ms');
+    const spentAt = number('spent_at');
     return {
       id,
       run: number('runs'),
@@ -79,6 +81,8 @@ export function unpackJobs(packed: PackedJobs): ClaimedJob[] {
       lastError: errors.get(number('last_error')) ?? null,
       cancelRequested: number('cancel_requested') === 1,
       alone: number('alone') === 1,
+      gateEpoch,
+      spent: Number.isNaN(spentAt) ? null : { at: spentAt, count: number('spent_count') },
     };
   });
 }
