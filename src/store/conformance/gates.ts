@@ -52,6 +52,13 @@ const orders: StoreCase[] = cases('changeGate', {
     assert.deepEqual(idsOf((await claim(store)).jobs), ids);
   },
 
+  'a gate that is pinned closed charges no retries': async ({ store }) => {
+    const ids = await enqueueBehind(store, 'smtp', 'retry', 3);
+    await store.changeGate(smtp, 'close', 'ann');
+    await spendBudget(store, 'smtp');
+    assert.deepEqual(idsOf((await claim(store)).jobs).sort(), ids.sort());
+  },
+
   'a pin stays until it is taken away': async ({ store, advance }) => {
     await store.changeGate(smtp, 'open', 'ann');
     await report(store, smtp, await runsOf(store, 50, completed));
