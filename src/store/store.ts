@@ -227,6 +227,8 @@ export interface GateAnswer {
 }
 
 export interface GateFilter {
+  /** `waiting` of each answer is null: counting a million jobs takes a while. */
+  readonly skipWaiting?: boolean;
   readonly kind?: GateKind;
   readonly name?: string;
   readonly limit: number;
@@ -236,7 +238,7 @@ export interface StoredGate {
   readonly gate: GateRef;
   readonly state: GateState;
   readonly now: number;
-  /** Jobs that wait behind it; null for a soft gate. */
+  /** Jobs that wait behind it; null for a soft gate, and when they were not counted. */
   readonly waiting: number | null;
 }
 
