@@ -101,7 +101,10 @@ describe('gates.show', () => {
 
   it('says when most keys of the parent fail at once', async () => {
     await using queue = await operated();
-    await queue.report({ kind: 'parent', name: 'webhook' }, refused, 12);
+    for (let host = 0; host < 20; host++) {
+      await queue.report({ kind: 'resource', name: `webhook/${host}.example` }, refused, 12);
+      await queue.clock.advance(1_000);
+    }
     await queue.report({ kind: 'resource', name: 'webhook/a.example' }, refused, 1);
     const { gate, explanation } = await queue.gates.show('webhook/a.example');
     expect(gate).toMatchObject({ phase: 'open', reason: { rule: 'parent down' } });
