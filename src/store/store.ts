@@ -37,7 +37,7 @@ export interface Store {
    */
   claimGated(request: GatedClaimRequest): Promise<GatedClaim>;
   /**
-   * Adds what workers saw to gates, and answers each gate as it is then. A gate without a row is closed; a report that says
+   * Adds what workers saw to gates, and answers each gate as it is then; after those, the parents that this changed. A gate without a row is closed; a report that says
    * nothing new makes none. A report that is sent again counts again: a gate bears that.
    */
   report(reports: readonly WorkerReport[]): Promise<GateAnswer[]>;
@@ -227,6 +227,8 @@ export interface GateAnswer {
 }
 
 export interface GateFilter {
+  /** `waiting` of each answer is null: counting a million jobs takes a while. */
+  readonly skipWaiting?: boolean;
   readonly kind?: GateKind;
   readonly name?: string;
   readonly limit: number;
@@ -236,7 +238,7 @@ export interface StoredGate {
   readonly gate: GateRef;
   readonly state: GateState;
   readonly now: number;
-  /** Jobs that wait behind it; null for a soft gate. */
+  /** Jobs that wait behind it; null for a soft gate, and when they were not counted. */
   readonly waiting: number | null;
 }
 
