@@ -98,7 +98,9 @@ export function applyReports(
     const folded = foldChildren(reported);
     const counted = withOpenedNow(children.get(parent) ?? null, parent, answers);
     if (folded === null) continue;
-    gates.change({ kind: 'parent', name: parent }, (before) => applyParentReport(before, folded, counted, now, random));
+    const gate: GateRef = { kind: 'parent', name: parent };
+    const changed = gates.change(gate, (before) => applyParentReport(before, folded, counted, now, random));
+    if (changed.events.length > 0) answers.push({ gate, now, ...changed });
   }
   return { writes: gates.writes(), answers };
 }

@@ -37,7 +37,7 @@ export interface Store {
    */
   claimGated(request: GatedClaimRequest): Promise<GatedClaim>;
   /**
-   * Adds what workers saw to gates, and answers each gate as it is then. A gate without a row is closed; a report that says
+   * Adds what workers saw to gates, and answers each gate as it is then; after those, the parents that this changed. A gate without a row is closed; a report that says
    * nothing new makes none. A report that is sent again counts again: a gate bears that.
    */
   report(reports: readonly WorkerReport[]): Promise<GateAnswer[]>;

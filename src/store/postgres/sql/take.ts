@@ -43,7 +43,7 @@ export const CUT_TO_BYTES = `
       END LOOP;
       IF kept < cardinality(picked) THEN picked := picked[1:kept]; END IF;`;
 
-export const TAKE_PICKED = `
+export const TAKE_PICKED: string = `
       WITH taken AS (
         UPDATE live SET runs = live.runs + 1, attempts = live.attempts + 1, worker = p_worker, alone = false,
           claimed_at = store_now, lease_ends_at = store_now + p_lease,
