@@ -17,7 +17,7 @@ type Offer = [isComplete: boolean, partitions: PartitionRow[] | null];
 const laneOrder: Readonly<Record<Lane, number>> = { suspect: 0, retry: 1, redrive: 2, fresh: 3 };
 
 /** Of many partitions so many are offered that a claim finds this many due jobs per place, but at least some. */
-const DUE_PER_PLACE = 1.25;
+const DUE_PER_PLACE = 1.1;
 const FEWEST_CANDIDATES = 4;
 
 /** A process that claims from more sets of queues than this is offered their partitions again. */

@@ -30,7 +30,10 @@ const CLAIM = `
 
 /** A claim that reads one partition without due jobs after the other ends after this many calls, and the worker comes again. */
 const MOST_CALLS = 32;
-/** Among many partitions the places are soon filled, so in all only so many times as many due jobs are counted. */
+/**
+ * Among many partitions the places are soon filled, so in all only so many times as many due jobs are counted. Among few
+ * all are: a claim that took everything it had counted would take retries while fresh jobs wait that it had not.
+ */
 const COUNTED_TIMES = 2;
 const LOAD_AGAIN_MS = 100;
 
@@ -238,7 +241,8 @@ class Claiming {
     );
     const ranges = await this.#session.cursors.ranges(supplies.map(({ candidate }) => candidate.partition));
     const limit = this.#request.limit - this.#count;
-    const counted = Math.ceil((COUNTED_TIMES * limit) / supplies.length);
+    const areMany = this.#candidates.known === null;
+    const counted = areMany ? Math.ceil((COUNTED_TIMES * limit) / supplies.length) : limit;
     const trials = new Map(this.#request.queues.map(({ queue, suspect }) => [queue, suspect > 0]));
     return supplies.map((supply, index) => {
       const { id, queue, lane } = supply.candidate.partition;

@@ -124,7 +124,7 @@ export const claimSql: string = `
           WHEN p_cap[q] IS NOT NULL THEN greatest(0, p_cap[q] - running.retries - suspect_due::int) END;
         left_room := room[q];
         FOR i IN 1 .. cardinality(p_partition) LOOP
-          CONTINUE WHEN room[q] IS NULL OR p_queue_of[i] <> q OR NOT p_open[i] OR NOT due[i] > 0
+          CONTINUE WHEN room[q] IS NULL OR p_queue_of[i] <> q OR NOT p_open[i] OR coalesce(due[i], 0) = 0
             OR p_lane[i] NOT IN (${LANE.retry}, ${LANE.suspect});
           bound[i] := least(due[i], left_room);
           left_room := left_room - bound[i];
