@@ -1,4 +1,7 @@
-import type { GateEvent, GateReport, GateState, Spent } from '../gate/index.ts';
+import type { GateEvent, GateKind, GateRef, GateReport, GateState, Spent } from '../gate/index.ts';
+
+export { type GateKind, type GateRef, gateKinds } from '../gate/index.ts';
+
 import type { Job, JobState, KeyLife, Lane, RunRecord } from '../job.ts';
 import type { DeadReason, Decision } from '../retry/decision.ts';
 import type { OutcomeKind, StoredError } from '../retry/outcome.ts';
@@ -198,18 +201,6 @@ export interface GatedClaim {
   /** What this claim changed; the caller tells it to the world. */
   readonly events: readonly GateEvent[];
 }
-
-/**
- * A gate. `resource`: jobs wait behind it. `job`: the soft gate of a job name, and `parent`: the soft gate of all resources
- * of one parent (`webhook` of `webhook/example.com`); both only judge whether there is an outage.
- */
-export interface GateRef {
-  readonly kind: GateKind;
-  readonly name: string;
-}
-
-export const gateKinds = ['resource', 'job', 'parent'] as const;
-export type GateKind = (typeof gateKinds)[number];
 
 /** What a worker saw of a gate; null only asks for the gate as it is now. */
 export interface WorkerReport {

@@ -36,7 +36,7 @@ const WRITE = 'SELECT @.write_gates($1::json)';
 const QUIET = 'SELECT * FROM @.quiet_gates($1, $2, $3, $4)';
 const FORGET = 'SELECT @.forget_gates($1::json, $2, $3)';
 const LIST = `
-  SELECT kind, name, state, @.now_ms(), CASE kind WHEN 'resource' THEN (
+  SELECT kind, name, state, @.now_ms(), CASE WHEN kind = 'resource' AND NOT $4 THEN (
     SELECT count(*) FROM @.partitions p JOIN @.live w ON w.partition = p.id
     WHERE p.resource <> '' AND p.resource = s.name AND left(p.resource, 40) = left(s.name, 40) AND w.worker IS NULL) END
   FROM (
@@ -175,8 +175,11 @@ export function changeGate(session: Session, gate: GateRef, order: GateOrder, op
 
 type ListRow = [kind: GateKind, name: string, state: string, now: number, waiting: number | null];
 
-export async function gates({ db }: Session, { kind, name, limit }: GateFilter): Promise<StoredGate[]> {
-  const rows = await db.read<ListRow>(LIST, [kind ?? null, name ?? null, limit]);
+export async function gates(
+  { db }: Session,
+  { kind, name, limit, skipWaiting = false }: GateFilter,
+): Promise<StoredGate[]> {
+  const rows = await db.read<ListRow>(LIST, [kind ?? null, name ?? null, limit, skipWaiting]);
   return rows.map(([rowKind, rowName, state, now, waiting]) => {
     const gate = { kind: rowKind, name: rowName };
     return { gate, state: stateOf(gate, state, now), now, waiting };

@@ -3,6 +3,7 @@ import { checkBoolean, readOptions } from '../../config.ts';
 import { ClosedError } from '../../errors.ts';
 import type { GateEvent } from '../../gate/index.ts';
 import type { Job, RunRecord } from '../../job.ts';
+import { isNewsToWorkers } from '../gates.ts';
 import type {
   CancelAnswer,
   Claim,
@@ -137,7 +138,7 @@ export class PostgresStore implements Store {
   }
   async report(reports: readonly WorkerReport[]): Promise<GateAnswer[]> {
     const answers = await this.#do(report, reports);
-    if (answers.some(({ events }) => events.length > 0)) this.#wake.notify();
+    if (answers.some(isNewsToWorkers)) this.#wake.notify();
     return answers;
   }
   heartbeat(beats: readonly Heartbeat[]): Promise<HeartbeatAnswer[]> {

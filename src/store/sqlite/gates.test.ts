@@ -4,8 +4,17 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
-import { claim, idsOf, MINUTE, newJob, newJobs, only, settlement } from '../conformance/builders.ts';
-import { claimGated, enqueueBehind, gateOf, refused, report, runsOf, trip } from '../conformance/gate-builders.ts';
+import { claim, idsOf, MINUTE, newJob, newJobs, only, retryIn, settlement } from '../conformance/builders.ts';
+import {
+  claimGated,
+  enqueueBehind,
+  gateOf,
+  refused,
+  report,
+  runsOf,
+  spendBudget,
+  trip,
+} from '../conformance/gate-builders.ts';
 import { SqliteStore } from './store.ts';
 
 interface Opened {
@@ -100,6 +109,48 @@ describe('what a file keeps', () => {
       expect(idsOf((await claimGated(again, 'smtp', { limit: 2 })).jobs)).toEqual(ids.slice(0, 2));
       expect(idsOf((await claim(again)).jobs)).toEqual(ids.slice(2));
       await again.close();
+    }));
+});
+
+describe('the times of a gated partition', () => {
+  it('follow a job that is due before those which wait in it', () =>
+    withStore(async ({ store, clock }) => {
+      await store.enqueue([newJob({ resource: 'smtp', delayMs: 60 * MINUTE })]);
+      await trip(store, 'smtp');
+      await clock.advance(MINUTE);
+      expect(await claim(store)).toMatchObject({ gated: [], nextDueAt: clock.now() + 59 * MINUTE });
+      await store.enqueue([newJob({ resource: 'smtp' })]);
+      expect(await claim(store)).toMatchObject({ gated: ['smtp'], nextDueAt: null });
+    }));
+
+  it('follow a hold of its queue', () =>
+    withStore(async ({ store, clock }) => {
+      await store.enqueue([newJob({ resource: 'smtp' })]);
+      await trip(store, 'smtp');
+      await clock.advance(MINUTE);
+      const until = clock.now() + MINUTE;
+      await store.hold({ queue: 'default' }, until);
+      expect(await claim(store)).toMatchObject({ gated: [], nextDueAt: until });
+      expect((await claimGated(store, 'smtp')).jobs).toEqual([]);
+      await store.release({ queue: 'default' });
+      expect(await claim(store)).toMatchObject({ gated: ['smtp'], nextDueAt: null });
+    }));
+});
+
+describe('the turns of gated partitions', () => {
+  it('let each name of a resource retry, however many retries of another wait', () =>
+    withStore(async ({ store, clock }) => {
+      for (const name of ['busy', 'busy', 'quiet']) await store.enqueue([newJob({ resource: 'smtp', name })]);
+      const jobs = (await claim(store, { limit: 3 })).jobs;
+      await store.settle(jobs.map((job) => settlement(job, retryIn(0))));
+      await spendBudget(store, 'smtp');
+      // Long enough for a few retries, and too short for the budget not to be low any more.
+      await clock.advance(13_000);
+      const names: string[] = [];
+      for (let claims = 0; claims < 2; claims++) {
+        names.push(only((await claimGated(store, 'smtp', { limit: 1 })).jobs).name);
+      }
+      expect(names.toSorted()).toEqual(['busy', 'quiet']);
     }));
 });
 
