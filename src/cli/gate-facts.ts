@@ -42,6 +42,17 @@ export function stateText({ kind, phase, pin, heldUntil }: GateInfo): string {
   return `${state}${pin === null ? '' : ', pinned'}${heldUntil === null ? '' : ', held'}`;
 }
 
+/** Whether a reader who wonders about jobs should know of it. */
+export function isNotable({ phase, pin, heldUntil }: GateInfo): boolean {
+  return phase !== 'closed' || pin !== null || heldUntil !== null;
+}
+
+/** For the facts about a job. */
+export function gateText(gate: GateInfo): string {
+  const next = gate.kind === 'resource' && gate.phase !== 'closed' ? `, next start ${nextText(gate)}` : '';
+  return `${stateText(gate)}${next} (mulligan gates show ${quoted(gate.name)})`;
+}
+
 function nextText({ kind, phase, at, nextAt }: GateInfo): string {
   if (kind !== 'resource' || (phase === 'closed' && nextAt === at)) return '-';
   return nextAt === null ? 'never' : fromNow(nextAt, at);
@@ -53,7 +64,7 @@ function whyText({ reason }: GateInfo): string {
 }
 
 export function gateFacts({ gate, isKnown }: GateDetails, output: Output): string[] {
-  const { at, figures, rate, budget, kind } = gate;
+  const { at, figures, budget, kind } = gate;
   const isHard = kind === 'resource' && isKnown;
   const failed = `${figures.environment} of ${count(figures.alive + figures.environment, 'run')} failed`;
   const facts: [string, string | null][] = [
@@ -63,9 +74,9 @@ export function gateFacts({ gate, isKnown }: GateDetails, output: Output): strin
     ['since', gate.since === null ? null : pointInTime(gate.since, at)],
     ['last report', gate.heardAt === null ? 'not heard of lately' : pointInTime(gate.heardAt, at)],
     ['held until', gate.heldUntil === null ? null : pointInTime(gate.heldUntil, at)],
-    ['next start', isHard ? nextText(gate) : null],
+    ['next start', isHard && gate.phase !== 'closed' ? nextText(gate) : null],
     ['waiting', gate.waiting === null ? null : count(gate.waiting, 'job')],
-    ['rate', isHard ? rateText(rate) : null],
+    ['rate', isHard ? rateText(gate) : null],
     ['retry budget', isHard ? `${Math.max(0, Math.floor(budget.tokens))} of ${Math.floor(budget.cap)} retries` : null],
     ['last 30 s', isKnown ? `${failed}, streak ${figures.streak}, ${count(figures.workers, 'worker')}` : null],
   ];
@@ -75,8 +86,9 @@ export function gateFacts({ gate, isKnown }: GateDetails, output: Output): strin
   );
 }
 
-function rateText({ limit, peak }: GateInfo['rate']): string {
+function rateText({ phase, pin, rate: { limit, peak } }: GateInfo): string {
   const proven = peak === 0 ? 'no peak proven yet' : `proven peak ${rateWords(peak)}`;
+  if (phase === 'open') return `${pin === null ? 'probes only' : 'nothing'}, ${proven}`;
   return `${limit === null ? 'no limit' : `at most ${rateWords(limit)}`}, ${proven}`;
 }
 

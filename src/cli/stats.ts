@@ -3,7 +3,7 @@ import type { GateInfo } from '../observe/gate-info.ts';
 import type { RetryStats, Stats } from '../observe/stats.ts';
 import type { CliCommand, Shell } from './command.ts';
 import { withExisting } from './database.ts';
-import { stateText } from './gate-facts.ts';
+import { isNotable, stateText } from './gate-facts.ts';
 import type { Output } from './output.ts';
 import { printable } from './printable.ts';
 import { factLines, tableLines } from './table.ts';
@@ -36,7 +36,7 @@ async function stats({ output, ...shell }: Shell): Promise<void> {
 
 /** Jobs that wait behind a gate look stuck to a reader of these numbers. */
 function gateLines(gates: readonly GateInfo[]): string[] {
-  const notable = gates.filter(({ phase, pin, heldUntil }) => phase !== 'closed' || pin !== null || heldUntil !== null);
+  const notable = gates.filter(isNotable);
   if (notable.length === 0) return [];
   const listed = notable.map((gate) => printable(`${gate.name} (${stateText(gate)})`)).join(', ');
   return ['', `Gates that are not just closed: ${listed}. See mulligan gates list.`];

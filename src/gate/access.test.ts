@@ -54,8 +54,9 @@ describe('the partitions of a resource', () => {
     expect(over.suspect.at).toBeLessThanOrEqual(T0 + 1_000);
   });
 
-  test('are not free while only suspects wait', () => {
+  test('are not free while only suspects or retries wait', () => {
     expect(isFree({ ...freeAccess, suspect: { gated: false, at: T0 } })).toBe(false);
+    expect(isFree({ ...freeAccess, retry: { gated: true, at: T0 } })).toBe(false);
   });
 
   test('are gated while one worker is suspect, so that this one can be kept from them', () => {

@@ -3,7 +3,7 @@ import { noProbes, type Probes } from './probe.ts';
 import type { FailedRamp } from './ramp.ts';
 import type { Ramp } from './ramp-state.ts';
 import { noPeak, type Peak } from './rate.ts';
-import { hasShape, listOf, nullOr, oneOf } from './shape.ts';
+import { hasShape, listOf, nullOr, oneOf, signed } from './shape.ts';
 import { emptyWindow, type Window } from './window.ts';
 import type { FailingWorker } from './workers.ts';
 
@@ -107,7 +107,8 @@ const shape = {
   ramp: nullOr(ramp),
   failedRamp: nullOr({ limit: 0, top: 0, at: 0 }),
   heldUntil: 0,
-  budget: { tokens: 0, at: 0 },
+  // Retries that were charged after they ran may have cost more than was saved.
+  budget: { tokens: signed(), at: 0 },
   covered: listOf([0, 0]),
   downSince: 0,
   dormant: oneOf(true, false),

@@ -67,7 +67,8 @@ export function gateInfo({ gate, state: stored, now, waiting }: StoredGate, reas
     at: now,
     since: epoch === 0 ? null : Math.min(epoch, now),
     heardAt,
-    downSince: downSince === 0 ? null : downSince,
+    // A gate that an operator closed keeps the time until its next phase.
+    downSince: phase === 'closed' || downSince === 0 ? null : downSince,
     nextAt: gate.kind === 'resource' ? admissibleAt(state, { pays: 'nothing' }, now) : now,
     heldUntil,
     rate: { limit: ramp?.limit ?? null, peak },

@@ -31,17 +31,17 @@ export function changeWords(kind: GateKind, { change, to }: GateEvent): string {
   const isSoft = kind !== 'resource';
   switch (change) {
     case 'opened':
-      return isSoft ? 'sees an outage' : 'opened';
+      return isSoft ? 'saw an outage begin' : 'opened';
     case 'closed':
-      return isSoft ? 'sees the end of the outage' : 'closed';
+      return isSoft ? 'saw the outage end' : 'closed';
     case 'recovering':
-      return 'lets jobs start at a rising rate';
+      return 'began to let jobs start at a rising rate';
     case 'held':
-      return 'holds all its jobs';
+      return 'began to hold all its jobs';
     case 'worker-suspect':
-      return 'lets one worker start fewer jobs';
+      return 'let one worker start fewer jobs';
     case 'dormant':
-      return 'needs a person';
+      return 'asked for a person';
     case 'pinned':
       return `was pinned ${to}`;
     case 'unpinned':

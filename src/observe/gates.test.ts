@@ -96,7 +96,7 @@ describe('the line about a change', () => {
     ],
     [
       { change: 'held', rule: 'retry-after', figures: { ...figures, heldUntil: NOW + 60_000 } },
-      'gate smtp holds all its jobs: it asked to be left alone until 2026-01-01T00:01:00.000Z (rule retry-after)',
+      'gate smtp began to hold all its jobs: it asked to be left alone until 2026-01-01T00:01:00.000Z (rule retry-after)',
     ],
     [{ change: 'pinned', rule: 'operator', who: 'ana' }, 'gate smtp was pinned open: by ana'],
     [{ rule: 'of a later version' }, 'gate smtp opened: of a later version (rule of a later version)'],
@@ -105,10 +105,12 @@ describe('the line about a change', () => {
   });
 
   it('names soft gates as what they are', () => {
-    expect(eventLine({ kind: 'job', name: 'mail' }, opened)).toMatch(/^soft gate of job mail sees an outage: streak/);
+    expect(eventLine({ kind: 'job', name: 'mail' }, opened)).toMatch(
+      /^soft gate of job mail saw an outage begin: streak/,
+    );
     const children = { ...opened, rule: 'children 8 of 24' };
     expect(eventLine({ kind: 'parent', name: 'webhook' }, children, { state: open, now: NOW })).toBe(
-      'soft gate of all webhook/... sees an outage: 8 of 24 keys opened within a minute (rule children 8 of 24)',
+      'soft gate of all webhook/... saw an outage begin: 8 of 24 keys opened within a minute (rule children 8 of 24)',
     );
   });
 });

@@ -4,7 +4,6 @@ import {
   addRun,
   emptyReport,
   type FailureVerdict,
-  type GateEvent,
   type GatheredReport,
   judgeFailure,
   judgeSoftFailure,
@@ -46,7 +45,7 @@ export interface GatesParts {
   readonly clock: Clock;
   readonly worker: string;
   readonly definitions: ReadonlyMap<string, AnyJobDefinition>;
-  readonly onEvents: (gate: GateRef, events: readonly GateEvent[]) => void;
+  readonly onChange: (answer: GateAnswer) => void;
   /** No job of this resource may start now. */
   readonly onShut: (resource: string) => void;
   readonly onError: (error: unknown) => void;
@@ -76,7 +75,8 @@ export class Gates {
   #waiting: Waiting[] = [];
   #flushedAt = Number.NEGATIVE_INFINITY;
   #flushTimer: Timer | null = null;
-  #sending: Promise<void> | null = null;
+  #isSending = false;
+  #isStopped = false;
 
   constructor(parts: GatesParts) {
     this.#parts = parts;
@@ -91,6 +91,8 @@ export class Gates {
     const { id: jobId, gateEpoch: epoch, claimedAt, lane, attempts } = claimed;
     // A run that never started says nothing, unless the gate counts on its report.
     if (outcome.kind === 'released' && epoch === 0) return null;
+    // Without a resource it may as well be the handler that hangs, and it must not be run for a day for that.
+    if (gate.kind === 'job' && job.run?.timedOut === true) return null;
     const evidence = addRun(this.#reportOn(gate, epoch, claimedAt), {
       jobId,
       outcome,
@@ -100,11 +102,11 @@ export class Gates {
       isFirstAttempt: attempts === 1,
       isRetry: isRetry(lane),
     });
-    if (evidence !== 'environment' && evidence !== 'throttled') {
-      if (epoch === 0) this.#flushLater();
-      else this.#sendSoon(gate);
-      return null;
-    }
+    const isTrouble = evidence === 'environment' || evidence === 'throttled';
+    if (isTrouble || epoch !== 0) this.#sendSoon(gate);
+    else this.#flushLater();
+    // One attempt means that it must not be run again, whoever is to blame.
+    if (!isTrouble || claimed.policy.maxAttempts === 1) return null;
     return this.#answerOn(gate, job.lease).then((answer) => answer && this.#judge(claimed, evidence, answer));
   }
 
@@ -117,14 +119,10 @@ export class Gates {
     return answer === null ? undefined : refund(answer.state, job.spent);
   }
 
-  /** Sends what was gathered; resolves when it is sent, or could not be. */
-  async flush(): Promise<void> {
+  /** Signs of life that were not sent yet are dropped: the next worker will see its own. */
+  stop(): void {
+    this.#isStopped = true;
     this.#flushTimer?.cancel();
-    this.#flushTimer = null;
-    for (const key of this.#gathered.keys()) this.#urgent.add(key);
-    this.#flushedAt = this.#parts.clock.monotonic();
-    this.#start();
-    while (this.#sending !== null) await this.#sending;
   }
 
   #gateOf({ resource, name }: Pick<ClaimedJob, 'resource' | 'name'>): GateRef | null {
@@ -156,10 +154,15 @@ export class Gates {
   }
 
   #flushLater(): void {
-    if (this.#flushTimer !== null) return;
+    if (this.#flushTimer !== null || this.#isStopped) return;
     const { clock } = this.#parts;
     const waitMs = Math.max(0, this.#flushedAt + FLUSH_MS - clock.monotonic());
-    this.#flushTimer = clock.after(waitMs, () => void this.flush());
+    this.#flushTimer = clock.after(waitMs, () => {
+      this.#flushTimer = null;
+      this.#flushedAt = clock.monotonic();
+      for (const key of this.#gathered.keys()) this.#urgent.add(key);
+      this.#start();
+    });
   }
 
   #sendSoon(gate: GateRef): void {
@@ -168,7 +171,13 @@ export class Gates {
   }
 
   #start(): void {
-    if (this.#urgent.size > 0) this.#sending ??= this.#send();
+    if (this.#urgent.size === 0 || this.#isSending) return;
+    this.#isSending = true;
+    this.#send()
+      .catch(this.#parts.onError)
+      .finally(() => {
+        this.#isSending = false;
+      });
   }
 
   async #send(): Promise<void> {
@@ -180,7 +189,6 @@ export class Gates {
       const answers = await this.#call(reports, waiting);
       for (const { gate, answer } of waiting) answer(answers?.get(gateKey(gate)) ?? null);
     }
-    this.#sending = null;
   }
 
   #takeUrgent(): WorkerReport[] {
@@ -209,7 +217,7 @@ export class Gates {
     reports: readonly WorkerReport[],
     waiting: readonly Waiting[],
   ): Promise<ReadonlyMap<string, GateAnswer> | null> {
-    const { store, clock, onEvents, onShut, onError } = this.#parts;
+    const { store, clock, onChange, onShut, onError } = this.#parts;
     if (reports.length === 0) return null;
     const leases = waiting.map(({ lease }) => lease);
     let answers: GateAnswer[];
@@ -222,7 +230,7 @@ export class Gates {
     const last = new Map<string, GateAnswer>();
     for (const answer of answers) {
       last.set(gateKey(answer.gate), answer);
-      if (answer.events.length > 0) onEvents(answer.gate, answer.events);
+      if (answer.events.length > 0) onChange(answer);
     }
     for (const { gate, state, now } of last.values()) {
       const isShut = state.pin === 'open' || (state.pin === null && (state.phase === 'open' || state.heldUntil > now));

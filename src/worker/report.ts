@@ -1,6 +1,8 @@
 import type { AnyJobDefinition, DeadJob } from '../definition.ts';
 import type { GateEvent } from '../gate/index.ts';
 import type { Events, RunEvent } from '../observe/events.ts';
+import type { GateMoment } from '../observe/gate-words.ts';
+import { reportGate } from '../observe/gates.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { ClaimedJob, GateRef, Settlement } from '../store/store.ts';
@@ -54,8 +56,9 @@ export class Reporter {
     }
   }
 
-  gate({ kind, name }: GateRef, events: readonly GateEvent[]): void {
-    for (const event of events) this.#log.info(`gate ${kind} ${name}: ${event.change} (${event.rule})`);
+  gate(gate: GateRef, events: readonly GateEvent[], after?: GateMoment): void {
+    const observers = { events: this.#events, metrics: this.#metrics, log: this.#log };
+    for (const event of events) reportGate(observers, gate, event, after);
   }
 
   rescued(job: ClaimedJob, settlement: Settlement, answer: Applied): void {

@@ -91,7 +91,7 @@ export class Worker {
       clock,
       worker: this.id,
       definitions: parts.definitions,
-      onEvents: (gate, events) => parts.report.gate(gate, events),
+      onChange: (answer) => parts.report.gate(answer.gate, answer.events, answer),
       onShut: (resource) => this.#releaseBehind(resource),
       onError,
     });
@@ -197,7 +197,7 @@ export class Worker {
     await fetching;
     this.#releaseBuffer({ kind: 'shutdown' });
     await this.#jobs.whenEmpty();
-    await this.#gates.flush();
+    this.#gates.stop();
     this.#renewer.stop();
     await Promise.all(this.#chores.map((chore) => chore.stop()));
     await this.#finisher.flushed();
