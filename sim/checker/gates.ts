@@ -31,6 +31,7 @@ const PER_SUCCESS = 0.2;
 interface Watched {
   state: GateState;
   access: GateAccess;
+  readAt: number;
   /** The probe that has not been reported. */
   probe: { readonly epoch: number; readonly at: number } | null;
   /** How many starts the ramp has paid for, reckoned at `at`. */
@@ -63,7 +64,7 @@ export class GateModel {
       const budget = before?.budget ?? { tokens: state.budget.tokens, at: now };
       const probe = before?.probe?.epoch === state.epoch ? before.probe : null;
       const ramp = state.ramp === null ? null : rampOf(before?.ramp ?? null, state, now);
-      this.#gates.set(name, { state, access: accessOf(state, now), probe, ramp, budget });
+      this.#gates.set(name, { state, access: accessOf(state, now), readAt: now, probe, ramp, budget });
       if (gate.kind !== 'resource') continue;
       expect(
         12,
@@ -103,15 +104,18 @@ export class GateModel {
       if (lane === 'retry' || lane === 'suspect') add(this.#uncharged, resource);
       const gate = this.#gates.get(`resource ${resource}`);
       if (gate === undefined || gate.state.pin === 'closed') continue;
-      const { phase, heldUntil } = gate.state;
-      const isShut = phase === 'open' || heldUntil > now || (phase === 'ramp' && lane !== 'suspect');
+      const { phase, heldUntil, pin, probes } = gate.state;
+      // A suspect is tried alone, and at the time of a probe.
+      const isTrial = lane === 'suspect' && pin === null && (phase === 'ramp' || probes.at <= now);
+      const isShut = heldUntil > now || (phase !== 'closed' && !isTrial);
       expect(
         12,
         !isShut,
         () => `${id} was claimed from ${lane} while ${resource} was ${phase}, held until ${heldUntil}`,
       );
-      const isPaid = lane !== 'retry' || gate.budget.tokens >= capOf(gate.state) / 2 - SLACK;
-      expect(12, isPaid, () => `${id} was claimed while the budget of ${resource} was ${gate.budget.tokens}`);
+      const tokens = tokensAt(gate, gate.readAt);
+      const isPaid = lane !== 'retry' || tokens >= capOf(gate.state) / 2 - SLACK;
+      expect(12, isPaid, () => `${id} was claimed while the budget of ${resource} was ${tokens}`);
     }
   }
 
