@@ -64,7 +64,10 @@ export class GateModel {
       const budget = before?.budget ?? { tokens: state.budget.tokens, at: now };
       const probe = before?.probe?.epoch === state.epoch ? before.probe : null;
       const ramp = state.ramp === null ? null : rampOf(before?.ramp ?? null, state, now);
-      this.#gates.set(name, { state, access: accessOf(state, now), readAt: now, probe, ramp, budget });
+      // Partitions know the gate as it was when it was last written.
+      const isWritten = before === undefined || JSON.stringify(before.state) !== JSON.stringify(state);
+      const access = isWritten ? accessOf(state, now) : before.access;
+      this.#gates.set(name, { state, access, readAt: now, probe, ramp, budget });
       if (gate.kind !== 'resource') continue;
       expect(
         12,
