@@ -14,7 +14,7 @@ export async function demoOutage(output: Output, flag: true | string, afterwards
   const seconds = flag === true ? OUTAGE_SECONDS : readInteger(flag, '--outage', BOUNDS);
   await withTemporaryFolder(afterwards, async (folder, interrupted) => {
     output.lines(introduction(seconds, output));
-    const summary = await runOutage(folder, { outageMs: seconds * 1_000 }, makeOutageView(output), interrupted);
+    const summary = await runOutage(folder, seconds * 1_000, makeOutageView(output), interrupted);
     if (summary === null) return output.note('Interrupted.');
     output.answer(summary, () => [...summaryLines(summary, output), ...nextSteps(folder, afterwards)]);
     const wrong = unexpected(summary);

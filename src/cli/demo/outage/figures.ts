@@ -1,6 +1,5 @@
 import type { Job } from '../../../job.ts';
 import { rateWords } from '../../../observe/gate-words.ts';
-import { span } from '../../time.ts';
 import type { SideFigures } from './side.ts';
 
 /* What both the picture and the summary read from the jobs of a side. */
@@ -27,12 +26,8 @@ export function heldOf({ gate }: SideFigures): number {
   return gate === null || gate.phase === 'closed' ? 0 : (gate.waiting ?? 0);
 }
 
-/** `open, next probe in 2.1s` */
 export function gateText({ gate }: SideFigures): string {
-  if (gate === null) return '-';
-  const { phase, at, nextAt } = gate;
-  if (phase !== 'open' || nextAt === null) return phase;
-  return nextAt <= at ? 'open, probe now' : `open, probe in ${span(nextAt - at)}`;
+  return gate?.phase ?? '-';
 }
 
 /** How many jobs the gate lets start. */

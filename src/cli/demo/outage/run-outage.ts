@@ -15,18 +15,14 @@ import type { OutageView, Picture } from './view.ts';
  *   -> every job has ended
  */
 
-const JOBS_PER_SECOND = 40;
-/** Long enough for the gate to learn what rate the service can serve. */
-const WARM_UP_MS = 12_000;
+const JOBS_PER_SECOND = 60;
+/** Long enough for the gate to learn what rate the service can serve; shorter before a short outage. */
+const WARM_UP_MS = 18_000;
+const WARM_UP_SHARE = 0.9;
 const TICK_MS = 100;
 const DRAW_EVERY_TICKS = 5;
 /** An outage of 20 s is over within a minute; on a machine that needs so much longer, something is wrong. */
 const LONGEST_RECOVERY_MS = 180_000;
-
-export interface OutageOptions {
-  readonly outageMs: number;
-  readonly warmUpMs?: number;
-}
 
 /** The database of a side. */
 export function databaseOf(folder: string, side: SideName): string {
@@ -36,7 +32,7 @@ export function databaseOf(folder: string, side: SideName): string {
 /** Null when interrupted. */
 export async function runOutage(
   folder: string,
-  options: OutageOptions,
+  outageMs: number,
   view: OutageView,
   interrupted: AbortSignal,
 ): Promise<OutageSummary | null> {
@@ -48,7 +44,7 @@ export async function runOutage(
       const onLog = (text: string): void => view.event(name, text);
       sides.push(await Side.open(name, databaseOf(folder, name), service, onLog));
     }
-    return await new Outage(service, sides, options, view).run(interrupted);
+    return await new Outage(service, sides, outageMs, view).run(interrupted);
   } finally {
     view.end();
     await Promise.all(sides.map((side) => side.close(interrupted.aborted ? 0 : 1_000)));
@@ -67,11 +63,11 @@ class Outage {
   /** When the service was back, in wall-clock time: jobs say in wall-clock time when they ended. */
   #backAt: number | null = null;
 
-  constructor(service: Service, sides: readonly Side[], options: OutageOptions, view: OutageView) {
+  constructor(service: Service, sides: readonly Side[], outageMs: number, view: OutageView) {
     this.#service = service;
     this.#sides = sides;
-    this.#outageMs = options.outageMs;
-    this.#offAfterMs = options.warmUpMs ?? WARM_UP_MS;
+    this.#outageMs = outageMs;
+    this.#offAfterMs = Math.min(WARM_UP_MS, outageMs * WARM_UP_SHARE);
     this.#view = view;
   }
 

@@ -7,7 +7,8 @@ import { printable } from '../../printable.ts';
 import type { Service } from './service.ts';
 
 export const RESOURCE = 'service';
-const CONCURRENCY = 20;
+const WORKERS = 2;
+const CONCURRENCY = 10;
 /** More than the longest outage can make. */
 const MOST_JOBS = 10_000;
 
@@ -43,7 +44,7 @@ export class Side {
       jobs: [definition],
       log: ({ level, message }) => (level === 'debug' ? undefined : onLog(printable(message))),
     });
-    mulligan.work({ concurrency: CONCURRENCY, name: `demo-${name}` });
+    for (let n = 1; n <= WORKERS; n++) mulligan.work({ concurrency: CONCURRENCY, name: `worker-${n}` });
     return new Side(name, mulligan, definition, calls);
   }
 

@@ -49,8 +49,8 @@ class PlainView implements OutageView {
     this.#output = output;
     const group = (text: string, width: number): string => `| ${text} ${'-'.repeat(width - text.length - 1)}`;
     output.lines([
-      `${' '.repeat(18)}${group('resource: false', 41)} ${group("resource: 'service'", 59)}`,
-      `${' time  service'.padEnd(18)}${titleColumns} ${titleColumns}  ${'held'.padStart(5)}  gate`,
+      `${' '.repeat(17)}${group('resource: false', 41)} ${group("resource: 'service'", 59)}`,
+      `${' time  service'.padEnd(17)}${titleColumns} ${titleColumns}  ${'held'.padStart(5)}  gate    rate`,
     ]);
   }
 
@@ -59,7 +59,7 @@ class PlainView implements OutageView {
     if (picture.elapsedMs < this.#nextMs) return;
     this.#nextMs += PLAIN_EVERY_MS;
     const { ungated, gated } = picture;
-    const gate = `${number(heldOf(gated)).padStart(5)}  ${gateText(gated)}${gated.gate?.phase === 'ramp' ? `, ${rateText(gated)}` : ''}`;
+    const gate = `${number(heldOf(gated)).padStart(5)}  ${gateText(gated).padEnd(6)}  ${rateText(gated)}`;
     this.#output.lines([
       `${this.#time()}  ${serviceText(picture).padEnd(9)} ${columns(ungated)} ${columns(gated)}  ${gate}`,
     ]);
