@@ -101,10 +101,11 @@ describe('gates.show', () => {
 
   it('says when most keys of the parent fail at once', async () => {
     await using queue = await operated();
-    for (let n = 0; n < 20; n++) await queue.report({ kind: 'resource', name: `webhook/${n}.example` }, refused, 12);
-    await queue.clock.advance(2_000);
-    // The parent counts its keys with a report; the next one finds that it sees an outage.
-    for (let n = 0; n < 2; n++) await queue.report({ kind: 'resource', name: 'webhook/a.example' }, refused, 1);
+    for (let host = 0; host < 20; host++) {
+      await queue.report({ kind: 'resource', name: `webhook/${host}.example` }, refused, 12);
+      await queue.clock.advance(1_000);
+    }
+    await queue.report({ kind: 'resource', name: 'webhook/a.example' }, refused, 1);
     const { gate, explanation } = await queue.gates.show('webhook/a.example');
     expect(gate).toMatchObject({ phase: 'open', reason: { rule: 'parent down' } });
     expect(explanation.at(-1)).toBe('Most keys of its parent webhook fail at once: look at your own network.');
@@ -146,6 +147,19 @@ describe('orders by hand', () => {
       ['unpinned', 'closed', 'ana'],
       ['pinned', 'closed', 'bob'],
       ['pinned', 'open', 'ana'],
+    ]);
+  });
+
+  it('are the reason shown, though rules changed the gate before and after', async () => {
+    await using queue = await operated();
+    await queue.report(smtp, refused, 12);
+    expect((await queue.gates.show('smtp')).gate.downSince).not.toBeNull();
+    expect(await queue.gates.close('smtp', { by: 'bob' })).toMatchObject({ downSince: null });
+    await queue.gates.unpin('smtp', { by: 'ana' });
+    const { explanation } = await queue.gates.show('smtp');
+    expect(explanation.slice(0, 2)).toEqual([
+      'It is closed: every due job starts.',
+      'Just now it was given back to its rules: by ana.',
     ]);
   });
 

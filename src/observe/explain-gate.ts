@@ -1,5 +1,4 @@
 import { span } from '../duration.ts';
-import { BUDGET_LOW_SHARE } from '../gate/constants.ts';
 import type { GateEvent } from '../gate/index.ts';
 import { type GateInfo, lastTransition } from './gate-info.ts';
 import { changeWords, count, rateWords, reasonWords } from './gate-words.ts';
@@ -73,7 +72,7 @@ function nextSentences(gate: GateInfo): string[] {
   if (phase === 'ramp') {
     sentences.push('The rate rises while it is used and answered. The gate closes when it was not the limit for 10s.');
   }
-  if (phase !== 'open' && budget.tokens < budget.cap * BUDGET_LOW_SHARE) {
+  if (phase !== 'open' && budget.isLow) {
     const left = `${Math.max(0, Math.floor(budget.tokens))} of ${Math.floor(budget.cap)} are left`;
     sentences.push(`Retries wait for the retry budget (${left}); fresh jobs do not.`);
   }

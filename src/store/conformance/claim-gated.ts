@@ -430,7 +430,8 @@ const budgets: StoreCase[] = cases('claimGated', {
     const fresh = await enqueueBehind(store, 'smtp', 'fresh', 5);
     const { jobs } = await claimGated(store, 'smtp');
     assert.deepEqual([jobs.length, countLanes(jobs)], [10, { retry: 10 }]);
-    assert.deepEqual(new Set(jobs.map(({ gateEpoch }) => gateEpoch)), new Set([0]));
+    // With an epoch, so that their report does not charge them again.
+    assert.ok(jobs.every(({ gateEpoch }) => gateEpoch !== 0));
     const next = await claimGated(store, 'smtp');
     assert.ok(next.jobs.length <= 1 + (next.now - (jobs[0]?.claimedAt ?? 0)) / 1_000);
     assert.deepEqual(idsOf((await claim(store)).jobs), fresh);
