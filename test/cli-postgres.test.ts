@@ -34,6 +34,7 @@ describe.concurrent('mulligan on PostgreSQL', () => {
   it('does all that it does on a file, by --db and by MULLIGAN_DB', async ({ cli }) => {
     const { url } = address();
     const { id } = await cli.json<{ id: string }>('enqueue', 'a', '{"n":1}', '--queue', 'q', '--db', url);
+    await cli.json('gates', 'open', 'smtp', '--by', 'ana', '--db', url);
     const env = { MULLIGAN_DB: url };
     for (const [args, said] of [
       [['jobs', 'list'], id],
@@ -42,6 +43,10 @@ describe.concurrent('mulligan on PostgreSQL', () => {
       [['queues', 'list'], 'paused'],
       [['queues', 'resume', 'q'], 'Queue q is resumed.'],
       [['stats'], '1 ready'],
+      [['stats'], 'smtp (open, pinned)'],
+      [['gates', 'list'], 'operator: ana'],
+      [['gates', 'show', 'smtp'], 'It is pinned open: nothing starts, not even probes. 0 jobs wait behind it.'],
+      [['gates', 'unpin', 'smtp'], 'Gate smtp follows its rules again; it is open now.'],
       [['jobs', 'cancel', id], 'cancelled'],
       [['dead', 'list'], 'No dead job matches.'],
       [['dead', 'redrive', '--name', 'a', '--dry-run'], 'Would bring back 0 dead jobs.'],

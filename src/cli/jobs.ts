@@ -1,7 +1,7 @@
 import { checkOneOf } from '../config.ts';
-import type { JobState } from '../job.ts';
-import { states } from '../job.ts';
+import { isTerminal, type Job, type JobState, states } from '../job.ts';
 import type { Mulligan } from '../mulligan.ts';
+import type { GateInfo } from '../observe/gate-info.ts';
 import type { CliCommand, Shell } from './command.ts';
 import { withExisting } from './database.ts';
 import { Failure } from './failure.ts';
@@ -71,19 +71,29 @@ export function readLimit(text: string | undefined): number | undefined {
 }
 
 async function show({ output, ...shell }: Shell, id: string): Promise<void> {
-  const { job, runs } = await withExisting(shell.database(), async (mulligan) => ({
-    job: await mulligan.jobs.get(id),
-    runs: await mulligan.jobs.runs(id),
-  }));
+  const { job, runs, gate } = await withExisting(shell.database(), async (mulligan) => {
+    const found = await mulligan.jobs.get(id);
+    return {
+      job: found,
+      runs: await mulligan.jobs.runs(id),
+      gate: found === null || isTerminal(found.state) ? null : await gateOf(mulligan, found),
+    };
+  });
   if (job === null) {
     throw new Failure('NOT_FOUND', `there is no job ${JSON.stringify(id)}. See mulligan jobs list for what there is.`);
   }
   output.answer({ job, runs }, () => [
-    ...jobFacts(job, output),
+    ...jobFacts(job, gate, output),
     '',
     ...(runs.length === 0 ? ['No run has finished yet.'] : ledgerLines(runs, output)),
     ...stackLines(job, output),
   ]);
+}
+
+/** The gate it waits behind, or the soft one of its name. */
+async function gateOf({ gates }: Mulligan, { resource, name }: Job): Promise<GateInfo> {
+  const shown = resource === null ? gates.show(name, { kind: 'job' }) : gates.show(resource, { kind: 'resource' });
+  return (await shown).gate;
 }
 
 const cancelWords = {

@@ -60,7 +60,7 @@ function share(before: GateState, demand: GatedDemand, now: number, random: Rand
   const ask = (pays: AdmitRequest['pays'], room: number, due: number): number => {
     const admission = admit(state, { worker, places: room, due, pays }, now, random);
     state = admission.state;
-    if (admission.starts > 0) epoch = admission.epoch;
+    if (admission.starts > 0) epoch = Math.max(epoch, admission.epoch);
     return admission.starts;
   };
   const kept = demand.fresh > 0 ? Math.min(places, demand.keptForRetries) : places;

@@ -81,15 +81,22 @@ export function foldChildren(reports: readonly GateReport[]): GateReport | null 
 
 /** One report per epoch, in the order in which the runs ended. */
 export function foldRuns(worker: string, runs: readonly EndedRun[], spanMs: number): GateReport[] {
-  const reports = new Map<number, GateReport>();
+  const reports = new Map<number, GatheredReport>();
   for (const run of runs) {
-    const before = reports.get(run.epoch) ?? emptyReport(workerKey(worker), run.epoch, run.claimedAt, spanMs);
-    reports.set(run.epoch, addRun(before, run));
+    let report = reports.get(run.epoch);
+    if (report === undefined) {
+      report = emptyReport(workerKey(worker), run.epoch, run.claimedAt, spanMs);
+      reports.set(run.epoch, report);
+    }
+    addRun(report, run);
   }
   return [...reports.values()];
 }
 
-export function emptyReport(worker: number, epoch: number, claimedFrom: number, spanMs: number): GateReport {
+/** A report to which runs are still added. */
+export type GatheredReport = { -readonly [Key in keyof GateReport]: GateReport[Key] };
+
+export function emptyReport(worker: number, epoch: number, claimedFrom: number, spanMs: number): GatheredReport {
   const counts = { alive: 0, throttled: 0, environment: 0, none: 0, tail: 0, firstSuccesses: 0, retries: 0 };
   return {
     epoch,
@@ -104,24 +111,28 @@ export function emptyReport(worker: number, epoch: number, claimedFrom: number, 
   };
 }
 
-function addRun(report: GateReport, run: EndedRun): GateReport {
+/** In place: it is called for every run. */
+export function addRun(report: GatheredReport, run: EndedRun): Evidence {
   const evidence = evidenceOf(run.outcome);
-  const common = {
-    ...report,
-    claimedFrom: Math.min(report.claimedFrom, run.claimedAt),
-    retryAfterMs: Math.max(report.retryAfterMs, askedMs(run.outcome)),
-    retries: report.retries + (run.isRetry && run.epoch === 0 ? 1 : 0),
-  };
-  if (evidence === 'none') return { ...common, none: report.none + 1 };
-  const slowestMs = Math.max(report.slowestMs, run.durationMs);
-  if (evidence === 'environment') {
-    const { environment, tail, jobs } = report;
-    return { ...common, slowestMs, environment: environment + 1, tail: tail + 1, jobs: join(jobs, jobBit(run.jobId)) };
+  if (run.claimedAt < report.claimedFrom) report.claimedFrom = run.claimedAt;
+  if (run.isRetry && run.epoch === 0) report.retries++;
+  if (evidence === 'none') {
+    report.none++;
+    return evidence;
   }
-  if (evidence === 'throttled') return { ...common, slowestMs, tail: 0, throttled: report.throttled + 1 };
-  const isFirstSuccess = run.outcome.kind === 'completed' && run.isFirstAttempt;
-  const firstSuccesses = report.firstSuccesses + (isFirstSuccess ? 1 : 0);
-  return { ...common, slowestMs, tail: 0, alive: report.alive + 1, firstSuccesses };
+  if (run.durationMs > report.slowestMs) report.slowestMs = run.durationMs;
+  if (evidence === 'environment') {
+    report.environment++;
+    report.tail++;
+    report.jobs = join(report.jobs, jobBit(run.jobId));
+  } else {
+    report.tail = 0;
+    if (evidence === 'throttled') report.throttled++;
+    else report.alive++;
+    if (run.isFirstAttempt && run.outcome.kind === 'completed') report.firstSuccesses++;
+  }
+  report.retryAfterMs = Math.max(report.retryAfterMs, askedMs(run.outcome));
+  return evidence;
 }
 
 /** A wait that comes with the job's own failure concerns that job alone. */

@@ -2,11 +2,22 @@ export { type Access, accessFor, accessOf, freeAccess, type GateAccess, isFree }
 export { type Admission, type AdmitRequest, admissibleAt, admit, giveBack } from './admit.ts';
 export { admitClaim, type ClaimAdmission, type GatedDemand } from './admit-claim.ts';
 export { type GateChange, type GateEvent, type GateFigures, gateFigures } from './event.ts';
-export { type EndedRun, type Evidence, evidenceOf, foldChildren, foldRuns, type GateReport } from './evidence.ts';
+export {
+  addRun,
+  type EndedRun,
+  type Evidence,
+  emptyReport,
+  evidenceOf,
+  foldChildren,
+  foldRuns,
+  type GateReport,
+  type GatheredReport,
+} from './evidence.ts';
 export { applyReport, isForgettable, passTime } from './gate.ts';
 export { pin, reset, unpin } from './operate.ts';
 export { applyParentReport, type Children, childrenSpanMs, isCountDue } from './parent.ts';
 export { pickProbe } from './probe.ts';
+export { type GateKind, type GateRef, gateKey, gateKinds } from './ref.ts';
 export {
   type FailureVerdict,
   judgeFailure,

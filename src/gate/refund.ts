@@ -43,6 +43,8 @@ export interface FailureVerdict {
   readonly counts: boolean;
   /** For the ledger. */
   readonly rule: string;
+  /** True when it counts for now, and the gate may still find that it belongs to an outage. */
+  readonly isPending?: boolean;
 }
 
 export interface SettledFailure {
@@ -67,7 +69,7 @@ export function judgeFailure(state: GateState, failure: SettledFailure, now: num
     return isLasting ? { counts: true, rule: 'gate in a healthy ramp' } : { counts: false, rule: 'gate in ramp' };
   }
   const isSuspect = state.workers.some(({ worker, until }) => worker === failure.worker && until > now);
-  return isSuspect ? { counts: false, rule: 'worker suspect' } : { counts: true, rule: 'gate closed' };
+  return isSuspect ? { counts: false, rule: 'worker suspect' } : { counts: true, rule: 'gate closed', isPending: true };
 }
 
 /**

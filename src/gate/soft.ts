@@ -79,7 +79,7 @@ export function judgeSoftFailure(
   const { alive, streak } = figuresOf(state.window, now);
   // A lone job, or the first few: their own failures are all that is known, and no sign of life speaks against an outage.
   const isUnanswered = alive === 0 && streak > 0;
-  if (!isLastAttempt || !isUnanswered) return { counts: true, rule: 'no outage' };
+  if (!isLastAttempt || !isUnanswered) return { counts: true, rule: 'no outage', isPending: true };
   return now - failingSince < maxOutageMs
     ? { counts: false, rule: 'no sign of life' }
     : { counts: true, rule: 'no sign of life for longer than maxOutage' };

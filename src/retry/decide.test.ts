@@ -21,6 +21,7 @@ const policy: RetryPolicy = {
 const job: DecidableJob = {
   policy,
   lane: 'retry',
+  run: 2,
   attempts: 2,
   crashes: 0,
   alone: false,
@@ -296,6 +297,7 @@ describe('any job and any outcome', () => {
   });
   const anyJob: fc.Arbitrary<DecidableJob> = fc.record({
     policy: anyPolicy,
+    run: fc.integer({ min: 1, max: 10_000 }),
     attempts: fc.integer({ min: 1, max: 10_000 }),
     crashes: fc.nat(6),
     lane: fc.constantFrom(...lanes),

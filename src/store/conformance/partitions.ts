@@ -133,6 +133,15 @@ const resources: StoreCase[] = cases('partitions', {
     assert.deepEqual(idsOf((await claim(store)).jobs), [job.id]);
   },
 
+  'a held resource with a due retry does not keep a claim with maxRetriesInFlight from others': async ({ store }) => {
+    await store.enqueue([newJob({ resource: 'smtp' })]);
+    await settleOne(store, await claimOne(store), retryIn(0));
+    await store.hold({ resource: 'smtp' }, null);
+    const id = await enqueueOne(store);
+    const queues = [quota({ retry: 5, maxRetriesInFlight: 5 })];
+    assert.deepEqual(idsOf((await claim(store, { queues })).jobs), [id]);
+  },
+
   'many resources with one job each are all served': async ({ store }) => {
     const jobs = Array.from({ length: 300 }, (_, index) => newJob({ resource: `host-${index}` }));
     await store.enqueue(jobs);

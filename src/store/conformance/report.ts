@@ -38,6 +38,12 @@ const answering: StoreCase[] = cases('report', {
     assert.deepEqual(kept((await ask(store, smtp)).state), kept(answer.state));
   },
 
+  'runs that were claimed long before the first report on their gate count': async ({ store, advance }) => {
+    const runs = await runsOf(store, 12, refused);
+    await advance(HOUR);
+    assert.equal((await report(store, smtp, runs)).state.phase, 'open');
+  },
+
   'a report adds to what others have reported': async ({ store }) => {
     for (const worker of ['a', 'b']) await report(store, smtp, await runsOf(store, 3, refused), worker);
     const { window } = (await ask(store, smtp)).state;
@@ -240,11 +246,43 @@ const keyed: StoreCase[] = cases('report', {
     assert.equal((await ask(store, parent)).state.phase, 'open');
   },
 
-  'gates of a parent that opened earlier than a minute ago do not count': async ({ store, advance }) => {
+  'gates of a parent that opened earlier than a minute ago do not count': async (harness) => {
+    const { store, advance } = harness;
     for (let host = 0; host < 19; host++) await trip(store, `webhook/host-${host}`);
     await advance(2 * MINUTE);
+    for (let host = 0; host < 19; host++) {
+      const { epoch } = (await ask(store, gateOf(`webhook/host-${host}`))).state;
+      await report(store, gateOf(`webhook/host-${host}`), await runsOf(store, 1, refused, { epoch }));
+    }
+    await advance(2_000);
     for (let host = 19; host < 22; host++) await trip(store, `webhook/host-${host}`);
     assert.equal((await ask(store, gateOf('webhook', 'parent'))).state.phase, 'closed');
+  },
+
+  'gates of a parent that were not heard of for a minute do not count': async ({ store, advance }) => {
+    for (let host = 0; host < 60; host++)
+      await report(store, gateOf(`webhook/${host}`), await runsOf(store, 1, refused));
+    await advance(2 * MINUTE);
+    for (let host = 60; host < 79; host++) await trip(store, `webhook/${host}`);
+    await advance(2_000);
+    await trip(store, 'webhook/79');
+    assert.equal((await ask(store, gateOf('webhook', 'parent'))).state.phase, 'open');
+  },
+
+  'gates of another parent do not count, nor does the name of the parent alone': async ({ store, advance }) => {
+    for (let host = 0; host < 19; host++) await trip(store, `callback/host-${host}`);
+    await advance(2_000);
+    for (const name of ['webhook/a', 'webhook', 'webhooks/a', 'callback']) await trip(store, name);
+    for (const name of ['webhook', 'callback']) {
+      assert.equal((await ask(store, gateOf(name, 'parent'))).state.phase, 'closed');
+    }
+  },
+
+  'the parent is what stands before the first slash': async ({ store }) => {
+    await report(store, gateOf('webhook/a/b'), await runsOf(store, 1, refused));
+    await report(store, gateOf('/a'), await runsOf(store, 1, refused));
+    const parents = (await store.gates({ kind: 'parent', limit: 10 })).map(({ gate }) => gate.name);
+    assert.deepEqual(parents.sort(), ['', 'webhook']);
   },
 });
 

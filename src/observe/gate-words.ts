@@ -1,0 +1,118 @@
+import { span } from '../duration.ts';
+import { admissibleAt, type GateEvent, type GateFigures, type GateState } from '../gate/index.ts';
+import type { GateKind, GateRef } from '../store/store.ts';
+
+/* What happens to gates, in words for people: the log, `gates.show` and the command line use the same ones. */
+
+/** A gate as it was after an event, and the store time of that. */
+export interface GateMoment {
+  readonly state: GateState;
+  readonly now: number;
+}
+
+/** `gate smtp opened: streak of 12 failures from 9 jobs and 2 workers (rule fast); next probe in 1.6s` */
+export function eventLine(gate: GateRef, event: GateEvent, after?: GateMoment): string {
+  const next = after === undefined || gate.kind !== 'resource' ? '' : nextWords(after);
+  return `${gateTitle(gate)} ${changeWords(gate.kind, event)}: ${reasonWords(event)}${next}`;
+}
+
+export function gateTitle({ kind, name }: GateRef): string {
+  switch (kind) {
+    case 'resource':
+      return `gate ${name}`;
+    case 'job':
+      return `soft gate of job ${name}`;
+    case 'parent':
+      return `soft gate of all ${name}/...`;
+  }
+}
+
+export function changeWords(kind: GateKind, { change, to }: GateEvent): string {
+  const isSoft = kind !== 'resource';
+  switch (change) {
+    case 'opened':
+      return isSoft ? 'saw an outage begin' : 'opened';
+    case 'closed':
+      return isSoft ? 'saw the outage end' : 'closed';
+    case 'recovering':
+      return 'began to let jobs start at a rising rate';
+    case 'held':
+      return 'began to hold all its jobs';
+    case 'worker-suspect':
+      return 'let one worker start fewer jobs';
+    case 'dormant':
+      return 'asked for a person';
+    case 'pinned':
+      return `was pinned ${to}`;
+    case 'unpinned':
+      return 'was given back to its rules';
+    case 'reset':
+      return 'was reset';
+  }
+}
+
+/** Why it changed, with the figures of that moment and the rule that decided. */
+export function reasonWords(event: GateEvent): string {
+  const { rule, who, figures } = event;
+  if (rule === 'operator') return `by ${who ?? 'an operator'}`;
+  return `${ruleWords(rule, who, figures)} (rule ${rule})`;
+}
+
+function ruleWords(rule: string, who: string | null, figures: GateFigures): string {
+  const { alive, environment, streak, heldUntil } = figures;
+  switch (rule) {
+    case 'fast':
+      return `streak of ${count(streak, 'failure')} ${sources(figures)}`;
+    case 'ratio':
+      return `${environment} of the last ${count(alive + environment, 'run')} failed, ${sources(figures)}`;
+    case 'slow':
+      return `streak of ${count(streak, 'failure')} ${sources(figures)} in slow traffic`;
+    case 'lone':
+      return `streak of ${count(streak, 'failure')} ${sources(figures)}, and no sign of life`;
+    case 'ramp failed: streak':
+      return `it failed again at ${rateWords(figures.limit)}: streak of ${count(streak, 'failure')} ${sources(figures)}`;
+    case 'ramp failed: ratio':
+      return `it failed again at ${rateWords(figures.limit)}: ${environment} of ${count(alive + environment, 'run')}`;
+    case 'parent down':
+      return 'most keys of its parent fail at once, so its first failure was enough';
+    case 'probes alive':
+      return 'three probes in a row were answered';
+    case 'rate not used':
+      return 'its rate has not been the limit for 10s';
+    case 'signs of life':
+      return `${alive} of the last ${count(alive + environment, 'run')} were answered`;
+    case 'retry-after':
+      return heldUntil === null ? 'it asked for fewer calls' : `it asked to be left alone until ${iso(heldUntil)}`;
+    case 'one worker alone fails':
+      return `worker ${who ?? 'unknown'} fails while others are answered`;
+    case 'down for 5 days':
+      return 'no probe was answered for 5 days';
+    case 'not heard of for 24 h':
+      return 'no report came in for 24 h';
+    default:
+      return rule.startsWith('children ') ? `${rule.slice('children '.length)} keys opened within a minute` : rule;
+  }
+}
+
+function sources({ distinctJobs, failingWorkers }: GateFigures): string {
+  return `from ${count(distinctJobs, 'job')} and ${count(failingWorkers, 'worker')}`;
+}
+
+function nextWords({ state, now }: GateMoment): string {
+  if (state.pin !== null || state.phase === 'closed') return '';
+  const at = admissibleAt(state, { pays: 'nothing' }, now);
+  if (state.phase === 'open') return at === null ? '' : `; next probe ${at <= now ? 'now' : `in ${span(at - now)}`}`;
+  return `; at most ${rateWords(state.ramp?.limit ?? null)}`;
+}
+
+export function count(amount: number, what: string): string {
+  return `${amount} ${what}${amount === 1 ? '' : 's'}`;
+}
+
+export function rateWords(perSecond: number | null): string {
+  return `${Number((perSecond ?? 0).toPrecision(3))} jobs/s`;
+}
+
+function iso(at: number): string {
+  return new Date(at).toISOString();
+}
