@@ -56,7 +56,8 @@ function whySentences({ kind, phase, at: now, since, downSince }: GateInfo, hist
   const sentences = shown
     .filter((event) => event !== null)
     .map((event) => `${ago(event.at, now)} it ${changeWords(kind, event)}: ${reasonWords(event)}.`);
-  const isLonger = downSince !== null && since !== null && downSince < since;
+  // Ramps that failed belong to the outage; during a ramp the dependency answers.
+  const isLonger = downSince !== null && since !== null && downSince < since && phase === 'open';
   return isLonger ? [...sentences, `The dependency has been down for ${span(now - downSince)}.`] : sentences;
 }
 
@@ -76,7 +77,8 @@ function nextSentences(gate: GateInfo): string[] {
     const left = `${Math.max(0, Math.floor(budget.tokens))} of ${Math.floor(budget.cap)} are left`;
     sentences.push(`Retries wait for the retry budget (${left}); fresh jobs do not.`);
   }
-  if (suspectWorkers > 0) {
+  // An open gate has no bad worker: all fail, and one of them was the first.
+  if (suspectWorkers > 0 && phase !== 'open') {
     sentences.push(
       `${count(suspectWorkers, 'worker')} failed alone and may start one job at a time: look at its network.`,
     );
