@@ -149,6 +149,19 @@ describe('orders by hand', () => {
     ]);
   });
 
+  it('are the reason shown, though rules changed the gate before and after', async () => {
+    await using queue = await operated();
+    await queue.report(smtp, refused, 12);
+    expect((await queue.gates.show('smtp')).gate.downSince).not.toBeNull();
+    expect(await queue.gates.close('smtp', { by: 'bob' })).toMatchObject({ downSince: null });
+    await queue.gates.unpin('smtp', { by: 'ana' });
+    const { explanation } = await queue.gates.show('smtp');
+    expect(explanation.slice(0, 2)).toEqual([
+      'It is closed: every due job starts.',
+      'Just now it was given back to its rules: by ana.',
+    ]);
+  });
+
   it('each is an event, a log line and a count', async () => {
     await using queue = await operated();
     await queue.gates.open('smtp', { by: 'ana' });

@@ -18,6 +18,7 @@ import { type EventName, Events, type Listener } from './observe/events.ts';
 import { reportGate } from './observe/gates.ts';
 import { type Logger, type LogSink, makeLogger, writeToStderr } from './observe/log.ts';
 import { Metrics } from './observe/metrics.ts';
+import { MOST_SERIES } from './observe/prometheus.ts';
 import { type Stats, summarise } from './observe/stats.ts';
 import { DeadJobs, Jobs, Queues } from './operate.ts';
 import { checkResource } from './resource.ts';
@@ -174,9 +175,12 @@ export class Mulligan {
     return this.#open(async () => summarise(await this.#store.stats()));
   }
 
-  /** The metrics of this process and the number of stored jobs by state, in Prometheus' text format. */
+  /** The metrics of this process, and the stored jobs by state and gates by phase, in Prometheus' text format. */
   metrics(): Promise<string> {
-    return this.#open(async () => this.#metrics.render(await this.#store.stats()));
+    return this.#open(async () => {
+      const gates = await this.#store.gates({ limit: MOST_SERIES, skipWaiting: true });
+      return this.#metrics.render(await this.#store.stats(), gates);
+    });
   }
 
   /**

@@ -37,14 +37,15 @@ export function gateListLines(gates: readonly GateInfo[], output: Output): strin
   );
 }
 
-export function stateText({ kind, phase, pin, heldUntil }: GateInfo): string {
+export function stateText({ kind, phase, pin, heldUntil, budget }: GateInfo): string {
   const state = kind !== 'resource' && phase === 'open' ? 'outage' : phase;
-  return `${state}${pin === null ? '' : ', pinned'}${heldUntil === null ? '' : ', held'}`;
+  const retries = budget.isLow ? ', retries limited' : '';
+  return `${state}${pin === null ? '' : ', pinned'}${heldUntil === null ? '' : ', held'}${retries}`;
 }
 
 /** Whether a reader who wonders about jobs should know of it. */
-export function isNotable({ phase, pin, heldUntil }: GateInfo): boolean {
-  return phase !== 'closed' || pin !== null || heldUntil !== null;
+export function isNotable({ phase, pin, heldUntil, budget }: GateInfo): boolean {
+  return phase !== 'closed' || pin !== null || heldUntil !== null || budget.isLow;
 }
 
 /** For the facts about a job. */

@@ -62,6 +62,8 @@ export const PROBE_LONGEST_KEYED_MS: number = 15 * MINUTE_MS;
 export const PROBES_ALIVE = 3;
 /** A probe that has not reported by then frees its slot, whatever became of it. Its report still counts. */
 export const PROBE_SLOT_MS: number = 35 * SECOND_MS;
+/** So long the worker whose probe failed leaves the next one to others; they look for work once a second. */
+export const PROBE_OTHERS_FIRST_MS: number = 3 * SECOND_MS;
 /** After a probe that proved nothing (snoozed, released, crashed), so that one job cannot make probes spin. */
 export const PROBE_AGAIN_MS: number = SECOND_MS;
 /** Jobs that failed as probes: few enough for 64 bits to tell them from others. */

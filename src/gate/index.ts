@@ -17,6 +17,7 @@ export { applyReport, isForgettable, passTime } from './gate.ts';
 export { pin, reset, unpin } from './operate.ts';
 export { applyParentReport, type Children, childrenSpanMs, isCountDue } from './parent.ts';
 export { pickProbe } from './probe.ts';
+export { type GateKind, type GateRef, gateKey, gateKinds } from './ref.ts';
 export {
   type FailureVerdict,
   judgeFailure,

@@ -9,7 +9,8 @@ import { nextEpoch, type Transition } from './transition.ts';
 export function pin(before: GateState, to: Pin, operator: string, now: number, random: Random): Transition {
   const gate = withinBounds(before, now);
   const probes = to === 'open' ? firstProbe(now, random) : gate.probes;
-  const pinned: GateState = { ...gate, pin: to, phase: to, epoch: nextEpoch(gate, now), ramp: null, probes };
+  const outage = to === 'closed' ? { downSince: 0, dormant: false } : {};
+  const pinned: GateState = { ...gate, ...outage, pin: to, phase: to, epoch: nextEpoch(gate, now), ramp: null, probes };
   return { state: pinned, events: [gateEvent(gate, pinned, 'pinned', 'operator', now, operator)] };
 }
 

@@ -5,6 +5,7 @@ import {
   PROBE_GROWTH,
   PROBE_LONGEST_KEYED_MS,
   PROBE_LONGEST_MS,
+  PROBE_OTHERS_FIRST_MS,
   PROBE_SLOT_MS,
   PROBES_ALIVE,
   PROBES_REMEMBERED,
@@ -53,8 +54,8 @@ export function firstProbe(now: number, random: Random): Probes {
 /** When `worker` may start the next probe. */
 export function probeAt(probes: Probes, worker: number | null): number {
   const at = Math.max(probes.at, probes.slotUntil);
-  // The same worker again only when no other has taken its turn for an interval: it may be the one that is broken.
-  return worker !== null && worker === probes.failedWorker ? at + probes.intervalMs : at;
+  // The same worker again only when no other has taken its turn: it may be the one that is broken.
+  return worker !== null && worker === probes.failedWorker ? at + PROBE_OTHERS_FIRST_MS : at;
 }
 
 export function startProbe(probes: Probes, now: number): Probes {

@@ -1,5 +1,4 @@
 import { span } from '../duration.ts';
-import { BUDGET_LOW_SHARE } from '../gate/constants.ts';
 import type { GateEvent } from '../gate/index.ts';
 import { type GateInfo, lastTransition } from './gate-info.ts';
 import { changeWords, count, rateWords, reasonWords } from './gate-words.ts';
@@ -57,7 +56,8 @@ function whySentences({ kind, phase, at: now, since, downSince }: GateInfo, hist
   const sentences = shown
     .filter((event) => event !== null)
     .map((event) => `${ago(event.at, now)} it ${changeWords(kind, event)}: ${reasonWords(event)}.`);
-  const isLonger = downSince !== null && since !== null && downSince < since;
+  // Ramps that failed belong to the outage; during a ramp the dependency answers.
+  const isLonger = downSince !== null && since !== null && downSince < since && phase === 'open';
   return isLonger ? [...sentences, `The dependency has been down for ${span(now - downSince)}.`] : sentences;
 }
 
@@ -73,11 +73,12 @@ function nextSentences(gate: GateInfo): string[] {
   if (phase === 'ramp') {
     sentences.push('The rate rises while it is used and answered. The gate closes when it was not the limit for 10s.');
   }
-  if (phase !== 'open' && budget.tokens < budget.cap * BUDGET_LOW_SHARE) {
+  if (phase !== 'open' && budget.isLow) {
     const left = `${Math.max(0, Math.floor(budget.tokens))} of ${Math.floor(budget.cap)} are left`;
     sentences.push(`Retries wait for the retry budget (${left}); fresh jobs do not.`);
   }
-  if (suspectWorkers > 0) {
+  // An open gate has no bad worker: all fail, and one of them was the first.
+  if (suspectWorkers > 0 && phase !== 'open') {
     sentences.push(
       `${count(suspectWorkers, 'worker')} failed alone and may start one job at a time: look at its network.`,
     );

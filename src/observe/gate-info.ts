@@ -1,5 +1,6 @@
 import { withinBounds } from '../gate/bounds.ts';
 import { budgetCap, tokensIn } from '../gate/budget.ts';
+import { BUDGET_LOW_SHARE } from '../gate/constants.ts';
 import { admissibleAt, type GateEvent, type GateFigures, gateFigures, type Phase, type Pin } from '../gate/index.ts';
 import { peakRate } from '../gate/rate.ts';
 import { newGate } from '../store/gates.ts';
@@ -33,8 +34,8 @@ export interface GateInfo {
     /** The highest rate that was served lately; 0 when none was measured. */
     readonly peak: number;
   };
-  /** How many retries may start at once, and how many can be saved up. Below half of `cap` retries wait their turn. */
-  readonly budget: { readonly tokens: number; readonly cap: number };
+  /** How many retries may start at once, and how many can be saved up. While it is low, retries start at its rate. */
+  readonly budget: { readonly tokens: number; readonly cap: number; readonly isLow: boolean };
   /** What was seen within the last 30 seconds. */
   readonly figures: Omit<GateFigures, 'peak' | 'limit' | 'heldUntil'>;
   /** Workers that fail alone, and so start fewer jobs behind this gate. */
@@ -59,6 +60,7 @@ export function gateInfo({ gate, state: stored, now, waiting }: StoredGate, reas
   const { phase, pin, epoch, heardAt, downSince, dormant, workers, ramp } = state;
   const { peak: _peak, limit: _limit, heldUntil, ...figures } = gateFigures(state, now);
   const peak = peakRate(state.peak, now);
+  const [tokens, cap] = [tokensIn(state.budget, peak, now), budgetCap(peak)];
   return {
     name: gate.name,
     kind: gate.kind,
@@ -72,7 +74,7 @@ export function gateInfo({ gate, state: stored, now, waiting }: StoredGate, reas
     nextAt: gate.kind === 'resource' ? admissibleAt(state, { pays: 'nothing' }, now) : now,
     heldUntil,
     rate: { limit: ramp?.limit ?? null, peak },
-    budget: { tokens: tokensIn(state.budget, peak, now), cap: budgetCap(peak) },
+    budget: { tokens, cap, isLow: tokens < cap * BUDGET_LOW_SHARE },
     figures,
     suspectWorkers: workers.filter(({ intervalMs }) => intervalMs > 0).length,
     isDormant: dormant,

@@ -70,7 +70,12 @@ describe('reportGate', () => {
     for (const change of ['opened', 'recovering', 'closed', 'held', 'worker-suspect', 'dormant', 'pinned'] as const) {
       reportGate(to, smtp, { ...opened, change });
     }
-    expect(log.map(({ level }) => level)).toEqual(['warn', 'info', 'info', 'info', 'warn', 'warn', 'info']);
+    reportGate(to, { kind: 'resource', name: 'webhook/a.example' }, opened);
+    reportGate(to, { kind: 'parent', name: 'webhook' }, opened);
+    expect(log.map(({ level }) => level)).toEqual([
+      ...['warn', 'info', 'info', 'info', 'warn', 'warn', 'info'],
+      ...['info', 'warn'],
+    ]);
   });
 });
 

@@ -1,4 +1,5 @@
 import type { GateChange, GateEvent } from '../gate/index.ts';
+import { parentGate } from '../store/gates.ts';
 import type { GateRef } from '../store/store.ts';
 import type { Events } from './events.ts';
 import { eventLine, type GateMoment } from './gate-words.ts';
@@ -23,7 +24,8 @@ export function reportGate(
   after?: GateMoment,
 ): void {
   metrics.gateChanged(gate, event.change);
-  const level = warnings.has(event.change) ? 'warn' : 'info';
+  // Of 100,000 hosts some are always down; their parent warns when most of them are.
+  const level = warnings.has(event.change) && parentGate(gate) === null ? 'warn' : 'info';
   log[level](eventLine(gate, event, after), { gate: gate.name, kind: gate.kind, change: event.change });
   events.emit('gate', () => {
     const { epoch: _, ...rest } = event;

@@ -8,6 +8,7 @@ import {
   type GateEvent,
   type GateReport,
   type GateState,
+  gateKey,
   isCountDue,
   isForgettable,
   isSoftForgettable,
@@ -28,6 +29,8 @@ import type { GateAnswer, GateOrder, GateRef, WorkerReport } from './store.ts';
  * a gate of a resource also copies `accessOf(state)` to the partitions of that resource.
  */
 
+export { gateKey } from '../gate/index.ts';
+
 /** Rows by `gateKey`. */
 export type GateStates = ReadonlyMap<string, GateState>;
 
@@ -36,10 +39,6 @@ export interface GateWrite {
   readonly state: GateState;
   /** Rows of the gate's history. */
   readonly events: readonly GateEvent[];
-}
-
-export function gateKey({ kind, name }: GateRef): string {
-  return `${kind}:${name}`;
 }
 
 /** The parent of a keyed resource such as `webhook/example.com`; null for one without a key. */
@@ -98,7 +97,9 @@ export function applyReports(
     const folded = foldChildren(reported);
     const counted = withOpenedNow(children.get(parent) ?? null, parent, answers);
     if (folded === null) continue;
-    gates.change({ kind: 'parent', name: parent }, (before) => applyParentReport(before, folded, counted, now, random));
+    const gate: GateRef = { kind: 'parent', name: parent };
+    const changed = gates.change(gate, (before) => applyParentReport(before, folded, counted, now, random));
+    if (changed.events.length > 0) answers.push({ gate, now, ...changed });
   }
   return { writes: gates.writes(), answers };
 }
@@ -217,3 +218,9 @@ export function mayForget({ kind }: GateRef, state: GateState, isWaitedFor: bool
 
 /** A gate's history is kept for this long. */
 export const GATE_HISTORY_MS: number = 30 * 86_400_000;
+
+/** True when workers that sleep should look again: jobs may start sooner than they know. */
+export function isNewsToWorkers({ gate, state, events }: Pick<GateAnswer, 'gate' | 'state' | 'events'>): boolean {
+  // The report on a probe frees its slot.
+  return events.length > 0 || (gate.kind === 'resource' && state.phase === 'open' && state.pin === null);
+}

@@ -1,4 +1,7 @@
-import type { GateEvent, GateReport, GateState, Spent } from '../gate/index.ts';
+import type { GateEvent, GateKind, GateRef, GateReport, GateState, Spent } from '../gate/index.ts';
+
+export { type GateKind, type GateRef, gateKinds } from '../gate/index.ts';
+
 import type { Job, JobState, KeyLife, Lane, RunRecord } from '../job.ts';
 import type { DeadReason, Decision } from '../retry/decision.ts';
 import type { OutcomeKind, StoredError } from '../retry/outcome.ts';
@@ -37,7 +40,7 @@ export interface Store {
    */
   claimGated(request: GatedClaimRequest): Promise<GatedClaim>;
   /**
-   * Adds what workers saw to gates, and answers each gate as it is then. A gate without a row is closed; a report that says
+   * Adds what workers saw to gates, and answers each gate as it is then; after those, the parents that this changed. A gate without a row is closed; a report that says
    * nothing new makes none. A report that is sent again counts again: a gate bears that.
    */
   report(reports: readonly WorkerReport[]): Promise<GateAnswer[]>;
@@ -199,18 +202,6 @@ export interface GatedClaim {
   readonly events: readonly GateEvent[];
 }
 
-/**
- * A gate. `resource`: jobs wait behind it. `job`: the soft gate of a job name, and `parent`: the soft gate of all resources
- * of one parent (`webhook` of `webhook/example.com`); both only judge whether there is an outage.
- */
-export interface GateRef {
-  readonly kind: GateKind;
-  readonly name: string;
-}
-
-export const gateKinds = ['resource', 'job', 'parent'] as const;
-export type GateKind = (typeof gateKinds)[number];
-
 /** What a worker saw of a gate; null only asks for the gate as it is now. */
 export interface WorkerReport {
   readonly gate: GateRef;
@@ -227,6 +218,8 @@ export interface GateAnswer {
 }
 
 export interface GateFilter {
+  /** `waiting` of each answer is null: counting a million jobs takes a while. */
+  readonly skipWaiting?: boolean;
   readonly kind?: GateKind;
   readonly name?: string;
   readonly limit: number;
@@ -236,7 +229,7 @@ export interface StoredGate {
   readonly gate: GateRef;
   readonly state: GateState;
   readonly now: number;
-  /** Jobs that wait behind it; null for a soft gate. */
+  /** Jobs that wait behind it; null for a soft gate, and when they were not counted. */
   readonly waiting: number | null;
 }
 

@@ -5,6 +5,7 @@ import {
   emptyReport,
   type FailureVerdict,
   type GatheredReport,
+  gateKey,
   judgeFailure,
   judgeSoftFailure,
   refund,
@@ -15,7 +16,6 @@ import {
 import { isRetry } from '../job.ts';
 import type { GateVerdict } from '../retry/decide.ts';
 import type { Outcome } from '../retry/outcome.ts';
-import { gateKey } from '../store/gates.ts';
 import type { ClaimedJob, GateAnswer, GateRef, Refund, Store, WorkerReport } from '../store/store.ts';
 import type { ActiveJob } from './active-job.ts';
 import type { Lease } from './lease.ts';
@@ -48,6 +48,8 @@ export interface GatesParts {
   readonly onChange: (answer: GateAnswer) => void;
   /** No job of this resource may start now. */
   readonly onShut: (resource: string) => void;
+  /** The report on a job that a gate had admitted may let the next one start. */
+  readonly onAdmitted: () => void;
   readonly onError: (error: unknown) => void;
 }
 
@@ -217,7 +219,7 @@ export class Gates {
     reports: readonly WorkerReport[],
     waiting: readonly Waiting[],
   ): Promise<ReadonlyMap<string, GateAnswer> | null> {
-    const { store, clock, onChange, onShut, onError } = this.#parts;
+    const { store, clock, onChange, onShut, onAdmitted, onError } = this.#parts;
     if (reports.length === 0) return null;
     const leases = waiting.map(({ lease }) => lease);
     let answers: GateAnswer[];
@@ -236,6 +238,7 @@ export class Gates {
       const isShut = state.pin === 'open' || (state.pin === null && (state.phase === 'open' || state.heldUntil > now));
       if (gate.kind === 'resource' && isShut) onShut(gate.name);
     }
+    if (reports.some(({ report }) => report !== null && report.epoch !== 0)) onAdmitted();
     return last;
   }
 

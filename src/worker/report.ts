@@ -45,6 +45,7 @@ export class Reporter {
         this.#events.emit('cancelled', finished);
         return;
       case 'retry':
+      case 'defer':
         this.#events.emit('retrying', () => ({ ...finished(), delayMs: decision.delayMs }));
         return;
       case 'dead':

@@ -92,6 +92,7 @@ export class Worker {
       worker: this.id,
       definitions: parts.definitions,
       onChange: (answer) => parts.report.gate(answer.gate, answer.events, answer),
+      onAdmitted: () => this.#fetcher.wake('due'),
       onShut: (resource) => this.#releaseBehind(resource),
       onError,
     });

@@ -2,13 +2,14 @@ import type { Random } from '../../sim/random.ts';
 
 /** What a toy dependency answers to a call. */
 export interface Answer {
-  readonly kind: 'ok' | 'down' | 'too-many';
+  /** `bug`: the job fails by its own fault. */
+  readonly kind: 'ok' | 'down' | 'too-many' | 'bug';
   readonly durationMs: number;
   readonly retryAfterMs?: number;
 }
 
 export interface Dependency {
-  call(now: number, worker: number, jobId: string): Answer;
+  call(now: number, worker: number, jobId: string, input: number): Answer;
 }
 
 const ok: Answer = { kind: 'ok', durationMs: 50 };

@@ -351,7 +351,7 @@ export class World {
     job.runs++;
     this.calls[this.second] = (this.calls[this.second] ?? 0) + 1;
     if (isRetry) this.retried[this.second] = (this.retried[this.second] ?? 0) + 1;
-    const answer = this.options.dependency.call(this.now, this.workers.indexOf(worker), job.id);
+    const answer = this.options.dependency.call(this.now, this.workers.indexOf(worker), job.id, 0);
     worker.running.push({ job, answer, epoch, claimedAt: this.now, endsAt: this.now + answer.durationMs, isRetry });
   }
 }

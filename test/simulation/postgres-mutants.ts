@@ -112,8 +112,8 @@ export const postgresMutants: readonly PostgresMutant[] = [
   {
     name: 'a partition is parked without its lock',
     file: `${store}/sql/partitions.ts`,
-    find: 'WHERE id = ANY (p_partition) ORDER BY id FOR UPDATE SKIP LOCKED);',
-    replace: 'WHERE id = ANY (p_partition) ORDER BY id);',
+    find: "WHERE g.is_empty AND p.resource <> '' FOR UPDATE OF p SKIP LOCKED);",
+    replace: "WHERE g.is_empty AND p.resource <> '');",
     by: 'concurrency',
   },
   {

@@ -69,7 +69,9 @@ export async function report(
   runs: readonly EndedRun[],
   worker = 'worker-1',
 ): Promise<GateAnswer> {
-  return only(await store.report(foldRuns(worker, runs, 0).map((one) => ({ gate, report: one }))));
+  const answers = await store.report(foldRuns(worker, runs, 0).map((one) => ({ gate, report: one })));
+  // After it come the parents that this changed.
+  return only(answers.filter((answer) => answer.gate.kind === gate.kind));
 }
 
 export async function ask(store: Store, gate: GateRef): Promise<GateAnswer> {

@@ -164,7 +164,9 @@ const reading: StoreCase[] = cases('gates', {
     assert.deepEqual(await select({ kind: 'job', name: 'b' }), []);
   },
 
-  'a gate tells how many jobs wait behind it, in whatever queue and lane': async (harness) => {
+  'a gate tells how many jobs wait behind it, in whatever queue and lane, unless it is not asked to': async (
+    harness,
+  ) => {
     const { store } = harness;
     await enqueueBehind(store, 'smtp', 'retry', 2);
     await enqueueBehind(store, 'smtp', 'suspect', 1);
@@ -178,6 +180,8 @@ const reading: StoreCase[] = cases('gates', {
     assert.deepEqual(await waiting(), [7, null]);
     await claimProbe(harness, 'smtp');
     assert.deepEqual(await waiting(), [6, null]);
+    const uncounted = await store.gates({ limit: 10, skipWaiting: true });
+    assert.deepEqual([uncounted.length, ...uncounted.map((gate) => gate.waiting)], [2, null, null]);
   },
 });
 

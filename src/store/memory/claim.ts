@@ -91,10 +91,10 @@ class Claiming {
   /** What is due behind the gate, as far as the queues have room for it. */
   due(): { readonly fresh: number; readonly retry: number } {
     const count = (queue: string, lane: Lane): number => {
-      const due = this.#partitions(queue, lane).flatMap((partitions) =>
-        partitions.flatMap((one) => one.due(this.#now)),
-      );
-      return Math.min(due.length, this.#room(queue, lane));
+      const most = this.#request.limit + 1;
+      const partitions = this.#partitions(queue, lane).flat();
+      const due = partitions.reduce((sum, partition) => sum + partition.countDue(this.#now, most), 0);
+      return Math.min(due, this.#room(queue, lane));
     };
     const sum = (lane: Lane): number => this.#request.queues.reduce((all, { queue }) => all + count(queue, lane), 0);
     return { fresh: sum('fresh') + sum('redrive'), retry: sum('retry') };

@@ -60,7 +60,7 @@ export class Gates {
     return { gate, state, now, events };
   }
 
-  list({ kind, name, limit }: GateFilter, now: number): StoredGate[] {
+  list({ kind, name, limit, skipWaiting = false }: GateFilter, now: number): StoredGate[] {
     return [...this.#rows.values()]
       .filter(({ gate }) => (kind === undefined || gate.kind === kind) && (name === undefined || gate.name === name))
       .sort(
@@ -69,7 +69,7 @@ export class Gates {
       )
       .slice(0, limit)
       .map(({ gate, state }) => {
-        const waiting = gate.kind === 'resource' ? this.#partitions.waitingFor(gate.name) : null;
+        const waiting = gate.kind === 'resource' && !skipWaiting ? this.#partitions.waitingFor(gate.name) : null;
         return { gate, state, now, waiting };
       });
   }

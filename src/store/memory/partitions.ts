@@ -29,6 +29,16 @@ export class Partition {
     return this.#waiting.size;
   }
 
+  /** How many are due, as far as `most`. */
+  countDue(now: number, most: number): number {
+    let due = 0;
+    for (const row of this.#waiting.items()) {
+      if (due >= most) break;
+      if (row.dueAt <= now) due++;
+    }
+    return due;
+  }
+
   /** In due order. */
   due(now: number): Row[] {
     return [...this.#waiting.items()].filter(({ dueAt }) => dueAt <= now).sort((a, b) => (byDueTime(a, b) ? -1 : 1));

@@ -3,6 +3,7 @@ import { readOptions } from '../../config.ts';
 import { ClosedError } from '../../errors.ts';
 import type { GateEvent } from '../../gate/index.ts';
 import type { Job, RunRecord } from '../../job.ts';
+import { isNewsToWorkers } from '../gates.ts';
 import { checkPayloads } from '../json.ts';
 import type {
   CancelAnswer,
@@ -86,7 +87,7 @@ export class MemoryStore implements Store {
   async report(reports: readonly WorkerReport[]): Promise<GateAnswer[]> {
     const state = this.#open();
     const answers = state.gates.report(reports, this.#clock.now(), () => this.#clock.random());
-    if (answers.some(({ events }) => events.length > 0)) state.wake.hint();
+    if (answers.some(isNewsToWorkers)) state.wake.hint();
     return answers;
   }
 

@@ -15,6 +15,7 @@ import {
   type GateWrite,
   gateKey,
   gatesOf,
+  isNewsToWorkers,
   parentGate,
   parentOf,
   parentsToCount,
@@ -107,6 +108,7 @@ export function report(session: Session, reports: readonly WorkerReport[]): Gate
   const counted = countChildren(session, reports, states);
   const { writes, answers } = applyReports(reports, states, counted, now, random);
   for (const write of writes) writeGate(session, write, accesses.get(gateKey(write.gate)) ?? null);
+  session.madeWork ||= answers.some(isNewsToWorkers);
   return answers;
 }
 

@@ -12,7 +12,7 @@ interface ListedRow {
   readonly state: string;
 }
 
-export function gates(session: Session, { kind, name, limit }: GateFilter): StoredGate[] {
+export function gates(session: Session, { kind, name, limit, skipWaiting = false }: GateFilter): StoredGate[] {
   const sql = `
     SELECT kind, name, state FROM gates WHERE true
       ${kind === undefined ? '' : 'AND kind = :kind'}
@@ -22,7 +22,8 @@ export function gates(session: Session, { kind, name, limit }: GateFilter): Stor
   const rows = session.sql(sql).all(bound) as unknown as ListedRow[];
   return rows.map((row) => {
     const gate: GateRef = { kind: row.kind, name: session.strings.text(row.name) };
-    const waiting = row.kind === 'resource' ? (session.sql(WAITING).get(row.name) as { n: number }).n : null;
+    const isCounted = row.kind === 'resource' && !skipWaiting;
+    const waiting = isCounted ? (session.sql(WAITING).get(row.name) as { n: number }).n : null;
     return { gate, state: parseState(gate, row.state, session.now), now: session.now, waiting };
   });
 }
