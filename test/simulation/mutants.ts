@@ -205,8 +205,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'an outcome that was not recorded is not sent again',
     file: 'worker/persist.ts',
-    find: 'isTransient: () => true,',
-    replace: 'isTransient: () => false,',
+    find: 'return true;\n      },\n      leftMs',
+    replace: 'return false;\n      },\n      leftMs',
   },
   {
     name: 'heartbeats are not sent',
