@@ -131,11 +131,27 @@ const naming: StoreCase[] = cases('claim', {
     assert.deepEqual((await claim(store)).jobs, []);
   },
 
-  'a suspect behind an open gate is not tried': async ({ store }) => {
+  'a suspect behind an open gate is tried when a probe may start': async (harness) => {
+    const { store, advance } = harness;
+    const [id] = await enqueueBehind(store, 'smtp', 'suspect', 1);
+    await enqueueBehind(store, 'smtp', 'fresh', 1);
+    const queues = [quota({ suspect: 1 })];
+    await trip(store, 'smtp');
+    await claimProbe(harness, 'smtp');
+    const { slotUntil } = (await ask(store, smtp)).state.probes;
+    const answer = await claim(store, { queues });
+    assert.deepEqual([answer.jobs, answer.suspectsWait, answer.gated, answer.nextDueAt], [[], false, [], slotUntil]);
+    await advance(MINUTE);
+    assert.deepEqual([(await claim(store)).suspectsWait, (await claimGated(store, 'smtp')).jobs], [true, []]);
+    assert.deepEqual(idsOf((await claim(store, { queues })).jobs), [id]);
+  },
+
+  'a suspect behind a gate that is pinned open is not tried': async ({ store, advance }) => {
     const [id] = await enqueueBehind(store, 'smtp', 'suspect', 1);
     const queues = [quota({ suspect: 1 })];
     assert.equal((await claim(store)).suspectsWait, true);
-    await trip(store, 'smtp');
+    await store.changeGate(smtp, 'open', 'ann');
+    await advance(HOUR);
     const answer = await claim(store, { queues });
     assert.deepEqual([answer.jobs, answer.suspectsWait, answer.gated, answer.nextDueAt], [[], false, [], null]);
     await store.changeGate(smtp, 'reset', 'ann');
