@@ -119,8 +119,8 @@ describe.concurrent('mulligan migrate', () => {
     expect(second).toEqual({ code: 0, stdout: `schema ${schema}: version ${TABLES}, nothing to do\n`, stderr: '' });
     expect(await cli.json('migrate', '--db', url)).toEqual({
       schema,
-      from: 1,
-      to: 1,
+      from: TABLES,
+      to: TABLES,
       functions: own,
       installed: false,
     });
