@@ -110,7 +110,7 @@ export function checkCall(event: ExecutedEvent, check: Check): void {
       check.model.gates.checkReport(first as WorkerReport[], value as GateAnswer[], event.process, check);
       break;
     case 'changeGate':
-      check.model.gates.changed(first as GateRef, value as GateAnswer, check);
+      check.model.gates.changed(first as GateRef, value as GateAnswer);
       break;
     case 'heartbeat':
       checkHeartbeat(first as Heartbeat[], value as HeartbeatAnswer[], check);

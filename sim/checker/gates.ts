@@ -61,7 +61,7 @@ export class GateModel {
     for (const { gate, state } of gates) {
       const name = nameOf(gate);
       const before = this.#gates.get(name);
-      const budget = before?.budget ?? { tokens: state.budget.tokens, at: now };
+      const budget = before?.budget ?? { ...state.budget };
       const probe = before?.probe?.epoch === state.epoch ? before.probe : null;
       const ramp = state.ramp === null ? null : rampOf(before?.ramp ?? null, state, now);
       // Partitions know the gate as it was when it was last written.
@@ -184,12 +184,12 @@ export class GateModel {
     expect(12, charged <= started, () => `${charged} retries of ${resource} were charged, but ${started} had started`);
   }
 
-  changed(ref: GateRef, { state, events }: GateAnswer, { now }: Check): void {
+  changed(ref: GateRef, { state, events }: GateAnswer): void {
     this.#remember(ref, events);
     const gate = this.#gates.get(nameOf(ref));
     // A reset fills the budget.
     if (gate !== undefined && state.budget.tokens > gate.budget.tokens) {
-      gate.budget = { tokens: state.budget.tokens, at: now };
+      gate.budget = { ...state.budget };
     }
   }
 
