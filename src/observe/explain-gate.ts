@@ -69,13 +69,14 @@ function whySentences({ kind, phase, at: now, since, downSince }: GateInfo, hist
 }
 
 function nextSentences(gate: GateInfo): string[] {
-  const { phase, pin, at, nextAt, heldUntil, budget, suspectWorkers, isDormant } = gate;
+  const { phase, pin, at, nextAt, isProbing, heldUntil, budget, suspectWorkers, isDormant } = gate;
   if (pin !== null) return ['It stays so until it is unpinned.'];
   const sentences: string[] = [];
   if (heldUntil !== null) sentences.push(`The dependency asked to be left alone for ${span(heldUntil - at)} more.`);
   if (phase === 'open') {
-    const probe = nextAt === null || nextAt <= at ? 'now' : `in ${span(nextAt - at)}`;
-    sentences.push(`The next probe may start ${probe}. Three answers in a row let jobs start at a rising rate.`);
+    const when = nextAt === null || nextAt <= at ? 'now' : `in ${span(nextAt - at)}`;
+    const probe = isProbing ? 'A probe is running now.' : `The next probe may start ${when}.`;
+    sentences.push(`${probe} Three answers in a row let jobs start at a rising rate.`);
   }
   if (phase === 'ramp') {
     sentences.push('The rate rises while it is used and answered. The gate closes when it was not the limit for 10s.');
