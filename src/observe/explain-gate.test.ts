@@ -21,3 +21,9 @@ test('a worker that failed alone is named while others start jobs, not in an out
   expect(explain(gate({ suspectWorkers: 1 }), context)).toContain(alone);
   expect(explain(gate({ suspectWorkers: 1, phase: 'open' }), context)).not.toContain(alone);
 });
+
+test('a parent in an outage says what that means for its keys', () => {
+  const parent = (phase: GateInfo['phase']): string => explain(gate({ kind: 'parent', phase }), context).join(' ');
+  expect(parent('open')).toContain('each of them opens at its first failure: look at your own network.');
+  expect(parent('closed')).toContain('each of its keys is judged by its own runs.');
+});

@@ -39,9 +39,16 @@ function nowSentences(gate: GateInfo, isKnown: boolean): string[] {
   return [`It lets at most ${rateWords(rate.limit)} start${peak}. ${behind}.`];
 }
 
-function softSentences({ phase }: GateInfo, isKnown: boolean): string[] {
+function softSentences({ kind, phase }: GateInfo, isKnown: boolean): string[] {
   const holds = 'It is a soft gate: it holds nothing back.';
   if (!isKnown) return [`${holds} It has not been heard of lately, so it sees no outage.`];
+  if (kind === 'parent') {
+    return phase === 'closed'
+      ? [`${holds} It sees no outage, so each of its keys is judged by its own runs.`]
+      : [
+          `${holds} Most of its keys fail at once, so each of them opens at its first failure: look at your own network.`,
+        ];
+  }
   if (phase === 'closed') return [`${holds} It sees no outage, so every failure counts.`];
   return [
     `${holds} It sees an outage, so failures of the environment cost no attempts until its end, or for maxOutage (1 day by default).`,
