@@ -145,12 +145,14 @@ export const mutants: readonly Mutant[] = [
     file: 'job.ts',
     find: 'cancelRequested && settled.dueAt !== null',
     replace: 'false',
+    from: 100,
   },
   {
     name: 'a cancel that overrules a decision is not reported',
     file: 'store/memory/settle.ts',
     find: "settled.overruled ? 'cancelled' : 'settled'",
     replace: "'settled'",
+    from: 100,
   },
   {
     name: 'an enqueue that is sent again is stored again',
@@ -368,6 +370,7 @@ export const mutants: readonly Mutant[] = [
     find: ' AND cancel_requested = 0`',
     replace: '`',
     engine: 'sqlite',
+    from: 160,
   },
   {
     name: 'SQLite: a crash is believed while the lease lasts',
