@@ -12,14 +12,14 @@ describe('the partitions of a resource', () => {
     expect(isFree(access)).toBe(true);
   });
 
-  test('are gated while the gate is open, from when the next probe may start; suspects wait for another state', () => {
+  test('are gated while the gate is open, from when the next probe may start; suspects wait until then too', () => {
     const gate = new Gate().trip();
     const { at } = gate.state.probes;
     expect(at).toBeGreaterThan(gate.now);
     expect(accessOf(gate.state, gate.now)).toEqual({
       fresh: { gated: true, at },
       retry: { gated: true, at },
-      suspect: { gated: false, at: null },
+      suspect: { gated: false, at },
     });
     gate.wait(2_000).admit();
     expect(accessOf(gate.state, gate.now).fresh).toEqual({ gated: true, at: gate.state.probes.slotUntil });
@@ -54,8 +54,9 @@ describe('the partitions of a resource', () => {
     expect(over.suspect.at).toBeLessThanOrEqual(T0 + 1_000);
   });
 
-  test('are not free while only suspects wait', () => {
+  test('are not free while only suspects or retries wait', () => {
     expect(isFree({ ...freeAccess, suspect: { gated: false, at: T0 } })).toBe(false);
+    expect(isFree({ ...freeAccess, retry: { gated: true, at: T0 } })).toBe(false);
   });
 
   test('are gated while one worker is suspect, so that this one can be kept from them', () => {

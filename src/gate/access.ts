@@ -12,7 +12,8 @@ import type { GateState } from './state.ts';
  * A partition is gated when its jobs must ask the gate one claim at a time: then no ordinary claim takes them, only
  * `claimGated`, which asks `admitClaim`. All partitions of a resource are gated unless its gate is closed, holds nothing
  * and has no suspect worker; its retries also while the retry budget is low. A suspect (the lane) is tried one at a
- * time anyway, so it only waits for the gate to leave the open phase.
+ * time anyway, so it is not gated; behind an open gate it waits for the time of the next probe. It must not wait for
+ * another phase: where suspects alone wait, no probe starts, and the gate would never leave this one.
  */
 export interface Access {
   readonly gated: boolean;
@@ -37,10 +38,11 @@ export function accessOf(before: GateState, now: number): GateAccess {
     state.phase !== 'closed' || state.heldUntil > now || state.workers.some(({ intervalMs }) => intervalMs > 0);
   const peak = peakRate(state.peak, now);
   const isLow = tokensIn(state.budget, peak, now) < budgetCap(peak) * BUDGET_LOW_SHARE;
+  const freshAt = admissibleAt(state, { pays: 'nothing' }, now);
   return {
-    fresh: isGated ? { gated: true, at: admissibleAt(state, { pays: 'nothing' }, now) } : free,
+    fresh: isGated ? { gated: true, at: freshAt } : free,
     retry: isGated || isLow ? { gated: true, at: admissibleAt(state, { pays: 'retry' }, now) } : free,
-    suspect: { gated: false, at: state.phase === 'open' ? null : state.heldUntil },
+    suspect: { gated: false, at: state.phase === 'open' ? freshAt : state.heldUntil },
   };
 }
 

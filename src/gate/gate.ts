@@ -77,7 +77,7 @@ function applyEvidence(
   // The first worker to report an outage looks like a lone one; only a worker that fails again after its pause is news.
   const isConfirmed = isSuspect && gate.workers.some(({ worker, until }) => worker === report.worker && until > 0);
   if (!isConfirmed) return then;
-  const suspect = gateEvent(gate, next, 'worker-suspect', 'one worker alone fails', now, String(report.worker));
+  const suspect = gateEvent(gate, next, 'worker-suspect', 'one worker alone fails', now);
   return { state: then.state, events: [suspect, ...then.events] };
 }
 

@@ -39,9 +39,16 @@ function nowSentences(gate: GateInfo, isKnown: boolean): string[] {
   return [`It lets at most ${rateWords(rate.limit)} start${peak}. ${behind}.`];
 }
 
-function softSentences({ phase }: GateInfo, isKnown: boolean): string[] {
+function softSentences({ kind, phase }: GateInfo, isKnown: boolean): string[] {
   const holds = 'It is a soft gate: it holds nothing back.';
   if (!isKnown) return [`${holds} It has not been heard of lately, so it sees no outage.`];
+  if (kind === 'parent') {
+    return phase === 'closed'
+      ? [`${holds} It sees no outage, so each of its keys is judged by its own runs.`]
+      : [
+          `${holds} Most of its keys fail at once, so each of them opens at its first failure: look at your own network.`,
+        ];
+  }
   if (phase === 'closed') return [`${holds} It sees no outage, so every failure counts.`];
   return [
     `${holds} It sees an outage, so failures of the environment cost no attempts until its end, or for maxOutage (1 day by default).`,
@@ -56,18 +63,20 @@ function whySentences({ kind, phase, at: now, since, downSince }: GateInfo, hist
   const sentences = shown
     .filter((event) => event !== null)
     .map((event) => `${ago(event.at, now)} it ${changeWords(kind, event)}: ${reasonWords(event)}.`);
-  const isLonger = downSince !== null && since !== null && downSince < since;
+  // Ramps that failed belong to the outage; during a ramp the dependency answers.
+  const isLonger = downSince !== null && since !== null && downSince < since && phase === 'open';
   return isLonger ? [...sentences, `The dependency has been down for ${span(now - downSince)}.`] : sentences;
 }
 
 function nextSentences(gate: GateInfo): string[] {
-  const { phase, pin, at, nextAt, heldUntil, budget, suspectWorkers, isDormant } = gate;
+  const { phase, pin, at, nextAt, isProbing, heldUntil, budget, suspectWorkers, isDormant } = gate;
   if (pin !== null) return ['It stays so until it is unpinned.'];
   const sentences: string[] = [];
   if (heldUntil !== null) sentences.push(`The dependency asked to be left alone for ${span(heldUntil - at)} more.`);
   if (phase === 'open') {
-    const probe = nextAt === null || nextAt <= at ? 'now' : `in ${span(nextAt - at)}`;
-    sentences.push(`The next probe may start ${probe}. Three answers in a row let jobs start at a rising rate.`);
+    const when = nextAt === null || nextAt <= at ? 'now' : `in ${span(nextAt - at)}`;
+    const probe = isProbing ? 'A probe is running now.' : `The next probe may start ${when}.`;
+    sentences.push(`${probe} Three answers in a row let jobs start at a rising rate.`);
   }
   if (phase === 'ramp') {
     sentences.push('The rate rises while it is used and answered. The gate closes when it was not the limit for 10s.');
@@ -76,7 +85,8 @@ function nextSentences(gate: GateInfo): string[] {
     const left = `${Math.max(0, Math.floor(budget.tokens))} of ${Math.floor(budget.cap)} are left`;
     sentences.push(`Retries wait for the retry budget (${left}); fresh jobs do not.`);
   }
-  if (suspectWorkers > 0) {
+  // An open gate has no bad worker: all fail, and one of them was the first.
+  if (suspectWorkers > 0 && phase !== 'open') {
     sentences.push(
       `${count(suspectWorkers, 'worker')} failed alone and may start one job at a time: look at its network.`,
     );

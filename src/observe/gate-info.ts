@@ -26,6 +26,8 @@ export interface GateInfo {
   readonly downSince: number | null;
   /** When the next job may start; `at` when at once, null when only an operator can let one start. */
   readonly nextAt: number | null;
+  /** True while the probe of an open gate runs: the next one may start when it has answered. */
+  readonly isProbing: boolean;
   /** Until when the dependency asked to be left alone (Retry-After); null when it did not. */
   readonly heldUntil: number | null;
   readonly rate: {
@@ -66,6 +68,7 @@ export function gateInfo({ gate, state: stored, now, waiting }: StoredGate, reas
     kind: gate.kind,
     phase,
     pin,
+    isProbing: phase === 'open' && pin === null && state.probes.slotUntil > now,
     at: now,
     since: epoch === 0 ? null : Math.min(epoch, now),
     heardAt,

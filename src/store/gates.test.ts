@@ -235,3 +235,21 @@ describe('a row', () => {
     expect(GATE_HISTORY_MS).toBeGreaterThan(7 * 86_400_000);
   });
 });
+
+test('the history names the worker that fails alone, not its hash', () => {
+  const gate = gateOf('smtp');
+  let states: GateStates = new Map();
+  let now = T0;
+  const send = (facts: Partial<GateReport>, worker: string) => {
+    now += 10_000;
+    const one = { gate, worker, report: report({ claimedFrom: now, ...facts }) };
+    const { writes, answers } = applyReports([one], states, new Map(), now, steady);
+    states = rows(...writes.map(({ gate: written, state }): [GateRef, GateState] => [written, state]));
+    return answers.flatMap(({ events }) => events);
+  };
+  const events = [1, 2, 3].flatMap(() => [
+    ...send({ alive: 50, environment: 0, tail: 0, worker: 2 }, 'good-worker'),
+    ...send({ alive: 0, environment: 10, tail: 10, worker: 1 }, 'bad-worker'),
+  ]);
+  expect(events.map(({ change, who }) => [change, who])).toContainEqual(['worker-suspect', 'bad-worker']);
+});

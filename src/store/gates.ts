@@ -87,8 +87,8 @@ export function applyReports(
   random: Random,
 ): { readonly writes: GateWrite[]; readonly answers: GateAnswer[] } {
   const gates = new ChangedGates(states, now);
-  const answers = reports.map(({ gate, report }): GateAnswer => {
-    const change = (before: GateState): Transition => applyOne(gates, gate, before, report, now, random);
+  const answers = reports.map(({ gate, report, worker }): GateAnswer => {
+    const change = (before: GateState): Transition => named(applyOne(gates, gate, before, report, now, random), worker);
     const { state, events } =
       report === null || saysNothingNew(gates, gate, report) ? gates.look(gate, change) : gates.change(gate, change);
     return { gate, state, now, events };
@@ -123,6 +123,14 @@ function applyOne(
   const parent = parentGate(gate);
   const parentDown = parent !== null && gates.get(parent)?.phase === 'open';
   return applyReport(before, report, now, random, { parentDown });
+}
+
+/** A gate knows its workers by hashes; people want to know which process to look at. */
+function named({ state, events }: Transition, worker: string | undefined): Transition {
+  return {
+    state,
+    events: events.map((event) => (event.change === 'worker-suspect' ? { ...event, who: worker ?? null } : event)),
+  };
 }
 
 /** Of 100,000 keys that are all well, none needs a row. */

@@ -206,6 +206,8 @@ export interface GatedClaim {
 export interface WorkerReport {
   readonly gate: GateRef;
   readonly report: GateReport | null;
+  /** Who saw it, for the gate's history; gates themselves know workers by their keys. */
+  readonly worker?: string;
 }
 
 export interface GateAnswer {

@@ -412,6 +412,17 @@ describe('jobs behind gates', () => {
     await fetcher.stop();
   });
 
+  it('are asked for at the pace of the poll while the probe of another worker may keep its slot for longer', async () => {
+    const { clock, fetcher, world, gatedClaims } = makeFetcher({ poll: '1s' });
+    world.answer = async () => ({ gated: ['smtp'] });
+    world.gatedAnswer = async () => ({ nextAt: clock.now() + 35_000 });
+    const start = clock.monotonic();
+    fetcher.start();
+    await clock.advance(2_500);
+    expect(gatedClaims.map(({ at }) => at - start)).toEqual([0, 1_000, 2_000]);
+    await fetcher.stop();
+  });
+
   it('are asked for at the pace of the poll while only another state of the gate would admit one', async () => {
     const { clock, fetcher, world, gatedClaims } = makeFetcher({ poll: '1s' });
     world.answer = async () => ({ gated: ['smtp'] });

@@ -172,11 +172,15 @@ export class Fetcher {
     }
   }
 
-  /** A gate that admitted nothing is not asked again before it may admit something to this worker. */
+  /**
+   * A gate that admitted nothing is not asked again before it may admit something to this worker. That time holds while the
+   * gate stays as it is: when it says that a probe keeps its slot for half a minute, the probe may have ended by now.
+   */
   #remember(resource: string, { jobs, now, nextAt }: GatedClaim): void {
     if (jobs.length > 0) this.#notBefore.delete(resource);
     else {
-      const waitMs = nextAt === null ? this.#parts.plan.pollMs : Math.max(1, nextAt - now);
+      const { pollMs } = this.#parts.plan;
+      const waitMs = nextAt === null ? pollMs : Math.max(1, Math.min(pollMs, nextAt - now));
       this.#notBefore.set(resource, this.#parts.clock.monotonic() + waitMs);
     }
   }

@@ -195,21 +195,24 @@ export class Gates {
   }
 
   #takeUrgent(): WorkerReport[] {
-    const now = this.#parts.clock.monotonic();
+    const { clock, worker } = this.#parts;
+    const now = clock.monotonic();
     const reports: WorkerReport[] = [];
     for (const key of this.#urgent) {
       const gathered = this.#gathered.get(key);
       if (gathered === undefined) continue;
       this.#gathered.delete(key);
       const spanMs = Math.max(1, now - gathered.since);
-      for (const report of gathered.reports) reports.push({ gate: gathered.gate, report: { ...report, spanMs } });
+      for (const report of gathered.reports) {
+        reports.push({ gate: gathered.gate, worker, report: { ...report, spanMs } });
+      }
     }
     const reported = new Set(reports.map(({ gate }) => gateKey(gate)));
     for (const { gate } of this.#waiting) {
       const key = gateKey(gate);
       if (reported.has(key)) continue;
       reported.add(key);
-      reports.push({ gate, report: null });
+      reports.push({ gate, worker, report: null });
     }
     this.#urgent.clear();
     return reports;

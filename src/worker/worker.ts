@@ -300,7 +300,8 @@ export class Worker {
       const { attempts, spent } = job.refund;
       lease.job = { ...lease.job, attempts: lease.job.attempts - attempts, spent };
     }
-    if (lease.lost) this.#end(job, { kind: 'released', because: { kind: 'late' } });
+    if (lease.ended) this.#end(job, { kind: 'released', because: { kind: 'late' } });
+    else if (job.cancelRequested) this.#end(job, { kind: 'released', because: { kind: 'cancelled' } });
     else if (lease.job.attempts > lease.job.policy.maxAttempts) {
       this.#end(job, { kind: 'released', because: { kind: 'exhausted' } });
     } else this.#handle(job, definition);

@@ -3,7 +3,7 @@ import type { Random } from '../../sim/random.ts';
 /** What a toy dependency answers to a call. */
 export interface Answer {
   /** `bug`: the job fails by its own fault. */
-  readonly kind: 'ok' | 'down' | 'too-many' | 'bug';
+  readonly kind: 'ok' | 'down' | 'unavailable' | 'too-many' | 'bug';
   readonly durationMs: number;
   readonly retryAfterMs?: number;
 }
@@ -15,9 +15,9 @@ export interface Dependency {
 const ok: Answer = { kind: 'ok', durationMs: 50 };
 const refused: Answer = { kind: 'down', durationMs: 5 };
 
-/** Serves everything, except while `isDown` says so. */
-export function switched(isDown: (now: number) => boolean): Dependency {
-  return { call: (now) => (isDown(now) ? refused : ok) };
+/** Serves everything, except while `isDown` says so: it then refuses connections, or answers 503. */
+export function switched(isDown: (now: number) => boolean, kind: 'down' | 'unavailable' = 'down'): Dependency {
+  return { call: (now) => (isDown(now) ? { ...refused, kind } : ok) };
 }
 
 /** Fails a part of all calls, whatever their rate. */

@@ -1,3 +1,4 @@
+import type { Clock } from '../../src/clock.ts';
 import { defineJob, type JobDefinition, Mulligan } from '../../src/index.ts';
 import { DEFAULT_PRIORITY } from '../../src/job.ts';
 import { MemoryStore } from '../../src/store/memory/store.ts';
@@ -36,6 +37,8 @@ export class Fleet {
   /** From this second on a call never ends, as when its process is killed. */
   hangsFrom: number | null = null;
   hung = 0;
+  /** By how much the wall clock of each worker is wrong. */
+  readonly wallAheadMs: number[] = [];
   dead = 0;
   completed = 0;
   enqueued = 0;
@@ -105,7 +108,8 @@ export class Fleet {
   }
 
   async #addWorker(index: number): Promise<void> {
-    const { clock, store } = this;
+    const { store } = this;
+    const clock = this.#clockOf(index);
     const job = this.#definition(index);
     // Closing one of them must not close the store that they share.
     const shared: Store = new Proxy(store, {
@@ -126,6 +130,18 @@ export class Fleet {
     mulligan.on('gate', ({ gate, change, rule }) => this.changes.push(`${gate.kind} ${gate.name} ${change}: ${rule}`));
     this.mulligans.push(mulligan);
     this.workers.push(mulligan.work({ concurrency: this.#options.concurrency ?? 20, lease: '30s', name: `w${index}` }));
+  }
+
+  /** The store has the right time; a worker may have another. */
+  #clockOf(index: number): Clock {
+    const { clock } = this;
+    return {
+      now: () => clock.now() + (this.wallAheadMs[index] ?? 0),
+      monotonic: () => clock.monotonic(),
+      random: () => clock.random(),
+      newId: () => clock.newId(),
+      after: (delayMs, action) => clock.after(delayMs, action),
+    };
   }
 
   #definition(worker: number): JobDefinition<number> {
@@ -155,6 +171,7 @@ export class Fleet {
 
 function errorOf({ kind, retryAfterMs }: Answer): Error {
   if (kind === 'bug') return new Error('undefined is not a function');
+  if (kind === 'unavailable') return Object.assign(new Error('Service Unavailable'), { status: 503 });
   const error = new Error(kind === 'down' ? 'connect ECONNREFUSED' : 'too many requests');
   if (kind === 'down') return Object.assign(error, { code: 'ECONNREFUSED' });
   const headers = retryAfterMs === undefined ? {} : { 'retry-after': String(Math.ceil(retryAfterMs / 1_000)) };

@@ -17,9 +17,13 @@ afterEach(async () => {
 });
 
 /** `isDown` is asked with the second since the fleet began. */
-async function open(isDown: (second: number) => boolean, options: Partial<FleetOptions> = {}): Promise<Fleet> {
+async function open(
+  isDown: (second: number) => boolean,
+  options: Partial<FleetOptions> = {},
+  kind: 'down' | 'unavailable' = 'down',
+): Promise<Fleet> {
   let startedAt = 0;
-  const dependency = switched((now) => isDown((now - startedAt) / 1_000));
+  const dependency = switched((now) => isDown((now - startedAt) / 1_000), kind);
   const fleet = await Fleet.open({ dependency, ...options });
   startedAt = fleet.start;
   fleets.push(fleet);
@@ -112,13 +116,22 @@ describe('a metastable dependency with 10% headroom', () => {
 });
 
 describe('nothing is set: the standard policy and no resource', () => {
-  test.each([300, 1])('%i jobs survive an outage of two minutes', async (jobs) => {
-    const fleet = await open((second) => second <= 120);
+  test.each([
+    [300, 'down'],
+    [1, 'down'],
+    [300, 'unavailable'],
+    [1, 'unavailable'],
+  ] as const)('%i jobs survive an outage of two minutes, %s', async (jobs, kind) => {
+    const fleet = await open((second) => second <= 120, {}, kind);
     await fleet.enqueue(jobs);
     await fleet.run(120);
     expect(fleet.dead).toBe(0);
     const doneAfter = await fleet.runUntilDone(120);
-    print(`no resource, ${jobs} jobs`, { doneAfter, attempts: fleet.mostAttempts, calls: sum(fleet.calls, 0, 120) });
+    print(`no resource, ${jobs} jobs, ${kind}`, {
+      doneAfter,
+      attempts: fleet.mostAttempts,
+      calls: sum(fleet.calls, 0, 120),
+    });
     expect(fleet.completed).toBe(jobs);
     expect(doneAfter).toBeLessThanOrEqual(60);
   });
@@ -205,6 +218,21 @@ describe('behind a gate', () => {
     expect(fleet.completed).toBe(fleet.enqueued);
     const { history } = await fleet.mulligan.gates.show('smtp');
     expect(history.filter(({ who }) => who === 'anna').map(({ change }) => change)).toEqual(['unpinned', 'pinned']);
+  });
+
+  test('the wall clock of one worker steps by an hour, forth and back: only the time of the store counts', async () => {
+    const fleet = await open((second) => second > 30 && second <= 90, { resource: 'smtp', concurrency: 4 });
+    await fleet.run(30, PEAK);
+    await fleet.enqueue(1_000);
+    for (const stepMs of [3_600_000, -3_600_000, 0]) {
+      fleet.wallAheadMs[1] = stepMs;
+      await fleet.run(25);
+    }
+    const drainedAfter = await fleet.runUntilDone(300);
+    print('a wall clock that steps', { drainedAfter, changes: fleet.changes });
+    expect(fleet.dead).toBe(0);
+    expect(fleet.completed).toBe(fleet.enqueued);
+    expect(busiest(fleet.calls, 90, 300, 10)).toBeLessThanOrEqual(1.5 * PEAK);
   });
 
   test('a worker that is killed with its probe does not keep the gate shut', async () => {

@@ -1,5 +1,6 @@
 import { cancelCases } from './cancel.ts';
 import { claimCases } from './claim.ts';
+import { behindGatesCases } from './claim-behind-gates.ts';
 import { claimGatedCases } from './claim-gated.ts';
 import { discardCases } from './discard.ts';
 import { enqueueCases } from './enqueue.ts';
@@ -30,6 +31,7 @@ const suite: readonly StoreCase[] = [
   ...claimCases,
   ...laneCases,
   ...partitionCases,
+  ...behindGatesCases,
   ...claimGatedCases,
   ...reportCases,
   ...heartbeatCases,

@@ -41,8 +41,8 @@ const LIST = `
     WHERE p.resource <> '' AND p.resource = s.name AND left(p.resource, 40) = left(s.name, 40) AND w.worker IS NULL) END
   FROM (
     SELECT * FROM @.gates WHERE ($1::text IS NULL OR kind = $1) AND ($2::text IS NULL OR name = $2)
-    ORDER BY closed, heard_at DESC LIMIT $3
-  ) s ORDER BY closed, heard_at DESC`;
+    ORDER BY closed, heard_at DESC, kind, name LIMIT $3
+  ) s ORDER BY closed, heard_at DESC, kind, name`;
 const HISTORY = 'SELECT event FROM @.gate_history WHERE kind = $1 AND name = $2 ORDER BY id DESC LIMIT $3';
 
 /** So many gates, and rows of history, are looked at when jobs are pruned. */

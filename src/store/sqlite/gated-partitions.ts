@@ -5,9 +5,10 @@ import type { Session } from './session.ts';
 
 /* What a claim tells of gated partitions, and what `claimGated` takes jobs from. See partitions.ts. */
 
-const BY_TIME = `
-  SELECT gated_at AS at, resource FROM partitions WHERE queue = ? AND gated_at IS NOT NULL ORDER BY gated_at`;
+const FIRST =
+  'SELECT gated_at AS at FROM partitions WHERE queue = ? AND gated_at IS NOT NULL ORDER BY gated_at LIMIT 1';
 const NEXT = 'SELECT gated_at AS at FROM partitions WHERE queue = ? AND gated_at > ? ORDER BY gated_at LIMIT 1';
+const WAITING = 'SELECT gated_at AS at, resource FROM partitions WHERE queue = ? AND gated_at <= ? ORDER BY gated_at';
 const OF_RESOURCE = `
   SELECT id, held_until AS heldUntil, gate_at AS gateAt, admissible_at AS admissibleAt, gated_at AS gatedAt,
     queue, lane, priority, turn
@@ -28,22 +29,26 @@ export interface GatedInQueue {
 
 const none: GatedInQueue = { now: [], nextAt: NEVER };
 
-/** Costs a probe of an index when no partition of the queue is gated. */
+/** Costs a probe of an index when no partition of the queue may be asked for now. */
 export function gatedIn(session: Session, queue: number): GatedInQueue {
   const { now } = session;
-  const found = new Map<number, GatedResource>();
-  let nextAt = NEVER;
-  for (const row of session.sql(BY_TIME).iterate(queue) as IterableIterator<unknown>) {
-    const { at, resource } = row as GatedResource;
-    if (at > now) nextAt = at;
-    else if (!found.has(resource)) found.set(resource, { at, resource });
-    if (at > now || found.size === GATED_NAMED) break;
-  }
-  if (found.size === 0 && nextAt === NEVER) return none;
+  const first = session.sql(FIRST).get(queue) as { at: number } | undefined;
+  if (first === undefined) return none;
   const held = heldUntil(session, 'queue', queue);
-  if (held > now) return { now: [], nextAt: found.size > 0 ? held : Math.max(held, nextAt) };
-  if (nextAt === NEVER) nextAt = (session.sql(NEXT).get(queue, now) as { at: number } | undefined)?.at ?? NEVER;
-  return { now: [...found.values()], nextAt };
+  if (held > now || first.at > now) return { now: [], nextAt: Math.max(held, first.at) };
+  const next = session.sql(NEXT).get(queue, now) as { at: number } | undefined;
+  return { now: longestWaiting(session, queue), nextAt: next?.at ?? NEVER };
+}
+
+function longestWaiting(session: Session, queue: number): GatedResource[] {
+  const found = new Map<number, GatedResource>();
+  // Row by row: a resource may have many partitions.
+  for (const row of session.sql(WAITING).iterate(queue, session.now) as IterableIterator<unknown>) {
+    const { at, resource } = row as GatedResource;
+    if (!found.has(resource)) found.set(resource, { at, resource });
+    if (found.size === GATED_NAMED) break;
+  }
+  return [...found.values()];
 }
 
 export interface GatedPartition extends Partition {

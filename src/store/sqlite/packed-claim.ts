@@ -1,10 +1,11 @@
+import type { Spent } from '../../gate/index.ts';
 import type { Lane } from '../../job.ts';
 import { lanes } from '../../job.ts';
 import type { StoredError } from '../../retry/outcome.ts';
 import type { RetryPolicy } from '../../retry/policy.ts';
 import { joinJson, parseFrozen, splitJson } from '../json.ts';
 import type { ClaimedJob } from '../store.ts';
-import { AT, type ClaimedRow, ID, NUMBERS, type NumberColumn, PAYLOAD, STRINGS } from './claimed-row.ts';
+import { AT, type ClaimedRow, ID, NUMBERS, type NumberColumn, PAYLOAD, SPENT, STRINGS } from './claimed-row.ts';
 import type { Session } from './session.ts';
 
 /*
@@ -23,6 +24,8 @@ export interface PackedJobs {
   readonly policies: ReadonlyMap<number, RetryPolicy>;
   /** JSON. */
   readonly errors: ReadonlyMap<number, string>;
+  /** Of the few that have a note, by their place. */
+  readonly spent: ReadonlyMap<number, Spent>;
 }
 
 export function packJobs(session: Session, rows: readonly ClaimedRow[]): PackedJobs {
@@ -30,8 +33,9 @@ export function packJobs(session: Session, rows: readonly ClaimedRow[]): PackedJ
   const strings = new Map<number, string>();
   const policies = new Map<number, RetryPolicy>();
   const errors = new Map<number, string>();
+  const spent = new Map<number, Spent>();
   let at = 0;
-  for (const row of rows) {
+  for (const [index, row] of rows.entries()) {
     for (let column = 0; column < NUMBERS.length; column++) {
       const number = row[column] as number | null;
       numbers[at++] = number ?? Number.NaN;
@@ -41,9 +45,11 @@ export function packJobs(session: Session, rows: readonly ClaimedRow[]): PackedJ
     if (!policies.has(policy)) policies.set(policy, session.policy(policy));
     const error = row[AT.last_error] as number | null;
     if (error !== null && !errors.has(error)) errors.set(error, session.errors.text(error));
+    if (row[SPENT] !== null) spent.set(index, JSON.parse(row[SPENT] as string) as Spent);
   }
   const ids = rows.map((row) => row[ID] as string);
-  return { ids, payloads: joinJson(rows.map((row) => row[PAYLOAD] as string)), numbers, strings, policies, errors };
+  const payloads = joinJson(rows.map((row) => row[PAYLOAD] as string));
+  return { ids, payloads, numbers, strings, policies, errors, spent };
 }
 
 /** `gateEpoch`: what the claim of these jobs was told by their gate. */
@@ -55,7 +61,6 @@ export function unpackJobs(packed: PackedJobs, gateEpoch = 0): ClaimedJob[] {
     const number = (column: NumberColumn): number => numbers[index * NUMBERS.length + AT[column]] as number;
     const text = (column: NumberColumn): string => strings.get(number(column)) as string;
     const previousDelayMs = number('previous_delay_ms');
-    const spentAt = number('spent_at');
     return {
       id,
       run: number('runs'),
@@ -82,7 +87,7 @@ export function unpackJobs(packed: PackedJobs, gateEpoch = 0): ClaimedJob[] {
       cancelRequested: number('cancel_requested') === 1,
       alone: number('alone') === 1,
       gateEpoch,
-      spent: Number.isNaN(spentAt) ? null : { at: spentAt, count: number('spent_count') },
+      spent: packed.spent.get(index) ?? null,
     };
   });
 }

@@ -27,7 +27,7 @@ export const claimGatedSql: string = `
     idle bigint[];
     longest bigint;
   BEGIN
-    SELECT json_agg(f.resource ORDER BY f.starts_at) FILTER (WHERE f.starts_at <= p_now),
+    SELECT json_agg(f.resource ORDER BY f.starts_at, f.id) FILTER (WHERE f.starts_at <= p_now),
       min(f.starts_at) FILTER (WHERE f.starts_at > p_now), array_agg(f.id) FILTER (WHERE f.starts_at <= p_now IS NOT TRUE)
     INTO names, next_at, idle
     FROM (
@@ -89,7 +89,7 @@ export const claimGatedSql: string = `
       FROM unnest(p_queue, p_cap) WITH ORDINALITY AS g (queue, cap, ord) ORDER BY g.ord);
     waiting := (
       SELECT json_agg(json_build_array(p.id, p.queue, p.lane, p.priority, p.resource, p.name, (
-        SELECT count(*) FROM (SELECT 1 ${DUE_JOBS} LIMIT p_most) d)))
+        SELECT count(*) FROM (SELECT 1 ${DUE_JOBS} LIMIT p_most) d)) ORDER BY p.id)
       FROM partitions p
       LEFT JOIN unnest(p_known, p_from_due, p_from_seq) AS k (id, from_due, from_seq) ON k.id = p.id
       CROSS JOIN LATERAL (SELECT p.id AS partition, coalesce(k.from_due, 0) AS from_due, coalesce(k.from_seq, -1) AS from_seq,
