@@ -39,6 +39,12 @@ export function spendOn(budget: Budget, retries: number, peak: number, now: numb
   return { tokens: tokensIn(budget, peak, now) - retries, at: now };
 }
 
+/** A peak that grows is no reason to take a budget for spent: what the larger cap has room for is there at once. */
+export function raiseCap(budget: Budget, before: number, after: number, now: number): Budget {
+  const more = budgetCap(after) - budgetCap(before);
+  return more <= 0 ? budget : { tokens: tokensIn(budget, before, now) + more, at: now };
+}
+
 /** When the next retry is paid for. */
 export function fundedAt(budget: Budget, peak: number, now: number): number {
   const missing = 1 - tokensIn(budget, peak, now);

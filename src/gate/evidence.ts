@@ -28,7 +28,7 @@ export interface EndedRun {
   readonly claimedAt: number;
   readonly durationMs: number;
   readonly isFirstAttempt: boolean;
-  /** It was claimed as a retry. */
+  /** It was claimed as a retry, after a failure by the environment. */
   readonly isRetry: boolean;
 }
 

@@ -1,6 +1,6 @@
 import type { Random } from '../retry/jitter.ts';
 import { withinBounds } from './bounds.ts';
-import { deposit, spendOn } from './budget.ts';
+import { deposit, raiseCap, spendOn } from './budget.ts';
 import { DORMANT_MS, FORGET_OPEN_MS, PEAK_KEPT_MS, QUIET_MS, WINDOW_MS } from './constants.ts';
 import { gateEvent } from './event.ts';
 import type { GateReport } from './evidence.ts';
@@ -82,7 +82,9 @@ function applyEvidence(
 }
 
 function whenClosed(gate: GateState, now: number, random: Random): Transition {
-  const measured = { ...gate, peak: measurePeak(gate.peak, gate.window, now) };
+  const peak = measurePeak(gate.peak, gate.window, now);
+  const budget = raiseCap(gate.budget, peakRate(gate.peak, now), peakRate(peak, now), now);
+  const measured = { ...gate, peak, budget };
   const trip = tripOf(measured.window, now);
   return trip === null ? unchanged(measured) : open(measured, trip.rule, trip.from, now, random);
 }

@@ -102,7 +102,8 @@ export class Gates {
       claimedAt,
       durationMs: job.endedAt - job.startedAt,
       isFirstAttempt: attempts === 1,
-      isRetry: isRetry(lane),
+      // A job that failed by its own fault was answered: to run it again is no sign that the dependency is in trouble.
+      isRetry: isRetry(lane) && claimed.spent !== null,
     });
     const isTrouble = evidence === 'environment' || evidence === 'throttled';
     if (isTrouble || epoch !== 0) this.#sendSoon(gate);
