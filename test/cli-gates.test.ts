@@ -95,8 +95,18 @@ describe.concurrent('mulligan gates', () => {
   it('open warns of a gate that was not heard of, and pins it all the same', async ({ cli }) => {
     await outage(cli);
     const { code, stderr } = await cli.run(['gates', 'open', 'smpt']);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: 'Gate smpt was not heard of before: check the spelling.\n' });
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr: 'Gate smpt was not heard of before: check the spelling. It holds only jobs with this resource.\n',
+    });
     expect(await cli.json('gates', 'unpin', 'smpt')).toMatchObject({ gate: { name: 'smpt', pin: null } });
+  });
+
+  it('open refuses the soft gate of a job in one line', async ({ cli }) => {
+    await outage(cli, [{ kind: 'job', name: 'ping' }]);
+    const { code, stdout, stderr } = await cli.run(['gates', 'open', 'ping']);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(/^.*ping is the soft gate of a job and holds no jobs\. Give the definition a resource.*\n$/);
   });
 
   it('jobs show and stats name a gate that is not closed', async ({ cli }) => {

@@ -92,7 +92,7 @@ async function change({ output, ...shell }: Shell, order: GateOrder, name: strin
     },
   );
   output.answer({ gate }, () => [orderedText(order, gate)]);
-  if (!wasKnown) output.note(`Gate ${printable(name)} was not heard of before: check the spelling.`);
+  if (!wasKnown) output.note(`Gate ${printable(name)} was not heard of before: ${newGateHint(order)}`);
 }
 
 async function ordered(
@@ -103,6 +103,12 @@ async function ordered(
 ): Promise<{ gate: GateInfo; wasKnown: boolean }> {
   const { isKnown } = await gates.show(name, order === 'reset' ? {} : { kind: 'resource' });
   return { gate: await gates[order](name, options), wasKnown: isKnown };
+}
+
+function newGateHint(order: GateOrder): string {
+  return order === 'open' || order === 'close'
+    ? 'check the spelling. It holds only jobs with this resource.'
+    : 'check the spelling.';
 }
 
 function kindOf({ kind }: { readonly kind?: string }): { readonly kind?: GateKind } {
