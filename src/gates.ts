@@ -97,7 +97,7 @@ export class Gates {
     return this.#order('open', name, options);
   }
 
-  /** Lets everything of the resource start, and failures count, whatever happens, until `unpin`, `open` or `reset`. */
+  /** Lets everything of the resource start until `unpin`, `open` or `reset`. Failures count meanwhile, so jobs may die. */
   async close(name: string, options: GateOrderOptions = {}): Promise<GateInfo> {
     return this.#order('close', name, options);
   }

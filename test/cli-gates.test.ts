@@ -55,7 +55,9 @@ describe.concurrent('mulligan gates', () => {
     expect(stdout).toMatch(/it opened: streak of 14 failures from \d+ jobs and 2 workers \(rule fast\)\./);
     expect(stdout).toMatch(/^The next probe may start /m);
     expect(stdout).toMatch(/^.* opened +closed -> open +streak of 14 failures.* 14 failed, 0 answered, streak 14/m);
-    expect(stdout).toMatch(/^mulligan gates close smtp +let everything start now/m);
+    const advice = [...stdout.matchAll(/^mulligan gates (\w+) smtp /gm)].map(([, order]) => order);
+    expect(advice).toEqual(['reset', 'open', 'close']);
+    expect(stdout).toMatch(/^mulligan gates close smtp +let everything start until unpin: .*jobs may die/m);
     const shown = await cli.json<GateDetails>('gates', 'show', 'smtp');
     expect(shown).toMatchObject({ isKnown: true, gate: { phase: 'open' }, history: [{ change: 'opened' }] });
     const { code: unknown, stdout: closed } = await cli.run(['gates', 'show', 'smpt']);
@@ -82,7 +84,7 @@ describe.concurrent('mulligan gates', () => {
       'Gate smtp is pinned open: nothing starts, not even probes, until mulligan gates unpin smtp.\n',
     );
     expect(await call('close')).toBe(
-      'Gate smtp is pinned closed: everything starts, and failures count, until mulligan gates unpin smtp.\n',
+      'Gate smtp is pinned closed: everything starts, failures count and jobs may die, until mulligan gates unpin smtp.\n',
     );
     expect(await call('unpin')).toMatch(/^Gate smtp follows its rules again; it is (closed|open) now\.\n$/);
     expect(await call('reset')).toBe('Gate smtp is closed and has forgotten what it saw.\n');

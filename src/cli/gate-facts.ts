@@ -123,17 +123,26 @@ function figuresText({ figures }: GateEvent): string {
   return `${seen}, ${failingWorkers} of ${count(workers, 'worker')} failing, ${rate}`;
 }
 
-/** What an operator can do now. */
+/** What an operator can do now; what can cost jobs comes last. */
 export function adviceLines({ kind, name, pin, phase }: GateInfo, output: Output): string[] {
   const call = (order: GateOrder): string => `mulligan gates ${order} ${quoted(name)}`;
+  const isResource = kind === 'resource';
   const all: [string, string, boolean][] = [
-    [call('unpin'), 'give it back to its rules', pin !== null],
-    [call('close'), 'let everything start now, whatever happens', kind === 'resource' && phase !== 'closed'],
-    [call('open'), 'let nothing start, for example during maintenance', kind === 'resource' && pin !== 'open'],
-    [call('reset'), 'close it and forget what it saw', phase !== 'closed'],
+    [call('unpin'), `give it back to its rules${pin === 'open' ? ': probes, then a rising rate' : ''}`, pin !== null],
+    [call('reset'), resetText(isResource), phase !== 'closed'],
+    [call('open'), 'let nothing start until unpin, for example during maintenance', isResource && pin !== 'open'],
+    [call('close'), CLOSE_TEXT, isResource && phase !== 'closed'],
   ];
   const advice = all.filter(([, , isUseful]) => isUseful).map(([what, why]): [string, string] => [what, why]);
   return advice.length === 0 ? [] : ['', output.paint('dim', 'what you can do'), ...factLines(advice, output)];
+}
+
+const CLOSE_TEXT = 'let everything start until unpin: no rule opens it, failures count, and jobs may die';
+
+function resetText(isResource: boolean): string {
+  return isResource
+    ? 'if you know that it is well: close it now and forget what it saw; failures open it again'
+    : 'forget what it saw';
 }
 
 export function orderedText(order: GateOrder, { kind, name, phase }: GateInfo): string {
@@ -143,7 +152,7 @@ export function orderedText(order: GateOrder, { kind, name, phase }: GateInfo): 
     case 'open':
       return `${gate} is pinned open: nothing starts, not even probes, ${until}.`;
     case 'close':
-      return `${gate} is pinned closed: everything starts, and failures count, ${until}.`;
+      return `${gate} is pinned closed: everything starts, failures count and jobs may die, ${until}.`;
     case 'unpin':
       return `${gate} follows its rules again; it is ${phase} now.`;
     case 'reset':
