@@ -85,7 +85,9 @@ describe('gates.show', () => {
     expect(history).toMatchObject([{ change: 'opened', rule: 'fast', figures: { streak: 12 } }]);
     expect(explanation).toEqual([
       'It is open: only probes start, one at a time. 1 job waits behind it.',
-      expect.stringMatching(/^Just now it opened: streak of 12 failures from \d+ jobs and 2 workers \(rule fast\)\.$/),
+      expect.stringMatching(
+        /^Just now it opened: streak of 12 failures; within 30s \d+ jobs failed on 2 workers \(rule fast\)\.$/,
+      ),
       expect.stringMatching(/^The next probe may start in [\d.]+m?s\. Three answers in a row/),
     ]);
   });

@@ -52,9 +52,11 @@ describe.concurrent('mulligan gates', () => {
     const { code, stdout } = await cli.run(['gates', 'show', 'smtp']);
     expect(code).toBe(0);
     expect(stdout).toContain('It is open: only probes start, one at a time. 1 job waits behind it.');
-    expect(stdout).toMatch(/it opened: streak of 14 failures from \d+ jobs and 2 workers \(rule fast\)\./);
+    expect(stdout).toMatch(/it opened: streak of 14 failures; within 30s \d+ jobs failed on 2 workers \(rule fast\)\./);
     expect(stdout).toMatch(/^The next probe may start /m);
     expect(stdout).toMatch(/^.* opened +closed -> open +streak of 14 failures.* 14 failed, 0 answered, streak 14/m);
+    const [, fact] = /^next start +(.*)$/m.exec(stdout) ?? [];
+    expect(stdout).toContain(`The next probe may start ${fact}.`);
     const advice = [...stdout.matchAll(/^mulligan gates (\w+) smtp /gm)].map(([, order]) => order);
     expect(advice).toEqual(['reset', 'open', 'close']);
     expect(stdout).toMatch(/^mulligan gates close smtp +let everything start until unpin: .*jobs may die/m);

@@ -1,7 +1,7 @@
 import type { GateEvent } from '../gate/index.ts';
 import type { GateDetails } from '../gates.ts';
 import type { GateInfo } from '../observe/gate-info.ts';
-import { count, rateWords, reasonWords } from '../observe/gate-words.ts';
+import { count, rateWords, reasonWords, startWords } from '../observe/gate-words.ts';
 import type { GateOrder } from '../store/store.ts';
 import type { Output, Style } from './output.ts';
 import { printable } from './printable.ts';
@@ -56,7 +56,7 @@ export function gateText(gate: GateInfo): string {
 
 function nextText({ kind, phase, at, nextAt }: GateInfo): string {
   if (kind !== 'resource' || (phase === 'closed' && nextAt === at)) return '-';
-  return nextAt === null ? 'never' : fromNow(nextAt, at);
+  return nextAt === null ? 'never' : startWords(nextAt, at);
 }
 
 function whyText({ reason }: GateInfo): string {
@@ -118,7 +118,7 @@ export function historyLines(history: readonly GateEvent[], now: number, output:
 
 function figuresText({ figures }: GateEvent): string {
   const { alive, environment, streak, distinctJobs, failingWorkers, workers, peak, limit } = figures;
-  const seen = `${environment} failed, ${alive} answered, streak ${streak}, ${count(distinctJobs, 'job')}`;
+  const seen = `${environment} failed, ${alive} answered, streak ${streak}, ${count(distinctJobs, 'job')} failing`;
   const rate = limit === null ? `peak ${rateWords(peak)}` : `limit ${rateWords(limit)}, peak ${rateWords(peak)}`;
   return `${seen}, ${failingWorkers} of ${count(workers, 'worker')} failing, ${rate}`;
 }

@@ -1,7 +1,7 @@
 import { span } from '../duration.ts';
 import type { GateEvent } from '../gate/index.ts';
 import { type GateInfo, lastTransition } from './gate-info.ts';
-import { changeWords, count, rateWords, reasonWords } from './gate-words.ts';
+import { changeWords, count, rateWords, reasonWords, startWords } from './gate-words.ts';
 
 /* Why a gate is as it is and what happens next, in sentences for the person on call. */
 
@@ -74,8 +74,7 @@ function nextSentences(gate: GateInfo): string[] {
   const sentences: string[] = [];
   if (heldUntil !== null) sentences.push(`The dependency asked to be left alone for ${span(heldUntil - at)} more.`);
   if (phase === 'open') {
-    const when = nextAt === null || nextAt <= at ? 'now' : `in ${span(nextAt - at)}`;
-    const probe = isProbing ? 'A probe is running now.' : `The next probe may start ${when}.`;
+    const probe = isProbing ? 'A probe is running now.' : `The next probe may start ${startWords(nextAt ?? at, at)}.`;
     sentences.push(`${probe} Three answers in a row let jobs start at a rising rate.`);
   }
   if (phase === 'ramp') {
