@@ -1,13 +1,16 @@
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { systemClock } from '../src/clock.ts';
 import { type EndedRun, foldRuns } from '../src/gate/index.ts';
-import type { GateDetails, GateInfo } from '../src/index.ts';
+import type { GateDetails, GateInfo, Job } from '../src/index.ts';
 import { Mulligan } from '../src/mulligan.ts';
 import type { Outcome } from '../src/retry/outcome.ts';
 import { openStore } from '../src/store/open.ts';
 import type { GateRef } from '../src/store/store.ts';
 import { type Cli, it } from './support/cli.ts';
+
+const library = new URL('../src/index.ts', import.meta.url).href;
 
 const refused: Outcome = {
   kind: 'failed',
@@ -94,6 +97,22 @@ describe.concurrent('mulligan gates', () => {
     expect(history.filter(({ who }) => who === 'ana').map(({ change, to }) => `${change} ${to}`)).toEqual([
       ...['reset closed', 'unpinned closed', 'pinned closed', 'pinned open'],
     ]);
+  });
+
+  it('hold jobs that were enqueued with their definition, not those enqueued by name alone', async ({ cli }) => {
+    writeFileSync(
+      join(cli.folder, 'jobs.ts'),
+      `import { defineJob } from ${JSON.stringify(library)};
+       export default [defineJob({ name: 'a', resource: 'smtp', run() {} }),
+         defineJob<string>({ name: 'b', resource: (host) => ['webhook', host], run() {} })];`,
+    );
+    const resourceOf = async (...args: string[]): Promise<string | null> => {
+      const { id } = await cli.json<{ id: string }>('enqueue', ...args);
+      return (await cli.json<{ job: Job }>('jobs', 'show', id)).job.resource;
+    };
+    expect(await resourceOf('a', '1', '--jobs', 'jobs.ts')).toBe('smtp');
+    expect(await resourceOf('b', '"example.com"', '--jobs', 'jobs.ts')).toBe('webhook/example.com');
+    expect(await resourceOf('a', '1')).toBe(null);
   });
 
   it('open warns of a gate that was not heard of, and pins it all the same', async ({ cli }) => {
