@@ -125,6 +125,18 @@ describe.concurrent('mulligan gates', () => {
     expect(await cli.json('gates', 'unpin', 'smpt')).toMatchObject({ gate: { name: 'smpt', pin: null } });
   });
 
+  it('show and open know that keys that are well are not stored', async ({ cli }) => {
+    await outage(cli, [{ kind: 'resource', name: 'webhook/a.example' }]);
+    const { stdout } = await cli.run(['gates', 'show', 'webhook/b.example']);
+    expect(stdout).toContain('keys of webhook that are well are not stored.');
+    const { code, stderr } = await cli.run(['gates', 'open', 'webhook/b.example']);
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr:
+        'Gate webhook/b.example had no row, as keys of webhook that are well are not stored: check the spelling.\n',
+    });
+  });
+
   it('open refuses the soft gate of a job in one line', async ({ cli }) => {
     await outage(cli, [{ kind: 'job', name: 'ping' }]);
     const { code, stdout, stderr } = await cli.run(['gates', 'open', 'ping']);

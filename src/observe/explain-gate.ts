@@ -16,7 +16,7 @@ export interface GateContext {
 
 export function explain(gate: GateInfo, { isKnown, history, parent }: GateContext): string[] {
   return [
-    ...(gate.kind === 'resource' ? nowSentences(gate, isKnown) : softSentences(gate, isKnown)),
+    ...(gate.kind === 'resource' ? nowSentences(gate, isKnown, parent) : softSentences(gate, isKnown)),
     ...whySentences(gate, history),
     ...(gate.kind === 'resource' && isKnown ? nextSentences(gate) : []),
     ...(parent?.phase === 'open'
@@ -25,10 +25,14 @@ export function explain(gate: GateInfo, { isKnown, history, parent }: GateContex
   ];
 }
 
-function nowSentences(gate: GateInfo, isKnown: boolean): string[] {
+function nowSentences(gate: GateInfo, isKnown: boolean, parent: GateInfo | null): string[] {
   const { phase, pin, waiting, rate } = gate;
   if (!isKnown) {
-    return ['It is closed: every due job starts. It has not been heard of lately: it is healthy, unused or misspelt.'];
+    const reason =
+      parent === null
+        ? 'It has not been heard of lately: it is healthy, unused or misspelt.'
+        : `It is healthy, unused or misspelt: keys of ${parent.name} that are well are not stored.`;
+    return [`It is closed: every due job starts. ${reason}`];
   }
   const behind = `${count(waiting ?? 0, 'job')} ${waiting === 1 ? 'waits' : 'wait'} behind it`;
   if (pin === 'open') return [`It is pinned open: nothing starts, not even probes. ${behind}.`];
