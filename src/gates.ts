@@ -102,12 +102,12 @@ export class Gates {
     return this.#order('close', name, options);
   }
 
-  /** Gives the gate back to its rules. One that was pinned open sends probes first. */
+  /** Gives the gate back to its rules. One that was pinned open sends probes and ramps up; `reset` closes it at once. */
   async unpin(name: string, options: GateOrderOptions = {}): Promise<GateInfo> {
     return this.#order('unpin', name, options);
   }
 
-  /** Closes the gate and lets it forget what it saw, and its pin. */
+  /** Closes the gate at once; what it saw and its pin are forgotten. If the dependency is still down, it opens again. */
   async reset(name: string, options: GateOrderOptions & GateShowOptions = {}): Promise<GateInfo> {
     return this.#order('reset', name, options);
   }

@@ -154,10 +154,15 @@ export function orderedText(order: GateOrder, { kind, name, phase }: GateInfo): 
     case 'close':
       return `${gate} is pinned closed: everything starts, failures count and jobs may die, ${until}.`;
     case 'unpin':
-      return `${gate} follows its rules again; it is ${phase} now.`;
+      return `${gate} follows its rules again; it is ${phase} now${phase === 'open' ? probesText(name) : '.'}`;
     case 'reset':
       return `${gate} is closed and has forgotten what it saw.`;
   }
+}
+
+function probesText(name: string): string {
+  const reset = printable(`mulligan gates reset ${quoted(name)}`);
+  return `: probes come first, then a rising rate. If you know that it is well, ${reset} closes it at once.`;
 }
 
 /** Strangers choose keys, and a command that is shown is a command that is pasted. */

@@ -26,7 +26,8 @@ interface OrderFlags {
 const orders: Readonly<Record<GateOrder, string>> = {
   open: 'Pin a gate open: nothing of its resource starts, not even probes.',
   close: 'Pin a gate closed: everything of its resource starts, failures count, and jobs may die.',
-  unpin: 'Give a pinned gate back to its rules. One that was pinned open sends probes first.',
+  unpin:
+    'Give a pinned gate back to its rules. One that was pinned open sends probes and ramps up; reset closes it at once.',
   reset: 'Close a gate and let it forget what it saw, and its pin.',
 };
 
