@@ -86,7 +86,7 @@ describe('gates.show', () => {
     expect(explanation).toEqual([
       'It is open: only probes start, one at a time. 1 job waits behind it.',
       expect.stringMatching(
-        /^Just now it opened: streak of 12 failures; within 30s \d+ jobs failed on 2 workers \(rule fast\)\.$/,
+        /^Just now it opened: streak of 12 failures; within 30s failures of at least \d+ jobs and 2 workers \(rule fast\)\.$/,
       ),
       expect.stringMatching(/^The next probe may start in [\d.]+m?s\. Three answers in a row/),
     ]);

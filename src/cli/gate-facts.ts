@@ -118,7 +118,7 @@ export function historyLines(history: readonly GateEvent[], now: number, output:
 
 function figuresText({ figures }: GateEvent): string {
   const { alive, environment, streak, distinctJobs, failingWorkers, workers, peak, limit } = figures;
-  const seen = `${environment} failed, ${alive} answered, streak ${streak}, ${count(distinctJobs, 'job')} failing`;
+  const seen = `${environment} failed, ${alive} answered, streak ${streak}, ${count(distinctJobs, 'job')} or more`;
   const rate = limit === null ? `peak ${rateWords(peak)}` : `limit ${rateWords(limit)}, peak ${rateWords(peak)}`;
   return `${seen}, ${failingWorkers} of ${count(workers, 'worker')} failing, ${rate}`;
 }

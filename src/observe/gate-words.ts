@@ -11,7 +11,7 @@ export interface GateMoment {
   readonly now: number;
 }
 
-/** `gate smtp opened: streak of 12 failures; within 30s 9 jobs failed on 2 workers (rule fast); next probe in 1.6s` */
+/** `gate smtp opened: streak of 12 failures; within 30s failures of at least 9 jobs and 2 workers (rule fast); next probe in 1.6s` */
 export function eventLine(gate: GateRef, event: GateEvent, after?: GateMoment): string {
   const next = after === undefined || gate.kind !== 'resource' ? '' : nextWords(after);
   return `${gateTitle(gate)} ${changeWords(gate.kind, event)}: ${reasonWords(event)}${next}`;
@@ -95,10 +95,13 @@ function ruleWords(rule: string, who: string | null, figures: GateFigures): stri
   }
 }
 
-/** Jobs and workers are those of the window; a streak may be older and longer than that, or end in a window without runs. */
+/**
+ * Jobs and workers are those of the window; a streak may be longer than that, or have ended before it. They are counted in
+ * small sets, so there may be more of them.
+ */
 function sources({ distinctJobs, failingWorkers }: GateFigures): string {
   if (distinctJobs === 0 || failingWorkers === 0) return '';
-  return `; within ${span(WINDOW_MS)} ${count(distinctJobs, 'job')} failed on ${count(failingWorkers, 'worker')}`;
+  return `; within ${span(WINDOW_MS)} failures of at least ${count(distinctJobs, 'job')} and ${count(failingWorkers, 'worker')}`;
 }
 
 function nextWords({ state, now }: GateMoment): string {

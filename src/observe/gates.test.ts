@@ -48,7 +48,8 @@ describe('reportGate', () => {
     expect(log).toEqual([
       {
         level: 'warn',
-        message: 'gate smtp opened: streak of 12 failures; within 30s 9 jobs failed on 2 workers (rule fast)',
+        message:
+          'gate smtp opened: streak of 12 failures; within 30s failures of at least 9 jobs and 2 workers (rule fast)',
         gate: 'smtp',
         kind: 'resource',
         change: 'opened',
@@ -92,11 +93,11 @@ describe('the line about a change', () => {
   it.each<[Partial<GateEvent>, string]>([
     [
       { rule: 'ratio' },
-      'gate smtp opened: 12 of the last 15 runs failed; within 30s 9 jobs failed on 2 workers (rule ratio)',
+      'gate smtp opened: 12 of the last 15 runs failed; within 30s failures of at least 9 jobs and 2 workers (rule ratio)',
     ],
     [
       { rule: 'lone', figures: { ...figures, streak: 4, distinctJobs: 1, failingWorkers: 1 } },
-      'gate smtp opened: streak of 4 failures and no sign of life; within 30s 1 job failed on 1 worker (rule lone)',
+      'gate smtp opened: streak of 4 failures and no sign of life; within 30s failures of at least 1 job and 1 worker (rule lone)',
     ],
     [
       // A streak may have pauses that are longer than the window.
@@ -105,7 +106,7 @@ describe('the line about a change', () => {
     ],
     [
       { rule: 'ramp failed: streak', from: 'ramp', figures: { ...figures, limit: 12.345 } },
-      'gate smtp opened: it failed again at 12.3 jobs/s: streak of 12 failures; within 30s 9 jobs failed on 2 workers (rule ramp failed: streak)',
+      'gate smtp opened: it failed again at 12.3 jobs/s: streak of 12 failures; within 30s failures of at least 9 jobs and 2 workers (rule ramp failed: streak)',
     ],
     [
       { change: 'held', rule: 'retry-after', figures: { ...figures, heldUntil: NOW + 60_000 } },
