@@ -20,6 +20,7 @@ await using queue = await testQueue({ jobs: [sendEmail], retention: { completed:
 const { mulligan, clock } = queue;
 const startedAt = clock.now();
 mulligan.on('gate', ({ gate, change, rule, at }) => {
+  // `gate` is { kind, name }: soft gates, of jobs without a resource, are told of too.
   console.log(`after ${((at - startedAt) / 1_000).toFixed(1)} s: gate ${gate.name} ${change} (${rule})`);
 });
 
@@ -33,5 +34,8 @@ console.log(`${calls} calls to a dead server, ${gate.waiting} jobs wait.\n  ${ex
 isDown = false;
 await queue.drain();
 const { states, totals } = await mulligan.stats();
-console.log(`${states.completed} completed, ${states.dead} dead; runs: ${JSON.stringify(totals.runs)}`);
+console.log(`${states.completed} completed, ${states.dead} dead`);
+// Deferred: it ran and failed during the outage. Released: its worker had it and returned it unstarted, as the gate had opened.
+const { deferred, released } = totals.runs;
+console.log(`starts that cost no attempt: ${deferred} deferred, ${released} released before they called the server`);
 console.log(`attempts of the first job: ${(await mulligan.jobs.get(first?.id ?? ''))?.attempts}`);
