@@ -82,7 +82,7 @@ describe('resourceOf', () => {
   it('says what the function threw', () => {
     const choose: ResourceFunction = ({ url }) => new URL(url).host;
     expect(() => resourceOf(choose, { url: 'no url' }, 'hook')).toThrow(
-      'hook: resource: expected its function to return, but it threw TypeError: Invalid URL',
+      'hook: resource: expected its function to return a key, [parent, key] or null, got an error that it threw: TypeError: Invalid URL',
     );
   });
 

@@ -62,9 +62,10 @@ export function resourceOf(choose: ResourceFunction, input: unknown, jobName: st
     return keyed(parent, key, what);
   }
   ignoreRejection(answer);
-  throw unexpected(what, 'its function to return a key, [parent, key] or null', answer, AT_ONCE);
+  throw unexpected(what, ANSWERS, answer, AT_ONCE);
 }
 
+const ANSWERS = 'its function to return a key, [parent, key] or null';
 const AT_ONCE = 'Return it at once, not as a promise.';
 
 function call(choose: ResourceFunction, input: unknown, what: string): unknown {
@@ -74,9 +75,8 @@ function call(choose: ResourceFunction, input: unknown, what: string): unknown {
     return isList(answer) ? Array.from({ length: Math.min(answer.length, 3) }, (_, index) => answer[index]) : answer;
   } catch (error) {
     const { name, message } = toStoredError(error);
-    throw new ConfigError(`${what}: expected its function to return, but it threw ${name}: ${shorten(message)}`, {
-      cause: error,
-    });
+    const thrown = `${name}: ${shorten(message)}`;
+    throw new ConfigError(`${what}: expected ${ANSWERS}, got an error that it threw: ${thrown}`, { cause: error });
   }
 }
 

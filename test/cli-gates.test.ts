@@ -42,7 +42,7 @@ describe.concurrent('mulligan gates', () => {
     await outage(cli);
     const { code, stdout } = await cli.run(['gates', 'list']);
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^smtp +resource +open +\S+ ?\S* +.* 1 +- +fast$/m);
+    expect(stdout).toMatch(/^smtp +resource +open +\S+ ?\S* +.* 1 +- +failures in a row \(fast\)$/m);
     const { gates } = await cli.json<{ gates: GateInfo[] }>('gates', 'list');
     expect(gates).toMatchObject([{ name: 'smtp', phase: 'open', waiting: 1, reason: { rule: 'fast' } }]);
     expect(await cli.run(['gates', 'list', '--kind', 'job'])).toMatchObject({
@@ -157,7 +157,7 @@ describe.concurrent('mulligan gates', () => {
     const job = await cli.run(['jobs', 'show', id]);
     expect(job.stdout).toMatch(/^gate +open, next start .* \(mulligan gates show smtp\)$/m);
     const stats = await cli.run(['stats']);
-    expect(stats.stdout).toMatch(/^Gates that are not just closed: .*smtp \(open\).* See mulligan gates list\.$/m);
+    expect(stats.stdout).toMatch(/^Gates to look at: .*smtp \(open\).* See mulligan gates list\.$/m);
     expect(stats.stdout).toContain('sms.send (outage)');
   });
 });

@@ -1,7 +1,7 @@
 import type { GateEvent } from '../gate/index.ts';
 import type { GateDetails } from '../gates.ts';
 import type { GateInfo } from '../observe/gate-info.ts';
-import { count, rateWords, reasonWords, startWords } from '../observe/gate-words.ts';
+import { count, rateWords, reasonWords, shortReason, startWords } from '../observe/gate-words.ts';
 import type { GateOrder } from '../store/store.ts';
 import type { Output, Style } from './output.ts';
 import { printable } from './printable.ts';
@@ -31,7 +31,7 @@ export function gateListLines(gates: readonly GateInfo[], output: Output): strin
       nextText(gate),
       gate.waiting ?? '-',
       gate.rate.limit === null ? '-' : rateWords(gate.rate.limit),
-      whyText(gate),
+      gate.reason === null ? '-' : shortReason(gate.reason),
     ]),
     output,
   );
@@ -57,11 +57,6 @@ export function gateText(gate: GateInfo): string {
 function nextText({ kind, phase, at, nextAt }: GateInfo): string {
   if (kind !== 'resource' || (phase === 'closed' && nextAt === at)) return '-';
   return nextAt === null ? 'never' : startWords(nextAt, at);
-}
-
-function whyText({ reason }: GateInfo): string {
-  if (reason === null) return '-';
-  return reason.who === null ? reason.rule : `${reason.rule}: ${reason.who}`;
 }
 
 export function gateFacts({ gate, isKnown }: GateDetails, output: Output): string[] {

@@ -28,7 +28,7 @@ const orders: Readonly<Record<GateOrder, string>> = {
   close: 'Pin a gate closed: everything of its resource starts, failures count, and jobs may die.',
   unpin:
     'Give a pinned gate back to its rules. One that was pinned open sends probes and ramps up; reset closes it at once.',
-  reset: 'Close a gate and let it forget what it saw, and its pin.',
+  reset: 'Close a gate at once. What it saw and its pin are forgotten.',
 };
 
 export function addGates(program: CliCommand, shell: Shell): void {

@@ -39,7 +39,7 @@ function gateLines(gates: readonly GateInfo[]): string[] {
   const notable = gates.filter(isNotable);
   if (notable.length === 0) return [];
   const listed = notable.map((gate) => printable(`${gate.name} (${stateText(gate)})`)).join(', ');
-  return ['', `Gates that are not just closed: ${listed}. See mulligan gates list.`];
+  return ['', `Gates to look at: ${listed}. See mulligan gates list.`];
 }
 
 /** How many retries succeed, and the totals behind it. */

@@ -42,7 +42,7 @@ export function changeWords(kind: GateKind, { change, to }: GateEvent): string {
     case 'worker-suspect':
       return 'let one worker start fewer jobs';
     case 'dormant':
-      return 'asked for a person';
+      return 'became dormant';
     case 'pinned':
       return `was pinned ${to}`;
     case 'unpinned':
@@ -57,6 +57,30 @@ export function reasonWords(event: GateEvent): string {
   const { rule, who, figures } = event;
   if (rule === 'operator') return `by ${who ?? 'an operator'}`;
   return `${ruleWords(rule, who, figures)} (rule ${rule})`;
+}
+
+const shortRules: Readonly<Record<string, string>> = {
+  fast: 'failures in a row',
+  ratio: 'most runs failed',
+  slow: 'failures in a row',
+  lone: 'failures in a row',
+  'ramp failed: streak': 'failed again',
+  'ramp failed: ratio': 'failed again',
+  'parent down': 'most keys fail at once',
+  'probes alive': 'probes were answered',
+  'rate not used': 'all jobs could start',
+  'signs of life': 'runs were answered',
+  'retry-after': 'fewer calls were asked for',
+  'down for 5 days': 'no probe was answered',
+  'not heard of for 24 h': 'no report came in',
+};
+
+/** Why it changed, for a column of a table: the figures are not known there. */
+export function shortReason({ change, rule, who }: Pick<GateEvent, 'change' | 'rule' | 'who'>): string {
+  if (rule === 'operator') return `${change} by ${who ?? 'an operator'}`;
+  if (who !== null) return `${rule}: ${who}`;
+  const words = rule.startsWith('children ') ? 'most keys fail at once' : shortRules[rule];
+  return words === undefined ? rule : `${words} (${rule})`;
 }
 
 function ruleWords(rule: string, who: string | null, figures: GateFigures): string {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { closedGate, type GateEvent, type GateFigures, pin, unpin } from '../gate/index.ts';
 import type { GateRef } from '../store/store.ts';
 import { type EventMap, Events } from './events.ts';
-import { eventLine, rateWords } from './gate-words.ts';
+import { eventLine, rateWords, shortReason } from './gate-words.ts';
 import { reportGate } from './gates.ts';
 import { type LogEntry, makeLogger } from './log.ts';
 import { Metrics } from './metrics.ts';
@@ -116,6 +116,16 @@ describe('the line about a change', () => {
     [{ rule: 'of a later version' }, 'gate smtp opened: of a later version (rule of a later version)'],
   ])('%o', (event, expected) => {
     expect(eventLine(smtp, { ...opened, ...event })).toBe(expected);
+  });
+
+  it.each<[Partial<GateEvent>, string]>([
+    [{ rule: 'fast' }, 'failures in a row (fast)'],
+    [{ rule: 'children 8 of 24' }, 'most keys fail at once (children 8 of 24)'],
+    [{ change: 'pinned', rule: 'operator', who: 'ana' }, 'pinned by ana'],
+    [{ rule: 'one worker alone fails', who: 'web-2' }, 'one worker alone fails: web-2'],
+    [{ rule: 'of a later version' }, 'of a later version'],
+  ])('%o has short words for a table', (event, expected) => {
+    expect(shortReason({ ...opened, ...event })).toBe(expected);
   });
 
   it('has one job a second in the singular', () => {
