@@ -44,7 +44,7 @@ describe('defineJob', () => {
     const backoff = () => 5;
     const onDead = () => {};
     const input = z.object({});
-    const given = { name: 'a', queue: 'mail', retryQueue: 'mail.retry', resource: 'smtp', priority: 0, run };
+    const given = { name: 'a', queue: 'mail', retryQueue: 'mail.retry', resource: () => null, priority: 0, run };
     expect(
       defineJob({
         ...given,
@@ -56,7 +56,7 @@ describe('defineJob', () => {
     });
   });
 
-  it.each([false, () => 'key', (input: { host: string }) => ['webhook', input.host] as const])(
+  it.each([false, 'smtp', () => 'key', (input: { host: string }) => ['webhook', input.host] as const])(
     'keeps %s as the resource',
     (resource) => {
       expect(define({ name: 'a', run, resource }).resource).toBe(resource);
@@ -111,6 +111,16 @@ describe('defineJob', () => {
       'job a: resource: expected a text of 1 to 200 characters, none of them a slash or a control character, got "webhook/example.com". For a gate per key, give a function',
     ],
     ['a resource that is true', { name: 'a', run, resource: true }, 'job a: resource: expected a text'],
+    [
+      'a maxOutage behind a resource',
+      { name: 'a', run, resource: 'smtp', maxOutage: '1h' },
+      'job a: maxOutage: expected only without a resource, got it with resource: "smtp". Behind a resource, retry.deadline bounds the waiting',
+    ],
+    [
+      'a maxOutage where every failure counts',
+      { name: 'a', run, resource: false, maxOutage: '1h' },
+      'job a: maxOutage: expected only without a resource, got it with resource: false. With it every failure counts',
+    ],
     ['a maxOutage that is no duration', { name: 'a', run, maxOutage: 'long' }, 'job a: maxOutage: expected a duration'],
     [
       'a priority beyond 9',

@@ -32,7 +32,7 @@ export interface JobOptions<Input, Parsed = Input> {
    * @example resource: (input) => ['webhook', new URL(input.url).host]
    */
   readonly resource?: string | ResourceFunction<Parsed> | false;
-  /** For how long an outage may keep failures from counting where no resource is named. Default 1 day. */
+  /** For how long an outage may keep failures from counting where no resource is named. Default 1 day. Not together with a named resource. */
   readonly maxOutage?: Duration;
   /** 0 (first) to 9 (last). */
   readonly priority?: number;
@@ -119,8 +119,7 @@ export function defineJob<Input = unknown, Parsed = Input>(
     input: given.input,
     queue: checkName(given.queue ?? DEFAULT_QUEUE, `${what}: queue`),
     retryQueue: given.retryQueue === undefined ? null : checkName(given.retryQueue, `${what}: retryQueue`),
-    resource: readResource(given.resource ?? null, `${what}: resource`),
-    maxOutageMs: parseDuration(given.maxOutage ?? MAX_OUTAGE_MS, `${what}: maxOutage`),
+    ...readGate(given, what),
     priority: checkPriority(given.priority ?? DEFAULT_PRIORITY, `${what}: priority`),
     retry: given.retry === undefined ? undefined : checkRetry(given.retry, `${what}: retry`),
     timeoutMs: given.timeout === undefined ? null : checkTimeout(given.timeout, `${what}: timeout`),
@@ -130,6 +129,23 @@ export function defineJob<Input = unknown, Parsed = Input>(
     onDead: given.onDead,
     run: given.run,
   });
+}
+
+function readGate(
+  given: Pick<JobOptions<never>, 'resource' | 'maxOutage'>,
+  what: string,
+): Pick<JobDefinition, 'resource' | 'maxOutageMs'> {
+  const resource = readResource(given.resource ?? null, `${what}: resource`);
+  const maxOutageMs = parseDuration(given.maxOutage ?? MAX_OUTAGE_MS, `${what}: maxOutage`);
+  // A function may return null, and its job then has the soft gate that maxOutage bounds.
+  if (given.maxOutage === undefined || resource === null || typeof resource === 'function') {
+    return { resource, maxOutageMs };
+  }
+  const [found, instead] =
+    resource === false
+      ? ['resource: false', 'With it every failure counts: leave maxOutage or resource out.']
+      : [`resource: ${describe(resource)}`, 'Behind a resource, retry.deadline bounds the waiting: set that instead.'];
+  throw new ConfigError(`${what}: maxOutage: expected only without a resource, got it with ${found}. ${instead}`);
 }
 
 function readResource(value: unknown, what: string): JobDefinition['resource'] {

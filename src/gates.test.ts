@@ -85,7 +85,9 @@ describe('gates.show', () => {
     expect(history).toMatchObject([{ change: 'opened', rule: 'fast', figures: { streak: 12 } }]);
     expect(explanation).toEqual([
       'It is open: only probes start, one at a time. 1 job waits behind it.',
-      expect.stringMatching(/^Just now it opened: streak of 12 failures from \d+ jobs and 2 workers \(rule fast\)\.$/),
+      expect.stringMatching(
+        /^Just now it opened: streak of 12 failures; within 30s \d+ jobs failed on 2 workers \(rule fast\)\.$/,
+      ),
       expect.stringMatching(/^The next probe may start in [\d.]+m?s\. Three answers in a row/),
     ]);
   });
@@ -178,6 +180,24 @@ describe('orders by hand', () => {
     await using queue = await operated();
     expect(await queue.gates.unpin('smtp')).toMatchObject({ phase: 'closed', pin: null });
     expect(queue.events).toEqual([]);
+  });
+
+  it('open, close and unpin refuse a parent and a soft gate of a job, and write nothing', async () => {
+    await using queue = await operated();
+    await queue.report({ kind: 'resource', name: 'webhook/a.example' }, refused, 1);
+    await queue.report({ kind: 'job', name: 'ping' }, refused, 1);
+    const before = await queue.gates.list();
+    for (const order of ['open', 'close', 'unpin'] as const) {
+      await expect(queue.gates[order]('webhook')).rejects.toThrow(
+        `gates.${order}: webhook is the parent of webhook/KEY and holds no jobs. Pin the gates of its keys.`,
+      );
+      await expect(queue.gates[order]('ping')).rejects.toThrow(`gates.${order}: ping is the soft gate of a job`);
+    }
+    expect(await queue.gates.list()).toEqual(before);
+    expect(queue.events).toEqual([]);
+    // A resource of the same name has a gate of its own.
+    await queue.report({ kind: 'resource', name: 'ping' }, refused, 1);
+    expect(await queue.gates.open('ping')).toMatchObject({ kind: 'resource', pin: 'open' });
   });
 
   it('reset closes a gate, whatever it saw, and also a soft one', async () => {

@@ -2,6 +2,7 @@ import { userInfo } from 'node:os';
 import type { Clock } from './clock.ts';
 import { checkInteger, checkOneOf, namesOf, readOptions, unexpected } from './config.ts';
 import { checkName } from './definition.ts';
+import { ConfigError } from './errors.ts';
 import type { GateEvent } from './gate/index.ts';
 import { explain } from './observe/explain-gate.ts';
 import { type GateInfo, gateInfo, lastTransition, unheardOf } from './observe/gate-info.ts';
@@ -96,17 +97,17 @@ export class Gates {
     return this.#order('open', name, options);
   }
 
-  /** Lets everything of the resource start, and failures count, whatever happens, until `unpin`, `open` or `reset`. */
+  /** Lets everything of the resource start until `unpin`, `open` or `reset`. Failures count meanwhile, so jobs may die. */
   async close(name: string, options: GateOrderOptions = {}): Promise<GateInfo> {
     return this.#order('close', name, options);
   }
 
-  /** Gives the gate back to its rules. One that was pinned open sends probes first. */
+  /** Gives the gate back to its rules. One that was pinned open sends probes and ramps up; `reset` closes it at once. */
   async unpin(name: string, options: GateOrderOptions = {}): Promise<GateInfo> {
     return this.#order('unpin', name, options);
   }
 
-  /** Closes the gate and lets it forget what it saw, and its pin. */
+  /** Closes the gate at once; what it saw and its pin are forgotten. If the dependency is still down, it opens again. */
   async reset(name: string, options: GateOrderOptions & GateShowOptions = {}): Promise<GateInfo> {
     return this.#order('reset', name, options);
   }
@@ -127,10 +128,11 @@ export class Gates {
     return stored === null ? unheardOf(gate, null, answer.now) : this.#info(stored);
   }
 
-  /** Only the gate of a resource holds jobs, so only that can be pinned. A soft gate can be told to forget. */
+  /** Only the gate of a resource holds jobs, so only that can be pinned. A soft gate can be reset. */
   async #target(order: GateOrder, name: string, kind: GateKind | null): Promise<GateRef> {
-    if (order !== 'reset') return { kind: 'resource', name };
-    return (await this.#find(name, kind))?.gate ?? { kind: kind ?? 'resource', name };
+    const found = (await this.#find(name, kind))?.gate ?? { kind: kind ?? 'resource', name };
+    if (order !== 'reset' && found.kind !== 'resource') throw cannotPin(order, found);
+    return found;
   }
 
   async #find(name: string, kind: GateKind | null): Promise<StoredGate | null> {
@@ -150,6 +152,15 @@ export class Gates {
     const history = isUsual ? [] : await this.#store.gateHistory(gate, HISTORY_LOOKED_AT);
     return gateInfo(stored, lastTransition(history));
   }
+}
+
+/** A pin would make the gate of a resource that no job has. */
+function cannotPin(order: GateOrder, { kind, name }: GateRef): ConfigError {
+  const reason =
+    kind === 'parent'
+      ? `${name} is the parent of ${name}/KEY and holds no jobs. Pin the gates of its keys.`
+      : `${name} is the soft gate of a job and holds no jobs. Give the definition a resource to have a gate that does.`;
+  return new ConfigError(`gates.${order}: ${reason}`);
 }
 
 function checkGateName(value: unknown, what: string): string {

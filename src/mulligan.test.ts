@@ -141,7 +141,12 @@ describe('opening', () => {
     [
       'a resource of a queue that is a function',
       { queues: { mail: { resource: () => 'smtp' } } },
-      'Mulligan.open: queues.mail.resource: expected a text of 1 to 200 characters',
+      'Mulligan.open: queues.mail.resource: expected a text of 1 to 200 characters, none of them a slash or a control character, got a function. For a gate per key, give the definitions a function: defineJob(',
+    ],
+    [
+      'a resource of a queue that is false',
+      { queues: { mail: { resource: false } } },
+      'got false. Leave it out for none; resource: false in a definition turns the gates of its jobs off.',
     ],
     [
       'a misspelt option of a queue',

@@ -21,7 +21,7 @@ import { Metrics } from './observe/metrics.ts';
 import { MOST_SERIES } from './observe/prometheus.ts';
 import { type Stats, summarise } from './observe/stats.ts';
 import { DeadJobs, Jobs, Queues } from './operate.ts';
-import { checkResource } from './resource.ts';
+import { checkQueueResource } from './resource.ts';
 import type { RetryOptions } from './retry/policy.ts';
 import { openStore } from './store/open.ts';
 import type { GateAnswer, Retention, Store } from './store/store.ts';
@@ -265,7 +265,7 @@ function readQueues(queues: NonNullable<MulliganOptions['queues']>): Pick<Settin
     const what = `Mulligan.open: queues.${checkName(queue, 'Mulligan.open: queues')}`;
     const { retry, resource } = readOptions(own as QueueDefaults, queueOptionNames, what);
     if (retry !== undefined) queueRetry.set(queue, checkRetry(retry, `${what}.retry`));
-    if (resource !== undefined) queueResource.set(queue, checkResource(resource, `${what}.resource`));
+    if (resource !== undefined) queueResource.set(queue, checkQueueResource(resource, `${what}.resource`));
   }
   return { queueRetry, queueResource };
 }

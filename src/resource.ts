@@ -30,10 +30,19 @@ const LONGEST_KEY_BYTES = 200;
 const LONGEST_NAME = 200;
 const WITH_KEY = "For a gate per key, give a function: resource: (input) => ['webhook', input.host].";
 
-export function checkResource(value: unknown, what: string): string {
+export function checkResource(value: unknown, what: string, hint: string = WITH_KEY): string {
   if (isName(value)) return value;
   const expected = `a text of 1 to ${LONGEST_NAME} characters, none of them a slash or a control character`;
-  throw unexpected(what, expected, value, WITH_KEY);
+  throw unexpected(what, expected, value, hint);
+}
+
+/** The resource of a queue is one name: only a definition knows the input that a key is made of. */
+export function checkQueueResource(value: unknown, what: string): string {
+  const hint =
+    value === false || value === null
+      ? 'Leave it out for none; resource: false in a definition turns the gates of its jobs off.'
+      : "For a gate per key, give the definitions a function: defineJob({ resource: (input) => ['webhook', input.host] }).";
+  return checkResource(value, what, hint);
 }
 
 function isName(value: unknown): value is string {

@@ -84,7 +84,7 @@ describe('mulligan demo --outage', () => {
 
   it('prints a line every two seconds and cleans up when it is interrupted', async ({ cli }) => {
     const demo = cli.start(['demo', '--outage', '8'], { env: { TMPDIR: cli.folder } });
-    await demo.printed(/gate: gate service opened: /);
+    await demo.printed(/right: gate service opened: /);
     await demo.printed(/^ +\d+s {2}down +\| .* open {4}probes only$/m);
     demo.process.kill('SIGINT');
     const { code, stdout } = await demo.ended;

@@ -1,13 +1,16 @@
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { systemClock } from '../src/clock.ts';
 import { type EndedRun, foldRuns } from '../src/gate/index.ts';
-import type { GateDetails, GateInfo } from '../src/index.ts';
+import type { GateDetails, GateInfo, Job } from '../src/index.ts';
 import { Mulligan } from '../src/mulligan.ts';
 import type { Outcome } from '../src/retry/outcome.ts';
 import { openStore } from '../src/store/open.ts';
 import type { GateRef } from '../src/store/store.ts';
 import { type Cli, it } from './support/cli.ts';
+
+const library = new URL('../src/index.ts', import.meta.url).href;
 
 const refused: Outcome = {
   kind: 'failed',
@@ -52,10 +55,14 @@ describe.concurrent('mulligan gates', () => {
     const { code, stdout } = await cli.run(['gates', 'show', 'smtp']);
     expect(code).toBe(0);
     expect(stdout).toContain('It is open: only probes start, one at a time. 1 job waits behind it.');
-    expect(stdout).toMatch(/it opened: streak of 14 failures from \d+ jobs and 2 workers \(rule fast\)\./);
+    expect(stdout).toMatch(/it opened: streak of 14 failures; within 30s \d+ jobs failed on 2 workers \(rule fast\)\./);
     expect(stdout).toMatch(/^The next probe may start /m);
     expect(stdout).toMatch(/^.* opened +closed -> open +streak of 14 failures.* 14 failed, 0 answered, streak 14/m);
-    expect(stdout).toMatch(/^mulligan gates close smtp +let everything start now/m);
+    const [, fact] = /^next start +(.*)$/m.exec(stdout) ?? [];
+    expect(stdout).toContain(`The next probe may start ${fact}.`);
+    const advice = [...stdout.matchAll(/^mulligan gates (\w+) smtp /gm)].map(([, order]) => order);
+    expect(advice).toEqual(['reset', 'open', 'close']);
+    expect(stdout).toMatch(/^mulligan gates close smtp +let everything start until unpin: .*jobs may die/m);
     const shown = await cli.json<GateDetails>('gates', 'show', 'smtp');
     expect(shown).toMatchObject({ isKnown: true, gate: { phase: 'open' }, history: [{ change: 'opened' }] });
     const { code: unknown, stdout: closed } = await cli.run(['gates', 'show', 'smpt']);
@@ -81,22 +88,63 @@ describe.concurrent('mulligan gates', () => {
     expect(await call('open')).toBe(
       'Gate smtp is pinned open: nothing starts, not even probes, until mulligan gates unpin smtp.\n',
     );
-    expect(await call('close')).toBe(
-      'Gate smtp is pinned closed: everything starts, and failures count, until mulligan gates unpin smtp.\n',
+    expect(await call('unpin')).toBe(
+      'Gate smtp follows its rules again; it is open now: probes come first, then a rising rate. If you know that it is well, mulligan gates reset smtp closes it at once.\n',
     );
-    expect(await call('unpin')).toMatch(/^Gate smtp follows its rules again; it is (closed|open) now\.\n$/);
+    expect(await call('close')).toBe(
+      'Gate smtp is pinned closed: everything starts, failures count and jobs may die, until mulligan gates unpin smtp.\n',
+    );
+    expect(await call('unpin')).toBe('Gate smtp follows its rules again; it is closed now.\n');
     expect(await call('reset')).toBe('Gate smtp is closed and has forgotten what it saw.\n');
     const { history } = await cli.json<GateDetails>('gates', 'show', 'smtp');
     expect(history.filter(({ who }) => who === 'ana').map(({ change, to }) => `${change} ${to}`)).toEqual([
-      ...['reset closed', 'unpinned closed', 'pinned closed', 'pinned open'],
+      ...['reset closed', 'unpinned closed', 'pinned closed', 'unpinned open', 'pinned open'],
     ]);
+  });
+
+  it('hold jobs that were enqueued with their definition, not those enqueued by name alone', async ({ cli }) => {
+    writeFileSync(
+      join(cli.folder, 'jobs.ts'),
+      `import { defineJob } from ${JSON.stringify(library)};
+       export default [defineJob({ name: 'a', resource: 'smtp', run() {} }),
+         defineJob<string>({ name: 'b', resource: (host) => ['webhook', host], run() {} })];`,
+    );
+    const resourceOf = async (...args: string[]): Promise<string | null> => {
+      const { id } = await cli.json<{ id: string }>('enqueue', ...args);
+      return (await cli.json<{ job: Job }>('jobs', 'show', id)).job.resource;
+    };
+    expect(await resourceOf('a', '1', '--jobs', 'jobs.ts')).toBe('smtp');
+    expect(await resourceOf('b', '"example.com"', '--jobs', 'jobs.ts')).toBe('webhook/example.com');
+    expect(await resourceOf('a', '1')).toBe(null);
   });
 
   it('open warns of a gate that was not heard of, and pins it all the same', async ({ cli }) => {
     await outage(cli);
     const { code, stderr } = await cli.run(['gates', 'open', 'smpt']);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: 'Gate smpt was not heard of before: check the spelling.\n' });
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr: 'Gate smpt was not heard of before: check the spelling. It holds only jobs with this resource.\n',
+    });
     expect(await cli.json('gates', 'unpin', 'smpt')).toMatchObject({ gate: { name: 'smpt', pin: null } });
+  });
+
+  it('show and open know that keys that are well are not stored', async ({ cli }) => {
+    await outage(cli, [{ kind: 'resource', name: 'webhook/a.example' }]);
+    const { stdout } = await cli.run(['gates', 'show', 'webhook/b.example']);
+    expect(stdout).toContain('keys of webhook that are well are not stored.');
+    const { code, stderr } = await cli.run(['gates', 'open', 'webhook/b.example']);
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr:
+        'Gate webhook/b.example had no row, as keys of webhook that are well are not stored: check the spelling.\n',
+    });
+  });
+
+  it('open refuses the soft gate of a job in one line', async ({ cli }) => {
+    await outage(cli, [{ kind: 'job', name: 'ping' }]);
+    const { code, stdout, stderr } = await cli.run(['gates', 'open', 'ping']);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(/^.*ping is the soft gate of a job and holds no jobs\. Give the definition a resource.*\n$/);
   });
 
   it('jobs show and stats name a gate that is not closed', async ({ cli }) => {

@@ -1,7 +1,7 @@
 import type { GateEvent } from '../gate/index.ts';
 import type { GateDetails } from '../gates.ts';
 import type { GateInfo } from '../observe/gate-info.ts';
-import { count, rateWords, reasonWords } from '../observe/gate-words.ts';
+import { count, rateWords, reasonWords, startWords } from '../observe/gate-words.ts';
 import type { GateOrder } from '../store/store.ts';
 import type { Output, Style } from './output.ts';
 import { printable } from './printable.ts';
@@ -56,7 +56,7 @@ export function gateText(gate: GateInfo): string {
 
 function nextText({ kind, phase, at, nextAt }: GateInfo): string {
   if (kind !== 'resource' || (phase === 'closed' && nextAt === at)) return '-';
-  return nextAt === null ? 'never' : fromNow(nextAt, at);
+  return nextAt === null ? 'never' : startWords(nextAt, at);
 }
 
 function whyText({ reason }: GateInfo): string {
@@ -118,22 +118,31 @@ export function historyLines(history: readonly GateEvent[], now: number, output:
 
 function figuresText({ figures }: GateEvent): string {
   const { alive, environment, streak, distinctJobs, failingWorkers, workers, peak, limit } = figures;
-  const seen = `${environment} failed, ${alive} answered, streak ${streak}, ${count(distinctJobs, 'job')}`;
+  const seen = `${environment} failed, ${alive} answered, streak ${streak}, ${count(distinctJobs, 'job')} failing`;
   const rate = limit === null ? `peak ${rateWords(peak)}` : `limit ${rateWords(limit)}, peak ${rateWords(peak)}`;
   return `${seen}, ${failingWorkers} of ${count(workers, 'worker')} failing, ${rate}`;
 }
 
-/** What an operator can do now. */
+/** What an operator can do now; what can cost jobs comes last. */
 export function adviceLines({ kind, name, pin, phase }: GateInfo, output: Output): string[] {
   const call = (order: GateOrder): string => `mulligan gates ${order} ${quoted(name)}`;
+  const isResource = kind === 'resource';
   const all: [string, string, boolean][] = [
-    [call('unpin'), 'give it back to its rules', pin !== null],
-    [call('close'), 'let everything start now, whatever happens', kind === 'resource' && phase !== 'closed'],
-    [call('open'), 'let nothing start, for example during maintenance', kind === 'resource' && pin !== 'open'],
-    [call('reset'), 'close it and forget what it saw', phase !== 'closed'],
+    [call('unpin'), `give it back to its rules${pin === 'open' ? ': probes, then a rising rate' : ''}`, pin !== null],
+    [call('reset'), resetText(isResource), phase !== 'closed'],
+    [call('open'), 'let nothing start until unpin, for example during maintenance', isResource && pin !== 'open'],
+    [call('close'), CLOSE_TEXT, isResource && phase !== 'closed'],
   ];
   const advice = all.filter(([, , isUseful]) => isUseful).map(([what, why]): [string, string] => [what, why]);
   return advice.length === 0 ? [] : ['', output.paint('dim', 'what you can do'), ...factLines(advice, output)];
+}
+
+const CLOSE_TEXT = 'let everything start until unpin: no rule opens it, failures count, and jobs may die';
+
+function resetText(isResource: boolean): string {
+  return isResource
+    ? 'if you know that it is well: close it now and forget what it saw; failures open it again'
+    : 'forget what it saw';
 }
 
 export function orderedText(order: GateOrder, { kind, name, phase }: GateInfo): string {
@@ -143,12 +152,17 @@ export function orderedText(order: GateOrder, { kind, name, phase }: GateInfo): 
     case 'open':
       return `${gate} is pinned open: nothing starts, not even probes, ${until}.`;
     case 'close':
-      return `${gate} is pinned closed: everything starts, and failures count, ${until}.`;
+      return `${gate} is pinned closed: everything starts, failures count and jobs may die, ${until}.`;
     case 'unpin':
-      return `${gate} follows its rules again; it is ${phase} now.`;
+      return `${gate} follows its rules again; it is ${phase} now${phase === 'open' ? probesText(name) : '.'}`;
     case 'reset':
       return `${gate} is closed and has forgotten what it saw.`;
   }
+}
+
+function probesText(name: string): string {
+  const reset = printable(`mulligan gates reset ${quoted(name)}`);
+  return `: probes come first, then a rising rate. If you know that it is well, ${reset} closes it at once.`;
 }
 
 /** Strangers choose keys, and a command that is shown is a command that is pasted. */

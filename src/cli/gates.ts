@@ -2,6 +2,7 @@ import { checkOneOf } from '../config.ts';
 import type { GateOrderOptions } from '../gates.ts';
 import type { Mulligan } from '../mulligan.ts';
 import type { GateInfo } from '../observe/gate-info.ts';
+import { parentOf } from '../store/gates.ts';
 import { type GateKind, type GateOrder, gateKinds } from '../store/store.ts';
 import type { CliCommand, Shell } from './command.ts';
 import { withExisting } from './database.ts';
@@ -24,8 +25,9 @@ interface OrderFlags {
 
 const orders: Readonly<Record<GateOrder, string>> = {
   open: 'Pin a gate open: nothing of its resource starts, not even probes.',
-  close: 'Pin a gate closed: everything of its resource starts, and failures count.',
-  unpin: 'Give a pinned gate back to its rules. One that was pinned open sends probes first.',
+  close: 'Pin a gate closed: everything of its resource starts, failures count, and jobs may die.',
+  unpin:
+    'Give a pinned gate back to its rules. One that was pinned open sends probes and ramps up; reset closes it at once.',
   reset: 'Close a gate and let it forget what it saw, and its pin.',
 };
 
@@ -84,15 +86,11 @@ async function show({ output, ...shell }: Shell, name: string, flags: OrderFlags
 async function change({ output, ...shell }: Shell, order: GateOrder, name: string, flags: OrderFlags): Promise<void> {
   const options = { ...given('by', flags.by), ...kindOf(flags) };
   // The answer says what happened; a log line would only repeat it.
-  const { gate, wasKnown } = await withExisting(
-    shell.database(),
-    (mulligan) => ordered(mulligan, order, name, options),
-    {
-      log: () => {},
-    },
-  );
+  const { gate, note } = await withExisting(shell.database(), (mulligan) => ordered(mulligan, order, name, options), {
+    log: () => {},
+  });
   output.answer({ gate }, () => [orderedText(order, gate)]);
-  if (!wasKnown) output.note(`Gate ${printable(name)} was not heard of before: check the spelling.`);
+  if (note !== null) output.note(printable(note));
 }
 
 async function ordered(
@@ -100,9 +98,20 @@ async function ordered(
   order: GateOrder,
   name: string,
   options: GateOrderOptions,
-): Promise<{ gate: GateInfo; wasKnown: boolean }> {
+): Promise<{ gate: GateInfo; note: string | null }> {
   const { isKnown } = await gates.show(name, order === 'reset' ? {} : { kind: 'resource' });
-  return { gate: await gates[order](name, options), wasKnown: isKnown };
+  const gate = await gates[order](name, options);
+  return { gate, note: isKnown ? null : await newGateNote(gates, order, name) };
+}
+
+/** For a gate that had no row: the name may be misspelt. */
+async function newGateNote(gates: Mulligan['gates'], order: GateOrder, name: string): Promise<string> {
+  const parent = parentOf(name);
+  if (parent !== null && (await gates.show(parent, { kind: 'parent' })).isKnown) {
+    return `Gate ${name} had no row, as keys of ${parent} that are well are not stored: check the spelling.`;
+  }
+  const holds = order === 'open' || order === 'close' ? ' It holds only jobs with this resource.' : '';
+  return `Gate ${name} was not heard of before: check the spelling.${holds}`;
 }
 
 function kindOf({ kind }: { readonly kind?: string }): { readonly kind?: GateKind } {

@@ -27,3 +27,12 @@ test('a parent in an outage says what that means for its keys', () => {
   expect(parent('open')).toContain('each of them opens at its first failure: look at your own network.');
   expect(parent('closed')).toContain('each of its keys is judged by its own runs.');
 });
+
+test('a key that is not stored is told from a name that was not heard of', () => {
+  const key = gate({ name: 'webhook/a.example' });
+  const parent = gate({ kind: 'parent', name: 'webhook' });
+  expect(explain(key, { ...context, isKnown: false, parent })).toEqual([
+    'It is closed: every due job starts. It is healthy, unused or misspelt: keys of webhook that are well are not stored.',
+  ]);
+  expect(explain(key, { ...context, isKnown: false })[0]).toContain('It has not been heard of lately');
+});

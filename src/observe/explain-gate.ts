@@ -1,7 +1,7 @@
 import { span } from '../duration.ts';
 import type { GateEvent } from '../gate/index.ts';
 import { type GateInfo, lastTransition } from './gate-info.ts';
-import { changeWords, count, rateWords, reasonWords } from './gate-words.ts';
+import { changeWords, count, rateWords, reasonWords, startWords } from './gate-words.ts';
 
 /* Why a gate is as it is and what happens next, in sentences for the person on call. */
 
@@ -16,7 +16,7 @@ export interface GateContext {
 
 export function explain(gate: GateInfo, { isKnown, history, parent }: GateContext): string[] {
   return [
-    ...(gate.kind === 'resource' ? nowSentences(gate, isKnown) : softSentences(gate, isKnown)),
+    ...(gate.kind === 'resource' ? nowSentences(gate, isKnown, parent) : softSentences(gate, isKnown)),
     ...whySentences(gate, history),
     ...(gate.kind === 'resource' && isKnown ? nextSentences(gate) : []),
     ...(parent?.phase === 'open'
@@ -25,10 +25,14 @@ export function explain(gate: GateInfo, { isKnown, history, parent }: GateContex
   ];
 }
 
-function nowSentences(gate: GateInfo, isKnown: boolean): string[] {
+function nowSentences(gate: GateInfo, isKnown: boolean, parent: GateInfo | null): string[] {
   const { phase, pin, waiting, rate } = gate;
   if (!isKnown) {
-    return ['It is closed: every due job starts. It has not been heard of lately: it is healthy, unused or misspelt.'];
+    const reason =
+      parent === null
+        ? 'It has not been heard of lately: it is healthy, unused or misspelt.'
+        : `It is healthy, unused or misspelt: keys of ${parent.name} that are well are not stored.`;
+    return [`It is closed: every due job starts. ${reason}`];
   }
   const behind = `${count(waiting ?? 0, 'job')} ${waiting === 1 ? 'waits' : 'wait'} behind it`;
   if (pin === 'open') return [`It is pinned open: nothing starts, not even probes. ${behind}.`];
@@ -74,8 +78,7 @@ function nextSentences(gate: GateInfo): string[] {
   const sentences: string[] = [];
   if (heldUntil !== null) sentences.push(`The dependency asked to be left alone for ${span(heldUntil - at)} more.`);
   if (phase === 'open') {
-    const when = nextAt === null || nextAt <= at ? 'now' : `in ${span(nextAt - at)}`;
-    const probe = isProbing ? 'A probe is running now.' : `The next probe may start ${when}.`;
+    const probe = isProbing ? 'A probe is running now.' : `The next probe may start ${startWords(nextAt ?? at, at)}.`;
     sentences.push(`${probe} Three answers in a row let jobs start at a rising rate.`);
   }
   if (phase === 'ramp') {

@@ -1,4 +1,5 @@
 import { span } from '../duration.ts';
+import { WINDOW_MS } from '../gate/constants.ts';
 import { admissibleAt, type GateEvent, type GateFigures, type GateState } from '../gate/index.ts';
 import type { GateKind, GateRef } from '../store/store.ts';
 
@@ -10,7 +11,7 @@ export interface GateMoment {
   readonly now: number;
 }
 
-/** `gate smtp opened: streak of 12 failures from 9 jobs and 2 workers (rule fast); next probe in 1.6s` */
+/** `gate smtp opened: streak of 12 failures; within 30s 9 jobs failed on 2 workers (rule fast); next probe in 1.6s` */
 export function eventLine(gate: GateRef, event: GateEvent, after?: GateMoment): string {
   const next = after === undefined || gate.kind !== 'resource' ? '' : nextWords(after);
   return `${gateTitle(gate)} ${changeWords(gate.kind, event)}: ${reasonWords(event)}${next}`;
@@ -62,15 +63,15 @@ function ruleWords(rule: string, who: string | null, figures: GateFigures): stri
   const { alive, environment, streak, heldUntil } = figures;
   switch (rule) {
     case 'fast':
-      return `streak of ${count(streak, 'failure')} ${sources(figures)}`;
+      return `streak of ${count(streak, 'failure')}${sources(figures)}`;
     case 'ratio':
-      return `${environment} of the last ${count(alive + environment, 'run')} failed, ${sources(figures)}`;
+      return `${environment} of the last ${count(alive + environment, 'run')} failed${sources(figures)}`;
     case 'slow':
-      return `streak of ${count(streak, 'failure')} ${sources(figures)} in slow traffic`;
+      return `streak of ${count(streak, 'failure')} in slow traffic${sources(figures)}`;
     case 'lone':
-      return `streak of ${count(streak, 'failure')} ${sources(figures)}, and no sign of life`;
+      return `streak of ${count(streak, 'failure')} and no sign of life${sources(figures)}`;
     case 'ramp failed: streak':
-      return `it failed again at ${rateWords(figures.limit)}: streak of ${count(streak, 'failure')} ${sources(figures)}`;
+      return `it failed again at ${rateWords(figures.limit)}: streak of ${count(streak, 'failure')}${sources(figures)}`;
     case 'ramp failed: ratio':
       return `it failed again at ${rateWords(figures.limit)}: ${environment} of ${count(alive + environment, 'run')}`;
     case 'parent down':
@@ -96,15 +97,22 @@ function ruleWords(rule: string, who: string | null, figures: GateFigures): stri
   }
 }
 
+/** Jobs and workers are those of the window; a streak may be older and longer than that, or end in a window without runs. */
 function sources({ distinctJobs, failingWorkers }: GateFigures): string {
-  return `from ${count(distinctJobs, 'job')} and ${count(failingWorkers, 'worker')}`;
+  if (distinctJobs === 0 || failingWorkers === 0) return '';
+  return `; within ${span(WINDOW_MS)} ${count(distinctJobs, 'job')} failed on ${count(failingWorkers, 'worker')}`;
 }
 
 function nextWords({ state, now }: GateMoment): string {
   if (state.pin !== null || state.phase === 'closed') return '';
   const at = admissibleAt(state, { pays: 'nothing' }, now);
-  if (state.phase === 'open') return at === null ? '' : `; next probe ${at <= now ? 'now' : `in ${span(at - now)}`}`;
+  if (state.phase === 'open') return at === null ? '' : `; next probe ${startWords(at, now)}`;
   return `; at most ${rateWords(state.ramp?.limit ?? null)}`;
+}
+
+/** When the next job may start. Text and tables must not differ, so a part of a second is not rounded to now. */
+export function startWords(at: number, now: number): string {
+  return at <= now ? 'now' : `in ${span(at - now)}`;
 }
 
 export function count(amount: number, what: string): string {
@@ -112,7 +120,8 @@ export function count(amount: number, what: string): string {
 }
 
 export function rateWords(perSecond: number | null): string {
-  return `${Number((perSecond ?? 0).toPrecision(3))} jobs/s`;
+  const rate = Number((perSecond ?? 0).toPrecision(3));
+  return `${rate} ${rate === 1 ? 'job' : 'jobs'}/s`;
 }
 
 function iso(at: number): string {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { closedGate, type GateEvent, type GateFigures, pin, unpin } from '../gate/index.ts';
 import type { GateRef } from '../store/store.ts';
 import { type EventMap, Events } from './events.ts';
-import { eventLine } from './gate-words.ts';
+import { eventLine, rateWords } from './gate-words.ts';
 import { reportGate } from './gates.ts';
 import { type LogEntry, makeLogger } from './log.ts';
 import { Metrics } from './metrics.ts';
@@ -48,7 +48,7 @@ describe('reportGate', () => {
     expect(log).toEqual([
       {
         level: 'warn',
-        message: 'gate smtp opened: streak of 12 failures from 9 jobs and 2 workers (rule fast)',
+        message: 'gate smtp opened: streak of 12 failures; within 30s 9 jobs failed on 2 workers (rule fast)',
         gate: 'smtp',
         kind: 'resource',
         change: 'opened',
@@ -90,14 +90,22 @@ describe('the line about a change', () => {
   });
 
   it.each<[Partial<GateEvent>, string]>([
-    [{ rule: 'ratio' }, 'gate smtp opened: 12 of the last 15 runs failed, from 9 jobs and 2 workers (rule ratio)'],
+    [
+      { rule: 'ratio' },
+      'gate smtp opened: 12 of the last 15 runs failed; within 30s 9 jobs failed on 2 workers (rule ratio)',
+    ],
     [
       { rule: 'lone', figures: { ...figures, streak: 4, distinctJobs: 1, failingWorkers: 1 } },
-      'gate smtp opened: streak of 4 failures from 1 job and 1 worker, and no sign of life (rule lone)',
+      'gate smtp opened: streak of 4 failures and no sign of life; within 30s 1 job failed on 1 worker (rule lone)',
+    ],
+    [
+      // A streak may have pauses that are longer than the window.
+      { rule: 'slow', figures: { ...figures, streak: 5, distinctJobs: 0, failingWorkers: 0 } },
+      'gate smtp opened: streak of 5 failures in slow traffic (rule slow)',
     ],
     [
       { rule: 'ramp failed: streak', from: 'ramp', figures: { ...figures, limit: 12.345 } },
-      'gate smtp opened: it failed again at 12.3 jobs/s: streak of 12 failures from 9 jobs and 2 workers (rule ramp failed: streak)',
+      'gate smtp opened: it failed again at 12.3 jobs/s: streak of 12 failures; within 30s 9 jobs failed on 2 workers (rule ramp failed: streak)',
     ],
     [
       { change: 'held', rule: 'retry-after', figures: { ...figures, heldUntil: NOW + 60_000 } },
@@ -107,6 +115,10 @@ describe('the line about a change', () => {
     [{ rule: 'of a later version' }, 'gate smtp opened: of a later version (rule of a later version)'],
   ])('%o', (event, expected) => {
     expect(eventLine(smtp, { ...opened, ...event })).toBe(expected);
+  });
+
+  it('has one job a second in the singular', () => {
+    expect([1, 1.004, 0.5, 12.345].map(rateWords)).toEqual(['1 job/s', '1 job/s', '0.5 jobs/s', '12.3 jobs/s']);
   });
 
   it('names soft gates as what they are', () => {

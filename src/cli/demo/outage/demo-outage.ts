@@ -25,7 +25,7 @@ export async function demoOutage(output: Output, flag: true | string, afterwards
 function introduction(seconds: number, output: Output): string[] {
   return [
     output.paint('bold', `An HTTP service on this machine is switched off for ${seconds} seconds while jobs arrive.`),
-    'Two queues get the same jobs, with the standard policy (4 attempts); each has its own temporary file and worker.',
+    'Two queues get the same jobs, with the standard policy (4 attempts); each has its own temporary file and two workers.',
     "The jobs on the left say `resource: false`: every failure counts. Those on the right say `resource: 'service'`.",
     '',
   ];

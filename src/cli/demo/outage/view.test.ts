@@ -33,7 +33,7 @@ it('prints a plain line every two seconds where there is no terminal', () => {
   expect(lines).toEqual([
     '   0s  down      |       8        1          1      1      7 |       1        1          2      0      2      1  open    probes only',
     '   2s  down      |       8        1          1      1      7 |       1        1          2      0      2      1  open    probes only',
-    '   3s  gate: gate service opened',
+    '   3s  right: gate service opened',
   ]);
   expect(titles).toMatch(/^ time {2}service {3}\| calls\/s {2}waiting {2}completed {3}dead {2}tries \|/);
   const columnsOf = (line = ''): number[] => [...line.matchAll(/\|/g)].map(({ index }) => index);

@@ -32,7 +32,7 @@ export function makeOutageView(output: Output): OutageView {
   return fits ? new LiveView(output) : new PlainView(output);
 }
 
-const titles: Readonly<Record<SideName, string>> = { ungated: 'no gate', gated: 'gate' };
+const titles: Readonly<Record<SideName, string>> = { ungated: 'left', gated: 'right' };
 
 function serviceText({ elapsedMs, offSinceMs, offForMs, isOn }: Picture): string {
   if (!isOn) return 'down';
