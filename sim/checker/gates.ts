@@ -61,7 +61,7 @@ export class GateModel {
     for (const { gate, state } of gates) {
       const name = nameOf(gate);
       const before = this.#gates.get(name);
-      const budget = before?.budget ?? { ...state.budget };
+      const budget = before === undefined ? { ...state.budget } : raised(before, state);
       const probe = before?.probe?.epoch === state.epoch ? before.probe : null;
       const ramp = state.ramp === null ? null : rampOf(before?.ramp ?? null, state, now);
       // Partitions know the gate as it was when it was last written.
@@ -168,7 +168,7 @@ export class GateModel {
       if (gate?.probe?.epoch === report.epoch) gate.probe = null;
       if (gate !== undefined) {
         const tokens = Math.min(capOf(gate.state), tokensAt(gate, now) + PER_SUCCESS * report.firstSuccesses);
-        gate.budget = { tokens: tokens - report.retries, at: now };
+        gate.budget = { tokens: Math.max(-capOf(gate.state), tokens - report.retries), at: now };
       }
       this.#checkCharges(ref.name, process, JSON.stringify(report), report.retries, expect);
     }
@@ -241,6 +241,12 @@ function chargeRetries(
 }
 
 /** A ramp of the same epoch goes on; a new one begins with its burst. */
+/** A larger peak has room for more, and that is there at once. */
+function raised(before: Watched, state: GateState): Watched['budget'] {
+  const more = Math.max(0, capOf(state) - capOf(before.state));
+  return { ...before.budget, tokens: before.budget.tokens + more };
+}
+
 function rampOf(before: Watched['ramp'], state: GateState, now: number): Watched['ramp'] {
   if (before?.epoch === state.epoch) return before;
   return { epoch: state.epoch, starts: (state.ramp?.limit ?? 0) * BURST_S + 1, at: now };

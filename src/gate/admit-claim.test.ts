@@ -68,11 +68,30 @@ describe('a probe of a keyed gate', () => {
     const [first, second] = [new Gate().trip().wait(2_000), new Gate().trip().wait(2_000)];
     const { parent, isProbe } = claim(first, { fresh: 1 }, closedGate(T0));
     expect(isProbe).toBe(true);
-    const before = second.state;
     const waiting = claim(second, { fresh: 1 }, parent);
-    expect(waiting).toMatchObject({ isProbe: false, epoch: 0, nextAt: second.now + 100 });
-    expect([waiting.state, waiting.parent]).toEqual([before, parent]);
-    expect(claim(second.wait(100), { fresh: 1 }, parent).isProbe).toBe(true);
+    expect(waiting).toMatchObject({ isProbe: false, epoch: 0, parent });
+    // Not at once again: thousands of keys would keep claims busy with asking.
+    const { nextAt } = waiting;
+    expect((nextAt as number) - second.now).toBeGreaterThanOrEqual(1_500);
+    expect(claim(second.wait((nextAt as number) - second.now), { fresh: 1 }, parent).isProbe).toBe(true);
+  });
+
+  test('is not needed once the outage of all keys is over: the key begins its ramp', () => {
+    const key = new Gate().trip();
+    const during = { ...closedGate(T0), phase: 'open' as const, covered: [[T0 - 60_000, key.now] as const] };
+    expect(claim(key, { fresh: 1 }, during)).toMatchObject({ isProbe: false, fresh: 0 });
+    const over = { ...during, phase: 'closed' as const, epoch: key.now + 5_000 };
+    expect(claim(key.wait(5_000), { fresh: 1 }, over)).toMatchObject({
+      isProbe: false,
+      fresh: 1,
+      events: [{ change: 'recovering', rule: 'parent back' }],
+    });
+  });
+
+  test('is needed by a key that opened after the outage of all keys', () => {
+    const key = new Gate().trip().wait(2_000);
+    const over = { ...closedGate(T0), epoch: T0 - 1, covered: [[T0 - 60_000, T0 - 30_000] as const] };
+    expect(claim(key, { fresh: 1 }, over)).toMatchObject({ isProbe: true });
   });
 
   test('needs no row of the parent', () => {

@@ -3,7 +3,9 @@ import { type AdmitRequest, admissibleAt, admit } from './admit.ts';
 import type { GateEvent } from './event.ts';
 import { passTime } from './gate.ts';
 import { admitChildProbe, childProbeAt } from './parent.ts';
+import { postpone } from './probe.ts';
 import type { GateState } from './state.ts';
+import { recover, type Transition } from './transition.ts';
 
 /** What a claim behind one gate has room for, and what is due there (counting may stop above `places`). */
 export interface GatedDemand {
@@ -40,7 +42,7 @@ export function admitClaim(
   now: number,
   random: Random,
 ): ClaimAdmission {
-  const passed = passTime(before, now, random);
+  const passed = recoverWithParent(passTime(before, now, random), parent, now);
   const isProbing = passed.state.phase === 'open' && passed.state.pin === null;
   const admission = isProbing
     ? admitProbe(passed.state, parent, demand, now, random)
@@ -49,6 +51,17 @@ export function admitClaim(
   const isLimited = next !== null && isProbing && admission.parent !== null;
   const at = isLimited ? Math.max(next, childProbeAt(admission.parent, now)) : next;
   return { ...admission, events: passed.events, nextAt: at };
+}
+
+/** What failed with all other keys of its parent need not be probed key by key once the outage of the parent is over. */
+function recoverWithParent(passed: Transition, parent: GateState | null, now: number): Transition {
+  const { state } = passed;
+  const outage = parent?.phase === 'closed' ? parent.covered.at(-1) : undefined;
+  const isOpen = state.phase === 'open' && state.pin === null;
+  if (!isOpen || parent === null || outage === undefined) return passed;
+  if (state.epoch < outage[0] || state.epoch > parent.epoch) return passed;
+  const recovered = recover(state, 'parent back', now);
+  return { state: recovered.state, events: [...passed.events, ...recovered.events] };
 }
 
 type Admitted = Pick<ClaimAdmission, 'state' | 'fresh' | 'retry' | 'isProbe' | 'epoch'>;
@@ -81,8 +94,8 @@ function admitProbe(
   const { state, starts, epoch } = admit(before, { worker, places, due: fresh + retry, pays: 'nothing' }, now, random);
   if (starts === 0) return none;
   const paid = parent === null ? null : admitChildProbe(parent, now);
-  // Not charged, so that this gate can start its probe as soon as it is its turn.
-  if (parent !== null && paid === null) return none;
+  if (parent !== null && paid === null)
+    return { ...none, state: { ...before, probes: postpone(before.probes, now, random) } };
   return { state, parent: paid, fresh: 0, retry: 0, isProbe: true, epoch };
 }
 

@@ -47,10 +47,14 @@ export interface GateReport {
   readonly environment: number;
   /** Runs that prove nothing; a probe among them frees its slot. */
   readonly none: number;
+  /** Those of them whose handler was not called: the job was cancelled, or past its deadline. */
+  readonly unstarted: number;
   /** Environment failures since the last run that was answered. */
   readonly tail: number;
   /** The jobs that failed by the environment. */
   readonly jobs: JobBits;
+  /** The jobs that were asked to wait. */
+  readonly askers: JobBits;
   /** The longest wait that was asked for; 0 when none was. */
   readonly retryAfterMs: number;
   /** Completed first attempts: what the retry budget lives on. */
@@ -97,14 +101,17 @@ export function foldRuns(worker: string, runs: readonly EndedRun[], spanMs: numb
 export type GatheredReport = { -readonly [Key in keyof GateReport]: GateReport[Key] };
 
 export function emptyReport(worker: number, epoch: number, claimedFrom: number, spanMs: number): GatheredReport {
-  const counts = { alive: 0, throttled: 0, environment: 0, none: 0, tail: 0, firstSuccesses: 0, retries: 0 };
+  const counts = { alive: 0, throttled: 0, environment: 0, none: 0, unstarted: 0 };
+  const budget = { tail: 0, firstSuccesses: 0, retries: 0 };
   return {
     epoch,
     claimedFrom,
     worker,
     spanMs,
     ...counts,
+    ...budget,
     jobs: noJobs,
+    askers: noJobs,
     retryAfterMs: 0,
     slowestMs: 0,
     livingChildren: 0,
@@ -118,6 +125,7 @@ export function addRun(report: GatheredReport, run: EndedRun): Evidence {
   if (run.isRetry && run.epoch === 0) report.retries++;
   if (evidence === 'none') {
     report.none++;
+    if (run.outcome.kind === 'released') report.unstarted++;
     return evidence;
   }
   if (run.durationMs > report.slowestMs) report.slowestMs = run.durationMs;
@@ -131,7 +139,9 @@ export function addRun(report: GatheredReport, run: EndedRun): Evidence {
     else report.alive++;
     if (run.isFirstAttempt && run.outcome.kind === 'completed') report.firstSuccesses++;
   }
-  report.retryAfterMs = Math.max(report.retryAfterMs, askedMs(run.outcome));
+  const askedFor = askedMs(run.outcome);
+  if (evidence === 'throttled' || askedFor > 0) report.askers = join(report.askers, jobBit(run.jobId));
+  report.retryAfterMs = Math.max(report.retryAfterMs, askedFor);
   return evidence;
 }
 

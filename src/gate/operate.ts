@@ -19,7 +19,9 @@ export function unpin(before: GateState, operator: string, now: number): Transit
   if (before.pin === null) return { state: before, events: [] };
   const gate = withinBounds(before, now);
   const probes = { ...gate.probes, at: now };
-  const free: GateState = { ...gate, pin: null, epoch: nextEpoch(gate, now), probes, heardAt: now };
+  // How long the dependency was away while nothing asked it is not known.
+  const downSince = gate.phase === 'open' ? now : 0;
+  const free: GateState = { ...gate, pin: null, epoch: nextEpoch(gate, now), probes, heardAt: now, downSince };
   return { state: free, events: [gateEvent(gate, free, 'unpinned', 'operator', now, operator)] };
 }
 

@@ -164,3 +164,13 @@ test('a lone worker probes on, however long the interval has become', () => {
     gate.report({ environment: 1, tail: 1, worker: 1 });
   }
 });
+
+test('a probe whose handler was not called makes way for the next at once', () => {
+  const gate = opened();
+  gate.wait(nextIn(gate)).admit();
+  gate.report({ none: 1, unstarted: 1 });
+  expect(gate.admit()).toBe(1);
+  gate.report({ none: 1, unstarted: 0 });
+  expect(gate.admit()).toBe(0);
+  expect(gate.wait(1_000).admit()).toBe(1);
+});

@@ -62,6 +62,15 @@ export function startProbe(probes: Probes, now: number): Probes {
   return { ...probes, slotUntil: now + PROBE_SLOT_MS };
 }
 
+/**
+ * The probes of all keys of a parent keep to a rate, and this one found no room: it waits as if it had failed. If it asked
+ * again at once, thousands of keys would keep claims busy with asking.
+ */
+export function postpone(probes: Probes, now: number, random: Random): Probes {
+  const intervalMs = Math.min(PROBE_LONGEST_KEYED_MS, probes.intervalMs * PROBE_GROWTH);
+  return { ...probes, intervalMs, at: now + equal(intervalMs, random) };
+}
+
 export type ProbeVerdict = 'alive' | 'recovered' | 'down' | 'job' | 'none';
 
 /** What a report on probes proves, and the probes after it. `job`: the failure is the job's own and counts against it. */
@@ -81,7 +90,11 @@ export function judgeProbe(
     return { verdict: 'down', probes: { at, intervalMs, slotUntil: 0, alive: 0, failed, failedWorker: report.worker } };
   }
   const answered = report.alive + report.throttled;
-  if (answered === 0) return { verdict: 'none', probes: { ...freed, at: Math.max(probes.at, now + PROBE_AGAIN_MS) } };
+  if (answered === 0) {
+    // A job that did not even start is out of the way; the next one may be better.
+    const againMs = report.unstarted === report.none ? 0 : PROBE_AGAIN_MS;
+    return { verdict: 'none', probes: { ...freed, at: now + againMs, failedWorker: 0 } };
+  }
   const alive = probes.alive + answered;
   const failedWorker = report.worker === probes.failedWorker ? 0 : probes.failedWorker;
   const next = { ...freed, at: now, intervalMs: PROBE_FIRST_MS, alive, failedWorker };

@@ -1,4 +1,5 @@
-import { RAMP_REFUNDS_MS, WINDOW_MS } from './constants.ts';
+import { ASKED_UNCOUNTED, RAMP_REFUNDS_MS, WINDOW_MS } from './constants.ts';
+import { isOwnWait } from './hold.ts';
 import { isOwnFault } from './probe.ts';
 import { jobBit } from './sets.ts';
 import type { GateState } from './state.ts';
@@ -54,11 +55,18 @@ export interface SettledFailure {
   /** What its claim said: see `Admission.epoch`. */
   readonly epoch: number;
   readonly isThrottled: boolean;
+  /** Runs of the job so far whose attempt was given back. */
+  readonly uncountedRuns: number;
 }
 
 export function judgeFailure(state: GateState, failure: SettledFailure, now: number): FailureVerdict {
   if (state.pin === 'closed') return { counts: true, rule: 'gate pinned closed' };
-  if (failure.isThrottled) return { counts: false, rule: 'throttled' };
+  if (failure.isThrottled) {
+    const isOwn = failure.uncountedRuns >= ASKED_UNCOUNTED && isOwnWait(state, jobBit(failure.jobId), now);
+    return isOwn
+      ? { counts: true, rule: 'throttled while others were answered' }
+      : { counts: false, rule: 'throttled' };
+  }
   if (state.pin === 'open') return { counts: false, rule: 'gate pinned open' };
   if (state.phase === 'open') {
     const isOwn = failure.epoch === state.epoch && isOwnFault(state.probes, { jobs: jobBit(failure.jobId) });

@@ -3,6 +3,7 @@ import { noProbes, type Probes } from './probe.ts';
 import type { FailedRamp } from './ramp.ts';
 import type { Ramp } from './ramp-state.ts';
 import { noPeak, type Peak } from './rate.ts';
+import { type JobBits, noJobs } from './sets.ts';
 import { hasShape, listOf, nullOr, oneOf, signed } from './shape.ts';
 import { emptyWindow, type Window } from './window.ts';
 import type { FailingWorker } from './workers.ts';
@@ -29,6 +30,7 @@ export interface GateState {
   /** Where the last ramp failed, and when. */
   readonly failedRamp: (FailedRamp & { readonly at: number }) | null;
   readonly heldUntil: number;
+  readonly asked: Asked;
   readonly budget: Budget;
   /** Spans of closed time that turned out to belong to an outage: see refund.ts. Oldest first. */
   readonly covered: readonly (readonly [from: number, until: number])[];
@@ -38,6 +40,13 @@ export interface GateState {
   readonly dormant: boolean;
   /** Of a parent: see parent.ts. */
   readonly children: ChildrenSeen;
+}
+
+/** Jobs that were asked to wait, when last, and signs of life since: see hold.ts. */
+export interface Asked {
+  readonly jobs: JobBits;
+  readonly at: number;
+  readonly alive: number;
 }
 
 /** What a parent knows of its children beside their rows. */
@@ -65,6 +74,7 @@ export function closedGate(now: number, { keyed = false }: { readonly keyed?: bo
     ramp: null,
     failedRamp: null,
     heldUntil: 0,
+    asked: { jobs: noJobs, at: 0, alive: 0 },
     budget: fullBudget(now),
     covered: [],
     downSince: 0,
@@ -102,11 +112,12 @@ const shape = {
   heardAt: 0,
   window: { buckets: listOf(bucket), streak, span: { at: 0, runs: 0, before: 0 } },
   workers: listOf({ worker: 0, streak: 0, at: 0, intervalMs: 0, until: 0 }),
-  peak: { rate: 0, at: 0 },
+  peak: { rate: 0, at: 0, parts: 0, lastPart: 0 },
   probes: { at: 0, intervalMs: 0, slotUntil: 0, alive: 0, failed: bits, failedWorker: 0 },
   ramp: nullOr(ramp),
   failedRamp: nullOr({ limit: 0, top: 0, at: 0 }),
   heldUntil: 0,
+  asked: { jobs: bits, at: 0, alive: 0 },
   // Retries that were charged after they ran may have cost more than was saved.
   budget: { tokens: signed(), at: 0 },
   covered: listOf([0, 0]),

@@ -100,6 +100,8 @@ function ruleWords(rule: string, who: string | null, figures: GateFigures): stri
       return `it failed again at ${rateWords(figures.limit)}: ${environment} of ${count(alive + environment, 'run')}`;
     case 'parent down':
       return 'most keys of its parent fail at once, so its first failure was enough';
+    case 'parent back':
+      return 'the outage of all keys of its parent is over';
     case 'probes alive':
       return 'three probes in a row were answered';
     case 'rate not used':

@@ -392,3 +392,10 @@ describe('any job and any outcome', () => {
     );
   });
 });
+
+test('what a job behind a gate was told to wait is an hour at most', () => {
+  const verdict = { counts: false, rule: 'api: throttled', pendingMs: null };
+  const plain = { ...job, policy: { ...policy, jitter: 'none' as const, deadlineMs: null } };
+  const year = failed({ class: 'environment', retryAfterMs: 365 * 86_400_000 });
+  expect(decide(plain, year, now, () => 0.5, verdict)).toMatchObject({ kind: 'defer', delayMs: 3_600_000 });
+});

@@ -94,9 +94,13 @@ function delayAfterFailure(job: DecidableJob, failure: Failure, random: Random):
   return askedMs >= ownMs ? { delayMs: askedMs, why: 'retry-after' } : { delayMs: ownMs, why: 'backoff' };
 }
 
+/** A gate holds its jobs for an hour at most; what one of them was told must not keep it away for longer. */
+const LONGEST_DEFERRAL_MS = 3_600_000;
+
 /** Its attempt is given back, so the delay grows with its runs. */
 function deferred(job: DecidableJob, failure: Failure, { rule }: GateVerdict, now: number, random: Random): Decision {
-  const { delayMs } = delayAfterFailure({ ...job, attempts: job.run }, failure, random);
+  const retryAfterMs = failure.retryAfterMs === null ? null : Math.min(LONGEST_DEFERRAL_MS, failure.retryAfterMs);
+  const { delayMs } = delayAfterFailure({ ...job, attempts: job.run }, { ...failure, retryAfterMs }, random);
   if (isPastDeadline(job, now + delayMs)) return pastDeadline(job, { counted: false });
   return { kind: 'defer', delayMs, lane: laneAfter(job.crashes, job), rule };
 }

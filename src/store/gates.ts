@@ -95,7 +95,7 @@ export function applyReports(
   });
   for (const [parent, reported] of byParent(reports)) {
     const folded = foldChildren(reported);
-    const counted = withOpenedNow(children.get(parent) ?? null, parent, answers);
+    const counted = withThisBatch(children.get(parent) ?? null, parent, answers, states);
     if (folded === null) continue;
     const gate: GateRef = { kind: 'parent', name: parent };
     const changed = gates.change(gate, (before) => applyParentReport(before, folded, counted, now, random));
@@ -153,12 +153,17 @@ function byParent(reports: readonly WorkerReport[]): Map<string, GateReport[]> {
 }
 
 /** The rows were counted before this batch was applied. */
-function withOpenedNow(counted: Children | null, parent: string, answers: readonly GateAnswer[]): Children | null {
+function withThisBatch(
+  counted: Children | null,
+  parent: string,
+  answers: readonly GateAnswer[],
+  states: GateStates,
+): Children | null {
   if (counted === null) return null;
-  const opened = answers.filter(
-    ({ gate, events }) => parentGate(gate)?.name === parent && events.some(({ change }) => change === 'opened'),
-  ).length;
-  return { active: Math.max(counted.active, counted.opened + opened), opened: counted.opened + opened };
+  const ofParent = answers.filter(({ gate }) => parentGate(gate)?.name === parent);
+  const added = new Set(ofParent.map(({ gate }) => gateKey(gate)).filter((key) => !states.has(key)));
+  const opened = ofParent.filter(({ events }) => events.some(({ change }) => change === 'opened')).length;
+  return { active: counted.active + added.size, opened: counted.opened + opened };
 }
 
 /** The rows that a call has read, and those that it must write. */

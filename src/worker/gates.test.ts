@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { closedGate } from '../gate/index.ts';
 import type { ClaimedJob, GateAnswer, WorkerReport } from '../store/store.ts';
 import { VirtualClock } from '../testing/virtual-clock.ts';
 import { ActiveJob } from './active-job.ts';
@@ -52,4 +53,39 @@ describe('the retry budget of a gate is charged', () => {
     const [sent] = await reportOn({ spent: null });
     expect(sent?.report).toMatchObject({ alive: 1, retries: 0 });
   });
+});
+
+it('a question that the answer to another one leads to is sent as well', async () => {
+  const clock = new VirtualClock();
+  const nothing = (): void => {};
+  const gates = new Gates({
+    store: {
+      report: async (reports): Promise<GateAnswer[]> =>
+        reports.map(({ gate }) => ({ gate, state: closedGate(clock.now()), now: clock.now(), events: [] })),
+    },
+    clock,
+    worker: 'w',
+    definitions: new Map(),
+    onChange: nothing,
+    onShut: nothing,
+    onAdmitted: nothing,
+    onError: nothing,
+  });
+  const lease = new Lease(
+    { resource: 'api', name: 'call', spent: { at: 0, count: 1 } } as ClaimedJob,
+    30_000,
+    0,
+    clock,
+  );
+  let answered = 0;
+  const askFor = async (times: number): Promise<void> => {
+    for (let i = 0; i < times; i++) {
+      await gates.refundOf(lease);
+      answered++;
+    }
+  };
+  const asking = askFor(5);
+  await clock.advance(1_000);
+  expect(answered).toBe(5);
+  await asking;
 });

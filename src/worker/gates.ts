@@ -28,11 +28,15 @@ import { whileLeased } from './persist.ts';
  *                   so that a failing worker is never the only one that is heard
  *   trouble         (a failure by the environment, or a 429) is sent at once, and the answer tells whether it counts
  *   a probe, or a run that a ramp let start, is sent at once as well; nothing waits for the answer
+ *   a ramp          is asked about every 10 s, so that it is seen to close when no more jobs come
  *
  * One call is under way at a time; what ends meanwhile gathers for the next.
  */
 
 const FLUSH_MS = 5_000;
+/** How often gates in their ramp are asked about, and how many at once. */
+const LOOK_MS = 10_000;
+const MOST_LOOKED_AT = 100;
 
 /** What a gate makes of a failure. */
 export interface Judged {
@@ -64,7 +68,8 @@ type Trouble = 'environment' | 'throttled';
 
 interface Waiting {
   readonly gate: GateRef;
-  readonly lease: Lease;
+  /** For as long as it lasts, the question is asked again; null for once. */
+  readonly lease: Lease | null;
   readonly answer: (answer: GateAnswer | null) => void;
 }
 
@@ -77,6 +82,9 @@ export class Gates {
   #waiting: Waiting[] = [];
   #flushedAt = Number.NEGATIVE_INFINITY;
   #flushTimer: Timer | null = null;
+  /** Gates in their ramp: time alone closes them, so someone must look when no job does. */
+  readonly #ramps: Map<string, GateRef> = new Map();
+  #rampTimer: Timer | null = null;
   #isSending = false;
   #isStopped = false;
 
@@ -126,6 +134,7 @@ export class Gates {
   stop(): void {
     this.#isStopped = true;
     this.#flushTimer?.cancel();
+    this.#rampTimer?.cancel();
   }
 
   #gateOf({ resource, name }: Pick<ClaimedJob, 'resource' | 'name'>): GateRef | null {
@@ -176,22 +185,23 @@ export class Gates {
   #start(): void {
     if (this.#urgent.size === 0 || this.#isSending) return;
     this.#isSending = true;
-    this.#send()
-      .catch(this.#parts.onError)
-      .finally(() => {
-        this.#isSending = false;
-      });
+    void this.#send();
   }
 
+  /** Nothing is awaited between the last look at what is urgent and the end, so that nothing urgent is left behind. */
   async #send(): Promise<void> {
     while (this.#urgent.size > 0) {
       // Runs that end in the same turn travel together.
       await nextTurn(this.#parts.clock);
       const reports = this.#takeUrgent();
       const waiting = this.#waiting.splice(0);
-      const answers = await this.#call(reports, waiting);
+      const answers = await this.#call(reports, waiting).catch((error) => {
+        this.#parts.onError(error);
+        return null;
+      });
       for (const { gate, answer } of waiting) answer(answers?.get(gateKey(gate)) ?? null);
     }
+    this.#isSending = false;
   }
 
   #takeUrgent(): WorkerReport[] {
@@ -225,7 +235,7 @@ export class Gates {
   ): Promise<ReadonlyMap<string, GateAnswer> | null> {
     const { store, clock, onChange, onShut, onAdmitted, onError } = this.#parts;
     if (reports.length === 0) return null;
-    const leases = waiting.map(({ lease }) => lease);
+    const leases = waiting.flatMap(({ lease }) => lease ?? []);
     let answers: GateAnswer[];
     try {
       answers = await whileLeased(leases, clock, () => store.report(reports));
@@ -239,11 +249,27 @@ export class Gates {
       if (answer.events.length > 0) onChange(answer);
     }
     for (const { gate, state, now } of last.values()) {
+      this.#watch(gate, state.phase === 'ramp');
       const isShut = state.pin === 'open' || (state.pin === null && (state.phase === 'open' || state.heldUntil > now));
       if (gate.kind === 'resource' && isShut) onShut(gate.name);
     }
     if (reports.some(({ report }) => report !== null && report.epoch !== 0)) onAdmitted();
     return last;
+  }
+
+  #watch(gate: GateRef, isRamp: boolean): void {
+    const key = gateKey(gate);
+    this.#ramps.delete(key);
+    if (isRamp && gate.kind === 'resource') this.#ramps.set(key, gate);
+    if (this.#ramps.size === 0 || this.#rampTimer !== null || this.#isStopped) return;
+    this.#rampTimer = this.#parts.clock.after(LOOK_MS, () => {
+      this.#rampTimer = null;
+      // Those that were not looked at for longest come first.
+      for (const ramp of [...this.#ramps.values()].slice(0, MOST_LOOKED_AT)) {
+        this.#waiting.push({ gate: ramp, lease: null, answer: () => {} });
+        this.#sendSoon(ramp);
+      }
+    });
   }
 
   #judge(job: ClaimedJob, evidence: Trouble, answer: GateAnswer): Judged {
@@ -260,7 +286,9 @@ export class Gates {
   #verdictOn(job: ClaimedJob, evidence: Trouble, attempts: number, { gate, state, now }: GateAnswer): FailureVerdict {
     if (gate.kind === 'resource') {
       const isThrottled = evidence === 'throttled';
-      return judgeFailure(state, { jobId: job.id, worker: this.#workerKey, epoch: job.gateEpoch, isThrottled }, now);
+      const uncountedRuns = job.run - job.attempts;
+      const failure = { jobId: job.id, worker: this.#workerKey, epoch: job.gateEpoch, isThrottled, uncountedRuns };
+      return judgeFailure(state, failure, now);
     }
     const maxOutageMs = this.#parts.definitions.get(job.name)?.maxOutageMs;
     return judgeSoftFailure(

@@ -250,7 +250,11 @@ export class World {
     const { job, epoch } = run;
     this.#refund(job, gate);
     const isThrottled = evidenceOf(outcome) === 'throttled';
-    const verdict = judgeFailure(gate, { jobId: job.id, worker: worker.key, epoch, isThrottled }, this.now);
+    const verdict = judgeFailure(
+      gate,
+      { jobId: job.id, worker: worker.key, epoch, isThrottled, uncountedRuns: job.runs - job.attempts },
+      this.now,
+    );
     if (verdict.counts) job.spent = spend(job.spent, this.now);
     else job.attempts--;
     return verdict.isPending ?? false;

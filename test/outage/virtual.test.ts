@@ -68,6 +68,9 @@ describe('10,000 jobs wait while the dependency is down for 10 minutes', () => {
     expect(fleet.mostAttempts).toBeLessThanOrEqual(2);
     expect(figures.busiest).toBeLessThanOrEqual(1.5 * PEAK);
     expect(drainedAfter).toBeLessThanOrEqual(1.5 * figures.ideal);
+    // Nothing is left to do, and still the gate is seen to close.
+    await fleet.run(30);
+    expect(fleet.changes.at(-1)).toBe('resource smtp closed: rate not used');
   });
 
   test('with arrivals at 0.7 of the peak the backlog drains', async () => {
@@ -185,6 +188,44 @@ describe('nothing is set: the standard policy and no resource', () => {
 });
 
 describe('behind a gate', () => {
+  test.each([2, 3])('a lone job with %i attempts survives an outage', async (maxAttempts) => {
+    const fleet = await open((second) => second <= 120, { resource: 'smtp', maxAttempts });
+    await fleet.enqueue(1);
+    await fleet.run(120);
+    await fleet.runUntilDone(120);
+    expect(fleet.completed).toBe(1);
+  });
+
+  test('one job with a Retry-After of its own neither starves the others nor runs for ever', async () => {
+    const dependency: Dependency = {
+      call: (_, __, ___, n) =>
+        n === 0 ? { kind: 'too-many', durationMs: 5, retryAfterMs: 5_000 } : { kind: 'ok', durationMs: 50 },
+    };
+    const fleet = await Fleet.open({ dependency, resource: 'api' });
+    fleets.push(fleet);
+    await fleet.run(120, 5);
+    print('one job with its own Retry-After', { done: fleet.completed, of: fleet.enqueued, dead: fleet.dead });
+    expect(fleet.dead).toBe(1);
+    expect(fleet.completed).toBeGreaterThan(0.95 * fleet.enqueued);
+  });
+
+  test('one Retry-After in the first seconds of traffic does not slow the queue down for minutes', async () => {
+    let asked = false;
+    const dependency: Dependency = {
+      call: () => {
+        if (asked || fleet.second < 12) return { kind: 'ok', durationMs: 50 };
+        asked = true;
+        return { kind: 'too-many', durationMs: 5, retryAfterMs: 5_000 };
+      },
+    };
+    const fleet = await Fleet.open({ dependency, resource: 'api' });
+    fleets.push(fleet);
+    await fleet.run(60, 10);
+    const waiting = fleet.enqueued - fleet.completed;
+    print('a Retry-After in young traffic', { waiting, changes: fleet.changes });
+    expect(waiting).toBeLessThan(20);
+  });
+
   test('one worker without DNS among three neither shuts the gate nor kills a job', async () => {
     const fleet = await Fleet.open({ dependency: oneBadWorker(1), resource: 'smtp', concurrency: 2 });
     fleets.push(fleet);
