@@ -149,13 +149,16 @@ describe.concurrent('mulligan gates', () => {
     expect(stderr).toMatch(/^.*ping is the soft gate of a job and holds no jobs\. Give the definition a resource.*\n$/);
   });
 
-  it('jobs show and stats name a gate that is not closed', async ({ cli }) => {
+  it('jobs show, jobs list and stats name a gate that is not closed', async ({ cli }) => {
     const id = await outage(cli, [
       { kind: 'resource', name: 'smtp' },
       { kind: 'job', name: 'sms.send' },
     ]);
     const job = await cli.run(['jobs', 'show', id]);
     expect(job.stdout).toMatch(/^gate +open, next start .* \(mulligan gates show smtp\)$/m);
+    expect(await cli.json('jobs', 'show', id)).toMatchObject({ job: { id }, gate: { name: 'smtp', phase: 'open' } });
+    const jobs = await cli.run(['jobs', 'list']);
+    expect(jobs.stdout).toMatch(new RegExp(`^${id} .* ready, gate open `, 'm'));
     const stats = await cli.run(['stats']);
     expect(stats.stdout).toMatch(/^Gates to look at: .*smtp \(open\).* See mulligan gates list\.$/m);
     expect(stats.stdout).toContain('sms.send (outage)');
