@@ -21,6 +21,8 @@ const failures: Record<string, () => unknown> = {
 
 const job = defineJob<string>({
   name: 'example',
+  // Without it, a job that only fails by its environment would be taken for one in an outage, and tried for a day.
+  resource: false,
   retry: { maxAttempts: 2, backoff: { kind: 'fixed', base: '1s' }, jitter: 'none' },
   // Data, tried before the default rules.
   rules: [{ code: 'QUOTA_SPENT', class: 'environment' }],

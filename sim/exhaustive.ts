@@ -17,6 +17,8 @@ export const smallScope: Scenario = {
   probability: { lost: 0, refused: 0, hangs: 0, crash: 0, wakeUpLost: 0 },
   perSecond: { pause: 0, clockStep: 0, storeAway: 0, fullDisk: 0, operator: 0 },
   slowestCallMs: 5,
+  names: null,
+  outages: [],
 };
 
 /** Every call of a worker with every ending, and a crash before and after every call. */

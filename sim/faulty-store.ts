@@ -33,6 +33,8 @@ export interface SharedStore {
 const verbs: readonly VerbName[] = [
   'enqueue',
   'claim',
+  'claimGated',
+  'report',
   'heartbeat',
   'settle',
   'expired',
@@ -42,14 +44,19 @@ const verbs: readonly VerbName[] = [
   'list',
   'runs',
   'stats',
+  'gates',
+  'gateHistory',
   'queues',
   'cancel',
   'redrive',
   'discard',
   'hold',
   'release',
+  'changeGate',
   'prune',
 ];
+
+const changesGates: ReadonlySet<VerbName> = new Set<VerbName>(['report', 'claimGated', 'changeGate', 'prune']);
 
 /** The store as one process sees it: across a network that delays, loses and breaks, to a machine that may be away. */
 export function storeFor(process: SimProcess, shared: SharedStore): Store {
@@ -120,6 +127,7 @@ class FaultyCall {
         from,
         value: copy(value),
       });
+      await this.#readGates(engine);
       faults.around(this.#process, 'after');
       if (ending === 'answered') this.#deliver(true, () => this.#settle.resolve(value));
       else if (ending === 'answer-lost') this.#reject('the answer was lost');
@@ -130,6 +138,14 @@ class FaultyCall {
     } finally {
       this.#shared.inProgress--;
     }
+  }
+
+  /** Where calls overlap, what is read afterwards may be what another call has left. */
+  async #readGates(engine: Store): Promise<void> {
+    const { engine: shared, history, machine } = this.#shared;
+    if (!changesGates.has(this.#verb) || shared.forProcess !== undefined) return;
+    const gates = (await engine.gates({ limit: 1_000 })).map(({ gate, state }) => ({ gate, state }));
+    history.add({ at: machine.clock.now() - START, kind: 'gates', gates: copy(gates) });
   }
 
   #reject(message: string): void {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
+import type { GateState } from '../src/gate/index.ts';
 import type { Job, RunRecord } from '../src/job.ts';
-import type { Store } from '../src/store/store.ts';
+import type { GateRef, Store } from '../src/store/store.ts';
 
 export type VerbName = Exclude<keyof Store, 'kind' | 'onWork' | 'close' | 'transactions'>;
 
@@ -41,7 +42,16 @@ export type HistoryEvent =
       readonly process: string;
       readonly job: string;
       readonly run: number;
+      readonly attempt: number;
     }
+  /** The gates after a call that may have changed one, where calls do not overlap. */
+  | {
+      readonly at: number;
+      readonly kind: 'gates';
+      readonly gates: readonly { readonly gate: GateRef; readonly state: GateState }[];
+    }
+  /** A dependency goes down, or is back. */
+  | { readonly at: number; readonly kind: 'dependency'; readonly resource: string; readonly isDown: boolean }
   | { readonly at: number; readonly kind: 'effect'; readonly job: string; readonly run: number; readonly key: string }
   | { readonly at: number; readonly kind: 'note'; readonly text: string };
 

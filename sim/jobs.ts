@@ -3,6 +3,7 @@ import { type AnyJobDefinition, defineJob } from '../src/definition.ts';
 import { Cancel, RetryAfter, Unrecoverable } from '../src/retry/control-errors.ts';
 import type { RetryOptions } from '../src/retry/policy.ts';
 import type { JobContext } from '../src/worker/context.ts';
+import { dependencyOf } from './checker/gates.ts';
 import type { History } from './history.ts';
 import type { Random } from './random.ts';
 import { type SimProcess, START } from './scheduler.ts';
@@ -32,6 +33,13 @@ export const scriptKinds = [
 ] as const;
 export type ScriptKind = (typeof scriptKinds)[number];
 
+/** Failures that are blamed on the dependency, though it is up. */
+export const environmentKinds: ReadonlySet<ScriptKind> = new Set<ScriptKind>([
+  'retry-after',
+  'time-out',
+  'ignore-signal',
+]);
+
 export const RETRY_AFTER_MS = 7_000;
 export const SNOOZE_MS = 3_000;
 export const DEADLINE_MS = 120_000;
@@ -51,11 +59,31 @@ export const simPolicies: Readonly<Record<string, RetryOptions>> = {
   fragile: { maxAttempts: 20, backoff: { kind: 'fixed', base: 100 }, jitter: 'none', maxCrashes: 2 },
 };
 
-/** What some of them depend on: operators hold these now and then. */
-export const simResources: Readonly<Record<string, string>> = { short: 'mail', wandering: 'mail', bounded: 'payments' };
+type SimResource = string | false | ((script: Script) => [string, string]);
+
+/** What some of them depend on: operators hold these now and then, and they go down. The others share the network. */
+export const simResources: Readonly<Record<string, SimResource>> = {
+  short: 'mail',
+  wandering: 'mail',
+  fragile: 'mail',
+  bounded: 'payments',
+  spread: ({ times }) => ['hook', String(times)],
+  once: false,
+};
+export const simGates: readonly string[] = ['mail', 'payments', 'hook/1', 'hook/2', 'hook/3'];
+export const dependencies: readonly string[] = ['mail', 'payments', 'hook', 'network'];
+
+function resourceOf(name: string, script: Script): string | null {
+  const resource = simResources[name];
+  if (typeof resource === 'function') return resource(script).join('/');
+  return typeof resource === 'string' ? resource : null;
+}
+
+/** Whether a dependency is down now. */
+export type IsDown = (dependency: string) => boolean;
 
 /** One definition per policy; all run scripts. */
-export function simJobs(process: SimProcess, history: History): AnyJobDefinition[] {
+export function simJobs(process: SimProcess, history: History, isDown: IsDown): AnyJobDefinition[] {
   return Object.entries(simPolicies).map(([name, retry]) =>
     defineJob<Script>({
       name,
@@ -70,7 +98,9 @@ export function simJobs(process: SimProcess, history: History): AnyJobDefinition
           process: process.name,
           job: context.job.id,
           run: context.run,
+          attempt: context.attempt,
         });
+        if (isDown(dependencyOf(resourceOf(name, script)))) await refuse(context, process.clock);
         await perform(script, context, process, history);
       },
     }),
@@ -102,6 +132,11 @@ async function perform(script: Script, context: JobContext, process: SimProcess,
       await work(ms, context, process.clock);
       if (failing) misbehave(kind, context, process, history);
   }
+}
+
+async function refuse(context: JobContext, clock: Clock): Promise<never> {
+  await work(5, context, clock);
+  throw Object.assign(new Error('connection refused'), { code: 'ECONNREFUSED' });
 }
 
 function misbehave(kind: ScriptKind, context: JobContext, process: SimProcess, history: History): void {
@@ -143,5 +178,7 @@ async function work(ms: number, { signal }: JobContext, clock: Clock): Promise<v
 /** A script by chance; most jobs are well behaved, and killers are rare. */
 export function randomScript(random: Random): Script {
   const kind = random.chance(0.4) ? 'complete' : random.chance(0.12) ? 'kill' : random.pick(scriptKinds);
-  return { kind, ms: random.pick([0, 0, 1, 20, 300, 4_000]), times: random.pick([1, 1, 2, 3, 99]) };
+  const script = { kind, ms: random.pick([0, 0, 1, 20, 300, 4_000]), times: random.pick([1, 1, 2, 3, 99]) };
+  // Where such failures are the rule, there is an outage without an end, and a job waits for its end.
+  return environmentKinds.has(kind) ? { ...script, times: Math.min(3, script.times) } : script;
 }

@@ -1,4 +1,8 @@
+import { dependencies } from './jobs.ts';
 import { Random } from './random.ts';
+
+/** Names that share a dependency. */
+const groups: readonly (readonly string[])[] = [['short', 'wandering', 'fragile'], ['bounded'], ['spread'], ['steady']];
 
 /** Everything that is decided before a run begins; printed with its seed. */
 export interface Scenario {
@@ -28,12 +32,16 @@ export interface Scenario {
     readonly operator: number;
   };
   readonly slowestCallMs: number;
+  /** A part of all names: with few of them, one gate sees all that happens. */
+  readonly names: readonly string[] | null;
+  /** When a dependency is down, in ms since the start. All are up once faults are over. */
+  readonly outages: readonly { readonly dependency: string; readonly from: number; readonly to: number }[];
 }
 
 export function randomScenario(seed: number): Scenario {
   const random = new Random(seed);
   const maybe = (most: number): number => (random.chance(0.4) ? 0 : random.next() * most);
-  return {
+  const scenario = {
     seed,
     workers: random.whole(1, 3),
     jobs: random.whole(1, 25),
@@ -58,4 +66,16 @@ export function randomScenario(seed: number): Scenario {
     },
     slowestCallMs: random.pick([0, 5, 50, 400]),
   };
+  return random.chance(0.5) ? { ...scenario, names: null, outages: [] } : withOutages(scenario, random);
+}
+
+/** Longer, so that a gate can open, recover and close; and with more jobs, so that there is something to hold. */
+function withOutages(scenario: Omit<Scenario, 'names' | 'outages'>, random: Random): Scenario {
+  const faultsForMs = random.whole(10_000, 90_000);
+  const outages = Array.from({ length: random.whole(1, 3) }, () => {
+    const from = random.next() * faultsForMs * 0.7;
+    return { dependency: random.pick(dependencies), from, to: from + random.next() * faultsForMs };
+  });
+  const names = random.chance(0.5) ? random.pick(groups) : null;
+  return { ...scenario, faultsForMs, jobs: random.whole(1, 60), names, outages };
 }

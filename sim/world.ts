@@ -1,9 +1,10 @@
 import { Mulligan } from '../src/mulligan.ts';
 import type { HoldTarget, Store } from '../src/store/store.ts';
+import { gateOrders } from '../src/store/store.ts';
 import type { OpenEngine } from './engines.ts';
 import { type Ending, endings, type Faults, type SharedStore, storeFor } from './faulty-store.ts';
 import { type FinalState, History, type VerbName } from './history.ts';
-import { randomScript, simJobs, simPolicies, simResources } from './jobs.ts';
+import { randomScript, simGates, simJobs, simPolicies } from './jobs.ts';
 import { Random } from './random.ts';
 import type { Scenario } from './scenario.ts';
 import { Scheduler, SimProcess } from './scheduler.ts';
@@ -13,7 +14,7 @@ const PATIENCE_MS = 3_600_000;
 const QUEUES = ['default', 'second'] as const;
 const HOLD_TARGETS: readonly HoldTarget[] = [
   ...QUEUES.map((queue) => ({ queue })),
-  ...[...new Set(Object.values(simResources))].map((resource) => ({ resource })),
+  ...simGates.map((resource) => ({ resource })),
 ];
 
 export interface Outcome {
@@ -154,7 +155,7 @@ export class World implements Faults {
 
   #connect(process: SimProcess): Promise<Mulligan> {
     return Mulligan.open(storeFor(process, this.#shared), {
-      jobs: simJobs(process, this.#history),
+      jobs: simJobs(process, this.#history, (dependency) => this.#isDown(dependency)),
       clock: process.clock,
       log: () => {},
       retention: { completed: null, dead: null, cancelled: null },
@@ -188,14 +189,27 @@ export class World implements Faults {
         : {}),
     };
     const script = this.#scripted === null ? randomScript(random) : { kind: 'fail' as const, ms: 5, times: 1 };
-    const name = this.#scripted === null ? random.pick(Object.keys(simPolicies)) : 'steady';
+    const names = this.#scenario.names ?? Object.keys(simPolicies);
+    const name = this.#scripted === null ? random.pick(names) : 'steady';
     // The caller hears of an error; whether the job exists is then unknown, and the checker allows both.
     mulligan.enqueue(name, script, this.#scripted === null ? options : {}).catch(() => {});
+  }
+
+  // Dependencies
+
+  #isDown(dependency: string): boolean {
+    const { now } = this.#scheduler;
+    if (this.#healthy) return false;
+    return this.#scenario.outages.some((one) => one.dependency === dependency && now >= one.from && now < one.to);
   }
 
   // Trouble
 
   #planTrouble(): void {
+    for (const { dependency, from } of this.#scenario.outages) {
+      const down = { kind: 'dependency', resource: dependency, isDown: true } as const;
+      this.#scheduler.plan(this.#operator, from, () => this.#history.add({ at: this.#scheduler.now, ...down }));
+    }
     const { perSecond, faultsForMs } = this.#scenario;
     const troubles: [number, () => void][] = [
       [perSecond.pause, () => this.#pause()],
@@ -232,13 +246,17 @@ export class World implements Faults {
     const store = storeFor(this.#operator, this.#shared);
     const random = this.#random;
     const name = random.pick(Object.keys(simPolicies));
-    const action = random.whole(0, 6);
+    const action = random.whole(0, 8);
     if (action === 0) void this.#cancelSomething();
     else if (action <= 2) void store.hold(random.pick(HOLD_TARGETS), this.#holdEnd());
     else if (action <= 4) void store.release(random.pick(HOLD_TARGETS));
     else if (action === 5)
       void store.redrive({ name, attempts: random.pick(['reset', 'keep'] as const), dryRun: random.chance(0.2) });
-    else void store.discard({ name, limit: 1 });
+    else if (action === 6) void store.discard({ name, limit: 1 });
+    else {
+      const gate = { kind: 'resource', name: random.pick(simGates) } as const;
+      void store.changeGate(gate, random.pick(gateOrders), 'operator');
+    }
   }
 
   /** For good, or until a moment that may come while the hold is on its way. */
@@ -261,6 +279,7 @@ export class World implements Faults {
     await this.#scheduler.run(this.#scheduler.now + this.#scenario.slowestCallMs);
     const store = storeFor(this.#operator, this.#shared);
     for (const target of HOLD_TARGETS) void store.release(target);
+    for (const name of simGates) void store.changeGate({ kind: 'resource', name }, 'unpin', 'operator');
     for (let restarts = 0; restarts < 100; restarts++) {
       last = last?.alive ? last : await this.#startLast();
       if (await this.#endsWith(last)) return true;

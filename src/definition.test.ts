@@ -27,6 +27,7 @@ describe('defineJob', () => {
       queue: 'default',
       retryQueue: null,
       resource: null,
+      maxOutageMs: 86_400_000,
       priority: 5,
       retry: undefined,
       timeoutMs: null,
@@ -43,11 +44,24 @@ describe('defineJob', () => {
     const backoff = () => 5;
     const onDead = () => {};
     const input = z.object({});
-    const given = { name: 'a', queue: 'mail', retryQueue: 'mail.retry', resource: 'smtp', priority: 0, run };
+    const given = { name: 'a', queue: 'mail', retryQueue: 'mail.retry', resource: () => null, priority: 0, run };
     expect(
-      defineJob({ ...given, input, retry: { maxAttempts: 2 }, timeout: '30s', classify, backoff, onDead }),
-    ).toMatchObject({ ...given, input, retry: { maxAttempts: 2 }, timeoutMs: 30_000, classify, backoff, onDead });
+      defineJob({
+        ...given,
+        ...{ input, retry: { maxAttempts: 2 }, timeout: '30s', maxOutage: '2h', classify, backoff, onDead },
+      }),
+    ).toMatchObject({
+      ...given,
+      ...{ input, retry: { maxAttempts: 2 }, timeoutMs: 30_000, maxOutageMs: 7_200_000, classify, backoff, onDead },
+    });
   });
+
+  it.each([false, 'smtp', () => 'key', (input: { host: string }) => ['webhook', input.host] as const])(
+    'keeps %s as the resource',
+    (resource) => {
+      expect(define({ name: 'a', run, resource }).resource).toBe(resource);
+    },
+  );
 
   it('returns a frozen definition', () => {
     const job = defineJob({ name: 'a', run });
@@ -91,6 +105,23 @@ describe('defineJob', () => {
     ['an empty queue', { name: 'a', run, queue: '' }, 'job a: queue: expected a text'],
     ['a retryQueue that is no text', { name: 'a', run, retryQueue: true }, 'job a: retryQueue: expected a text'],
     ['a resource that is no text', { name: 'a', run, resource: 5 }, 'job a: resource: expected a text'],
+    [
+      'a resource with a slash',
+      { name: 'a', run, resource: 'webhook/example.com' },
+      'job a: resource: expected a text of 1 to 200 characters, none of them a slash or a control character, got "webhook/example.com". For a gate per key, give a function',
+    ],
+    ['a resource that is true', { name: 'a', run, resource: true }, 'job a: resource: expected a text'],
+    [
+      'a maxOutage behind a resource',
+      { name: 'a', run, resource: 'smtp', maxOutage: '1h' },
+      'job a: maxOutage: expected only without a resource, got it with resource: "smtp". Behind a resource, retry.deadline bounds the waiting',
+    ],
+    [
+      'a maxOutage where every failure counts',
+      { name: 'a', run, resource: false, maxOutage: '1h' },
+      'job a: maxOutage: expected only without a resource, got it with resource: false. With it every failure counts',
+    ],
+    ['a maxOutage that is no duration', { name: 'a', run, maxOutage: 'long' }, 'job a: maxOutage: expected a duration'],
     [
       'a priority beyond 9',
       { name: 'a', run, priority: 10 },

@@ -1,7 +1,9 @@
 import { checkInteger, checkList, copyData, describe, namesOf, readOptions, unexpected } from './config.ts';
 import { type Duration, parseDuration } from './duration.ts';
 import { ConfigError } from './errors.ts';
+import { MAX_OUTAGE_MS } from './gate/constants.ts';
 import { DEFAULT_PRIORITY, DEFAULT_QUEUE, LOWEST_PRIORITY } from './job.ts';
+import { checkResource, type ResourceFunction } from './resource.ts';
 import type { BackoffFunction, ClassifyFunction, ClassifyRule } from './retry/classify.ts';
 import { validateClassifyRules } from './retry/classify.ts';
 import type { Decision } from './retry/decision.ts';
@@ -22,8 +24,16 @@ export interface JobOptions<Input, Parsed = Input> {
   readonly queue?: string;
   /** Where retries wait, to be worked apart from fresh jobs. */
   readonly retryQueue?: string;
-  /** What its jobs depend on, such as an API. Jobs of different resources are claimed in turn. */
-  readonly resource?: string;
+  /**
+   * What its jobs depend on, such as an API: they wait while that is down, and an outage costs them no attempts. A name
+   * without a slash, or a function of the input that returns a key (the gate is then `NAME OF THE JOB/KEY`),
+   * `[parent, key]`, or null for none. Without a resource, the job's own name is a soft gate: it holds nothing back, and
+   * while it sees an outage, failures of the environment do not count. `false` turns that off, too.
+   * @example resource: (input) => ['webhook', new URL(input.url).host]
+   */
+  readonly resource?: string | ResourceFunction<Parsed> | false;
+  /** For how long an outage may keep failures from counting where no resource is named. Default 1 day. Not together with a named resource. */
+  readonly maxOutage?: Duration;
   /** 0 (first) to 9 (last). */
   readonly priority?: number;
   readonly retry?: RetryOptions;
@@ -56,7 +66,9 @@ export interface JobDefinition<Input = unknown, Parsed = unknown> {
   readonly input: InputSchema<Input, Parsed> | undefined;
   readonly queue: string;
   readonly retryQueue: string | null;
-  readonly resource: string | null;
+  /** `null`: none was named, so the queue's, if it has one. */
+  readonly resource: string | ResourceFunction | false | null;
+  readonly maxOutageMs: number;
   readonly priority: number;
   readonly retry: RetryOptions | undefined;
   readonly timeoutMs: number | null;
@@ -78,6 +90,7 @@ const optionNames = namesOf<JobOptions<unknown>>({
   queue: true,
   retryQueue: true,
   resource: true,
+  maxOutage: true,
   priority: true,
   retry: true,
   timeout: true,
@@ -106,7 +119,7 @@ export function defineJob<Input = unknown, Parsed = Input>(
     input: given.input,
     queue: checkName(given.queue ?? DEFAULT_QUEUE, `${what}: queue`),
     retryQueue: given.retryQueue === undefined ? null : checkName(given.retryQueue, `${what}: retryQueue`),
-    resource: given.resource === undefined ? null : checkName(given.resource, `${what}: resource`),
+    ...readGate(given, what),
     priority: checkPriority(given.priority ?? DEFAULT_PRIORITY, `${what}: priority`),
     retry: given.retry === undefined ? undefined : checkRetry(given.retry, `${what}: retry`),
     timeoutMs: given.timeout === undefined ? null : checkTimeout(given.timeout, `${what}: timeout`),
@@ -116,6 +129,28 @@ export function defineJob<Input = unknown, Parsed = Input>(
     onDead: given.onDead,
     run: given.run,
   });
+}
+
+function readGate(
+  given: Pick<JobOptions<never>, 'resource' | 'maxOutage'>,
+  what: string,
+): Pick<JobDefinition, 'resource' | 'maxOutageMs'> {
+  const resource = readResource(given.resource ?? null, `${what}: resource`);
+  const maxOutageMs = parseDuration(given.maxOutage ?? MAX_OUTAGE_MS, `${what}: maxOutage`);
+  // A function may return null, and its job then has the soft gate that maxOutage bounds.
+  if (given.maxOutage === undefined || resource === null || typeof resource === 'function') {
+    return { resource, maxOutageMs };
+  }
+  const [found, instead] =
+    resource === false
+      ? ['resource: false', 'With it every failure counts: leave maxOutage or resource out.']
+      : [`resource: ${describe(resource)}`, 'Behind a resource, retry.deadline bounds the waiting: set that instead.'];
+  throw new ConfigError(`${what}: maxOutage: expected only without a resource, got it with ${found}. ${instead}`);
+}
+
+function readResource(value: unknown, what: string): JobDefinition['resource'] {
+  if (value === null || value === false) return value;
+  return typeof value === 'function' ? (value as ResourceFunction) : checkResource(value, what);
 }
 
 /** Registered, so that a definition made by another copy of this package is recognised. */

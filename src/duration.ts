@@ -48,3 +48,25 @@ export function formatDuration(ms: number): string {
   const fit = shown.find(({ sizeMs, stepMs }) => ms >= sizeMs && ms % stepMs === 0);
   return fit === undefined ? `${ms}ms` : `${ms / fit.sizeMs}${fit.unit}`;
 }
+
+/** A span for people: rounded to what matters, where `formatDuration` is exact. */
+export function span(ms: number): string {
+  const whole = Math.round(ms);
+  if (whole < SECOND_MS) return `${whole}ms`;
+  // 59,960 ms would round to 60.0 s, which is a minute.
+  if (whole < MINUTE_MS - 50) return `${trimmed(whole / SECOND_MS)}s`;
+  const seconds = Math.round(whole / SECOND_MS) * SECOND_MS;
+  if (seconds < HOUR_MS) return two(seconds, MINUTE_MS, 'm', SECOND_MS, 's');
+  const minutes = Math.round(whole / MINUTE_MS) * MINUTE_MS;
+  if (minutes < DAY_MS) return two(minutes, HOUR_MS, 'h', MINUTE_MS, 'm');
+  return two(Math.round(whole / HOUR_MS) * HOUR_MS, DAY_MS, 'd', HOUR_MS, 'h');
+}
+
+function trimmed(value: number): string {
+  return value.toFixed(1).replace(/\.0$/, '');
+}
+
+function two(ms: number, largeMs: number, large: string, smallMs: number, small: string): string {
+  const rest = Math.round((ms % largeMs) / smallMs);
+  return `${Math.floor(ms / largeMs)}${large}${rest === 0 ? '' : ` ${rest}${small}`}`;
+}

@@ -6,7 +6,7 @@ import * as v from 'valibot';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { systemClock } from './clock.ts';
-import { defineJob } from './definition.ts';
+import { defineJob, type JobOptions } from './definition.ts';
 import type { EnqueueOptions } from './enqueue.ts';
 import { ConfigError, InputError, PayloadError, StoreIncompatibleError, StoreUnavailableError } from './errors.ts';
 import { Mulligan, type MulliganOptions } from './mulligan.ts';
@@ -216,6 +216,65 @@ describe('a job is due', () => {
     const foreign = runInNewContext(`new Date(${queue.clock.now() + 1_000})`) as Date;
     const { id } = await queue.mulligan.enqueue(job, 1, { at: foreign });
     expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'scheduled' });
+  });
+});
+
+describe('the resource of a job', () => {
+  const define = (resource?: JobOptions<unknown>['resource']) =>
+    defineJob<unknown>({ name: 'mail', queue: 'mail', run: () => {}, ...(resource === undefined ? {} : { resource }) });
+  const queues = { mail: { resource: 'smtp' } };
+
+  it.each<[string, JobOptions<unknown>['resource'], string | null]>([
+    ["is the queue's when the definition names none", undefined, 'smtp'],
+    ["is the definition's where both name one", 'ses', 'ses'],
+    ['is none when the definition says false', false, null],
+    ['is none when the function of the definition returns null', () => null, null],
+    ['is what the function of the definition returns', () => ['relay', 'eu'], 'relay/eu'],
+  ])('%s', async (_, resource, expected) => {
+    await using queue = await producer({ queues });
+    await queue.mulligan.enqueue(define(resource), 1);
+    expect(queue.sent[0]?.[0]?.resource).toBe(expected);
+  });
+
+  it('is that of the queue the job is enqueued to, also for a job that is enqueued by its name', async () => {
+    await using queue = await producer({ queues });
+    await queue.mulligan.enqueue(define(), 1, { queue: 'elsewhere' });
+    await queue.mulligan.enqueue('of another service', 1, { queue: 'mail' });
+    expect(queue.sent.flat().map(({ resource }) => resource)).toEqual([null, 'smtp']);
+  });
+
+  it('is chosen by what the schema makes of the input', async () => {
+    const hook = defineJob({
+      name: 'hook',
+      input: z.object({ url: z.string().transform((url) => new URL(url)) }),
+      resource: ({ url }) => url.host,
+      run: () => {},
+    });
+    await using queue = await producer();
+    await queue.mulligan.enqueueMany(hook, [{ url: 'https://a.example/x' }, { url: 'https://b.example/y' }]);
+    expect(queue.sent.flat().map(({ resource }) => resource)).toEqual(['hook/a.example', 'hook/b.example']);
+  });
+
+  it('is chosen by the input as JSON carries it, and the function cannot change what is stored', async () => {
+    const seen: unknown[] = [];
+    const job = define((input) => {
+      seen.push(structuredClone(input));
+      (input as { at: string }).at = 'changed';
+      return 'key';
+    });
+    await using queue = await producer();
+    await queue.mulligan.enqueue(job, { at: new Date(0) });
+    expect(seen).toEqual([{ at: '1970-01-01T00:00:00.000Z' }]);
+    expect(queue.sent[0]?.[0]?.payload).toBe('{"at":"1970-01-01T00:00:00.000Z"}');
+  });
+
+  it('stores none of many jobs when the function fails for one of them', async () => {
+    const job = define((input) => (input === 3 ? '' : 'key'));
+    await using queue = await producer();
+    await expect(queue.mulligan.enqueueMany(job, [1, 2, 3])).rejects.toThrow(
+      new ConfigError('mail: resource: key: expected a text that is not empty, got "". Return null for no resource.'),
+    );
+    expect(queue.sent).toEqual([]);
   });
 });
 

@@ -10,6 +10,7 @@ import { KeyedBatch } from './keyed-batch.ts';
 import type { Events } from './observe/events.ts';
 import { partsOf } from './parts.ts';
 import { encodeJson } from './payload.ts';
+import { resourceOf } from './resource.ts';
 import { LONGEST_DELAY_MS } from './retry/backoff.ts';
 import type { RetryOptions } from './retry/policy.ts';
 import { resolvePolicy } from './retry/resolve.ts';
@@ -60,7 +61,8 @@ const optionNames = namesOf<EnqueueOptions>({
 const batchBounds: BatchBounds<NewJob> = {
   limit: 1_000,
   maxBytes: 8 * 1_048_576,
-  bytesOf: ({ payload }) => Buffer.byteLength(payload),
+  // Characters, which are known; a few of them take more bytes, and the bound is far below what a call can carry.
+  bytesOf: ({ payload }) => payload.length,
 };
 /** Stands for the definition of jobs that are enqueued by name alone. */
 const NO_DEFINITION = {};
@@ -80,6 +82,7 @@ export interface EnqueueSettings {
   readonly clock: Clock;
   readonly events: Events;
   readonly queueRetry: ReadonlyMap<string, RetryOptions>;
+  readonly queueResource: ReadonlyMap<string, string>;
   readonly hardCap: number | undefined;
   readonly maxPayloadBytes: number;
 }
@@ -158,10 +161,12 @@ export class Enqueuer {
     const { maxPayloadBytes } = this.#settings;
     const definition = 'run' in target ? target : undefined;
     const payload = encodeJson(input, { maxBytes: maxPayloadBytes, advice: TOO_LARGE }, `${target.name}: input`);
-    if (definition?.input === undefined) return this.#newJob(target, definition, payload, options);
+    if (definition?.input === undefined) {
+      return this.#newJob(target, definition, payload, options, () => JSON.parse(payload));
+    }
     // The schema sees what the worker will see: the value after its trip through JSON.
     const checked = checkInput(definition.input, JSON.parse(payload), target.name);
-    return checked.then(() => this.#newJob(target, definition, payload, options));
+    return checked.then((parsed) => this.#newJob(target, definition, payload, options, () => parsed));
   }
 
   #newJob(
@@ -169,6 +174,7 @@ export class Enqueuer {
     definition: AnyJobDefinition | undefined,
     payload: string,
     options: CheckedOptions,
+    parsed: () => unknown,
   ): Prepared {
     const { clock } = this.#settings;
     const queue = options.queue ?? definition?.queue ?? DEFAULT_QUEUE;
@@ -178,7 +184,7 @@ export class Enqueuer {
       name: target.name,
       queue,
       retryQueue: definition?.retryQueue ?? null,
-      resource: definition?.resource ?? null,
+      resource: this.#resource(definition?.resource ?? null, queue, target.name, parsed),
       priority: options.priority ?? definition?.priority ?? DEFAULT_PRIORITY,
       payload,
       policy,
@@ -188,6 +194,12 @@ export class Enqueuer {
       keyLife: options.keyLife,
     };
     return { job, capped };
+  }
+
+  /** What the definition says wins over the queue's, also when that is none. */
+  #resource(own: AnyJobDefinition['resource'], queue: string, jobName: string, parsed: () => unknown): string | null {
+    if (typeof own === 'function') return resourceOf(own, parsed(), jobName);
+    return own === false ? null : (own ?? this.#settings.queueResource.get(queue) ?? null);
   }
 
   #policy(

@@ -16,12 +16,16 @@ export {
   StoreIncompatibleError,
   StoreUnavailableError,
 } from './errors.ts';
+export type { GateChange, GateEvent, GateFigures } from './gate/index.ts';
+export type { GateDetails, GateListOptions, GateOrderOptions, GateShowOptions, Gates } from './gates.ts';
 export type { Job, JobState, KeyLife, Lane, RunRecord } from './job.ts';
-export { Mulligan, type MulliganOptions } from './mulligan.ts';
-export type { EventMap, EventName, FinishedEvent, Listener, RunEvent } from './observe/events.ts';
+export { Mulligan, type MulliganOptions, type QueueDefaults } from './mulligan.ts';
+export type { EventMap, EventName, FinishedEvent, GateChangedEvent, Listener, RunEvent } from './observe/events.ts';
+export type { GateInfo, GateReason } from './observe/gate-info.ts';
 export type { LogEntry, Logger, LogLevel, LogSink } from './observe/log.ts';
 export type { RetryStats, Stats } from './observe/stats.ts';
 export type { DeadJobs, Jobs, ListOptions, Queues, RedriveOptions } from './operate.ts';
+export type { ResourceFunction, ResourceKey } from './resource.ts';
 export type {
   BackoffArgs,
   BackoffFunction,
@@ -39,6 +43,8 @@ export type { InputSchema } from './schema.ts';
 export type {
   CancelAnswer,
   DeadSelection,
+  GateKind,
+  GateRef,
   QueueInfo,
   Redriven,
   RedriveRefusal,

@@ -14,7 +14,7 @@ test('a job has ended when nothing but a redrive can follow', () => {
 describe('a settlement', () => {
   const ended = { lane: null, ran: true, dueAt: null, deadReason: null, overruled: false };
   const waits = { lane: null, counted: false, ran: false, deadReason: null, overruled: false };
-  const later = (kind: 'snooze' | 'release' | 'defer', delayMs: number): Decision => ({ kind, delayMs, rule: 'r' });
+  const later = (kind: 'snooze' | 'release', delayMs: number): Decision => ({ kind, delayMs, rule: 'r' });
 
   test.each<[string, Decision, Settled]>([
     ['completes', { kind: 'complete', rule: 'r' }, { ...ended, state: 'completed', counted: true }],
@@ -49,7 +49,11 @@ describe('a settlement', () => {
     ],
     ['snoozes, however shortly', later('snooze', 1), { ...waits, ran: true, state: 'scheduled', dueAt: now + 1 }],
     ['hands back for now', later('release', 0), { ...waits, state: 'ready', dueAt: now }],
-    ['defers', later('defer', 7), { ...waits, state: 'scheduled', dueAt: now + 7 }],
+    [
+      'defers',
+      { kind: 'defer', delayMs: 7, lane: 'retry', rule: 'r' },
+      { ...waits, ran: true, lane: 'retry', state: 'retrying', dueAt: now + 7 },
+    ],
   ])('%s', (_, decision, settled) => {
     expect(settledBy(decision, false, now)).toEqual(settled);
     const cancelled = { ...settled, state: 'cancelled', lane: null, dueAt: null, overruled: true };

@@ -142,17 +142,17 @@ function byDecision(decision: Decision, now: number): Omit<Settled, 'overruled'>
         deadReason: decision.reason,
       };
     case 'retry':
+    case 'defer':
       return {
         state: 'retrying',
         lane: decision.lane,
-        counted: true,
+        counted: decision.kind === 'retry',
         ran: true,
         dueAt: now + decision.delayMs,
         deadReason: null,
       };
     case 'snooze':
     case 'release':
-    case 'defer':
       return {
         state: decision.delayMs > 0 ? 'scheduled' : 'ready',
         lane: null,

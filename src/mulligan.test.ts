@@ -98,7 +98,7 @@ describe('opening', () => {
     [
       'half a store',
       { claim() {}, enqueue() {} },
-      'expected a store with all its verbs, got an object with the keys claim, enqueue without heartbeat, settle,',
+      'expected a store with all its verbs, got an object with the keys claim, enqueue without claimGated, report,',
     ],
   ])('%s is refused with a word on what to write instead', async (_, target, message) => {
     const error = await rejection(Mulligan.open(target as string));
@@ -131,7 +131,22 @@ describe('opening', () => {
     [
       'queues as a list',
       { queues: ['mail'] },
-      'Mulligan.open: queues: expected an object from queue name to { retry }',
+      'Mulligan.open: queues: expected an object from queue name to { retry, resource }',
+    ],
+    [
+      'a misspelt resource of a queue',
+      { queues: { mail: { resorce: 'smtp' } } },
+      'Mulligan.open: queues.mail: there is no option "resorce". Did you mean resource?',
+    ],
+    [
+      'a resource of a queue that is a function',
+      { queues: { mail: { resource: () => 'smtp' } } },
+      'Mulligan.open: queues.mail.resource: expected a text of 1 to 200 characters, none of them a slash or a control character, got a function. For a gate per key, give the definitions a function: defineJob(',
+    ],
+    [
+      'a resource of a queue that is false',
+      { queues: { mail: { resource: false } } },
+      'got false. Leave it out for none; resource: false in a definition turns the gates of its jobs off.',
     ],
     [
       'a misspelt option of a queue',

@@ -12,24 +12,34 @@ import {
 import { type Duration, parseDuration } from './duration.ts';
 import { type EnqueueOptions, type EnqueueResult, Enqueuer, LEAST_RETENTION_MS } from './enqueue.ts';
 import { ClosedError } from './errors.ts';
+import { Gates } from './gates.ts';
 import { finishedStates } from './job.ts';
 import { type EventName, Events, type Listener } from './observe/events.ts';
+import { reportGate } from './observe/gates.ts';
 import { type Logger, type LogSink, makeLogger, writeToStderr } from './observe/log.ts';
 import { Metrics } from './observe/metrics.ts';
+import { MOST_SERIES } from './observe/prometheus.ts';
 import { type Stats, summarise } from './observe/stats.ts';
 import { DeadJobs, Jobs, Queues } from './operate.ts';
+import { checkQueueResource } from './resource.ts';
 import type { RetryOptions } from './retry/policy.ts';
 import { openStore } from './store/open.ts';
-import type { Retention, Store } from './store/store.ts';
+import type { GateAnswer, Retention, Store } from './store/store.ts';
 import { planWork, readGrace, type WorkOptions } from './worker/options.ts';
 import { Reporter } from './worker/report.ts';
 import { Worker } from './worker/worker.ts';
 
+export interface QueueDefaults {
+  readonly retry?: RetryOptions;
+  /** For jobs that this process enqueues to the queue and whose definition says nothing of a resource. */
+  readonly resource?: string;
+}
+
 export interface MulliganOptions {
   /** The definitions this process works with. A producer may leave out those it only enqueues by definition. */
   readonly jobs?: readonly AnyJobDefinition[];
-  /** Retry defaults per queue, weaker than a definition's own. */
-  readonly queues?: Readonly<Record<string, { readonly retry?: RetryOptions }>>;
+  /** Defaults for the jobs of a queue, weaker than a definition's own. */
+  readonly queues?: Readonly<Record<string, QueueDefaults>>;
   /** No job gets more attempts than this; the result of an enqueue has `capped` when the job asked for more. */
   readonly hardCap?: number;
   /** Largest payload in bytes of JSON. Default 256 KiB. */
@@ -72,6 +82,8 @@ export class Mulligan {
   /** Dead jobs: list, redrive or discard them. */
   readonly dead: DeadJobs;
   readonly queues: Queues;
+  /** Gates: why jobs of a resource wait, and orders by hand. */
+  readonly gates: Gates;
   readonly #store: Store;
   readonly #settings: Settings;
   readonly #events: Events;
@@ -89,16 +101,25 @@ export class Mulligan {
   }
 
   private constructor(store: Store, settings: Settings) {
-    const { clock, queueRetry, hardCap, maxPayloadBytes } = settings;
+    const { clock, queueRetry, queueResource, hardCap, maxPayloadBytes } = settings;
     this.#store = store;
     this.#settings = settings;
     this.#log = makeLogger(settings.log, () => ({}));
     this.#events = new Events((event, error) => this.#log.error('an event listener threw', { event, error }));
     this.#metrics = new Metrics(settings.metricsPrefix);
-    this.#enqueuer = new Enqueuer({ store, clock, events: this.#events, queueRetry, hardCap, maxPayloadBytes });
+    this.#enqueuer = new Enqueuer({
+      store,
+      clock,
+      events: this.#events,
+      queueRetry,
+      queueResource,
+      hardCap,
+      maxPayloadBytes,
+    });
     this.jobs = new Jobs(store);
     this.dead = new DeadJobs(store);
     this.queues = new Queues(store);
+    this.gates = new Gates(store, clock, (answer) => this.#reportGate(answer));
   }
 
   /**
@@ -154,9 +175,12 @@ export class Mulligan {
     return this.#open(async () => summarise(await this.#store.stats()));
   }
 
-  /** The metrics of this process and the number of stored jobs by state, in Prometheus' text format. */
+  /** The metrics of this process, and the stored jobs by state and gates by phase, in Prometheus' text format. */
   metrics(): Promise<string> {
-    return this.#open(async () => this.#metrics.render(await this.#store.stats()));
+    return this.#open(async () => {
+      const gates = await this.#store.gates({ limit: MOST_SERIES, skipWaiting: true });
+      return this.#metrics.render(await this.#store.stats(), gates);
+    });
   }
 
   /**
@@ -181,6 +205,11 @@ export class Mulligan {
     await this.#store.close();
   }
 
+  #reportGate(answer: GateAnswer): void {
+    const to = { events: this.#events, metrics: this.#metrics, log: this.#log };
+    for (const event of answer.events) reportGate(to, answer.gate, event, answer);
+  }
+
   #target(job: unknown): AnyJobDefinition | { name: string } {
     if (isDefinition(job)) return job;
     if (typeof job !== 'string') throw unexpected('enqueue', 'a definition made by defineJob, or a job name', job);
@@ -201,6 +230,7 @@ export class Mulligan {
 interface Settings {
   readonly definitions: ReadonlyMap<string, AnyJobDefinition>;
   readonly queueRetry: ReadonlyMap<string, RetryOptions>;
+  readonly queueResource: ReadonlyMap<string, string>;
   readonly hardCap: number | undefined;
   readonly maxPayloadBytes: number;
   readonly retention: Retention;
@@ -215,7 +245,7 @@ function readSettings(options: MulliganOptions): Settings {
   if (typeof log !== 'function') throw unexpected('Mulligan.open: log', 'a function that takes log entries', log);
   return {
     definitions: definitionsByName(given.jobs ?? [], 'Mulligan.open: jobs'),
-    queueRetry: readQueues(given.queues ?? {}),
+    ...readQueues(given.queues ?? {}),
     hardCap: hardCap === undefined ? undefined : checkInteger(hardCap, 'Mulligan.open: hardCap', { min: 1 }),
     maxPayloadBytes: checkInteger(maxPayloadBytes, 'Mulligan.open: maxPayloadBytes', { min: 1 }),
     retention: readRetention(given.retention ?? {}),
@@ -225,14 +255,19 @@ function readSettings(options: MulliganOptions): Settings {
   };
 }
 
-function readQueues(queues: NonNullable<MulliganOptions['queues']>): ReadonlyMap<string, RetryOptions> {
-  const byQueue = new Map<string, RetryOptions>();
-  for (const [queue, own] of readEntries(queues, 'Mulligan.open: queues', 'an object from queue name to { retry }')) {
+const queueOptionNames = namesOf<QueueDefaults>({ retry: true, resource: true });
+
+function readQueues(queues: NonNullable<MulliganOptions['queues']>): Pick<Settings, 'queueRetry' | 'queueResource'> {
+  const queueRetry = new Map<string, RetryOptions>();
+  const queueResource = new Map<string, string>();
+  const expected = 'an object from queue name to { retry, resource }';
+  for (const [queue, own] of readEntries(queues, 'Mulligan.open: queues', expected)) {
     const what = `Mulligan.open: queues.${checkName(queue, 'Mulligan.open: queues')}`;
-    const { retry } = readOptions(own as { readonly retry?: RetryOptions }, ['retry'], what);
-    if (retry !== undefined) byQueue.set(queue, checkRetry(retry, `${what}.retry`));
+    const { retry, resource } = readOptions(own as QueueDefaults, queueOptionNames, what);
+    if (retry !== undefined) queueRetry.set(queue, checkRetry(retry, `${what}.retry`));
+    if (resource !== undefined) queueResource.set(queue, checkQueueResource(resource, `${what}.resource`));
   }
-  return byQueue;
+  return { queueRetry, queueResource };
 }
 
 function readRetention(retention: NonNullable<MulliganOptions['retention']>): Retention {

@@ -37,9 +37,9 @@ export async function validateInput(
 }
 
 /** The same for a producer: when the schema itself throws, this is a ConfigError. A worker classifies what it threw. */
-export async function checkInput(schema: InputSchema, input: unknown, jobName: string): Promise<void> {
+export async function checkInput(schema: InputSchema, input: unknown, jobName: string): Promise<unknown> {
   try {
-    await validateInput(schema, input, jobName);
+    return await validateInput(schema, input, jobName);
   } catch (error) {
     // `instanceof` would run the code of a thrown proxy.
     if (types.isNativeError(error) && error instanceof MulliganError) throw error;

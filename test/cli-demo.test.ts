@@ -2,6 +2,7 @@ import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect } from 'vitest';
+import type { OutageSummary } from '../src/cli/demo/outage/summary.ts';
 import type { Job, RunRecord } from '../src/job.ts';
 import type { Stats } from '../src/observe/stats.ts';
 import { type Cli, isAlive, it } from './support/cli.ts';
@@ -59,6 +60,42 @@ describe.concurrent('mulligan demo', () => {
     const [, url] = /export MULLIGAN_DB=(\S+)/.exec(stdout) ?? [];
     const dead = await cli.run(['dead', 'list'], { env: { MULLIGAN_DB: url } });
     expect(dead.stdout).toMatch(/image\.decode .* dead: poison/);
+  });
+});
+
+describe('mulligan demo --outage', () => {
+  it('ends with figures of both sides: with a gate no job is dead, and the dead service gets few calls', async ({
+    cli,
+  }) => {
+    const { code, stdout, stderr } = await cli.run(['demo', '--outage', '4', '--json'], {
+      env: { TMPDIR: cli.folder },
+    });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const { outageMs, ungated, gated } = JSON.parse(stdout) as OutageSummary;
+    expect(outageMs).toBe(4_000);
+    expect(gated.jobs).toBe(ungated.jobs);
+    expect(gated).toMatchObject({ completed: gated.jobs, dead: 0, attempts: gated.jobs });
+    expect(ungated.attempts).toBeGreaterThan(gated.attempts);
+    expect(ungated.completed + ungated.dead).toBe(ungated.jobs);
+    expect(ungated.attempts).toBe(ungated.calls);
+    expect(gated.callsWhileOff).toBeLessThan(ungated.callsWhileOff);
+    expect(cli.files).toEqual([]);
+  });
+
+  it('prints a line every two seconds and cleans up when it is interrupted', async ({ cli }) => {
+    const demo = cli.start(['demo', '--outage', '8'], { env: { TMPDIR: cli.folder } });
+    await demo.printed(/right: gate service opened: /);
+    await demo.printed(/^ +\d+s {2}down +\| .* open {4}probes only$/m);
+    demo.process.kill('SIGINT');
+    const { code, stdout } = await demo.ended;
+    expect(code).toBe(130);
+    expect(stdout).toContain('The jobs on the left say `resource: false`: every failure counts.');
+    expect(cli.files).toEqual([]);
+  });
+
+  it.for(['2', '121', '3.5', 'long'])('refuses an outage of %s seconds', async (seconds, { cli }) => {
+    const { code, stderr } = await cli.run(['demo', '--outage', seconds]);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/^mulligan: --outage: expected /) });
   });
 });
 

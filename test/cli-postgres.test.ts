@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, describe, expect, inject } from 'vitest';
 import { functions } from '../src/store/postgres/schema/functions.ts';
+import { migrations } from '../src/store/postgres/schema/tables.ts';
 import { PostgresStore } from '../src/store/postgres/store.ts';
 import { type Ended, it } from './support/cli.ts';
 import { newSchema, runSql } from './support/postgres-schema.ts';
@@ -11,6 +12,7 @@ const PASSWORD = 'n0b0dy-kn0ws';
 const server = inject('postgresUrl');
 const made: string[] = [];
 const own = functions.version;
+const TABLES = migrations.length;
 
 /** The server asks for no password, so any will do; it must not be seen again. */
 function address(schema: string = newSchema()): { url: string; schema: string } {
@@ -34,6 +36,7 @@ describe.concurrent('mulligan on PostgreSQL', () => {
   it('does all that it does on a file, by --db and by MULLIGAN_DB', async ({ cli }) => {
     const { url } = address();
     const { id } = await cli.json<{ id: string }>('enqueue', 'a', '{"n":1}', '--queue', 'q', '--db', url);
+    await cli.json('gates', 'open', 'smtp', '--by', 'ana', '--db', url);
     const env = { MULLIGAN_DB: url };
     for (const [args, said] of [
       [['jobs', 'list'], id],
@@ -42,6 +45,10 @@ describe.concurrent('mulligan on PostgreSQL', () => {
       [['queues', 'list'], 'paused'],
       [['queues', 'resume', 'q'], 'Queue q is resumed.'],
       [['stats'], '1 ready'],
+      [['stats'], 'smtp (open, pinned)'],
+      [['gates', 'list'], 'pinned by ana'],
+      [['gates', 'show', 'smtp'], 'It is pinned open: nothing starts, not even probes. 0 jobs wait behind it.'],
+      [['gates', 'unpin', 'smtp'], 'Gate smtp follows its rules again; it is open now: probes come first'],
       [['jobs', 'cancel', id], 'cancelled'],
       [['dead', 'list'], 'No dead job matches.'],
       [['dead', 'redrive', '--name', 'a', '--dry-run'], 'Would bring back 0 dead jobs.'],
@@ -76,7 +83,7 @@ describe.concurrent('mulligan on PostgreSQL', () => {
     const ended = await cli.run(['stats', '--db', url]);
     expect(ended).toMatchObject({ code: 1, stdout: '' });
     expect(ended.stderr).toMatch(
-      new RegExp(`schema ${schema}: expected version 1, found none; run .mulligan migrate.`),
+      new RegExp(`schema ${schema}: expected version ${TABLES}, found none; run .mulligan migrate.`),
     );
     expectDiscreet(ended);
     expect(await schemasLike(schema)).toEqual([]);
@@ -107,13 +114,17 @@ describe.concurrent('mulligan migrate', () => {
   it('makes the schema, says so, and does nothing the second time', async ({ cli }) => {
     const { url, schema } = address();
     const first = await cli.run(['migrate', '--db', url]);
-    expect(first).toEqual({ code: 0, stdout: `schema ${schema}: version 0 -> 1, functions ${own}\n`, stderr: '' });
+    expect(first).toEqual({
+      code: 0,
+      stdout: `schema ${schema}: version 0 -> ${TABLES}, functions ${own}\n`,
+      stderr: '',
+    });
     const second = await cli.run(['migrate', '--db', url]);
-    expect(second).toEqual({ code: 0, stdout: `schema ${schema}: version 1, nothing to do\n`, stderr: '' });
+    expect(second).toEqual({ code: 0, stdout: `schema ${schema}: version ${TABLES}, nothing to do\n`, stderr: '' });
     expect(await cli.json('migrate', '--db', url)).toEqual({
       schema,
-      from: 1,
-      to: 1,
+      from: TABLES,
+      to: TABLES,
       functions: own,
       installed: false,
     });
@@ -124,7 +135,7 @@ describe.concurrent('mulligan migrate', () => {
   it('can be called by many at once', async ({ cli }) => {
     const { url, schema } = address();
     const all = await Promise.all(Array.from({ length: 4 }, () => cli.run(['migrate', '--db', url])));
-    const done = all.filter(({ stdout }) => stdout.startsWith(`schema ${schema}: version 0 -> 1, `));
+    const done = all.filter(({ stdout }) => stdout.startsWith(`schema ${schema}: version 0 -> ${TABLES}, `));
     expect(all.map(({ stderr }) => stderr).join('')).toBe('');
     expect([all.map(({ code }) => code), done.length]).toEqual([[0, 0, 0, 0], 1]);
   });
@@ -132,7 +143,7 @@ describe.concurrent('mulligan migrate', () => {
   it('prints with --dry-run what makes the schema when it is applied by hand, and changes nothing', async ({ cli }) => {
     const { url, schema } = address();
     const { code, stdout, stderr } = await cli.run(['migrate', '--dry-run', '--db', url]);
-    const noted = `-- schema ${schema}: version 0 -> 1, functions ${own}; nothing was touched\n`;
+    const noted = `-- schema ${schema}: version 0 -> ${TABLES}, functions ${own}; nothing was touched\n`;
     expect({ code, stderr }).toEqual({ code: 0, stderr: noted });
     expect(await schemasLike(schema)).toEqual([]);
     await expect(PostgresStore.open({ url, migrate: false })).rejects.toThrow('run `mulligan migrate`');
@@ -155,7 +166,7 @@ describe.concurrent('mulligan migrate', () => {
       const ended = await cli.run(['migrate', ...flags, '--db', url]);
       expect(ended).toMatchObject({ code: 1, stdout: '' });
       expect(ended.stderr).toBe(
-        `mulligan: schema ${schema}: expected tables for version 1, got version 99, which needs a mulligan that knows version 99; update mulligan. Nothing was touched\n`,
+        `mulligan: schema ${schema}: expected tables for version ${TABLES}, got version 99, which needs a mulligan that knows version 99; update mulligan. Nothing was touched\n`,
       );
     }
   });

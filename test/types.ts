@@ -11,6 +11,7 @@ import {
   defineJob,
   type EnqueueResult,
   type EventMap,
+  type GateInfo,
   type Job,
   type JobContext,
   type JobDefinition,
@@ -68,6 +69,34 @@ void mulligan.enqueue(sendEmail, { to: 'a@example.com' } as { to: string } | { t
 
 // By name, any input goes: the definition is elsewhere.
 void mulligan.enqueue('email.send', { anything: true });
+
+// A resource may be chosen by the input, as the schema makes it.
+const hook = defineJob({
+  name: 'hook',
+  input: z.object({ url: z.string().transform((url) => new URL(url)) }),
+  resource: ({ url }) => {
+    same<typeof url, URL>(true);
+    return ['webhook', url.host];
+  },
+  maxOutage: '2h',
+  run({ url }) {
+    same<typeof url, URL>(true);
+  },
+});
+void mulligan.enqueue(hook, { url: 'https://example.com' });
+const withHook: AnyJobDefinition[] = [hook, sendEmail];
+void withHook;
+defineJob<{ shop: string }>({ name: 'a', resource: ({ shop }) => shop, run() {} });
+defineJob<{ shop?: string }>({ name: 'a', resource: ({ shop }) => shop, run() {} });
+defineJob({ name: 'a', resource: false, run() {} });
+// @ts-expect-error there is no such field
+defineJob<{ shop: string }>({ name: 'a', resource: ({ host }) => host, run() {} });
+// @ts-expect-error a key is text
+defineJob<{ id: number }>({ name: 'a', resource: ({ id }) => id, run() {} });
+// @ts-expect-error it must answer at once
+defineJob<{ shop: string }>({ name: 'a', resource: async ({ shop }) => shop, run() {} });
+// @ts-expect-error true names nothing
+defineJob({ name: 'a', resource: true, run() {} });
 
 // A definition that says nothing of its input.
 const anything = defineJob({
@@ -288,9 +317,22 @@ mulligan.on('completed', (event) => (event.id = ''));
 // Decisions tell their kinds apart.
 
 declare const decision: Decision;
-if (decision.kind === 'retry') same<typeof decision.why, 'backoff' | 'retry-after' | 'crash'>(true);
+if (decision.kind === 'retry') same<typeof decision.why, 'backoff' | 'retry-after' | 'crash' | 'verdict'>(true);
 // @ts-expect-error only some decisions have a delay
 decision.delayMs;
+
+// Gates.
+
+mulligan.on('gate', ({ gate, change, figures }) => {
+  same<typeof gate.kind, 'resource' | 'job' | 'parent'>(true);
+  same<typeof figures.limit, number | null>(true);
+  // @ts-expect-error there is no such change
+  change === 'tripped';
+});
+void mulligan.gates.list().then(([gate]) => same<typeof gate, GateInfo | undefined>(true));
+void mulligan.gates.open('smtp', { by: 'ana' });
+// @ts-expect-error only the gate of a resource can be pinned
+void mulligan.gates.open('smtp', { kind: 'job' });
 
 // Working and operating.
 

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { sleep, wall } from './measure.ts';
-import type { OpenPeer, Peer, Servers, WorkerOptions } from './peer.ts';
+import type { Guard, OpenPeer, Peer, Servers, WorkerOptions } from './peer.ts';
 import { nothing, type Progress, Recorder, type RecorderOptions, type Report } from './recorder.ts';
 
 export interface CrewMember {
@@ -25,7 +25,13 @@ export type Assignment = RecorderOptions &
   };
 
 export type ToWorker =
-  | { readonly type: 'open'; readonly peer: string; readonly servers: Servers; readonly space: string }
+  | {
+      readonly type: 'open';
+      readonly peer: string;
+      readonly servers: Servers;
+      readonly space: string;
+      readonly guard: Guard | undefined;
+    }
   | { readonly type: 'go'; readonly assignment: Assignment }
   | { readonly type: 'stop' }
   | { readonly type: 'report' };
@@ -54,11 +60,17 @@ export class WorkerProcess implements CrewMember {
     });
   }
 
-  static async open(peer: Peer, servers: Servers, space: string, assignment: Assignment): Promise<WorkerProcess> {
+  static async open(
+    peer: Peer,
+    servers: Servers,
+    space: string,
+    guard: Guard | undefined,
+    assignment: Assignment,
+  ): Promise<WorkerProcess> {
     const child = fork(WORKER, { serialization: 'advanced', stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
     const worker = new WorkerProcess(child, assignment);
     const opened = worker.#answer('opened');
-    worker.#send({ type: 'open', peer: peer.id, servers, space });
+    worker.#send({ type: 'open', peer: peer.id, servers, space, guard });
     await opened;
     return worker;
   }
@@ -179,6 +191,7 @@ export class Crew {
       completed: sum('completed'),
       failedOnce: sum('failedOnce'),
       timed: sum('timed'),
+      refused: sum('refused'),
     };
   }
 

@@ -29,6 +29,8 @@ export interface Drained {
   readonly loopMs: number;
   /** CPU time of the workers, all together. */
   readonly cpuMs: number;
+  /** CPU time of the workers and of the server, if there is one, per run; null where the system does not tell. */
+  readonly cpuPerRunUs: number | null;
 }
 
 /** Enqueues jobs, has them worked off, and checks that each ran as often as it should. */
@@ -40,6 +42,7 @@ export async function drain(stage: Stage, queue: OpenPeer, options: DrainOptions
   const assignment = { jobs: count, ...(concurrency && { concurrency }), ...(brings && { brings: count }) };
   const crew = await stage.crew(processes, queue, assignment, part);
   await options.prepared?.();
+  const serverBefore = await serverCpuMs(stage, queue);
   const startedAt = wall();
   await crew.go();
   const all = await crew.until(({ completed }) => completed >= count, startedAt + capMs);
@@ -48,13 +51,23 @@ export async function drain(stage: Stage, queue: OpenPeer, options: DrainOptions
   const done = all ? count * runs : crew.progress().runs;
   if (!all)
     stage.note(`ended after ${capMs / 1_000} s with ${done} of ${count * runs} runs done; the rate is of those`);
+  const serverAfter = await serverCpuMs(stage, queue);
   const reports = all ? await crew.stop() : await crew.dismiss();
   checkRuns(reports, count, runs, !all);
+  const cpuMs = reports.reduce((sum, report) => sum + report.cpuMs, 0);
+  const serverMs = serverBefore === null || serverAfter === null ? null : serverAfter - serverBefore;
   return {
     perSecond: (done * 1_000) / tookMs,
     capped: !all,
     rssMb: Math.max(...reports.map(({ peakRssMb }) => peakRssMb)),
     loopMs: Math.max(...reports.map(({ loopDelayP99Ms }) => loopDelayP99Ms)),
-    cpuMs: reports.reduce((sum, { cpuMs }) => sum + cpuMs, 0),
+    cpuMs,
+    cpuPerRunUs: serverMs === null ? null : ((cpuMs + serverMs) * 1_000) / done,
   };
+}
+
+/** 0 where the queue has no server of its own; null where that is not known. */
+async function serverCpuMs(stage: Stage, queue: OpenPeer): Promise<number | null> {
+  if (stage.peer.engine === 'sqlite' || stage.peer.engine === 'memory') return 0;
+  return (await queue.usage?.())?.cpuMs ?? null;
 }

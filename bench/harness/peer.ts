@@ -20,9 +20,18 @@ export interface Peer {
   readonly skips?: Readonly<Record<string, string>>;
   /** Why it cannot run here; null when it can. */
   unavailable(servers: Servers): Promise<string | null>;
-  /** `space` names a database, file or key prefix that is this measurement's alone. */
-  open(servers: Servers, space: string): Promise<OpenPeer>;
+  /**
+   * `space` names a database, file or key prefix that is this measurement's alone. Without a
+   * `guard` no job names a resource, and there are no kinds that do.
+   */
+  open(servers: Servers, space: string, guard?: Guard): Promise<OpenPeer>;
 }
+
+/**
+ * What holds the jobs of a measurement back while their dependency is down. `gate`: the gate of a resource that all of them
+ * name. `soft`: the soft gate of their name, which is what they have when nothing is set. `none`: nothing.
+ */
+export type Guard = 'gate' | 'soft' | 'none';
 
 export type Engine = 'memory' | 'sqlite' | 'redis' | 'postgres';
 
@@ -39,9 +48,13 @@ export type Server = { readonly url: string; readonly version: string } | { read
 
 /**
  * `noop` ends at once · `once` fails on its first run · `twice` fails on its first two · `storm` always fails · `work` takes 20 ms and writes
- * down when it starts and ends · `poison` kills its process.
+ * down when it starts and ends · `poison` kills its process · `call` ends at once and has a resource of its own · `down` has a
+ * resource that refuses every connection · `flaky` is refused on its first run, and each job has another resource.
  */
-export type Kind = 'noop' | 'once' | 'twice' | 'storm' | 'work' | 'poison';
+export type Kind = 'noop' | 'once' | 'twice' | 'storm' | 'work' | 'poison' | 'call' | 'down' | 'flaky';
+
+/** Kinds that only queues with gates are given. */
+export type GatedKind = 'call' | 'down' | 'flaky';
 
 export interface Payload {
   /** Numbered from 0 within a measurement; -1 for jobs that only fill the queue. */
@@ -89,6 +102,20 @@ export interface Partitioned {
   claim(limit: number): Promise<number>;
 }
 
+/** A queue whose jobs stand behind gates. */
+export interface Gated {
+  /** Enqueues so many jobs `down`, and opens the gate of their resource by reports on failed runs. */
+  shut(jobs: number): Promise<void>;
+  /** Enqueues `jobs` due jobs behind `gates` gates of one parent that have all seen a failure; the first `open` are open. */
+  fill(jobs: number, gates: number, open: number): Promise<void>;
+  /** Ms that a claim of `limit` jobs takes; the jobs stay claimed. Throws when it got fewer, or one behind an open gate. */
+  claim(limit: number): Promise<number>;
+  /** Prunes, and keeps no finished job, until that changes nothing any more. Answers how many calls it took. */
+  pruneAll(): Promise<number>;
+  /** How many rows each table has that grows with the number of resources. */
+  rows(): Promise<Readonly<Record<string, number>>>;
+}
+
 export interface OpenPeer {
   /** Leaves an empty queue with the peer's own schema; `crashSoon` as for workers, where it is a matter of the queue. */
   reset(crashSoon?: boolean): Promise<void>;
@@ -118,6 +145,7 @@ export interface OpenPeer {
   /** Ms from the due time of a second attempt to its start, of each job of this kind, by the queue's own record. */
   secondAttempts?(kind: Kind): Promise<number[]>;
   readonly partitions?: Partitioned;
+  gates?(): Promise<Gated>;
   /** What its server has used so far. */
   usage?(): Promise<Usage>;
   /** From now until the answer is called: of a hundred sessions at work, how many waited for a lock. */

@@ -16,6 +16,8 @@ export interface Progress {
   readonly failedOnce: number;
   /** Jobs with `sentAt` that have started. */
   readonly timed: number;
+  /** Runs that were refused. */
+  readonly refused: number;
 }
 
 export interface Report {
@@ -24,13 +26,15 @@ export interface Report {
   readonly completed: Uint16Array;
   /** Ms from enqueue to the first start, of jobs with `sentAt`. */
   readonly waits: readonly number[];
+  /** The numbers of those jobs. */
+  readonly waitsOf: readonly number[];
   readonly peakRssMb: number;
   readonly loopDelayP99Ms: number;
   /** CPU time of its process since it was told to work. */
   readonly cpuMs: number;
 }
 
-export const nothing: Progress = { started: 0, runs: 0, completed: 0, failedOnce: 0, timed: 0 };
+export const nothing: Progress = { started: 0, runs: 0, completed: 0, failedOnce: 0, timed: 0, refused: 0 };
 
 export interface RecorderOptions {
   /** How many numbered jobs there are. */
@@ -44,6 +48,7 @@ export class Recorder {
   readonly #started: Uint16Array;
   readonly #completed: Uint16Array;
   readonly #waits: number[] = [];
+  readonly #waitsOf: number[] = [];
   readonly #log: number | null;
   readonly #loop: ReturnType<typeof monitorEventLoopDelay> = monitorEventLoopDelay({ resolution: 1 });
   readonly #cpu = process.cpuUsage();
@@ -51,6 +56,7 @@ export class Recorder {
   #runs = 0;
   #done = 0;
   #failedOnce = 0;
+  #refused = 0;
 
   constructor({ jobs, log }: RecorderOptions) {
     this.#started = new Uint16Array(jobs);
@@ -61,13 +67,20 @@ export class Recorder {
 
   readonly handler: Handler = (payload) => {
     const { n, kind, sentAt } = payload;
+    if (kind === 'down') return this.#refuse();
     if (n < 0) return;
     const runs = ++(this.#started[n] as number);
     this.#began++;
-    if (sentAt > 0 && runs === 1) this.#waits.push(wall() - sentAt);
+    if (sentAt > 0 && runs === 1) {
+      this.#waits.push(wall() - sentAt);
+      this.#waitsOf.push(n);
+    }
     switch (kind) {
       case 'noop':
+      case 'call':
         return this.#complete(n);
+      case 'flaky':
+        return runs <= 1 ? this.#refuse() : this.#complete(n);
       case 'once':
         return runs <= 1 ? this.#fail(runs) : this.#complete(n);
       case 'twice':
@@ -89,6 +102,7 @@ export class Recorder {
       completed: this.#done,
       failedOnce: this.#failedOnce,
       timed: this.#waits.length,
+      refused: this.#refused,
     };
   }
 
@@ -99,6 +113,7 @@ export class Recorder {
       started: this.#started,
       completed: this.#completed,
       waits: this.#waits,
+      waitsOf: this.#waitsOf,
       peakRssMb: process.resourceUsage().maxRSS / 1024,
       loopDelayP99Ms: this.#loop.percentile(99) / 1e6,
       cpuMs: (user + system) / 1_000,
@@ -115,6 +130,12 @@ export class Recorder {
     this.#runs++;
     if (run === 1) this.#failedOnce++;
     throw new Error('fails on purpose');
+  }
+
+  #refuse(): never {
+    this.#runs++;
+    this.#refused++;
+    throw Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
   }
 
   async #work({ n }: Payload): Promise<void> {

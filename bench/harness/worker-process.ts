@@ -22,7 +22,7 @@ process.on('message', (message: ToWorker) => {
 async function obey(message: ToWorker): Promise<void> {
   switch (message.type) {
     case 'open':
-      peer = await (await peerById(message.peer)).open(message.servers, message.space);
+      peer = await (await peerById(message.peer)).open(message.servers, message.space, message.guard);
       await peer.connect();
       return say({ type: 'opened' });
     case 'go': {

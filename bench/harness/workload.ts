@@ -1,6 +1,6 @@
 import { type Assignment, Crew, WorkerHere, WorkerProcess } from './crew.ts';
 import { sleep, wall } from './measure.ts';
-import type { Kind, OpenPeer, Payload, Peer, Servers } from './peer.ts';
+import type { Guard, Kind, OpenPeer, Payload, Peer, Servers } from './peer.ts';
 import { addUp, type Report } from './recorder.ts';
 
 export interface Workload {
@@ -51,23 +51,32 @@ export class Stage {
   readonly #servers: Servers;
   readonly #progress: (text: string) => void;
   readonly #opened: OpenPeer[] = [];
+  readonly #guard: Guard | undefined;
 
   constructor(
     peer: Peer,
     servers: Servers,
     options: { quick: boolean; rounds: number },
     progress: (text: string) => void,
+    guard?: Guard,
   ) {
     this.peer = peer;
     this.quick = options.quick;
     this.rounds = options.rounds;
     this.#servers = servers;
     this.#progress = progress;
+    this.#guard = guard;
+  }
+
+  /** Another stage for the same peer, whose jobs have this guard. */
+  guarded(guard: Guard): Stage {
+    const { quick, rounds } = this;
+    return new Stage(this.peer, this.#servers, { quick, rounds }, this.#progress, guard);
   }
 
   /** An empty queue. Another `part` gives another one beside it. */
   async open(part = 'main', crashSoon = false): Promise<OpenPeer> {
-    const queue = await this.peer.open(this.#servers, this.#space(part));
+    const queue = await this.peer.open(this.#servers, this.#space(part), this.#guard);
     this.#opened.push(queue);
     await queue.reset(crashSoon);
     return queue;
@@ -77,7 +86,8 @@ export class Stage {
   async crew(count: number, queue: OpenPeer, assignment: Partial<Assignment> & { jobs: number }, part = 'main') {
     const whole: Assignment = { log: null, concurrency: CONCURRENCY, crashSoon: false, ...assignment };
     if (this.peer.inProcess && whole.brings === undefined) return new Crew([new WorkerHere(queue, whole)]);
-    const open = (): Promise<WorkerProcess> => WorkerProcess.open(this.peer, this.#servers, this.#space(part), whole);
+    const open = (): Promise<WorkerProcess> =>
+      WorkerProcess.open(this.peer, this.#servers, this.#space(part), this.#guard, whole);
     return new Crew(await Promise.all(Array.from({ length: count }, open)));
   }
 
@@ -158,7 +168,7 @@ export async function arrive(
     if (dueAt > wall()) await sleep(dueAt - wall());
     const sentAt = wall();
     sent.push(sentAt);
-    calls.push(queue.enqueueOne({ n: from + n, kind, sentAt: kind === 'noop' ? sentAt : 0 }));
+    calls.push(queue.enqueueOne({ n: from + n, kind, sentAt: kind === 'noop' || kind === 'call' ? sentAt : 0 }));
   }
   await Promise.all(calls);
   return sent;

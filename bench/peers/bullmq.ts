@@ -19,7 +19,7 @@ const QUEUE = 'bench';
 const CRASH_MS = 5_000;
 const BACKLOG_PART = 5_000;
 
-const options: Readonly<Record<Kind, JobsOptions>> = {
+const options: Readonly<Partial<Record<Kind, JobsOptions>>> = {
   noop: {},
   once: { attempts: 2 },
   twice: { attempts: 3 },
@@ -118,7 +118,7 @@ class OpenBull implements OpenPeer {
   }
 
   async enqueueBulk(payloads: readonly Payload[]): Promise<void> {
-    await this.#open().addBulk(payloads.map((data) => ({ name: data.kind, data, opts: options[data.kind] })));
+    await this.#open().addBulk(payloads.map((data) => ({ name: data.kind, data, opts: options[data.kind] ?? {} })));
   }
 
   async startWorker(handler: Handler, { concurrency, crashSoon }: WorkerOptions): Promise<Running> {

@@ -17,7 +17,7 @@ const TASK = 'bench';
 const LOCAL_QUEUE = 500;
 const MOST_ATTEMPTS = 32_767;
 
-const maxAttempts: Readonly<Record<Kind, number | undefined>> = {
+const maxAttempts: Readonly<Partial<Record<Kind, number | undefined>>> = {
   noop: undefined,
   once: 2,
   twice: 3,

@@ -2,12 +2,15 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { systemClock } from '../../dist/clock.js';
-import { type AnyJobDefinition, defineJob, Mulligan, type RetryOptions } from '../../dist/index.js';
-import type { NewJob, QueueQuota, Store } from '../../dist/store/index.js';
+import { type AnyJobDefinition, defineJob, type JobOptions, Mulligan, type RetryOptions } from '../../dist/index.js';
+import type { ClaimedJob, NewJob, QueueQuota, Store } from '../../dist/store/index.js';
 import { openStore } from '../../dist/store/open.js';
 import { inFlight, wall } from '../harness/measure.ts';
 import type {
   Counts,
+  Gated,
+  GatedKind,
+  Guard,
   Handler,
   Kind,
   OpenPeer,
@@ -30,6 +33,8 @@ const CLAIM_LEASE_MS = 30_000;
 const KEPT_LEASE_MS = 60 * 60_000;
 const FILL_PART = 1_000;
 const CALLS_IN_FLIGHT = 64;
+/** The resource of jobs `down`. */
+export const SHUT = 'shut';
 
 const retry: Readonly<Record<Kind, RetryOptions | undefined>> = {
   noop: undefined,
@@ -38,7 +43,29 @@ const retry: Readonly<Record<Kind, RetryOptions | undefined>> = {
   storm: { maxAttempts: 1_000_000, backoff: { kind: 'fixed', base: '50ms' }, jitter: 'none' },
   work: undefined,
   poison: undefined,
+  call: undefined,
+  down: undefined,
+  flaky: { backoff: { kind: 'fixed', base: '1ms' }, jitter: 'none' },
 };
+
+type ResourceFunction = (payload: Payload) => [parent: string, key: string];
+
+/** Of kinds that stand behind gates whatever guard is asked for. */
+const resources: Readonly<Record<GatedKind, string | ResourceFunction>> = {
+  call: 'other',
+  down: SHUT,
+  // As a stranger would choose them: each another one, and some longer than what is stored.
+  flaky: ({ n }) => ['flood', `' OR 1=1 --/${n}/${'k'.repeat(n % 400)}`],
+};
+
+const kinds: readonly Kind[] = ['noop', 'once', 'twice', 'storm', 'work', 'poison'];
+const gatedKinds: readonly GatedKind[] = ['call', 'down', 'flaky'];
+
+function resourceFor(kind: Kind, guard: Guard | undefined): Pick<JobOptions<Payload>, 'resource'> {
+  const own = (resources as Partial<Record<Kind, string | ResourceFunction>>)[kind];
+  if (own !== undefined) return { resource: own };
+  return guard === undefined || guard === 'soft' ? {} : { resource: guard === 'gate' ? 'bench' : false };
+}
 
 const common = {
   lacks: [],
@@ -47,7 +74,7 @@ const common = {
 } as const;
 
 /** What differs between its stores. */
-interface Place {
+export interface Place {
   readonly url: string;
   erase(): Promise<void>;
   fillFinished(count: number): Promise<string | null>;
@@ -55,6 +82,8 @@ interface Place {
   holdSnapshot(): Promise<(() => Promise<void>) | null>;
   usage?(): Promise<Usage>;
   watchLocks?(): Promise<() => Promise<number>>;
+  /** Rows of these tables, those left out that the store does not have. */
+  rows(tables: readonly string[]): Promise<Readonly<Record<string, number>>>;
   /** What connections do that are made from now on: filling need not wait for the disk at each commit. */
   syncCommits?(when: 'always' | 'never'): Promise<void>;
   close(): Promise<void>;
@@ -73,7 +102,7 @@ export const mulliganMemory: Peer = {
     W7: 'it does not outlive its process',
   },
   unavailable: async () => null,
-  open: async () => OpenMulligan.open(memoryPlace()),
+  open: async (_servers, _space, guard) => OpenMulligan.open(memoryPlace(), guard),
 };
 
 export const mulliganSqlite: Peer = {
@@ -83,7 +112,7 @@ export const mulliganSqlite: Peer = {
   engine: 'sqlite',
   settings: 'default: WAL, synchronous=FULL',
   unavailable: async () => null,
-  open: async (servers, space) => OpenMulligan.open(sqlitePlace(servers, space)),
+  open: async (servers, space, guard) => OpenMulligan.open(sqlitePlace(servers, space), guard),
 };
 
 export const mulliganPostgres: Peer = {
@@ -105,7 +134,7 @@ export const mulliganPostgres: Peer = {
       await place.close();
     }
   },
-  open: async (servers, space) => OpenMulligan.open(await postgresPlace(servers, space)),
+  open: async (servers, space, guard) => OpenMulligan.open(await postgresPlace(servers, space), guard),
 };
 
 class OpenMulligan implements OpenPeer {
@@ -113,27 +142,23 @@ class OpenMulligan implements OpenPeer {
   #mulligan: Mulligan | undefined;
   #store: Store | undefined;
   #handler: Handler = () => {};
-  readonly #definitions: Readonly<Record<Kind, AnyJobDefinition>>;
+  readonly #definitions: ReadonlyMap<Kind, AnyJobDefinition>;
 
-  private constructor(place: Place) {
+  private constructor(place: Place, guard: Guard | undefined) {
     this.#place = place;
     const define = (kind: Kind): AnyJobDefinition => {
       const policy = retry[kind];
       const run = (payload: Payload): void | Promise<void> => this.#handler(payload);
-      return defineJob<Payload>({ name: kind, run, ...(policy === undefined ? {} : { retry: policy }) });
+      const retrying = policy === undefined ? {} : { retry: policy };
+      return defineJob<Payload>({ name: kind, run, ...retrying, ...resourceFor(kind, guard) });
     };
-    this.#definitions = {
-      noop: define('noop'),
-      once: define('once'),
-      twice: define('twice'),
-      storm: define('storm'),
-      work: define('work'),
-      poison: define('poison'),
-    };
+    // Versions without gates, which `--against` may measure, know no resources.
+    const defined = guard === undefined ? kinds : [...kinds, ...gatedKinds];
+    this.#definitions = new Map(defined.map((kind) => [kind, define(kind)]));
   }
 
-  static open(place: Place): OpenMulligan {
-    return new OpenMulligan(place);
+  static open(place: Place, guard: Guard | undefined): OpenMulligan {
+    return new OpenMulligan(place, guard);
   }
 
   async reset(): Promise<void> {
@@ -149,12 +174,12 @@ class OpenMulligan implements OpenPeer {
 
   async enqueueOne(payload: Payload): Promise<void> {
     const mulligan = this.#mulligan ?? (await this.#queue());
-    await mulligan.enqueue(this.#definitions[payload.kind], payload);
+    await mulligan.enqueue(this.#definition(payload.kind), payload);
   }
 
   async enqueueBulk(payloads: readonly Payload[]): Promise<void> {
     const kind = payloads[0]?.kind ?? 'noop';
-    await (await this.#queue()).enqueueMany(this.#definitions[kind], payloads);
+    await (await this.#queue()).enqueueMany(this.#definition(kind), payloads);
   }
 
   async startWorker(handler: Handler, { concurrency, crashSoon }: WorkerOptions): Promise<Running> {
@@ -174,7 +199,7 @@ class OpenMulligan implements OpenPeer {
     for (let done = 0; done < count; done += BACKLOG_PART) {
       const length = Math.min(BACKLOG_PART, count - done);
       const payloads = Array.from({ length }, (): Payload => ({ n: -1, kind: 'noop', sentAt: 0 }));
-      await mulligan.enqueueMany(this.#definitions.noop, payloads, { priority: 9 });
+      await mulligan.enqueueMany(this.#definition('noop'), payloads, { priority: 9 });
     }
   }
 
@@ -229,6 +254,12 @@ class OpenMulligan implements OpenPeer {
     };
   }
 
+  /** Loaded when it is needed: versions without gates have none of it. */
+  async gates(): Promise<Gated> {
+    const { MulliganGates } = await import('./mulligan-gates.ts');
+    return new MulliganGates(this.#place, await this.#openStore(), (fill) => this.#filled(fill));
+  }
+
   async usage(): Promise<Usage> {
     if (this.#place.usage === undefined) throw new Error(`${this.#place.url} has no server`);
     return await this.#place.usage();
@@ -248,13 +279,23 @@ class OpenMulligan implements OpenPeer {
     await this.#place.erase();
   }
 
+  #definition(kind: Kind): AnyJobDefinition {
+    const definition = this.#definitions.get(kind);
+    if (definition === undefined) throw new Error(`jobs ${kind} need a guard`);
+    return definition;
+  }
+
+  #fillPartitions(counts: PartitionCounts): Promise<void> {
+    return this.#filled((store) => fillPartitions(store, counts));
+  }
+
   /** By another store, so that what is measured later has cached nothing. */
-  async #fillPartitions(counts: PartitionCounts): Promise<void> {
+  async #filled(fill: (store: Store) => Promise<void>): Promise<void> {
     await this.#openStore();
     await this.#place.syncCommits?.('never');
     const store = await openStore(this.#place.url, systemClock);
     try {
-      await fillPartitions(store, counts);
+      await fill(store);
     } finally {
       await store.close();
       await this.#place.syncCommits?.('always');
@@ -270,7 +311,7 @@ class OpenMulligan implements OpenPeer {
   async #queue(): Promise<Mulligan> {
     if (this.#mulligan !== undefined) return this.#mulligan;
     this.#store = await openStore(this.#place.url, systemClock);
-    this.#mulligan = await Mulligan.open(this.#store, { jobs: Object.values(this.#definitions), log: () => {} });
+    this.#mulligan = await Mulligan.open(this.#store, { jobs: [...this.#definitions.values()], log: () => {} });
     return this.#mulligan;
   }
 }
@@ -293,36 +334,54 @@ interface PartitionCounts {
 
 async function fillPartitions(store: Store, { jobs, partitions, held }: PartitionCounts): Promise<void> {
   const resource = (n: number): string => `${n < held ? HELD : 'open-'}${n}`;
-  const newJob = (n: number): NewJob => ({
-    id: systemClock.newId(),
-    name: 'noop',
-    queue: 'default',
-    retryQueue: null,
-    resource: resource(n % partitions),
-    priority: 5,
-    payload: '{"n":-1,"kind":"noop","sentAt":0}',
-    policy,
-    delayMs: 0,
-    dueAt: null,
-    key: null,
-    keyLife: 'finished',
-  });
-  for (let done = 0; done < jobs; done += FILL_PART) {
-    await store.enqueue(Array.from({ length: Math.min(FILL_PART, jobs - done) }, (_, n) => newJob(done + n)));
-  }
+  await enqueueMany(store, jobs, (n) => ({ kind: 'noop', resource: resource(n % partitions) }));
   const hold = (n: number): Promise<void> => store.hold({ resource: resource(n) }, null);
   await inFlight(held, CALLS_IN_FLIGHT, Number.POSITIVE_INFINITY, hold);
 }
 
+/** Due jobs by the store's own verb. */
+export async function enqueueMany(
+  store: Store,
+  count: number,
+  job: (n: number) => { readonly kind: Kind; readonly resource: string },
+): Promise<void> {
+  const newJob = (n: number): NewJob => {
+    const { kind, resource } = job(n);
+    return {
+      id: systemClock.newId(),
+      name: kind,
+      queue: 'default',
+      retryQueue: null,
+      resource,
+      priority: 5,
+      payload: JSON.stringify({ n: 0, kind, sentAt: 0 } satisfies Payload),
+      policy,
+      delayMs: 0,
+      dueAt: null,
+      key: null,
+      keyLife: 'finished',
+    };
+  };
+  for (let done = 0; done < count; done += FILL_PART) {
+    await store.enqueue(Array.from({ length: Math.min(FILL_PART, count - done) }, (_, n) => newJob(done + n)));
+  }
+}
+
 async function claimUnheld(store: Store, limit: number): Promise<number> {
+  const { tookMs, jobs } = await claimKept(store, limit);
+  const held = jobs.find(({ resource }) => resource?.startsWith(HELD));
+  if (held !== undefined) throw new Error(`wrong: a claim took a job of ${held.resource}, which is held`);
+  return tookMs;
+}
+
+/** The jobs stay claimed. */
+export async function claimKept(store: Store, limit: number): Promise<{ tookMs: number; jobs: readonly ClaimedJob[] }> {
   const startedAt = wall();
   const queues = [{ ...quota(limit), retry: 0 }];
   const { jobs } = await store.claim({ worker: 'bench-claims', leaseMs: KEPT_LEASE_MS, limit, queues });
   const tookMs = wall() - startedAt;
   if (jobs.length !== limit) throw new Error(`wrong: a claim of ${limit} got ${jobs.length}`);
-  const held = jobs.find(({ resource }) => resource?.startsWith(HELD));
-  if (held !== undefined) throw new Error(`wrong: a claim took a job of ${held.resource}, which is held`);
-  return tookMs;
+  return { tookMs, jobs };
 }
 
 /** As a worker asks that serves one queue: a fifth of its places is for retries, should there be any. */
@@ -334,6 +393,7 @@ function memoryPlace(): Place {
   return {
     url: 'memory:',
     erase: async () => {},
+    rows: async () => ({}),
     fillFinished: async () => 'memory keeps them, but no SQL reaches them',
     settleDown: async () => {},
     holdSnapshot: async () => null,
@@ -360,6 +420,17 @@ function sqlitePlace({ folder }: Servers, space: string): Place {
       withDatabase((db) => fillSqlite(db, count));
       return null;
     },
+    rows: async (tables) => {
+      const counted: Record<string, number> = {};
+      withDatabase((db) => {
+        for (const table of tables) {
+          if (db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(table) === undefined)
+            continue;
+          counted[table] = (db.prepare(`SELECT count(*) AS n FROM "${table}"`).get() as { n: number }).n;
+        }
+      });
+      return counted;
+    },
     settleDown: async () => withDatabase((db) => db.exec('ANALYZE; PRAGMA wal_checkpoint(TRUNCATE)')),
     holdSnapshot: async () => {
       const db = new DatabaseSync(path, { readOnly: true });
@@ -381,6 +452,16 @@ async function postgresPlace(servers: Servers, space: string): Promise<Place> {
     fillFinished: async (count) => {
       await fillPostgres(database, count);
       return null;
+    },
+    rows: async (tables) => {
+      const counted: Record<string, number> = {};
+      for (const table of tables) {
+        const [found] = await database.query("SELECT WHERE to_regclass('mulligan.' || $1) IS NOT NULL", [table]);
+        if (found === undefined) continue;
+        const [row] = await database.query<{ n: number }>(`SELECT count(*)::int AS n FROM mulligan."${table}"`);
+        counted[table] = row?.n ?? 0;
+      }
+      return counted;
     },
     settleDown: (filled) => database.settleDown(filled),
     holdSnapshot: () => database.holdSnapshot(),

@@ -21,7 +21,7 @@ const BATCH = 100;
 const HEARTBEAT_SECONDS = 10;
 
 /** The smallest delay is none; between none and 50 ms there is nothing, the next is a whole second. */
-const retry: Readonly<Record<Kind, Pick<JobInsert, 'retryLimit' | 'retryDelay'>>> = {
+const retry: Readonly<Partial<Record<Kind, Pick<JobInsert, 'retryLimit' | 'retryDelay'>>>> = {
   noop: {},
   once: { retryLimit: 1, retryDelay: 0 },
   twice: { retryLimit: 2, retryDelay: 0 },

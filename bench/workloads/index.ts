@@ -11,8 +11,14 @@ import { w8a, w8b, w8c, w8d } from './w8-curves.ts';
 import { w9 } from './w9-cost.ts';
 import { w10 } from './w10-partitions.ts';
 import { w11 } from './w11-retry-storm.ts';
+import { w12 } from './w12-healthy-gate.ts';
+import { w13 } from './w13-shut-gate.ts';
+import { w14 } from './w14-many-gates.ts';
 
-export const workloads: readonly Workload[] = [w1, w2, w3, w4, w5, w6, w6b, w7, w8a, w8b, w8c, w8d, w9, w10, w11];
+export const workloads: readonly Workload[] = [
+  ...[w1, w2, w3, w4, w5, w6, w6b, w7, w8a, w8b, w8c, w8d, w9, w10],
+  ...[w11, w12, w13, w14],
+];
 
 export function workloadById(id: string): Workload {
   const workload = workloads.find((one) => one.id === id);

@@ -13,6 +13,7 @@ export const w2: Workload = {
     { key: 'two', title: 'two processes', unit: '/s', better: 'higher' },
     { key: 'rss', title: 'peak memory of the process', unit: 'MB', better: 'lower' },
     { key: 'loop', title: 'event-loop delay, p99', unit: 'ms', better: 'lower' },
+    { key: 'cpu', title: 'CPU time per job, one process', unit: 'µs', better: 'lower' },
   ],
   async run(stage) {
     const queue = await stage.open();
@@ -21,6 +22,7 @@ export const w2: Workload = {
     stage.set('one', one.perSecond);
     stage.set('rss', one.rssMb);
     stage.set('loop', one.loopMs);
+    if (one.cpuPerRunUs !== null) stage.set('cpu', one.cpuPerRunUs);
     if (stage.peer.inProcess) return;
     await queue.reset();
     stage.set('two', (await drain(stage, queue, { ...sizes, processes: 2 })).perSecond);

@@ -4,6 +4,10 @@ import type {
   ClaimRequest,
   Enqueued,
   Fence,
+  GateAnswer,
+  GatedClaim,
+  GatedClaimRequest,
+  GateRef,
   Heartbeat,
   HeartbeatAnswer,
   HoldTarget,
@@ -12,10 +16,11 @@ import type {
   RedriveRequest,
   SettleAnswer,
   Settlement,
+  WorkerReport,
 } from '../../src/store/store.ts';
 import type { ExecutedEvent, FinalState, History } from '../history.ts';
 import { START } from '../scheduler.ts';
-import { checkClaim } from './claims.ts';
+import { checkClaim, checkGatedClaim } from './claims.ts';
 import { Diligence } from './diligence.ts';
 import { checkFinal } from './final.ts';
 import { Liveness } from './liveness.ts';
@@ -65,6 +70,8 @@ export function check(history: History, final: FinalState, options: CheckOptions
     diligence.observe(event, check);
     if (event.kind === 'executed') checkCall(event, check);
     if (event.kind === 'handler') checkStart(event, check);
+    if (event.kind === 'gates') model.gates.read(event.gates, check);
+    if (event.kind === 'dependency') model.gates.wentDown(event.resource);
     once.observe(event, expect);
     if (history.healedAt !== null && event.at >= history.healedAt) liveness.observe(check);
   }
@@ -75,10 +82,15 @@ export function check(history: History, final: FinalState, options: CheckOptions
 }
 
 /** A handler begins only under a lease that lasts. */
-export function checkStart({ job: id, run }: { job: string; run: number }, { model, now, expect }: Check): void {
+export function checkStart(
+  { job: id, run, attempt }: { job: string; run: number; attempt: number },
+  { model, now, expect }: Check,
+): void {
   const job = model.jobs.get(id);
   const lasts = job?.state === 'running' && job.runs === run && (job.lease?.endsAt ?? 0) > now;
   expect(2, lasts, () => `run ${run} of ${id} began when its lease was over`);
+  const most = job?.made.policy.maxAttempts ?? 0;
+  expect(4, attempt >= 1 && attempt <= most, () => `run ${run} of ${id} began as attempt ${attempt} of ${most}`);
 }
 
 export function checkCall(event: ExecutedEvent, check: Check): void {
@@ -90,6 +102,15 @@ export function checkCall(event: ExecutedEvent, check: Check): void {
       break;
     case 'claim':
       checkClaim(first as ClaimRequest, value as Claim, check);
+      break;
+    case 'claimGated':
+      checkGatedClaim(first as GatedClaimRequest, value as GatedClaim, check);
+      break;
+    case 'report':
+      check.model.gates.checkReport(first as WorkerReport[], value as GateAnswer[], event.process, check);
+      break;
+    case 'changeGate':
+      check.model.gates.changed(first as GateRef, value as GateAnswer);
       break;
     case 'heartbeat':
       checkHeartbeat(first as Heartbeat[], value as HeartbeatAnswer[], check);
@@ -227,7 +248,7 @@ function checkRedrive(request: RedriveRequest, { ids }: Redriven, { model, now, 
       holdsKey: takesKey,
     });
     if (request.attempts === 'reset') {
-      Object.assign(job, { attempts: 0, crashes: 0, previousDelayMs: null });
+      Object.assign(job, { attempts: 0, crashes: 0, previousDelayMs: null, spent: null });
     } else {
       expect(4, job.attempts < made.policy.maxAttempts, () => `${id} was redriven with no attempt left`);
     }

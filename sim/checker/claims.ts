@@ -1,21 +1,48 @@
-import type { Claim, ClaimedJob, ClaimRequest, QueueQuota } from '../../src/store/store.ts';
+import type {
+  Claim,
+  ClaimedJob,
+  ClaimRequest,
+  GatedClaim,
+  GatedClaimRequest,
+  QueueQuota,
+} from '../../src/store/store.ts';
 import type { Check } from './checker.ts';
 import { isBefore, type ModelJob } from './model.ts';
 
 /** Guarantees 2, 5 and 8: who may be claimed, by whom, when, and in which order. */
 export function checkClaim(request: ClaimRequest, claim: Claim, check: Check): void {
   const { model, now, expect } = check;
-  const dueBefore = model.due(now);
+  const dueBefore = model.due(now).filter((job) => !model.gates.isGated(job, now));
+  model.gates.checkClaim(claim, check);
   expect(8, claim.jobs.length <= request.limit, () => `a claim of ${request.limit} got ${claim.jobs.length} jobs`);
   for (const claimed of claim.jobs) checkOne(request, claimed, check);
   const served = new Set(claim.jobs.map(({ id }) => id));
   const left = dueBefore.filter((job) => !served.has(job.made.id));
   for (const quota of request.queues) {
-    const own = claim.jobs.flatMap(({ id }) => model.jobs.get(id) ?? []).filter((job) => job.queue === quota.queue);
+    const own = ownOf(claim.jobs, quota, check);
     checkOrder(own, left, check);
     checkShares(quota, own, left, check);
   }
   if (claim.jobs.length < request.limit) checkNothingLeft(request, left, check);
+}
+
+/** Of a probe neither order nor shares are asked, and of the others no shares: the gate has shared them. */
+export function checkGatedClaim(request: GatedClaimRequest, claim: GatedClaim, check: Check): void {
+  const { model, expect } = check;
+  const { resource } = request;
+  expect(8, claim.jobs.length <= request.limit, () => `a claim of ${request.limit} got ${claim.jobs.length} jobs`);
+  model.gates.checkGated(request, claim, check);
+  for (const claimed of claim.jobs) checkOne(request, claimed, check);
+  for (const quota of request.queues) checkCaps(quota, ownOf(claim.jobs, quota, check), check);
+  expect(
+    12,
+    claim.jobs.every((job) => job.resource === resource),
+    () => `a claim of ${resource} took other jobs`,
+  );
+}
+
+function ownOf(jobs: readonly ClaimedJob[], { queue }: QueueQuota, { model }: Check): ModelJob[] {
+  return jobs.flatMap(({ id }) => model.jobs.get(id) ?? []).filter((job) => job.queue === queue);
 }
 
 function checkOne(request: ClaimRequest, claimed: ClaimedJob, { model, now, expect }: Check): void {
@@ -36,10 +63,13 @@ function checkOne(request: ClaimRequest, claimed: ClaimedJob, { model, now, expe
     claimed.attempts === job.attempts + 1,
     () => `attempt ${claimed.attempts} of ${claimed.id} followed ${job.attempts}`,
   );
+  // A job whose last attempt waited for the verdict of its gate is claimed once more, and has its attempts given back or dies.
+  const most = job.made.policy.maxAttempts + (job.spent === null ? 0 : 1);
+  expect(4, claimed.attempts <= most, () => `attempt ${claimed.attempts} of ${claimed.id} is beyond its cap`);
   expect(
     4,
-    claimed.attempts <= job.made.policy.maxAttempts,
-    () => `attempt ${claimed.attempts} of ${claimed.id} is beyond its cap`,
+    claimed.spent?.at === job.spent?.at && claimed.spent?.count === job.spent?.count,
+    () => `${claimed.id} was claimed with the note ${JSON.stringify(claimed.spent)}`,
   );
   expect(
     6,
@@ -100,6 +130,15 @@ function checkShares(
     count('suspect') <= quota.suspect,
     () => `${count('suspect')} suspects of ${quota.queue} were claimed at once`,
   );
+  checkCaps(quota, own, { model, expect });
+}
+
+function checkCaps(
+  quota: QueueQuota,
+  own: readonly ModelJob[],
+  { model, expect }: Pick<Check, 'model' | 'expect'>,
+): void {
+  const count = (lane: string): number => own.filter((job) => job.lane === lane).length;
   const tried = model.running().filter((job) => job.queue === quota.queue && job.lane === 'suspect').length;
   expect(8, count('suspect') === 0 || tried === 1, () => `${tried} suspects of ${quota.queue} run at once`);
   const cap = quota.maxRetriesInFlight;

@@ -52,8 +52,8 @@ export class Diligence {
       }
     }
     if (!ok || event.kind !== 'executed') return;
-    if (event.verb === 'claim') {
-      for (const { id, run, leaseEndsAt } of (event.value as Claim).jobs)
+    if (event.verb === 'claim' || event.verb === 'claimGated') {
+      for (const { id, run, leaseEndsAt } of (event.value as Pick<Claim, 'jobs'>).jobs)
         this.#knownEnd.set(`${id} ${run}`, leaseEndsAt);
     } else if (event.verb === 'heartbeat') {
       for (const [index, answer] of (event.value as readonly HeartbeatAnswer[]).entries()) {

@@ -16,6 +16,7 @@ import type { ExecutedEvent, FinalState, History, VerbName } from '../history.ts
 import { START } from '../scheduler.ts';
 import { type Check, type CheckOptions, checkCall, checkStart, type Violation } from './checker.ts';
 import { checkFinal } from './final.ts';
+import { GateModel } from './gates.ts';
 import { Model, type ModelJob } from './model.ts';
 import { OnceCheck } from './once.ts';
 
@@ -42,7 +43,7 @@ interface Step {
   readonly verb: VerbName | 'start';
   readonly from: number;
   readonly to: number;
-  readonly event: ExecutedEvent | { readonly job: string; readonly run: number };
+  readonly event: ExecutedEvent | { readonly job: string; readonly run: number; readonly attempt: number };
   /** The store times that it may have acted at. */
   readonly nows: readonly number[];
 }
@@ -76,7 +77,8 @@ export function checkInterleaved(history: History, final: FinalState, options: C
   }
   checkKeys(calls, stays, report);
   const held = holdsIn(calls);
-  for (const call of calls.filter(({ verb }) => verb === 'claim')) checkClaimAmongOthers(call, stays, held, report);
+  for (const call of calls.filter(({ verb }) => verb === 'claim' || verb === 'claimGated'))
+    checkClaimAmongOthers(call, stays, held, report);
   // A job whose answers nothing explains has been reported, and the model does not know it.
   const explained = violations.length === 0;
   checkFinal(model, explained ? final : { jobs: [], ledgers: new Map() }, options.ended, (guarantee, holds, text) => {
@@ -134,7 +136,8 @@ function rowsOf({ verb, args, value }: ExecutedEvent): Row[] {
       });
     case 'settle':
       return each<Settlement, SettleAnswer>(value as SettleAnswer[]);
-    case 'claim': {
+    case 'claim':
+    case 'claimGated': {
       const request = first as ClaimRequest;
       return (value as Claim).jobs.map((job) => ({
         id: job.id,
@@ -239,7 +242,7 @@ function apply(
   job: ModelJob | undefined,
   now: number,
 ): { after: ModelJob | undefined; violation: Violation | null } {
-  const model = new Model();
+  const model = new Model(new GateModel({ isBlind: true }));
   if (job !== undefined) model.jobs.set(job.made.id, clone(job));
   let violation: Violation | null = null;
   const expect: Check['expect'] = (guarantee, holds, text) => {
@@ -251,7 +254,7 @@ function apply(
     () => `${step.verb} answered the time ${now}, outside ${step.from} to ${step.to}`,
   );
   const check: Check = { model, now, expect };
-  if (step.verb === 'start') checkStart(step.event as { job: string; run: number }, check);
+  if (step.verb === 'start') checkStart(step.event as { job: string; run: number; attempt: number }, check);
   else checkCall(step.event as ExecutedEvent, check);
   return { after: model.all()[0], violation };
 }
@@ -343,12 +346,13 @@ function checkClaimAmongOthers(
       call,
       report,
     );
-    if (claimed.size > 0) continue;
+    if (claimed.size > 0 || call.verb === 'claimGated') continue;
     const passed = throughout.find(
       ({ job, ...stay }) =>
         job.state === 'waiting' &&
         job.queue === quota.queue &&
         job.lane === 'fresh' &&
+        job.made.resource === null &&
         quota.suspect === 0 &&
         Math.max(stay.from, job.dueAt) < from - PASSED_OVER_MS &&
         !held.some((one) => one.maybeFrom < to && one.maybeTo > from && concerns(one.target, job)),

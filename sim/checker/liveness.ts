@@ -5,10 +5,14 @@ const ANSWER_MS = 3_000;
 const PAUSE_MS = 3_000;
 const SLACK_MS = 2_000;
 
+/** The longest wait of a keyed gate between two probes is 15 min, and the worker whose probe failed waits twice as long. */
+const LONGEST_GATED_MS = 31 * 60_000;
+
 /** Guarantee 10: once healed, a fleet with nothing in hand does not leave work lying about. */
 export class Liveness {
   readonly #boundMs: number;
   #idleSince: number | null = null;
+  #gatedSince: number | null = null;
 
   constructor({ leaseMs, pollMs }: { leaseMs: number; pollMs: number }) {
     // A lease has to run out, a rescuer to come by (within half a lease), a poll to notice.
@@ -17,18 +21,28 @@ export class Liveness {
 
   observe({ model, now, expect }: Check): void {
     const works = model.running().some(({ lease }) => lease !== null && lease.endsAt > now);
-    const hasWork = model.due(now).length > 0 || model.running().length > 0;
+    const due = model.due(now).filter((job) => !model.gates.isGated(job, now));
+    this.#observeGates(model.due(now).length > due.length, model.running().length, now, expect);
+    const hasWork = due.length > 0 || model.running().length > 0;
     if (works || !hasWork) {
       this.#idleSince = null;
       return;
     }
     this.#idleSince ??= now;
     const idleMs = now - this.#idleSince;
-    expect(
-      10,
-      idleMs <= this.#boundMs,
-      () => `nothing runs for ${idleMs} ms although ${model.due(now)[0]?.made.id} is due`,
-    );
+    expect(10, idleMs <= this.#boundMs, () => `nothing runs for ${idleMs} ms although ${due[0]?.made.id} is due`);
     if (idleMs > this.#boundMs) this.#idleSince = now;
+  }
+
+  /** Behind a gate jobs wait for the next probe, or for a worker's own pause; but something starts now and then. */
+  #observeGates(isWaiting: boolean, running: number, now: number, expect: Check['expect']): void {
+    if (!isWaiting || running > 0) {
+      this.#gatedSince = null;
+      return;
+    }
+    this.#gatedSince ??= now;
+    const idleMs = now - this.#gatedSince;
+    expect(12, idleMs <= LONGEST_GATED_MS, () => `nothing has started behind the gates for ${idleMs} ms`);
+    if (idleMs > LONGEST_GATED_MS) this.#gatedSince = now;
   }
 }

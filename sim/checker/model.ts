@@ -1,7 +1,9 @@
+import type { Spent } from '../../src/gate/index.ts';
 import type { Lane } from '../../src/job.ts';
 import type { DeadReason, Decision } from '../../src/retry/decision.ts';
 import type { OutcomeKind } from '../../src/retry/outcome.ts';
 import type { HoldTarget, NewJob } from '../../src/store/store.ts';
+import { GateModel } from './gates.ts';
 
 /** A job as the history says it must be. */
 export interface ModelJob {
@@ -18,6 +20,8 @@ export interface ModelJob {
   crashes: number;
   firstStartedAt: number | null;
   previousDelayMs: number | null;
+  /** Counted failures that an outage may have cost. */
+  spent: Spent | null;
   holdsKey: boolean;
   cancelRequested: boolean;
   deadReason: DeadReason | null;
@@ -40,7 +44,12 @@ export class Model {
   readonly jobs: Map<string, ModelJob> = new Map();
   /** Until when, by target; infinity for good. */
   readonly #holds: Map<string, number> = new Map();
+  readonly gates: GateModel;
   #accepted = 0;
+
+  constructor(gates: GateModel = new GateModel()) {
+    this.gates = gates;
+  }
 
   accept(made: NewJob, now: number): void {
     const dueAt = made.dueAt ?? now + made.delayMs;
@@ -57,6 +66,7 @@ export class Model {
       crashes: 0,
       firstStartedAt: null,
       previousDelayMs: null,
+      spent: null,
       holdsKey: made.key !== null,
       cancelRequested: false,
       deadReason: null,

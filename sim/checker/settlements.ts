@@ -1,6 +1,6 @@
 import type { Decision } from '../../src/retry/decision.ts';
 import type { SettleAnswer, Settlement } from '../../src/store/store.ts';
-import { RETRY_AFTER_MS, type Script } from '../jobs.ts';
+import { environmentKinds, RETRY_AFTER_MS, type Script } from '../jobs.ts';
 import { delayRange } from './bounds.ts';
 import { type Check, holds } from './checker.ts';
 import type { ModelJob } from './model.ts';
@@ -24,9 +24,13 @@ function checkOne(settlement: Settlement, answer: SettleAnswer | undefined, chec
     () => `settling run ${run} of ${id} as ${outcome} answered ${answer}, not ${right}`,
   );
   if (!mine || job === undefined) return;
+  checkRefund(job, settlement, check);
   checkDecision(job, settlement, check);
   apply(job, settlement, check);
 }
+
+/** By then every rule of a gate has decided. */
+const verdictRange = { least: 30_000, most: 30_000 };
 
 /** A cancel ends what would have waited again. */
 function answerTo(job: ModelJob, { decision }: Settlement): SettleAnswer {
@@ -38,8 +42,33 @@ export function isCounted(decision: Decision): boolean {
   return decision.kind === 'complete' || decision.kind === 'retry';
 }
 
-function apply(job: ModelJob, { run, worker, outcome, decision }: Settlement, { model, now }: Check): void {
+/** Attempts are given back once, for an outage that was seen, and never more than were spent. */
+function checkRefund(job: ModelJob, { decision, refund }: Settlement, { model, expect }: Check): void {
+  const { id } = job.made;
+  const attempts = refund?.attempts ?? 0;
+  const left = job.attempts - attempts - (isCounted(decision) ? 0 : 1);
+  expect(4, left >= 0, () => `${id} is left with ${left} attempts`);
+  if (refund === undefined || attempts === 0) return;
+  const { spent } = job;
+  expect(
+    4,
+    attempts === spent?.count,
+    () => `${id} gets ${attempts} attempts back, but its note is ${JSON.stringify(spent)}`,
+  );
+  expect(
+    4,
+    (refund.spent?.count ?? 0) <= 1,
+    () => `${id} gets attempts back, and keeps ${JSON.stringify(refund.spent)}`,
+  );
+  const isSeen = spent !== null && model.gates.hasOpened(job, spent.at);
+  expect(4, isSeen, () => `${id} gets ${attempts} attempts back, but its gate has not opened since they were spent`);
+}
+
+function apply(job: ModelJob, settlement: Settlement, { model, now }: Check): void {
+  const { run, worker, outcome, decision, refund } = settlement;
   const counted = isCounted(decision);
+  job.attempts -= refund?.attempts ?? 0;
+  if (refund !== undefined) job.spent = refund.spent;
   job.ledger.push({ run, attempt: job.attempts, worker, outcome, counted, decision });
   if (!counted) job.attempts--;
   if (outcome === 'crashed') job.crashes++;
@@ -59,13 +88,14 @@ function apply(job: ModelJob, { run, worker, outcome, decision }: Settlement, { 
   job.state = 'waiting';
   if (decision.kind === 'release' && job.firstStartedAt === job.lease?.claimedAt) job.firstStartedAt = null;
   job.lease = null;
-  if (decision.kind === 'retry') {
+  if (decision.kind === 'retry' || decision.kind === 'defer') {
     job.lane = decision.lane;
     job.queue = job.made.retryQueue ?? job.queue;
     job.previousDelayMs = decision.delayMs;
   }
   // What is handed back without a delay keeps its place.
-  if (decision.kind === 'retry' || decision.delayMs > 0) job.dueAt = now + decision.delayMs;
+  if (decision.kind === 'retry' || decision.kind === 'defer' || decision.delayMs > 0)
+    job.dueAt = now + decision.delayMs;
 }
 
 function checkDecision(job: ModelJob, settlement: Settlement, check: Check): void {
@@ -90,6 +120,7 @@ function checkDecision(job: ModelJob, settlement: Settlement, check: Check): voi
   expect(6, !hopeless || decision.kind === 'dead', () => `${id} threw Unrecoverable, and was decided ${decision.kind}`);
   if (decision.kind === 'dead') checkDeath(job, settlement, decision, check);
   if (decision.kind === 'retry') checkRetry(job, settlement, decision, crashes, check);
+  if (decision.kind === 'defer') checkDefer(job, settlement, decision, crashes, check);
 }
 
 /** A suspect that crashed beside other jobs is not buried for it, up to twice `maxCrashes`. */
@@ -99,7 +130,7 @@ function proves({ lane, lease, made }: ModelJob, crashes: number): boolean {
 
 function checkDeath(
   job: ModelJob,
-  { outcome, endedAt }: Settlement,
+  { outcome, endedAt, refund }: Settlement,
   decision: Decision & { kind: 'dead' },
   { expect }: Check,
 ): void {
@@ -108,11 +139,10 @@ function checkDeath(
   const say = (truth: string) => () => `${id} died as ${decision.reason}, but ${truth}`;
   switch (decision.reason) {
     case 'exhausted':
-      expect(
-        6,
-        job.attempts === policy.maxAttempts,
-        say(`it had spent ${job.attempts} of ${policy.maxAttempts} attempts`),
-      );
+      {
+        const spent = job.attempts - (refund?.attempts ?? 0) - (decision.counted ? 0 : 1);
+        expect(6, spent === policy.maxAttempts, say(`it had spent ${spent} of ${policy.maxAttempts} attempts`));
+      }
       break;
     case 'poison':
       expect(6, outcome === 'crashed', say(`its run ${outcome}`));
@@ -131,18 +161,42 @@ function checkDeath(
   }
 }
 
+/** Only a failure that is blamed on the dependency may be deferred. */
+function checkDefer(
+  job: ModelJob,
+  { outcome, run }: Settlement,
+  decision: Decision & { kind: 'defer' },
+  crashes: number,
+  { model, expect }: Check,
+): void {
+  const { id, policy, payload } = job.made;
+  const { kind } = JSON.parse(payload) as Script;
+  expect(6, outcome === 'deferred', () => `a run of ${id} that ${outcome} was deferred`);
+  const isBlamed = environmentKinds.has(kind) || model.gates.wasDown(job);
+  expect(4, isBlamed, () => `${id} was deferred, but its dependency was never down`);
+  const lane = policy.maxCrashes > 1 && crashes >= policy.maxCrashes - 1 ? 'suspect' : 'retry';
+  expect(8, decision.lane === lane, () => `${id} with ${crashes} crashes went to ${decision.lane}`);
+  const { least, most } = delayRange(policy, run, job.previousDelayMs);
+  const isOwn = decision.delayMs >= least && decision.delayMs <= most;
+  const isAsked = kind === 'retry-after' && decision.delayMs >= RETRY_AFTER_MS;
+  expect(5, isOwn || isAsked, () => `${id} waits ${decision.delayMs} ms after run ${run}, outside ${least} to ${most}`);
+}
+
 function checkRetry(
   job: ModelJob,
-  { outcome }: Settlement,
+  { outcome, refund }: Settlement,
   decision: Decision & { kind: 'retry' },
   crashes: number,
   { expect }: Check,
 ): void {
   const { id, policy } = job.made;
+  const attempts = job.attempts - (refund?.attempts ?? 0);
+  // The last attempt waits for the verdict of its gate, once.
+  const isPending = decision.why === 'verdict';
   expect(
     4,
-    job.attempts < policy.maxAttempts,
-    () => `${id} is retried after attempt ${job.attempts} of ${policy.maxAttempts}`,
+    isPending ? attempts === policy.maxAttempts && refund?.spent !== null : attempts < policy.maxAttempts,
+    () => `${id} is retried after attempt ${attempts} of ${policy.maxAttempts}`,
   );
   expect(
     6,
@@ -155,7 +209,7 @@ function checkRetry(
     decision.lane === (suspect ? 'suspect' : 'retry'),
     () => `${id} with ${crashes} crashes went to ${decision.lane}`,
   );
-  const { least, most } = delayRange(policy, job.attempts, job.previousDelayMs);
+  const { least, most } = isPending ? verdictRange : delayRange(policy, attempts, job.previousDelayMs);
   if (decision.rule === 'thrown:RetryAfter') {
     expect(
       5,
@@ -164,10 +218,6 @@ function checkRetry(
     );
   } else {
     const fits = decision.delayMs >= least && decision.delayMs <= most;
-    expect(
-      5,
-      fits,
-      () => `${id} waits ${decision.delayMs} ms after attempt ${job.attempts}, outside ${least} to ${most}`,
-    );
+    expect(5, fits, () => `${id} waits ${decision.delayMs} ms after attempt ${attempts}, outside ${least} to ${most}`);
   }
 }

@@ -42,9 +42,13 @@ export function shownName({ url }: Database): string {
 }
 
 /** For commands that read and operate: a mistyped path or schema must not leave an empty database behind. */
-export async function withExisting<T>(database: Database, action: (mulligan: Mulligan) => Promise<T>): Promise<T> {
+export async function withExisting<T>(
+  database: Database,
+  action: (mulligan: Mulligan) => Promise<T>,
+  options: MulliganOptions = {},
+): Promise<T> {
   refuseMissing(database);
-  return closingAfter(await naming(database, () => openExisting(database.url)), action);
+  return closingAfter(await naming(database, () => openExisting(database.url, options)), action);
 }
 
 /** For commands that start something: creates the database when there is none. */
@@ -65,10 +69,10 @@ async function closingAfter<T>(mulligan: Mulligan, action: (mulligan: Mulligan) 
 }
 
 /** A command that reads must not change the schema under processes of another version: `migrate` does that. */
-async function openExisting(url: string): Promise<Mulligan> {
-  if (!isPostgresUrl(url)) return Mulligan.open(url);
+async function openExisting(url: string, options: MulliganOptions): Promise<Mulligan> {
+  if (!isPostgresUrl(url)) return Mulligan.open(url, options);
   const { PostgresStore } = await import('../store/postgres/store.ts');
-  return Mulligan.open(await PostgresStore.open({ url, migrate: false }));
+  return Mulligan.open(await PostgresStore.open({ url, migrate: false }), options);
 }
 
 /** Adds the option that gave the address to errors about it. */

@@ -1,28 +1,46 @@
+import { join } from 'node:path';
 import type { CliCommand, Shell } from './command.ts';
 import { jobTypes, RISKY_QUEUE } from './demo/jobs.ts';
+import { demoOutage, OUTAGE_SECONDS } from './demo/outage/demo-outage.ts';
 import { runDemo } from './demo/run-demo.ts';
 import { summaryLines, unexpectedEnds } from './demo/summary.ts';
-import { type Afterwards, withTemporaryDatabase } from './demo/temporary-database.ts';
+import { type Afterwards, withTemporaryFolder } from './demo/temporary-folder.ts';
 import { makeView } from './demo/view.ts';
 import { Failure, wrongUsage } from './failure.ts';
 import type { Output } from './output.ts';
+
+interface DemoFlags {
+  readonly keep?: true;
+  readonly outage?: true | string;
+}
+
+const JSON_HELP = `
+With --json, when it is over: { jobs: [{ job, runs }], stats }; with --outage { outageMs, ungated, gated }, each with jobs,
+completed, dead, attempts, calls, callsWhileOff, firstSuccessAfterMs and recoveryMs.`;
 
 export function addDemo(program: CliCommand, shell: Shell): void {
   program
     .command('demo')
     .description('Watch jobs fail and recover: a queue in a temporary file, two worker processes, about ten seconds.')
+    .option(
+      '--outage [seconds]',
+      `switch a service off that jobs need, for ${OUTAGE_SECONDS} seconds, with a gate and without; about a minute`,
+    )
     .option('--keep', 'keep the database, to explore it with the other commands')
-    .addHelpText('after', '\nWith --json: { jobs: [{ job, runs }], stats }, when it is over.')
-    .action(async (flags: { keep?: true }) => {
+    .addHelpText('after', JSON_HELP)
+    .action(async ({ keep, outage }: DemoFlags) => {
       if (program.opts().db !== undefined) {
         throw wrongUsage('--db: the demo makes a temporary database of its own. --keep keeps it.');
       }
-      await demo(shell.output, flags.keep === true ? 'keep' : 'remove');
+      const afterwards = keep === true ? 'keep' : 'remove';
+      if (outage === undefined) await demo(shell.output, afterwards);
+      else await demoOutage(shell.output, outage, afterwards);
     });
 }
 
 async function demo(output: Output, afterwards: Afterwards): Promise<void> {
-  await withTemporaryDatabase(afterwards, async (url, interrupted) => {
+  await withTemporaryFolder(afterwards, async (folder, interrupted) => {
+    const url = `sqlite:${join(folder, 'demo.db')}`;
     output.lines(introduction(output));
     const summary = await runDemo(url, makeView(output), interrupted);
     if (summary === null) return output.note('Interrupted.');
@@ -54,6 +72,7 @@ function nextSteps(url: string, afterwards: Afterwards): string[] {
   }
   return [
     'The temporary file was removed; demo --keep keeps it. Try next:',
+    '  mulligan demo --outage',
     '  mulligan policy list',
     '  mulligan policy preview --preset financial',
     '  mulligan --help',

@@ -32,7 +32,7 @@ export function addEnqueue(program: CliCommand, shell: Shell): void {
     )
     .addHelpText(
       'after',
-      "\nWithout --jobs only the name is known: the input is not checked, and the job gets the standard retry policy.\nPrints the job's id; with --json: { id, existed }.",
+      "\nWithout --jobs only the name is known: the input is not checked, and the job gets the standard retry policy\nand no resource, so it waits behind no gate. A resource that the application gives a whole queue is not known here.\nPrints the job's id; with --json: { id, existed }.",
     )
     .action((name: string, json: string, flags: Flags) => enqueue(shell, name, json, flags));
 }

@@ -1,5 +1,7 @@
 import { systemClock } from '../clock.ts';
 import type { Job } from '../job.ts';
+import type { GateInfo } from '../observe/gate-info.ts';
+import { gateText, isNotable } from './gate-facts.ts';
 import { errorText } from './ledger.ts';
 import type { Output } from './output.ts';
 import { policySummary } from './policy/words.ts';
@@ -9,8 +11,8 @@ import { pointInTime } from './time.ts';
 
 const LONGEST_PAYLOAD = 2_000;
 
-/** Everything worth knowing about one job, but its ledger. */
-export function jobFacts(job: Job, output: Output): string[] {
+/** Everything worth knowing about one job, but its ledger. `gate`: of a job that has not ended. */
+export function jobFacts(job: Job, gate: GateInfo | null, output: Output): string[] {
   const now = systemClock.now();
   const time = (at: number | null): string | null => (at === null ? null : pointInTime(at, now));
   const facts: [string, string | null][] = [
@@ -22,6 +24,7 @@ export function jobFacts(job: Job, output: Output): string[] {
     ['policy', policySummary(job.policy)],
     ['key', job.key],
     ['resource', job.resource],
+    ['gate', gate === null || !isNotable(gate) ? null : gateText(gate)],
     ['input', cut(printableJson(job.payload))],
     ['progress', job.progress === null ? null : cut(printableJson(job.progress))],
     ['enqueued', time(job.enqueuedAt)],

@@ -1,12 +1,18 @@
 import { systemClock } from '../clock.ts';
 import { isTerminal, type Job } from '../job.ts';
+import type { GateInfo } from '../observe/gate-info.ts';
+import { stateText as gateState } from './gate-facts.ts';
 import { errorText, stateStyles } from './ledger.ts';
 import type { Output } from './output.ts';
 import { tableLines } from './table.ts';
 import { fromNow } from './time.ts';
 
-/** Jobs as a table, for `jobs list` and `dead list`. */
-export function jobListLines(jobs: readonly Job[], output: Output): string[] {
+/** Jobs as a table, for `jobs list` and `dead list`; `gates` of the resources that they wait behind, by name. */
+export function jobListLines(
+  jobs: readonly Job[],
+  output: Output,
+  gates: ReadonlyMap<string, GateInfo> = new Map(),
+): string[] {
   const now = systemClock.now();
   return tableLines(
     [
@@ -22,13 +28,20 @@ export function jobListLines(jobs: readonly Job[], output: Output): string[] {
       job.id,
       job.name,
       job.queue,
-      { text: job.deadReason === null ? job.state : `${job.state}: ${job.deadReason}`, style: stateStyles[job.state] },
+      { text: stateText(job, gates), style: stateStyles[job.state] },
       `${job.attempts}/${job.policy.maxAttempts}`,
       fromNow(whenOf(job), now),
       job.lastError === null ? '-' : errorText(job.lastError),
     ]),
     output,
   );
+}
+
+function stateText({ state, deadReason, resource }: Job, gates: ReadonlyMap<string, GateInfo>): string {
+  if (deadReason !== null) return `${state}: ${deadReason}`;
+  const gate = state === 'running' || resource === null ? undefined : gates.get(resource);
+  const holds = gate !== undefined && (gate.phase !== 'closed' || gate.heldUntil !== null);
+  return holds ? `${state}, gate ${gateState(gate)}` : state;
 }
 
 /** When it ended; before that, when it fell or falls due. */

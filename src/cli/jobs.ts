@@ -1,7 +1,7 @@
 import { checkOneOf } from '../config.ts';
-import type { JobState } from '../job.ts';
-import { states } from '../job.ts';
+import { isTerminal, type Job, type JobState, states } from '../job.ts';
 import type { Mulligan } from '../mulligan.ts';
+import type { GateInfo } from '../observe/gate-info.ts';
 import type { CliCommand, Shell } from './command.ts';
 import { withExisting } from './database.ts';
 import { Failure } from './failure.ts';
@@ -13,6 +13,8 @@ import { printable } from './printable.ts';
 
 const PAGE = 50;
 const LARGEST_PAGE = 10_000;
+/** Each takes a few queries; jobs behind more than these are listed without their gate. */
+const MOST_GATES = 100;
 
 interface ListFlags {
   readonly state?: string;
@@ -40,7 +42,10 @@ export function addJobs(program: CliCommand, shell: Shell): void {
     .command('show')
     .description('One job: its facts, and its ledger of all finished runs.')
     .argument('<id>', "the job's id")
-    .addHelpText('after', '\nWith --json: { job, runs: [...] }, times in ms since the epoch.')
+    .addHelpText(
+      'after',
+      '\nWith --json: { job, runs: [...], gate }, times in ms since the epoch; gate is null when the job has ended.',
+    )
     .action((id: string) => show(shell, id));
   jobs
     .command('cancel')
@@ -60,8 +65,11 @@ async function list({ output, ...shell }: Shell, flags: ListFlags): Promise<void
     ...given('after', flags.after),
     limit,
   };
-  const found = await withExisting(shell.database(), (mulligan) => mulligan.jobs.list(filter));
-  output.answer({ jobs: found }, () => (found.length === 0 ? ['No job matches.'] : jobListLines(found, output)));
+  const { found, gates } = await withExisting(shell.database(), async (mulligan) => {
+    const jobs = await mulligan.jobs.list(filter);
+    return { found: jobs, gates: await gatesOf(mulligan, jobs) };
+  });
+  output.answer({ jobs: found }, () => (found.length === 0 ? ['No job matches.'] : jobListLines(found, output, gates)));
   const note = pageNote(found, limit);
   if (note !== null) output.note(note);
 }
@@ -71,19 +79,37 @@ export function readLimit(text: string | undefined): number | undefined {
 }
 
 async function show({ output, ...shell }: Shell, id: string): Promise<void> {
-  const { job, runs } = await withExisting(shell.database(), async (mulligan) => ({
-    job: await mulligan.jobs.get(id),
-    runs: await mulligan.jobs.runs(id),
-  }));
+  const { job, runs, gate } = await withExisting(shell.database(), async (mulligan) => {
+    const found = await mulligan.jobs.get(id);
+    return {
+      job: found,
+      runs: await mulligan.jobs.runs(id),
+      gate: found === null || isTerminal(found.state) ? null : await gateOf(mulligan, found),
+    };
+  });
   if (job === null) {
     throw new Failure('NOT_FOUND', `there is no job ${JSON.stringify(id)}. See mulligan jobs list for what there is.`);
   }
-  output.answer({ job, runs }, () => [
-    ...jobFacts(job, output),
+  output.answer({ job, runs, gate }, () => [
+    ...jobFacts(job, gate, output),
     '',
     ...(runs.length === 0 ? ['No run has finished yet.'] : ledgerLines(runs, output)),
     ...stackLines(job, output),
   ]);
+}
+
+/** The gates of resources that jobs of a page wait behind. */
+async function gatesOf({ gates }: Mulligan, jobs: readonly Job[]): Promise<Map<string, GateInfo>> {
+  const waiting = jobs.filter(({ state }) => !isTerminal(state) && state !== 'running');
+  const resources = [...new Set(waiting.flatMap(({ resource }) => resource ?? []))].slice(0, MOST_GATES);
+  const shown = await Promise.all(resources.map((name) => gates.show(name, { kind: 'resource' })));
+  return new Map(shown.map(({ gate }) => [gate.name, gate]));
+}
+
+/** The gate it waits behind, or the soft one of its name. */
+async function gateOf({ gates }: Mulligan, { resource, name }: Job): Promise<GateInfo> {
+  const shown = resource === null ? gates.show(name, { kind: 'job' }) : gates.show(resource, { kind: 'resource' });
+  return (await shown).gate;
 }
 
 const cancelWords = {

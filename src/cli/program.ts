@@ -7,6 +7,7 @@ import { addDemo } from './demo.ts';
 import { addDoctor } from './doctor.ts';
 import { addEnqueue } from './enqueue.ts';
 import { type ExitCode, reportOf } from './failure.ts';
+import { addGates } from './gates.ts';
 import { addJobs } from './jobs.ts';
 import { addMigrate } from './migrate.ts';
 import { Output } from './output.ts';
@@ -57,6 +58,7 @@ function build(program: CliCommand, shell: Shell): void {
   addJobs(program, shell);
   addDead(program, shell);
   addQueues(program, shell);
+  addGates(program, shell);
   addStats(program, shell);
   addMigrate(program, shell);
   addDoctor(program, shell);
@@ -74,6 +76,7 @@ Examples:
   mulligan enqueue email.send '{"to":"a@example.com"}' --delay 5m
   mulligan work --jobs jobs.ts
   mulligan jobs show 0198c0de-...
+  mulligan gates show smtp
   mulligan policy preview --preset financial
 
 Durations are 500ms, 30s, 5m, 2h or 3d. Exit codes: 0 done, 1 could not be done, 2 wrong usage.

@@ -1,9 +1,14 @@
 import { states } from '../job.ts';
+import type { GateInfo } from '../observe/gate-info.ts';
 import type { RetryStats, Stats } from '../observe/stats.ts';
 import type { CliCommand, Shell } from './command.ts';
 import { withExisting } from './database.ts';
+import { isNotable, stateText } from './gate-facts.ts';
 import type { Output } from './output.ts';
+import { printable } from './printable.ts';
 import { factLines, tableLines } from './table.ts';
+
+const MOST_GATES = 10;
 
 export function addStats(program: CliCommand, shell: Shell): void {
   program
@@ -17,12 +22,24 @@ export function addStats(program: CliCommand, shell: Shell): void {
 }
 
 async function stats({ output, ...shell }: Shell): Promise<void> {
-  const all = await withExisting(shell.database(), (mulligan) => mulligan.stats());
+  const { all, gates } = await withExisting(shell.database(), async (mulligan) => ({
+    all: await mulligan.stats(),
+    gates: await mulligan.gates.list({ limit: MOST_GATES }),
+  }));
   output.answer(all, () => [
     ...totalsLines(all, output),
     ...groupLines('queue', all.queues, output),
     ...groupLines('name', all.names, output),
+    ...gateLines(gates),
   ]);
+}
+
+/** Jobs that wait behind a gate look stuck to a reader of these numbers. */
+function gateLines(gates: readonly GateInfo[]): string[] {
+  const notable = gates.filter(isNotable);
+  if (notable.length === 0) return [];
+  const listed = notable.map((gate) => printable(`${gate.name} (${stateText(gate)})`)).join(', ');
+  return ['', `Gates to look at: ${listed}. See mulligan gates list.`];
 }
 
 /** How many retries succeed, and the totals behind it. */

@@ -81,6 +81,9 @@ function fitWidths(columns: readonly Column[], natural: readonly number[], avail
 
 /** Two columns: a label and its value. Values are not cut: a reader of one job wants all of it. */
 export function factLines(facts: readonly (readonly [string, string])[], output: Output): string[] {
-  const width = Math.max(...facts.map(([what]) => widthOf(what)));
-  return facts.map(([what, value]) => `${output.paint('dim', what.padEnd(width))}${GAP}${printable(value)}`);
+  const labels = facts.map(([what]) => printable(what));
+  const width = Math.max(...labels.map(widthOf));
+  return facts.map(
+    ([, value], at) => `${output.paint('dim', pad(labels[at] ?? '', width, 'left'))}${GAP}${printable(value)}`,
+  );
 }

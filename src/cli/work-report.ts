@@ -5,7 +5,8 @@ import type { Output, Style } from './output.ts';
 import { printable } from './printable.ts';
 import { iso, span } from './time.ts';
 
-type ReportedEvent = Exclude<EventName, 'enqueued'>;
+/** A change of a gate has a log line. */
+type ReportedEvent = Exclude<EventName, 'enqueued' | 'gate'>;
 
 /** One line per start and finish of a run; with `--json`, one object per line. */
 export function reportRuns(mulligan: Mulligan, output: Output): void {

@@ -28,7 +28,10 @@ export interface Admission {
   readonly starts: number;
   /** True when the one job that starts is a probe: `pickProbe` chooses it. */
   readonly isProbe: boolean;
-  /** Goes with the claimed jobs and comes back in their report. 0 behind a closed gate. */
+  /**
+   * Goes with the claimed jobs and comes back in their report. 0 when nothing was charged for them: behind a closed gate,
+   * unless they are retries that the budget paid for. Their report must not charge them again.
+   */
   readonly epoch: number;
 }
 
@@ -52,7 +55,7 @@ export function admit(before: GateState, request: AdmitRequest, now: number, ran
     state.ramp === null ? { starts: asked, ramp: null } : charge(state.ramp, asked, request.due, now);
   const budget = request.pays === 'retry' && starts > 0 ? spendOn(state.budget, starts, peak, now) : state.budget;
   if (ramp === null && budget === state.budget) return { ...unwritten, starts };
-  return { state: { ...state, ramp, budget }, events, starts, isProbe: false, epoch: ramp === null ? 0 : state.epoch };
+  return { state: { ...state, ramp, budget }, events, starts, isProbe: false, epoch: Math.max(1, state.epoch) };
 }
 
 /** The rate is the limit when due jobs are left behind that the next claim could not take either. */

@@ -33,7 +33,7 @@ export function withinBounds(state: GateState, now: number): GateState {
       at: past(entry.at),
       until: ahead(entry.until, PROBE_LONGEST_MS),
     })),
-    peak: { rate: Math.min(state.peak.rate, LARGEST_RATE), at: past(state.peak.at) },
+    peak: { ...state.peak, rate: Math.min(state.peak.rate, LARGEST_RATE), at: past(state.peak.at) },
     probes: {
       ...probes,
       intervalMs: Math.min(probes.intervalMs, longestMs),

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Gate } from '../../test/gate/facts.ts';
+import { accessOf } from './access.ts';
 import { admissibleAt } from './admit.ts';
 
 const retries = (gate: Gate, due = 1_000): number => gate.admit({ pays: 'retry', due, places: due });
@@ -38,12 +39,25 @@ describe('the retry budget', () => {
   test('has a floor of 10% of the peak', () => {
     const gate = new Gate().serve(60, 30);
     retries(gate);
-    expect(retries(gate.wait(1_000))).toBe(6);
+    expect(retries(gate.wait(1_010))).toBe(6);
   });
 
   test('saves no more than 10 s of floor and successes', () => {
     const gate = new Gate().serve(60, 300);
-    expect(retries(gate)).toBe(Math.floor(3 * gate.state.peak.rate * 0.999));
+    expect(retries(gate)).toBe(Math.floor(3 * gate.state.peak.rate));
+  });
+
+  test('is not low because traffic has begun: a growing peak brings what its larger cap has room for', () => {
+    const gate = new Gate();
+    for (let n = 0; n < 3; n++) gate.wait(5_000).report({ alive: 5_000, spanMs: 5_000 });
+    expect(gate.state.peak.rate).toBeGreaterThan(500);
+    expect(accessOf(gate.state, gate.now).retry.gated).toBe(false);
+  });
+
+  test('is low when retries have spent it, also while the peak grows', () => {
+    const gate = new Gate();
+    for (let n = 0; n < 6; n++) gate.wait(5_000).report({ alive: 5_000, retries: 5_000, spanMs: 5_000 });
+    expect(accessOf(gate.state, gate.now).retry.gated).toBe(true);
   });
 
   test('does not hold probes: an open gate would never learn', () => {

@@ -36,7 +36,14 @@ export function deposit(budget: Budget, firstSuccesses: number, peak: number, no
 }
 
 export function spendOn(budget: Budget, retries: number, peak: number, now: number): Budget {
-  return { tokens: tokensIn(budget, peak, now) - retries, at: now };
+  // A debt is paid off before retries start again, but no more than 10 s worth of it.
+  return { tokens: Math.max(-budgetCap(peak), tokensIn(budget, peak, now) - retries), at: now };
+}
+
+/** A peak that grows is no reason to take a budget for spent: what the larger cap has room for is there at once. */
+export function raiseCap(budget: Budget, before: number, after: number, now: number): Budget {
+  const more = budgetCap(after) - budgetCap(before);
+  return more <= 0 ? budget : { tokens: tokensIn(budget, before, now) + more, at: now };
 }
 
 /** When the next retry is paid for. */

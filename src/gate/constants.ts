@@ -37,8 +37,8 @@ export const RATIO_DEVIATIONS = 2;
 export const SLOW_RUNS = 50;
 export const SLOW_STREAK = 5;
 export const SLOW_JOBS = 3;
-/** One or two jobs alone: as many failures as the standard policy has attempts. */
-export const LONE_STREAK = 4;
+/** One or two jobs alone: no more failures than the shortest policy has attempts that retries at all. */
+export const LONE_STREAK = 2;
 /** A blip of less than 10 s is what retries are for. */
 export const SLOW_LASTING_MS: number = 10 * SECOND_MS;
 
@@ -62,6 +62,8 @@ export const PROBE_LONGEST_KEYED_MS: number = 15 * MINUTE_MS;
 export const PROBES_ALIVE = 3;
 /** A probe that has not reported by then frees its slot, whatever became of it. Its report still counts. */
 export const PROBE_SLOT_MS: number = 35 * SECOND_MS;
+/** So long the worker whose probe failed leaves the next one to others; they look for work once a second. */
+export const PROBE_OTHERS_FIRST_MS: number = 3 * SECOND_MS;
 /** After a probe that proved nothing (snoozed, released, crashed), so that one job cannot make probes spin. */
 export const PROBE_AGAIN_MS: number = SECOND_MS;
 /** Jobs that failed as probes: few enough for 64 bits to tell them from others. */
@@ -76,6 +78,8 @@ export const DORMANT_MS: number = 5 * DAY_MS;
 // Ramp
 /** No gate is slower than one start a second: below that, waiting costs more than calls. */
 export const FLOOR_RATE = 1;
+/** Traffic of 15 s, measured up to 10 s later, proves a peak. From less, a ramp would take its ceiling from a rate that was only beginning. */
+export const PEAK_PARTS = 3;
 /** A peak of a day ago proves half as much. */
 export const PEAK_HALF_LIFE_MS: number = DAY_MS;
 export const RAMP_START_SHARE = 0.05;
@@ -114,7 +118,7 @@ export const RAMP_LARGEST_BACKGROUND = 0.35;
 export const RAMP_UNUSED_MS: number = 10 * SECOND_MS;
 /** At the ceiling and healthy for so long, the load has grown for good. */
 export const RAMP_CREEP_AFTER_MS: number = 5 * MINUTE_MS;
-export const RAMP_CREEP_PER_MINUTE = 0.1;
+export const RAMP_CREEP_PER_MINUTE = 0.2;
 /** A ramp that failed less than this ago tells where the next one may begin. */
 export const RAMP_REMEMBERED_MS: number = 5 * MINUTE_MS;
 /** No stored rate is believed beyond this. */
@@ -126,12 +130,21 @@ export const HOLD_LONGEST_MS: number = HOUR_MS;
 /** After a Retry-After the rate resumes at this part of what was measured (AWS's adaptive mode). */
 export const HOLD_RESUME_SHARE = 0.7;
 
+/** Jobs that were asked to wait: few enough for 64 bits to tell them from others, and for how long they are remembered. */
+export const ASKED_REMEMBERED = 8;
+export const ASKED_KEPT_MS: number = 10 * MINUTE_MS;
+/** So often a job may be asked to wait by itself before that counts: a quota that is shared asks the same job twice by chance. */
+export const ASKED_UNCOUNTED = 3;
+
 // Retry budget
 export const BUDGET_PER_SUCCESS = 0.2;
 /** Retries never stop altogether: at least 1/s, or this share of the peak. */
 export const BUDGET_FLOOR_SHARE = 0.1;
 /** What is saved up is worth 10 s. */
 export const BUDGET_SPAN_MS: number = 10 * SECOND_MS;
+
+/** Below this part of what can be saved up, each retry is charged when it starts; above, when it has ended. */
+export const BUDGET_LOW_SHARE = 0.5;
 
 // Refunds
 /** Trips whose windows are remembered for jobs with a long backoff. */
@@ -141,6 +154,8 @@ export const RAMP_REFUNDS_MS: number = 5 * MINUTE_MS;
 
 // Parent
 export const PARENT_SPAN_MS: number = MINUTE_MS;
+/** How often the rows of its children are counted. */
+export const PARENT_COUNT_MS: number = SECOND_MS;
 export const PARENT_CHILDREN = 20;
 /** So many endpoints do not die within one minute: our own network has. */
 export const PARENT_SHARE = 0.3;

@@ -23,7 +23,7 @@ export interface GateEvent {
   readonly rule: string;
   /** The epoch that begins with it; that of the state when it is no transition. */
   readonly epoch: number;
-  /** The operator, or the key of the suspect worker; null otherwise. */
+  /** The operator, or the suspect worker; null otherwise. */
   readonly who: string | null;
   readonly figures: GateFigures;
 }

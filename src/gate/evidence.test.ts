@@ -39,6 +39,7 @@ describe('a batch of one worker', () => {
     claimedAt: 100,
     durationMs: 10,
     isFirstAttempt: true,
+    isRetry: false,
     ...facts,
   });
 

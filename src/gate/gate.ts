@@ -1,6 +1,6 @@
 import type { Random } from '../retry/jitter.ts';
 import { withinBounds } from './bounds.ts';
-import { deposit } from './budget.ts';
+import { deposit, raiseCap, spendOn } from './budget.ts';
 import { DORMANT_MS, FORGET_OPEN_MS, PEAK_KEPT_MS, QUIET_MS, WINDOW_MS } from './constants.ts';
 import { gateEvent } from './event.ts';
 import type { GateReport } from './evidence.ts';
@@ -35,12 +35,20 @@ import { judgeWorker } from './workers.ts';
  * report on runs that were admitted in an earlier epoch pays into the retry budget and may hold, but is no evidence.
  */
 
-export function applyReport(before: GateState, report: GateReport, now: number, random: Random): Transition {
+/** `parentDown`: most children of its parent fail at once, so the first failure is proof enough. */
+export function applyReport(
+  before: GateState,
+  report: GateReport,
+  now: number,
+  random: Random,
+  { parentDown = false }: { readonly parentDown?: boolean } = {},
+): Transition {
   const bounded = withinBounds(before, now);
-  const budget = deposit(bounded.budget, report.firstSuccesses, peakRate(bounded.peak, now), now);
+  const peak = peakRate(bounded.peak, now);
+  const budget = spendOn(deposit(bounded.budget, report.firstSuccesses, peak, now), report.retries, peak, now);
   const gate: GateState = { ...bounded, budget, heardAt: now };
   if (gate.pin !== null) return unchanged(gate);
-  const evidence = isCurrent(gate, report) ? applyEvidence(gate, report, now, random) : unchanged(gate);
+  const evidence = isCurrent(gate, report) ? applyEvidence(gate, report, parentDown, now, random) : unchanged(gate);
   const held = applyHold(evidence.state, report, isCurrent(gate, report), now);
   return { state: held.state, events: [...evidence.events, ...held.events] };
 }
@@ -50,24 +58,33 @@ function isCurrent(gate: GateState, report: GateReport): boolean {
   return gate.phase === 'closed' ? report.claimedFrom >= gate.epoch : report.epoch === gate.epoch;
 }
 
-function applyEvidence(gate: GateState, report: GateReport, now: number, random: Random): Transition {
+function applyEvidence(
+  gate: GateState,
+  report: GateReport,
+  parentDown: boolean,
+  now: number,
+  random: Random,
+): Transition {
   if (gate.phase === 'open') return whenOpen(gate, report, now, random);
   const window = addReport(gate.window, report, now);
   const figures = figuresOf(window, now);
   const othersLive = figures.living.some((worker) => worker !== report.worker);
   const { workers, isSuspect } = judgeWorker(gate.workers, report, othersLive, now, random);
   const next: GateState = { ...gate, window, workers };
+  if (parentDown && report.environment > 0) return open(next, 'parent down', now - WINDOW_MS, now, random);
   const then =
     gate.phase === 'ramp' ? whenRamp(next, report, figures, isSuspect, now, random) : whenClosed(next, now, random);
   // The first worker to report an outage looks like a lone one; only a worker that fails again after its pause is news.
   const isConfirmed = isSuspect && gate.workers.some(({ worker, until }) => worker === report.worker && until > 0);
   if (!isConfirmed) return then;
-  const suspect = gateEvent(gate, next, 'worker-suspect', 'one worker alone fails', now, String(report.worker));
+  const suspect = gateEvent(gate, next, 'worker-suspect', 'one worker alone fails', now);
   return { state: then.state, events: [suspect, ...then.events] };
 }
 
 function whenClosed(gate: GateState, now: number, random: Random): Transition {
-  const measured = { ...gate, peak: measurePeak(gate.peak, gate.window, now) };
+  const peak = measurePeak(gate.peak, gate.window, now);
+  const budget = raiseCap(gate.budget, peakRate(gate.peak, now), peakRate(peak, now), now);
+  const measured = { ...gate, peak, budget };
   const trip = tripOf(measured.window, now);
   return trip === null ? unchanged(measured) : open(measured, trip.rule, trip.from, now, random);
 }

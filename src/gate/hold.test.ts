@@ -2,6 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { Gate, T0 } from '../../test/gate/facts.ts';
 import { admissibleAt } from './admit.ts';
 import { holdUntil } from './hold.ts';
+import { judgeFailure } from './refund.ts';
+import { jobBit } from './sets.ts';
 
 describe('how long a Retry-After holds', () => {
   test.each([
@@ -79,5 +81,30 @@ describe('a gate that is told Retry-After', () => {
     gate.report({ epoch: 1, throttled: 1, retryAfterMs: 7_000 });
     expect(gate.admit()).toBe(0);
     expect(gate.state.ramp?.limit).toBe(limit);
+  });
+});
+
+describe('a job that is asked to wait again although others were answered', () => {
+  const askers = jobBit('greedy');
+  const asked = { throttled: 1, retryAfterMs: 60_000, askers };
+
+  test('waits alone: the others are not held again', () => {
+    const gate = new Gate().serve(60, 30).report(asked).wait(60_000);
+    expect(gate.report({ alive: 5 }).report(asked).state.heldUntil).toBeLessThanOrEqual(gate.now);
+    expect(gate.report({ throttled: 1, retryAfterMs: 5_000, askers: jobBit('another') }).state.heldUntil).toBe(
+      gate.now + 5_000,
+    );
+  });
+
+  test('holds them while no other was answered', () => {
+    const gate = new Gate().serve(60, 30).report(asked).wait(60_000).report(asked);
+    expect(gate.state.heldUntil).toBe(gate.now + 60_000);
+  });
+
+  test('pays for it from the fourth time on', () => {
+    const gate = new Gate().serve(60, 30).report(asked).wait(60_000).report({ alive: 5 }).report(asked);
+    const failure = { jobId: 'greedy', worker: 1, epoch: 0, isThrottled: true };
+    const counts = (uncountedRuns: number) => judgeFailure(gate.state, { ...failure, uncountedRuns }, gate.now).counts;
+    expect([0, 1, 2, 3].map(counts)).toEqual([false, false, false, true]);
   });
 });

@@ -1,8 +1,9 @@
-import { HOLD_LONGEST_MS, HOLD_RESUME_SHARE, RAMP_STEP_MS } from './constants.ts';
+import { ASKED_KEPT_MS, ASKED_REMEMBERED, HOLD_LONGEST_MS, HOLD_RESUME_SHARE, RAMP_STEP_MS } from './constants.ts';
 import type { GateReport } from './evidence.ts';
 import { rampAt } from './ramp.ts';
 import { provenRate } from './rate.ts';
-import type { GateState } from './state.ts';
+import { countJobs, isWithin, type JobBits, join } from './sets.ts';
+import type { Asked, GateState } from './state.ts';
 import { moved, type Transition, toRamp, unchanged } from './transition.ts';
 import { rateOf } from './window.ts';
 
@@ -15,12 +16,26 @@ export function holdUntil(until: number, { retryAfterMs }: Pick<GateReport, 'ret
   return Math.max(until, Math.ceil(now + Math.min(retryAfterMs, HOLD_LONGEST_MS)));
 }
 
+/**
+ * A job that is asked to wait again although others were answered since speaks for itself: a quota of its own, or its own
+ * `RetryAfter`. It waits alone; if it held all others each time, it would starve them.
+ */
+export function isOwnWait({ asked }: Pick<GateState, 'asked'>, askers: JobBits, now: number): boolean {
+  return asked.alive > 0 && now - asked.at < ASKED_KEPT_MS && isWithin(askers, asked.jobs);
+}
+
+function remember(asked: Asked, { askers }: GateReport, now: number): Asked {
+  const isFull = now - asked.at >= ASKED_KEPT_MS || countJobs(asked.jobs) >= ASKED_REMEMBERED;
+  return { jobs: isFull ? askers : join(asked.jobs, askers), at: now, alive: 0 };
+}
+
 /** A Retry-After holds whatever the epoch: it is the dependency's own word. The rate is cut for current runs only. */
 export function applyHold(gate: GateState, report: GateReport, isCurrentReport: boolean, now: number): Transition {
   const heldUntil = holdUntil(gate.heldUntil, report, now);
   const isAsked = heldUntil > gate.heldUntil || report.throttled > 0;
-  if (!isAsked) return unchanged(gate);
-  const held: GateState = { ...gate, heldUntil };
+  if (!isAsked) return unchanged(heard(gate, report));
+  if (isOwnWait(gate, report.askers, now)) return unchanged(gate);
+  const held: GateState = { ...gate, heldUntil, asked: remember(gate.asked, report, now) };
   if (gate.phase === 'open') return toldOnce(gate, held, now);
   const from = Math.max(now, heldUntil);
   const proven = provenRate(gate.peak, now);
@@ -32,13 +47,20 @@ export function applyHold(gate: GateState, report: GateReport, isCurrentReport: 
   }
   if (report.retryAfterMs === 0 && !isCurrentReport) return unchanged(held);
   const measured = rateOf(gate.window, now, 0) || (proven ?? 0);
+  // Without a proven peak the rate is not known well enough to linger below it.
+  const top = proven === null ? 0 : measured;
   return moved(
     gate,
-    toRamp(held, rampAt(measured * HOLD_RESUME_SHARE, measured, proven, from), now),
+    toRamp(held, rampAt(measured * HOLD_RESUME_SHARE, top, proven, from), now),
     'held',
     'retry-after',
     now,
   );
+}
+
+function heard(gate: GateState, { alive }: GateReport): GateState {
+  if (alive === 0 || countJobs(gate.asked.jobs) === 0) return gate;
+  return { ...gate, asked: { ...gate.asked, alive: gate.asked.alive + alive } };
 }
 
 /** The history tells when a hold begins, not how often it is asked for. */

@@ -1,10 +1,23 @@
+export { type Access, accessFor, accessOf, freeAccess, type GateAccess, isFree } from './access.ts';
 export { type Admission, type AdmitRequest, admissibleAt, admit, giveBack } from './admit.ts';
+export { admitClaim, type ClaimAdmission, type GatedDemand } from './admit-claim.ts';
 export { type GateChange, type GateEvent, type GateFigures, gateFigures } from './event.ts';
-export { type EndedRun, type Evidence, evidenceOf, foldRuns, type GateReport } from './evidence.ts';
-export { applyReport, isForgettable } from './gate.ts';
+export {
+  addRun,
+  type EndedRun,
+  type Evidence,
+  emptyReport,
+  evidenceOf,
+  foldChildren,
+  foldRuns,
+  type GateReport,
+  type GatheredReport,
+} from './evidence.ts';
+export { applyReport, isForgettable, passTime } from './gate.ts';
 export { pin, reset, unpin } from './operate.ts';
-export { admitChildProbe, applyChildren, type Children, childrenSpanMs } from './parent.ts';
+export { applyParentReport, type Children, childrenSpanMs, isCountDue } from './parent.ts';
 export { pickProbe } from './probe.ts';
+export { type GateKind, type GateRef, gateKey, gateKinds } from './ref.ts';
 export {
   type FailureVerdict,
   judgeFailure,
@@ -15,6 +28,6 @@ export {
   verdictAt,
 } from './refund.ts';
 export { workerKey } from './sets.ts';
-export { applySoftReport, isSoftForgettable, judgeSoftFailure, type SoftFailure } from './soft.ts';
+export { applySoftReport, isSoftForgettable, judgeSoftFailure, passSoftTime, type SoftFailure } from './soft.ts';
 export { closedGate, formatGate, type GateState, type Phase, type Pin, parseGate } from './state.ts';
-export type { Transition } from './transition.ts';
+export { type Transition, unchanged } from './transition.ts';

@@ -78,3 +78,10 @@ test('every change tells who made it and what the figures were', () => {
   ]);
   expect(unpinned(gate).events.length).toBe(2);
 });
+
+test('a gate that was pinned open is not taken for one that is down for days', () => {
+  const gate = unpinned(pinned(new Gate(), 'open').wait(60_000));
+  gate.wait(3_000).admit();
+  gate.report({ environment: 1, tail: 1 });
+  expect(gate.events.map(({ change }) => change)).not.toContain('dormant');
+});

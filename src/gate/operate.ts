@@ -9,7 +9,8 @@ import { nextEpoch, type Transition } from './transition.ts';
 export function pin(before: GateState, to: Pin, operator: string, now: number, random: Random): Transition {
   const gate = withinBounds(before, now);
   const probes = to === 'open' ? firstProbe(now, random) : gate.probes;
-  const pinned: GateState = { ...gate, pin: to, phase: to, epoch: nextEpoch(gate, now), ramp: null, probes };
+  const outage = to === 'closed' ? { downSince: 0, dormant: false } : {};
+  const pinned: GateState = { ...gate, ...outage, pin: to, phase: to, epoch: nextEpoch(gate, now), ramp: null, probes };
   return { state: pinned, events: [gateEvent(gate, pinned, 'pinned', 'operator', now, operator)] };
 }
 
@@ -18,7 +19,9 @@ export function unpin(before: GateState, operator: string, now: number): Transit
   if (before.pin === null) return { state: before, events: [] };
   const gate = withinBounds(before, now);
   const probes = { ...gate.probes, at: now };
-  const free: GateState = { ...gate, pin: null, epoch: nextEpoch(gate, now), probes, heardAt: now };
+  // How long the dependency was away while nothing asked it is not known.
+  const downSince = gate.phase === 'open' ? now : 0;
+  const free: GateState = { ...gate, pin: null, epoch: nextEpoch(gate, now), probes, heardAt: now, downSince };
   return { state: free, events: [gateEvent(gate, free, 'unpinned', 'operator', now, operator)] };
 }
 

@@ -153,5 +153,24 @@ test('the worker whose probe failed lets another one go first', () => {
   expect(gate.admit({ worker: 2 })).toBe(1);
   gate.report({ alive: 1, worker: 2 });
   expect(gate.admit({ worker: 1 })).toBe(0);
-  expect(gate.wait(2_000).admit({ worker: 1 })).toBe(1);
+  expect(gate.wait(3_000).admit({ worker: 1 })).toBe(1);
+});
+
+test('a lone worker probes on, however long the interval has become', () => {
+  const gate = opened();
+  for (let n = 0; n < 20; n++) {
+    gate.wait(nextIn(gate) + 3_000);
+    expect(gate.admit({ worker: 1 })).toBe(1);
+    gate.report({ environment: 1, tail: 1, worker: 1 });
+  }
+});
+
+test('a probe whose handler was not called makes way for the next at once', () => {
+  const gate = opened();
+  gate.wait(nextIn(gate)).admit();
+  gate.report({ none: 1, unstarted: 1 });
+  expect(gate.admit()).toBe(1);
+  gate.report({ none: 1, unstarted: 0 });
+  expect(gate.admit()).toBe(0);
+  expect(gate.wait(1_000).admit()).toBe(1);
 });

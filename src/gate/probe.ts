@@ -5,6 +5,7 @@ import {
   PROBE_GROWTH,
   PROBE_LONGEST_KEYED_MS,
   PROBE_LONGEST_MS,
+  PROBE_OTHERS_FIRST_MS,
   PROBE_SLOT_MS,
   PROBES_ALIVE,
   PROBES_REMEMBERED,
@@ -53,12 +54,21 @@ export function firstProbe(now: number, random: Random): Probes {
 /** When `worker` may start the next probe. */
 export function probeAt(probes: Probes, worker: number | null): number {
   const at = Math.max(probes.at, probes.slotUntil);
-  // The same worker again only when no other has taken its turn for an interval: it may be the one that is broken.
-  return worker !== null && worker === probes.failedWorker ? at + probes.intervalMs : at;
+  // The same worker again only when no other has taken its turn: it may be the one that is broken.
+  return worker !== null && worker === probes.failedWorker ? at + PROBE_OTHERS_FIRST_MS : at;
 }
 
 export function startProbe(probes: Probes, now: number): Probes {
   return { ...probes, slotUntil: now + PROBE_SLOT_MS };
+}
+
+/**
+ * The probes of all keys of a parent keep to a rate, and this one found no room: it waits as if it had failed. If it asked
+ * again at once, thousands of keys would keep claims busy with asking.
+ */
+export function postpone(probes: Probes, now: number, random: Random): Probes {
+  const intervalMs = Math.min(PROBE_LONGEST_KEYED_MS, probes.intervalMs * PROBE_GROWTH);
+  return { ...probes, intervalMs, at: now + equal(intervalMs, random) };
 }
 
 export type ProbeVerdict = 'alive' | 'recovered' | 'down' | 'job' | 'none';
@@ -80,7 +90,11 @@ export function judgeProbe(
     return { verdict: 'down', probes: { at, intervalMs, slotUntil: 0, alive: 0, failed, failedWorker: report.worker } };
   }
   const answered = report.alive + report.throttled;
-  if (answered === 0) return { verdict: 'none', probes: { ...freed, at: Math.max(probes.at, now + PROBE_AGAIN_MS) } };
+  if (answered === 0) {
+    // A job that did not even start is out of the way; the next one may be better.
+    const againMs = report.unstarted === report.none ? 0 : PROBE_AGAIN_MS;
+    return { verdict: 'none', probes: { ...freed, at: now + againMs, failedWorker: 0 } };
+  }
   const alive = probes.alive + answered;
   const failedWorker = report.worker === probes.failedWorker ? 0 : probes.failedWorker;
   const next = { ...freed, at: now, intervalMs: PROBE_FIRST_MS, alive, failedWorker };

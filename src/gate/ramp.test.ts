@@ -43,13 +43,16 @@ describe('a ramp', () => {
     expect(stepped({ ...ramp, limit: 500 }, 0, { proven: null }).limit).toBe(1_000);
   });
 
-  test('does not grow before the step is over, nor before ten outcomes are known', () => {
+  test('does not grow before the step is over, nor before the outcomes of two seconds are known', () => {
     const ramp = startRamp(PEAK, null, T0);
-    const counted = countOutcomes({ ...ramp, boundAt: T0 + 1 }, report({ alive: 9 }));
+    const counted = countOutcomes({ ...ramp, boundAt: T0 + 1 }, report({ alive: 5 }));
     expect(step(counted, PEAK, 0, T0 + 10_000).limit).toBe(3);
     const enough = countOutcomes(counted, report({ alive: 1 }));
     expect(step(enough, PEAK, 0, T0 + 1_999).limit).toBe(3);
     expect(step(enough, PEAK, 0, T0 + 2_000).limit).toBe(6);
+    const fast = { ...rampAt(50, 0, PEAK, T0), boundAt: T0 + 1 };
+    expect(step(countOutcomes(fast, report({ alive: 9 })), PEAK, 0, T0 + 2_000).limit).toBe(50);
+    expect(step(countOutcomes(fast, report({ alive: 10 })), PEAK, 0, T0 + 2_000).limit).toBe(60);
   });
 
   test('waits as long as its runs take, at most a minute', () => {
@@ -70,7 +73,7 @@ describe('a ramp', () => {
     for (let s = 0; s < 300; s += 4) ramp = stepped(ramp, 0);
     expect(ramp.limit).toBe(84);
     for (let s = 0; s < 60; s += 4) ramp = stepped(ramp, 0);
-    expect(ramp.limit / 84).toBeCloseTo(1.1, 1);
+    expect(ramp.limit / 84).toBeCloseTo(1.2, 1);
   });
 
   test('cuts to 0.9 in trouble and comes back along a curve that is flat at the old limit', () => {

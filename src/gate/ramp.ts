@@ -77,7 +77,7 @@ export function step(ramp: Ramp, proven: number | null, windowShare: number, now
   const elapsedMs = now - ramp.stepAt;
   const lengthMs = Math.max(RAMP_STEP_MS, ramp.slowestMs);
   const outcomes = shareOf(ramp);
-  if (elapsedMs < lengthMs || outcomes.runs < RAMP_STEP_OUTCOMES) return ramp;
+  if (elapsedMs < lengthMs || outcomes.runs < outcomesAsked(ramp)) return ramp;
   const next = { ...ramp, stepAt: now, alive: 0, environment: 0, slowestMs: 0 };
   if (isTrouble(outcomes, ramp.background)) return cut(next, outcomes, windowShare, now);
   const calm = { ...next, cuts: 0, cutLimit: 0, healthyLimit: Math.max(ramp.healthyLimit, ramp.limit) };
@@ -96,6 +96,11 @@ function cut(ramp: Ramp, outcomes: Share, windowShare: number, now: number): Ram
   const limit = Math.max(ramp.base, ramp.limit * factor);
   const times = { cutAt: now, healthySince: now, ceilingSince: 0 };
   return { ...ramp, ...first, ...times, limit, cuts: ramp.cuts + 1, top: ramp.limit };
+}
+
+/** At a slow rate fewer outcomes are enough: waiting for ten of them would take longer than the first steps are worth. */
+function outcomesAsked({ limit }: Ramp): number {
+  return Math.min(RAMP_STEP_OUTCOMES, Math.ceil((limit * RAMP_STEP_MS) / 1_000));
 }
 
 function shareOf({ environment, alive }: Ramp): Share {

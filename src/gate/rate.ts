@@ -1,4 +1,4 @@
-import { FLOOR_RATE, PEAK_HALF_LIFE_MS } from './constants.ts';
+import { BUCKET_MS, FLOOR_RATE, PEAK_HALF_LIFE_MS, PEAK_PARTS } from './constants.ts';
 import { rateOf, type Window } from './window.ts';
 
 /*
@@ -27,9 +27,12 @@ export function tokensAt(tat: number, perSecond: number, burstMs: number, starts
 export interface Peak {
   readonly rate: number;
   readonly at: number;
+  /** In how many parts of the window (5 s) traffic was measured, up to what makes a proof; and the last of them. */
+  readonly parts: number;
+  readonly lastPart: number;
 }
 
-export const noPeak: Peak = { rate: 0, at: 0 };
+export const noPeak: Peak = { rate: 0, at: 0, parts: 0, lastPart: 0 };
 
 export function peakRate({ rate, at }: Peak, now: number): number {
   return rate * 0.5 ** (Math.max(0, now - at) / PEAK_HALF_LIFE_MS);
@@ -38,10 +41,13 @@ export function peakRate({ rate, at }: Peak, now: number): number {
 /** Reports come up to one bucket late, so the last complete bucket is left out. */
 export function measurePeak(peak: Peak, window: Window, now: number): Peak {
   const rate = rateOf(window, now, 1);
-  return rate > peakRate(peak, now) ? { rate, at: now } : peak;
+  const part = Math.floor(now / BUCKET_MS);
+  const isNew = rate > 0 && part !== peak.lastPart && peak.parts < PEAK_PARTS;
+  const seen = isNew ? { ...peak, parts: peak.parts + 1, lastPart: part } : peak;
+  return rate > peakRate(peak, now) ? { ...seen, rate, at: now } : seen;
 }
 
-/** What limits are reckoned from. Null when no call was served yet, so that nothing is proven. */
+/** What limits are reckoned from. Null while too little was served to prove anything: the first seconds look like little traffic. */
 export function provenRate(peak: Peak, now: number): number | null {
-  return peak.rate === 0 ? null : Math.max(FLOOR_RATE, peakRate(peak, now));
+  return peak.parts < PEAK_PARTS ? null : Math.max(FLOOR_RATE, peakRate(peak, now));
 }

@@ -4,8 +4,11 @@ import { pin } from './operate.ts';
 import { judgeFailure, refund, type SettledFailure, spend, verdictAt } from './refund.ts';
 
 const verdict = (gate: Gate, facts: Partial<SettledFailure> = {}): boolean =>
-  judgeFailure(gate.state, { jobId: 'a', worker: 1, epoch: gate.state.epoch, isThrottled: false, ...facts }, gate.now)
-    .counts;
+  judgeFailure(
+    gate.state,
+    { jobId: 'a', worker: 1, epoch: gate.state.epoch, isThrottled: false, uncountedRuns: 0, ...facts },
+    gate.now,
+  ).counts;
 
 describe('an environment failure', () => {
   test('counts while the gate is closed', () => {

@@ -1,4 +1,5 @@
-import { RAMP_REFUNDS_MS, WINDOW_MS } from './constants.ts';
+import { ASKED_UNCOUNTED, RAMP_REFUNDS_MS, WINDOW_MS } from './constants.ts';
+import { isOwnWait } from './hold.ts';
 import { isOwnFault } from './probe.ts';
 import { jobBit } from './sets.ts';
 import type { GateState } from './state.ts';
@@ -43,6 +44,8 @@ export interface FailureVerdict {
   readonly counts: boolean;
   /** For the ledger. */
   readonly rule: string;
+  /** True when it counts for now, and the gate may still find that it belongs to an outage. */
+  readonly isPending?: boolean;
 }
 
 export interface SettledFailure {
@@ -52,11 +55,18 @@ export interface SettledFailure {
   /** What its claim said: see `Admission.epoch`. */
   readonly epoch: number;
   readonly isThrottled: boolean;
+  /** Runs of the job so far whose attempt was given back. */
+  readonly uncountedRuns: number;
 }
 
 export function judgeFailure(state: GateState, failure: SettledFailure, now: number): FailureVerdict {
   if (state.pin === 'closed') return { counts: true, rule: 'gate pinned closed' };
-  if (failure.isThrottled) return { counts: false, rule: 'throttled' };
+  if (failure.isThrottled) {
+    const isOwn = failure.uncountedRuns >= ASKED_UNCOUNTED && isOwnWait(state, jobBit(failure.jobId), now);
+    return isOwn
+      ? { counts: true, rule: 'throttled while others were answered' }
+      : { counts: false, rule: 'throttled' };
+  }
   if (state.pin === 'open') return { counts: false, rule: 'gate pinned open' };
   if (state.phase === 'open') {
     const isOwn = failure.epoch === state.epoch && isOwnFault(state.probes, { jobs: jobBit(failure.jobId) });
@@ -67,7 +77,7 @@ export function judgeFailure(state: GateState, failure: SettledFailure, now: num
     return isLasting ? { counts: true, rule: 'gate in a healthy ramp' } : { counts: false, rule: 'gate in ramp' };
   }
   const isSuspect = state.workers.some(({ worker, until }) => worker === failure.worker && until > now);
-  return isSuspect ? { counts: false, rule: 'worker suspect' } : { counts: true, rule: 'gate closed' };
+  return isSuspect ? { counts: false, rule: 'worker suspect' } : { counts: true, rule: 'gate closed', isPending: true };
 }
 
 /**

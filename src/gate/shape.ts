@@ -29,6 +29,11 @@ export function listOf(sample: unknown): Matcher {
   );
 }
 
+/** A number that may also be negative. */
+export function signed(): Matcher {
+  return new Matcher((value) => typeof value === 'number' && Math.abs(value) <= LARGEST);
+}
+
 export function hasShape(value: unknown, sample: unknown): boolean {
   if (sample instanceof Matcher) return sample.matches(value);
   if (typeof sample === 'number') return typeof value === 'number' && value >= 0 && value <= LARGEST;

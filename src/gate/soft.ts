@@ -5,7 +5,7 @@ import type { GateReport } from './evidence.ts';
 import type { FailureVerdict } from './refund.ts';
 import type { GateState } from './state.ts';
 import { close, open, type Transition, unchanged } from './transition.ts';
-import { tripOf } from './trip.ts';
+import { tripByTime, tripOf } from './trip.ts';
 import { addReport, figuresOf, type WindowFigures } from './window.ts';
 
 /*
@@ -18,20 +18,35 @@ import { addReport, figuresOf, type WindowFigures } from './window.ts';
  *   after maxOutage environment failures count again, until the outage ends
  */
 
-export function applySoftReport(before: GateState, report: GateReport, now: number, random: Random): Transition {
+/** `trips: false`: something else than its own window says when the outage begins. */
+export function applySoftReport(
+  before: GateState,
+  report: GateReport,
+  now: number,
+  random: Random,
+  { trips = true }: { readonly trips?: boolean } = {},
+): Transition {
   const bounded = withinBounds(before, now);
   const isForgotten = bounded.phase === 'open' && now - bounded.heardAt >= FORGET_OPEN_MS;
   const { state, events } = isForgotten ? close(bounded, 'not heard of for 24 h', now) : unchanged(bounded);
-  const next = judge({ ...state, heardAt: now, window: addReport(state.window, report, now) }, now, random);
+  const next = judge({ ...state, heardAt: now, window: addReport(state.window, report, now) }, trips, now, random);
   return { state: next.state, events: [...events, ...next.events] };
 }
 
-function judge(gate: GateState, now: number, random: Random): Transition {
+function judge(gate: GateState, trips: boolean, now: number, random: Random): Transition {
   if (gate.phase === 'open') {
     return isOver(figuresOf(gate.window, now)) ? close(gate, 'signs of life', now) : unchanged(gate);
   }
-  const trip = tripOf(gate.window, now);
+  const trip = trips ? tripOf(gate.window, now) : null;
   return trip === null ? unchanged(gate) : open(gate, trip.rule, trip.from, now, random);
+}
+
+/** What time alone changes: the slow and the lone rule need no report. */
+export function passSoftTime(before: GateState, now: number, random: Random): Transition {
+  if (before.phase !== 'closed') return unchanged(before);
+  const gate = withinBounds(before, now);
+  const trip = tripByTime(gate.window, now);
+  return trip === null ? unchanged(before) : open(gate, trip.rule, trip.from, now, random);
 }
 
 /** True when the row says nothing that a new one would not. */
@@ -64,7 +79,7 @@ export function judgeSoftFailure(
   const { alive, streak } = figuresOf(state.window, now);
   // A lone job, or the first few: their own failures are all that is known, and no sign of life speaks against an outage.
   const isUnanswered = alive === 0 && streak > 0;
-  if (!isLastAttempt || !isUnanswered) return { counts: true, rule: 'no outage' };
+  if (!isLastAttempt || !isUnanswered) return { counts: true, rule: 'no outage', isPending: true };
   return now - failingSince < maxOutageMs
     ? { counts: false, rule: 'no sign of life' }
     : { counts: true, rule: 'no sign of life for longer than maxOutage' };

@@ -15,6 +15,11 @@ describe('a stored state', () => {
     expect(parseGate(text, T0).phase).toBe(state.phase);
   });
 
+  test('of a gate whose retries have cost more than was saved keeps its debt', () => {
+    const state = { ...closedGate(T0), budget: { tokens: -3.5, at: T0 } };
+    expect(parseGate(formatGate(state), T0).budget).toEqual(state.budget);
+  });
+
   const valid = JSON.parse(formatGate(states.ramp.state));
   test.each<[string, string]>([
     ['no JSON', '{'],

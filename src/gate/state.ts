@@ -3,7 +3,8 @@ import { noProbes, type Probes } from './probe.ts';
 import type { FailedRamp } from './ramp.ts';
 import type { Ramp } from './ramp-state.ts';
 import { noPeak, type Peak } from './rate.ts';
-import { hasShape, listOf, nullOr, oneOf } from './shape.ts';
+import { type JobBits, noJobs } from './sets.ts';
+import { hasShape, listOf, nullOr, oneOf, signed } from './shape.ts';
 import { emptyWindow, type Window } from './window.ts';
 import type { FailingWorker } from './workers.ts';
 
@@ -29,6 +30,7 @@ export interface GateState {
   /** Where the last ramp failed, and when. */
   readonly failedRamp: (FailedRamp & { readonly at: number }) | null;
   readonly heldUntil: number;
+  readonly asked: Asked;
   readonly budget: Budget;
   /** Spans of closed time that turned out to belong to an outage: see refund.ts. Oldest first. */
   readonly covered: readonly (readonly [from: number, until: number])[];
@@ -36,6 +38,26 @@ export interface GateState {
   readonly downSince: number;
   /** True when an outage of 5 days was reported. */
   readonly dormant: boolean;
+  /** Of a parent: see parent.ts. */
+  readonly children: ChildrenSeen;
+}
+
+/** Jobs that were asked to wait, when last, and signs of life since: see hold.ts. */
+export interface Asked {
+  readonly jobs: JobBits;
+  readonly at: number;
+  readonly alive: number;
+}
+
+/** What a parent knows of its children beside their rows. */
+export interface ChildrenSeen {
+  /** How many gave a sign of life to one worker, and when that was reported. */
+  readonly living: number;
+  readonly livingAt: number;
+  /** When their rows were last counted. */
+  readonly countedAt: number;
+  /** Up to when their probes so far are paid for: see `tat` in rate.ts. */
+  readonly probesTat: number;
 }
 
 export function closedGate(now: number, { keyed = false }: { readonly keyed?: boolean } = {}): GateState {
@@ -52,10 +74,12 @@ export function closedGate(now: number, { keyed = false }: { readonly keyed?: bo
     ramp: null,
     failedRamp: null,
     heldUntil: 0,
+    asked: { jobs: noJobs, at: 0, alive: 0 },
     budget: fullBudget(now),
     covered: [],
     downSince: 0,
     dormant: false,
+    children: { living: 0, livingAt: 0, countedAt: 0, probesTat: 0 },
   };
 }
 
@@ -88,15 +112,18 @@ const shape = {
   heardAt: 0,
   window: { buckets: listOf(bucket), streak, span: { at: 0, runs: 0, before: 0 } },
   workers: listOf({ worker: 0, streak: 0, at: 0, intervalMs: 0, until: 0 }),
-  peak: { rate: 0, at: 0 },
+  peak: { rate: 0, at: 0, parts: 0, lastPart: 0 },
   probes: { at: 0, intervalMs: 0, slotUntil: 0, alive: 0, failed: bits, failedWorker: 0 },
   ramp: nullOr(ramp),
   failedRamp: nullOr({ limit: 0, top: 0, at: 0 }),
   heldUntil: 0,
-  budget: { tokens: 0, at: 0 },
+  asked: { jobs: bits, at: 0, alive: 0 },
+  // Retries that were charged after they ran may have cost more than was saved.
+  budget: { tokens: signed(), at: 0 },
   covered: listOf([0, 0]),
   downSince: 0,
   dormant: oneOf(true, false),
+  children: { living: 0, livingAt: 0, countedAt: 0, probesTat: 0 },
 };
 
 /** Reads a stored gate. What cannot be read is a closed gate: a broken row must not stop a resource. */

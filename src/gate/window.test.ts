@@ -90,14 +90,29 @@ describe('the peak', () => {
     for (let i = 1; i <= 4; i++) window = add(window, bucket + i * 5_000, { alive: 300, spanMs: 5_000 });
     const now = T0 + bucket + 20_000;
     expect(rateOf(window, now, 1)).toBe(60);
-    expect(measurePeak(noPeak, window, now)).toEqual({ rate: 60, at: now });
-    expect(measurePeak({ rate: 70, at: now }, window, now).rate).toBe(70);
+    expect(measurePeak(noPeak, window, now)).toMatchObject({ rate: 60, at: now, parts: 1 });
+    expect(measurePeak({ ...noPeak, rate: 70, at: now }, window, now).rate).toBe(70);
   });
 
   test('halves in a day, and never proves less than one a second', () => {
     const day = 86_400_000;
-    expect(provenRate({ rate: 60, at: T0 }, T0 + day)).toBeCloseTo(30);
-    expect(provenRate({ rate: 60, at: T0 }, T0 + 100 * day)).toBe(1);
+    const peak = { rate: 60, at: T0, parts: 3, lastPart: 0 };
+    expect(provenRate(peak, T0 + day)).toBeCloseTo(30);
+    expect(provenRate(peak, T0 + 100 * day)).toBe(1);
     expect(provenRate(noPeak, T0)).toBeNull();
+  });
+
+  test('is proven by three parts of the window with traffic: the first seconds look like little traffic', () => {
+    let window = emptyWindow;
+    let peak = noPeak;
+    const proven: (number | null)[] = [];
+    for (let i = 1; i <= 6; i++) {
+      const now = T0 + bucket + i * 5_000;
+      window = add(window, now - T0, { alive: 300, spanMs: 5_000 });
+      for (let reports = 0; reports < 3; reports++) peak = measurePeak(peak, window, now);
+      proven.push(provenRate(peak, now));
+    }
+    expect(proven.slice(0, 3)).toEqual([null, null, null]);
+    expect(proven.at(-1)).toBeCloseTo(60);
   });
 });

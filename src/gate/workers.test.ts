@@ -35,7 +35,7 @@ describe('a worker that fails while others see signs of life', () => {
     const gate = alone(10).wait(1_500);
     expect(gate.rules).toEqual([]);
     gate.report({ environment: 1, worker: 1 });
-    expect(gate.events).toMatchObject([{ change: 'worker-suspect', who: '1', from: 'closed', to: 'closed' }]);
+    expect(gate.events).toMatchObject([{ change: 'worker-suspect', from: 'closed', to: 'closed' }]);
   });
 
   test('is judged by nothing but failures and signs of life', () => {

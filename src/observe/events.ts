@@ -1,6 +1,8 @@
 import { checkOneOf, unexpected } from '../config.ts';
+import type { GateEvent } from '../gate/index.ts';
 import type { DeadReason, Decision } from '../retry/decision.ts';
 import type { OutcomeKind, StoredError } from '../retry/outcome.ts';
+import type { GateRef } from '../store/store.ts';
 
 /** The fields of every event about a run. */
 export interface RunEvent {
@@ -19,11 +21,16 @@ export interface FinishedEvent extends RunEvent {
   readonly durationMs: number;
 }
 
+/** What changed a gate, and the figures of that moment. `rule` is what decided, or `operator`; `who` the operator. */
+export interface GateChangedEvent extends Omit<GateEvent, 'epoch'> {
+  readonly gate: GateRef;
+}
+
 export interface EventMap {
   enqueued: { readonly id: string; readonly name: string; readonly queue: string; readonly existed: boolean };
   started: RunEvent & { readonly waitedMs: number };
   completed: FinishedEvent;
-  /** The run failed or crashed, and the job will run again after `delayMs`. */
+  /** The run failed or crashed, and the job will run again after `delayMs`. Its outcome is `deferred` when it does not count. */
   retrying: FinishedEvent & { readonly delayMs: number };
   dead: FinishedEvent & { readonly reason: DeadReason };
   /** When `decision` is not to cancel, the cancel arrived after the decision was made, and still ended the job. */
@@ -36,6 +43,8 @@ export interface EventMap {
   'lease-lost': RunEvent;
   /** An outcome could not be recorded while the lease lasted; the job will run again. */
   'settle-failed': RunEvent & { readonly error: unknown };
+  /** A gate opened, closed or changed otherwise, by a call of this process. */
+  gate: GateChangedEvent;
 }
 
 export type EventName = keyof EventMap;
@@ -54,6 +63,7 @@ const eventNames: Readonly<Record<EventName, true>> = {
   rescued: true,
   'lease-lost': true,
   'settle-failed': true,
+  gate: true,
 };
 
 /** An error of a listener is reported, and the queue goes on. */

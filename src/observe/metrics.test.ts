@@ -80,6 +80,9 @@ describe('the metrics of a queue that has run dry', () => {
       mulligan_retry_latency_seconds: 'histogram',
       mulligan_run_duration_seconds: 'histogram',
       mulligan_wait_seconds: 'histogram',
+      mulligan_gate_changes_total: 'counter',
+      mulligan_gates: 'gauge',
+      mulligan_gate_retry_budget: 'gauge',
       mulligan_jobs: 'gauge',
     });
   });
@@ -237,13 +240,48 @@ describe('what went wrong on our side', () => {
   });
 });
 
+it('a deferred run has an outcome of its own, is no counted retry, and has waited out its backoff', async () => {
+  const store = new MemoryStore({ clock: new VirtualClock() });
+  await enqueueOne(store, { name: 'job' });
+  const job = { ...(await claimOne(store)), lane: 'retry', attempts: 2, previousDelayMs: 2_000 } as const;
+  const metrics = new Metrics('mulligan');
+  const { id, run, worker } = job;
+  const ended = { id, run, worker, error: null, startedAt: 0, endedAt: 5 };
+  const decision = { kind: 'defer', delayMs: 100, lane: 'retry', rule: 'gate open' } as const;
+  metrics.settled(job, { ...ended, outcome: 'deferred', decision });
+  const families = readExposition(metrics.render(await store.stats()));
+  expect(families.get('mulligan_runs_total')?.samples).toMatchObject([{ labels: { outcome: 'deferred' }, value: 1 }]);
+  expect(families.get('mulligan_retries_total')?.samples).toEqual([]);
+  expect(families.get('mulligan_retry_latency_seconds')?.samples.at(-1)).toMatchObject({ value: 1 });
+});
+
+it('gates are counted by phase, all keys of a parent as one, and each named gate has its retry budget', async () => {
+  const store = new MemoryStore({ clock: new VirtualClock() });
+  await using mulligan = await Mulligan.open(store, { log: () => {} });
+  await mulligan.gates.open('smtp');
+  await mulligan.gates.open('webhook/a.example');
+  await mulligan.gates.open('webhook/b.example');
+  await mulligan.gates.close('webhook/c.example');
+  const families = readExposition(await mulligan.metrics());
+  const gates = families.get('mulligan_gates')?.samples.map(({ labels, value: n }) => [labels.gate, labels.phase, n]);
+  expect(gates?.sort()).toEqual([
+    ['smtp', 'closed', 0],
+    ['smtp', 'open', 1],
+    ['smtp', 'ramp', 0],
+    ['webhook/*', 'closed', 1],
+    ['webhook/*', 'open', 2],
+    ['webhook/*', 'ramp', 0],
+  ]);
+  expect(families.get('mulligan_gate_retry_budget')?.samples).toMatchObject([{ labels: { gate: 'smtp' }, value: 10 }]);
+});
+
 describe('the prefix', () => {
   it('opens every name', async () => {
     await using queue = await testQueue({ jobs: [flaky], metricsPrefix: 'acme_jobs' });
     await queue.mulligan.enqueue(flaky, 1);
     await queue.drain();
     const names = [...readExposition(await queue.mulligan.metrics()).keys()];
-    expect(names).toHaveLength(10);
+    expect(names).toHaveLength(13);
     for (const name of names) expect(name).toMatch(/^acme_jobs_[a-z]/);
   });
 

@@ -1,7 +1,10 @@
+import type { GateChange } from '../gate/index.ts';
 import { isRetry, states } from '../job.ts';
 import type { Decision } from '../retry/decision.ts';
 import type { OutcomeKind } from '../retry/outcome.ts';
-import type { ClaimedJob, Settlement, StoreStats } from '../store/store.ts';
+import { parentOf } from '../store/gates.ts';
+import type { ClaimedJob, GateRef, Settlement, StoredGate, StoreStats } from '../store/store.ts';
+import { gateInfo } from './gate-info.ts';
 import { Counter, Gauge, Histogram, type Labels, MOST_SERIES } from './prometheus.ts';
 
 /** Backoffs reach from milliseconds to days. */
@@ -9,8 +12,8 @@ const BACKOFF_BUCKETS_S = [0.1, 0.5, 1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_4
 const DURATION_BUCKETS_S = [0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900];
 
 /**
- * Metrics for Prometheus. Counters and histograms are of this process alone, so sum them over processes; the gauge of jobs
- * by state is read from the store and is the same in every process.
+ * Metrics for Prometheus. Counters and histograms are of this process alone, so sum them over processes; the gauges of jobs
+ * and gates are read from the store and are the same in every process.
  * Labels are the queue a job was enqueued to, its name, and closed sets; beyond `MOST_SERIES` combinations, the rest is counted under "other".
  */
 export class Metrics {
@@ -23,7 +26,10 @@ export class Metrics {
   readonly #retryLatency: Histogram;
   readonly #duration: Histogram;
   readonly #wait: Histogram;
+  readonly #gateChanges: Counter;
   readonly #jobs: Gauge;
+  readonly #gates: Gauge;
+  readonly #retryBudget: Gauge;
   readonly #labels: LabelSets = new LabelSets();
 
   constructor(prefix: string) {
@@ -41,6 +47,9 @@ export class Metrics {
     );
     this.#duration = new Histogram(named('run_duration_seconds'), 'How long runs took.', DURATION_BUCKETS_S);
     this.#wait = new Histogram(named('wait_seconds'), 'How long due jobs waited for a worker.', DURATION_BUCKETS_S);
+    this.#gateChanges = new Counter(named('gate_changes_total'), 'Changes of gates that this process made.');
+    this.#gates = new Gauge(named('gates'), 'Gates that were heard of lately, by phase.');
+    this.#retryBudget = new Gauge(named('gate_retry_budget'), 'Retries that may start at once behind a gate.');
     this.#jobs = new Gauge(named('jobs'), 'Jobs in the store by state.');
   }
 
@@ -53,8 +62,7 @@ export class Metrics {
     outcomes[outcome] ??= { ...labels, outcome };
     this.#runs.add(outcomes[outcome]);
     this.#duration.observe(labels, (endedAt - startedAt) / 1_000);
-    const counted = decision.kind === 'dead' ? decision.counted : !isGivenBack(decision);
-    if (counted && job.attempts > 1) this.#retries.add(labels);
+    if (isCounted(decision) && job.attempts > 1) this.#retries.add(labels);
     const backoffMs = backoffBefore(job, decision);
     if (backoffMs !== null) this.#retryLatency.observe(labels, backoffMs / 1_000);
     if (decision.kind !== 'dead') return;
@@ -70,8 +78,13 @@ export class Metrics {
     this.#settleFailures.add(this.#labels.of(job).all);
   }
 
+  gateChanged(gate: GateRef, change: GateChange): void {
+    this.#gateChanges.add({ ...gateLabels(gate), change });
+  }
+
   /** The text that Prometheus scrapes. */
-  render({ rows }: StoreStats): string {
+  render({ rows }: StoreStats, gates: readonly StoredGate[] = []): string {
+    this.#readGates(gates);
     this.#jobs.clear();
     for (const row of rows) {
       for (const state of states) this.#jobs.add({ queue: row.queue, name: row.name, state }, row.states[state]);
@@ -86,15 +99,44 @@ export class Metrics {
       this.#retryLatency,
       this.#duration,
       this.#wait,
+      this.#gateChanges,
+      this.#gates,
+      this.#retryBudget,
       this.#jobs,
     ]
       .map((metric) => metric.render())
       .join('');
   }
+
+  /** Each gate has a series for every phase, so that an alert on one ends. */
+  #readGates(gates: readonly StoredGate[]): void {
+    this.#gates.clear();
+    this.#retryBudget.clear();
+    for (const stored of gates) {
+      const labels = gateLabels(stored.gate);
+      for (const phase of phases) this.#gates.add({ ...labels, phase }, stored.state.phase === phase ? 1 : 0);
+      // Keys have a budget each; their sum would say nothing.
+      const isOne = stored.gate.kind === 'resource' && labels.gate === stored.gate.name;
+      if (isOne) this.#retryBudget.add({ gate: stored.gate.name }, gateInfo(stored, null).budget.tokens);
+    }
+  }
 }
 
-function isGivenBack(decision: Decision): boolean {
-  return 'delayMs' in decision && decision.kind !== 'retry';
+const phases = ['closed', 'open', 'ramp'] as const;
+
+/** All keys of a parent count as one gate: strangers choose them. */
+function gateLabels({ kind, name }: GateRef): Labels {
+  const parent = kind === 'resource' ? parentOf(name) : null;
+  return { kind, gate: parent === null ? name : `${parent}/*` };
+}
+
+function isCounted(decision: Decision): boolean {
+  if (decision.kind === 'dead') return decision.counted;
+  return decision.kind !== 'defer' && !isGivenBack(decision);
+}
+
+function isGivenBack({ kind }: Decision): boolean {
+  return kind === 'snooze' || kind === 'release';
 }
 
 /**

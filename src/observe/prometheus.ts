@@ -7,7 +7,7 @@ export type Labels = Readonly<Record<string, string>>;
 /** Users choose queue and job names; a bug that makes up names must not fill the memory of a process. */
 export const MOST_SERIES = 1_000;
 /** The labels whose values users choose; all others have few. */
-const openLabels: ReadonlySet<string> = new Set(['queue', 'name']);
+const openLabels: ReadonlySet<string> = new Set(['queue', 'name', 'gate']);
 
 abstract class Metric<Value> {
   readonly name: string;

@@ -21,6 +21,7 @@ const policy: RetryPolicy = {
 const job: DecidableJob = {
   policy,
   lane: 'retry',
+  run: 2,
   attempts: 2,
   crashes: 0,
   alone: false,
@@ -296,6 +297,7 @@ describe('any job and any outcome', () => {
   });
   const anyJob: fc.Arbitrary<DecidableJob> = fc.record({
     policy: anyPolicy,
+    run: fc.integer({ min: 1, max: 10_000 }),
     attempts: fc.integer({ min: 1, max: 10_000 }),
     crashes: fc.nat(6),
     lane: fc.constantFrom(...lanes),
@@ -389,4 +391,11 @@ describe('any job and any outcome', () => {
       }),
     );
   });
+});
+
+test('what a job behind a gate was told to wait is an hour at most', () => {
+  const verdict = { counts: false, rule: 'api: throttled', pendingMs: null };
+  const plain = { ...job, policy: { ...policy, jitter: 'none' as const, deadlineMs: null } };
+  const year = failed({ class: 'environment', retryAfterMs: 365 * 86_400_000 });
+  expect(decide(plain, year, now, () => 0.5, verdict)).toMatchObject({ kind: 'defer', delayMs: 3_600_000 });
 });

@@ -9,6 +9,7 @@ import type { RetryPolicy } from './policy.ts';
 export interface DecidableJob {
   readonly policy: RetryPolicy;
   readonly lane: Lane;
+  readonly run: number;
   readonly attempts: number;
   readonly crashes: number;
   /** True when its worker has recorded that no other job ran beside it. */
@@ -27,8 +28,23 @@ const NO_HANDLER_SPREAD = 0.2;
 const RETRY_AFTER_STRETCH = 0.1;
 const LONGEST_STRETCH_MS = 5 * 60_000;
 
+/** What the gate of a job makes of a failure by the environment. */
+export interface GateVerdict {
+  readonly counts: boolean;
+  /** For the ledger. */
+  readonly rule: string;
+  /** Until the gate knows for sure whether there is an outage; null when it does now. */
+  readonly pendingMs: number | null;
+}
+
 /** The one place that decides what becomes of a job after a run. Pure: same arguments, same decision. */
-export function decide(job: DecidableJob, outcome: Outcome, now: number, random: Random): Decision {
+export function decide(
+  job: DecidableJob,
+  outcome: Outcome,
+  now: number,
+  random: Random,
+  verdict: GateVerdict | null = null,
+): Decision {
   switch (outcome.kind) {
     case 'completed':
       // Also when a cancel was requested: the work is done.
@@ -36,7 +52,7 @@ export function decide(job: DecidableJob, outcome: Outcome, now: number, random:
     case 'cancelled':
       return { kind: 'cancel', counted: true, rule: 'cancelled' };
     case 'failed':
-      return withNote(afterFailure(job, outcome.failure, now, random), outcome.failure.note);
+      return withNote(afterFailure(job, outcome.failure, verdict, now, random), outcome.failure.note);
     case 'crashed':
       return afterCrash(job, now, random);
     case 'snoozed':
@@ -46,10 +62,17 @@ export function decide(job: DecidableJob, outcome: Outcome, now: number, random:
   }
 }
 
-function afterFailure(job: DecidableJob, failure: Failure, now: number, random: Random): Decision {
+function afterFailure(
+  job: DecidableJob,
+  failure: Failure,
+  verdict: GateVerdict | null,
+  now: number,
+  random: Random,
+): Decision {
   if (job.cancelRequested) return cancelRequested;
   if (failure.class === 'permanent') return dead('unrecoverable', failure.rule);
-  if (isExhausted(job)) return exhausted(job);
+  if (verdict !== null && !verdict.counts) return deferred(job, failure, verdict, now, random);
+  if (isExhausted(job)) return afterLastAttempt(job, verdict, now);
   const { delayMs, why } = delayAfterFailure(job, failure, random);
   if (isPastDeadline(job, now + delayMs)) return pastDeadline(job, { counted: true });
   return { kind: 'retry', why, delayMs, lane: laneAfter(job.crashes, job), rule: failure.rule };
@@ -69,6 +92,24 @@ function delayAfterFailure(job: DecidableJob, failure: Failure, random: Random):
     policy.jitter === 'none' ? 0 : Math.min(LONGEST_STRETCH_MS, failure.retryAfterMs * RETRY_AFTER_STRETCH);
   const askedMs = failure.retryAfterMs + between(0, Math.floor(stretchMs), random);
   return askedMs >= ownMs ? { delayMs: askedMs, why: 'retry-after' } : { delayMs: ownMs, why: 'backoff' };
+}
+
+/** A gate holds its jobs for an hour at most; what one of them was told must not keep it away for longer. */
+const LONGEST_DEFERRAL_MS = 3_600_000;
+
+/** Its attempt is given back, so the delay grows with its runs. */
+function deferred(job: DecidableJob, failure: Failure, { rule }: GateVerdict, now: number, random: Random): Decision {
+  const retryAfterMs = failure.retryAfterMs === null ? null : Math.min(LONGEST_DEFERRAL_MS, failure.retryAfterMs);
+  const { delayMs } = delayAfterFailure({ ...job, attempts: job.run }, { ...failure, retryAfterMs }, random);
+  if (isPastDeadline(job, now + delayMs)) return pastDeadline(job, { counted: false });
+  return { kind: 'defer', delayMs, lane: laneAfter(job.crashes, job), rule };
+}
+
+/** While its gate cannot tell yet whether there is an outage, the job waits: it must not die of an outage's first seconds. */
+function afterLastAttempt(job: DecidableJob, verdict: GateVerdict | null, now: number): Decision {
+  const delayMs = verdict?.pendingMs ?? null;
+  if (verdict === null || delayMs === null || isPastDeadline(job, now + delayMs)) return exhausted(job);
+  return { kind: 'retry', why: 'verdict', delayMs, lane: laneAfter(job.crashes, job), rule: verdict.rule };
 }
 
 function afterCrash(job: DecidableJob, now: number, random: Random): Decision {
@@ -117,6 +158,10 @@ function afterRelease(job: DecidableJob, because: ReleaseCause, now: number, ran
       return { kind: 'release', delayMs: 0, rule: 'shutdown' };
     case 'trial':
       return { kind: 'release', delayMs: 0, rule: 'trial of a suspect' };
+    case 'gate':
+      return { kind: 'release', delayMs: 0, rule: 'gate open' };
+    case 'exhausted':
+      return { ...dead('exhausted', `${attemptsRule(job, job.attempts - 1)}, no outage`), counted: false };
     case 'late':
       return { kind: 'release', delayMs: 0, rule: 'lease over before the start' };
     case 'cancelled':
@@ -136,7 +181,7 @@ const complete: Decision = { kind: 'complete', rule: 'completed' };
 const cancelRequested: Decision = { kind: 'cancel', counted: true, rule: 'cancel requested' };
 const cancelUncounted: Decision = { kind: 'cancel', counted: false, rule: 'cancel requested' };
 
-function dead(reason: DeadReason, rule: string): Decision {
+function dead(reason: DeadReason, rule: string): Decision & { readonly kind: 'dead' } {
   return { kind: 'dead', reason, counted: true, rule };
 }
 
@@ -144,8 +189,12 @@ function isExhausted({ attempts, policy }: DecidableJob): boolean {
   return attempts >= policy.maxAttempts;
 }
 
-function exhausted({ attempts, policy }: DecidableJob): Decision {
-  return dead('exhausted', `attempts ${attempts} of ${policy.maxAttempts}`);
+function exhausted(job: DecidableJob): Decision {
+  return dead('exhausted', attemptsRule(job, job.attempts));
+}
+
+function attemptsRule({ policy }: DecidableJob, attempts: number): string {
+  return `attempts ${attempts} of ${policy.maxAttempts}`;
 }
 
 /** True for a run that could only start after the deadline: it is neither waited for nor started. */

@@ -4,13 +4,16 @@ import type { Lane } from '../lane.ts';
 export const deadReasons = ['exhausted', 'unrecoverable', 'deadline', 'poison', 'no-handler'] as const;
 export type DeadReason = (typeof deadReasons)[number];
 
-export type RetryCause = 'backoff' | 'retry-after' | 'crash';
+/** `verdict`: a last attempt that waits for its gate to judge whether there is an outage. */
+export type RetryCause = 'backoff' | 'retry-after' | 'crash' | 'verdict';
 
 /** What the policy chose. `rule` names what made the choice; `note` what went wrong on the way to it. */
 export type Decision = { readonly rule: string; readonly note?: string } & (
   | { readonly kind: 'complete' }
   | { readonly kind: 'retry'; readonly why: RetryCause; readonly delayMs: number; readonly lane: Lane }
   | { readonly kind: 'dead'; readonly reason: DeadReason; readonly counted: boolean }
-  | { readonly kind: 'snooze' | 'release' | 'defer'; readonly delayMs: number }
+  /** The failure belongs to an outage, so it does not count. */
+  | { readonly kind: 'defer'; readonly delayMs: number; readonly lane: Lane }
+  | { readonly kind: 'snooze' | 'release'; readonly delayMs: number }
   | { readonly kind: 'cancel'; readonly counted: boolean }
 );

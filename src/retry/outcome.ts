@@ -24,6 +24,10 @@ export type ReleaseCause =
   | { readonly kind: 'late' }
   /** It was cancelled before it started. */
   | { readonly kind: 'cancelled' }
+  /** Its gate has opened before it started. */
+  | { readonly kind: 'gate' }
+  /** Its last attempt had failed, and the outage that might have excused it was none. */
+  | { readonly kind: 'exhausted' }
   | { readonly kind: 'no-handler'; readonly giveUpAfterMs: number }
   | { readonly kind: 'deadline' };
 

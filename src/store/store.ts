@@ -1,3 +1,7 @@
+import type { GateEvent, GateKind, GateRef, GateReport, GateState, Spent } from '../gate/index.ts';
+
+export { type GateKind, type GateRef, gateKinds } from '../gate/index.ts';
+
 import type { Job, JobState, KeyLife, Lane, RunRecord } from '../job.ts';
 import type { DeadReason, Decision } from '../retry/decision.ts';
 import type { OutcomeKind, StoredError } from '../retry/outcome.ts';
@@ -29,6 +33,17 @@ export interface Store {
    * least recently served first. Inside a partition jobs come in due order, then in the order of acceptance.
    */
   claim(request: ClaimRequest): Promise<Claim>;
+  /**
+   * Takes due jobs of one resource whose partitions are gated, as many as its gate admits, in one write with the gate. Lanes
+   * and queues share places as in `claim`. An open gate gives one job, as a probe, drawn with `pickProbe` from the first
+   * ten that are due. Takes nothing when the resource is not gated (any more): then `claim` gives its jobs.
+   */
+  claimGated(request: GatedClaimRequest): Promise<GatedClaim>;
+  /**
+   * Adds what workers saw to gates, and answers each gate as it is then; after those, the parents that this changed. A gate without a row is closed; a report that says
+   * nothing new makes none. A report that is sent again counts again: a gate bears that.
+   */
+  report(reports: readonly WorkerReport[]): Promise<GateAnswer[]>;
   /** Extends leases and stores progress; tells which were lost and which should stop. */
   heartbeat(beats: readonly Heartbeat[]): Promise<HeartbeatAnswer[]>;
   /**
@@ -50,6 +65,10 @@ export interface Store {
   /** The ledger of one job, oldest run first. */
   runs(jobId: string): Promise<RunRecord[]>;
   stats(): Promise<StoreStats>;
+  /** Gates that have a row: those that are not closed first, then by when they were last heard of. */
+  gates(filter: GateFilter): Promise<StoredGate[]>;
+  /** What happened to a gate, newest first. */
+  gateHistory(gate: GateRef, limit: number): Promise<GateEvent[]>;
   queues(): Promise<QueueInfo[]>;
 
   // Operating
@@ -66,7 +85,9 @@ export interface Store {
   hold(target: HoldTarget, until: number | null): Promise<void>;
   /** Takes a hold away. */
   release(target: HoldTarget): Promise<void>;
-  /** Deletes up to `limit` finished jobs that outlived their retention. Answers how many. */
+  /** Changes a gate by hand; makes its row when it has none. */
+  changeGate(gate: GateRef, change: GateOrder, operator: string): Promise<GateAnswer>;
+  /** Deletes up to `limit` finished jobs that outlived their retention, and gates that say nothing any more. Answers how many jobs. */
   prune(retention: Retention, limit: number): Promise<number>;
 
   /** For stores that can share a database, and so a transaction, with the caller's own data. */
@@ -111,7 +132,7 @@ export interface NewJob {
   readonly queue: string;
   /** Where its retries wait, when not in `queue`. */
   readonly retryQueue: string | null;
-  /** The gate it stands behind. */
+  /** The gate it stands behind: a name, or `parent/key`. */
   readonly resource: string | null;
   readonly priority: number;
   /** JSON text as `JSON.stringify` writes it, so without line breaks. */
@@ -167,18 +188,77 @@ export interface QueueQuota {
   readonly maxRetriesInFlight: number | null;
 }
 
+export interface GatedClaimRequest extends ClaimRequest {
+  readonly resource: string;
+}
+
+export interface GatedClaim {
+  readonly jobs: ClaimedJob[];
+  /** Store time of this claim. */
+  readonly now: number;
+  /** When this worker may ask again; null when only another state of the gate admits a job, or none is due. */
+  readonly nextAt: number | null;
+  /** What this claim changed; the caller tells it to the world. */
+  readonly events: readonly GateEvent[];
+}
+
+/** What a worker saw of a gate; null only asks for the gate as it is now. */
+export interface WorkerReport {
+  readonly gate: GateRef;
+  readonly report: GateReport | null;
+  /** Who saw it, for the gate's history; gates themselves know workers by their keys. */
+  readonly worker?: string;
+}
+
+export interface GateAnswer {
+  readonly gate: GateRef;
+  readonly state: GateState;
+  /** Store time at which the gate was in this state. */
+  readonly now: number;
+  /** What this call changed; the caller tells it to the world. */
+  readonly events: readonly GateEvent[];
+}
+
+export interface GateFilter {
+  /** `waiting` of each answer is null: counting a million jobs takes a while. */
+  readonly skipWaiting?: boolean;
+  readonly kind?: GateKind;
+  readonly name?: string;
+  readonly limit: number;
+}
+
+export interface StoredGate {
+  readonly gate: GateRef;
+  readonly state: GateState;
+  readonly now: number;
+  /** Jobs that wait behind it; null for a soft gate, and when they were not counted. */
+  readonly waiting: number | null;
+}
+
+/** open and close pin the gate; unpin gives it back to its rules; reset lets it forget what it saw. */
+export const gateOrders = ['open', 'close', 'unpin', 'reset'] as const;
+export type GateOrder = (typeof gateOrders)[number];
+
+/** At most this many resources are named by one claim. */
+export const GATED_NAMED = 8;
+
 export interface Claim {
   readonly jobs: ClaimedJob[];
   /** Store time of this claim. */
   readonly now: number;
   /**
-   * When the next job of these queues may start: it falls due, or its partition becomes admissible. `now` when the claim
+   * When the next job of these queues may start: it falls due, or its partition becomes admissible, also to `claimGated`. `now` when the claim
    * stopped at CLAIM_BYTES and left due jobs behind. Null when none waits or the claim was filled. A due job that
    * `maxRetriesInFlight` holds back is not counted; whether the jobs behind it in its partition are is left to the store.
    */
   readonly nextDueAt: number | null;
   /** True when a due suspect waits in one of these queues that a claim for suspects would take now. */
   readonly suspectsWait: boolean;
+  /**
+   * Resources whose gated partitions in these queues have a due job that `claimGated` may admit now: at most GATED_NAMED,
+   * those that have waited longest first. `claim` itself takes nothing from a gated partition.
+   */
+  readonly gated: readonly string[];
 }
 
 export interface ClaimedJob extends Fence {
@@ -210,6 +290,10 @@ export interface ClaimedJob extends Fence {
   readonly cancelRequested: boolean;
   /** What the last heartbeat said of it; false before the first. */
   readonly alone: boolean;
+  /** Under which epoch of its gate it was admitted; 0 by `claim`. It is not stored. */
+  readonly gateEpoch: number;
+  /** Attempts that an outage may have cost, as the last settlement left them. */
+  readonly spent: Spent | null;
 }
 
 export interface Heartbeat extends Fence {
@@ -232,9 +316,18 @@ export interface Settlement extends Fence {
   readonly outcome: OutcomeKind;
   readonly decision: Decision;
   readonly error: StoredError | null;
+  /** What a gate makes of the job's attempts; undefined leaves them, and the note, as they are. */
+  readonly refund?: Refund;
   /** In store time, as the worker reckons it from the claim. The next due time is the store's own. */
   readonly startedAt: number;
   readonly endedAt: number;
+}
+
+export interface Refund {
+  /** Attempts of earlier runs that are given back. */
+  readonly attempts: number;
+  /** The note that the job keeps from now on. */
+  readonly spent: Spent | null;
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { Refund } from '../store/store.ts';
 import type { Lease } from './lease.ts';
 import type { Run } from './run.ts';
 
@@ -12,6 +13,8 @@ export class ActiveJob {
   /** By the worker's own clock. */
   settlingSince: number | null = null;
   cancelRequested: boolean;
+  /** What its gate gave back before it started. */
+  refund: Refund | undefined = undefined;
   /** A trial has waited for this job to end, and it did not: later trials start beside it. */
   outlastedTrial = false;
   // In store time.

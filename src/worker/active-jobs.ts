@@ -66,6 +66,18 @@ export class ActiveJobs {
     return taken;
   }
 
+  /** The buffered jobs of a resource that its gate has not admitted one by one. */
+  takeBufferedOf(resource: string): ActiveJob[] {
+    const taken: ActiveJob[] = [];
+    for (const list of [this.#fresh, this.#others]) {
+      const kept = list.filter(({ lease }) => lease.job.resource !== resource || lease.job.gateEpoch !== 0);
+      if (kept.length === list.length) continue;
+      taken.push(...list.filter((job) => !kept.includes(job)));
+      list.splice(0, list.length, ...kept);
+    }
+    return taken;
+  }
+
   runs(job: ActiveJob): void {
     this.#move(job, 'running');
   }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Claim, ClaimedJob, ClaimRequest } from '../store/store.ts';
+import type { Claim, ClaimedJob, ClaimRequest, GatedClaim, GatedClaimRequest } from '../store/store.ts';
 import { VirtualClock } from '../testing/virtual-clock.ts';
 import { Fetcher } from './fetch.ts';
 import { planWork, type WorkOptions } from './options.ts';
@@ -16,11 +16,13 @@ function makeFetcher(options: WorkOptions = {}) {
   const plan = planWork({ poll: '1s', lease: '30s', concurrency: 10, ...options });
   const claims: { request: ClaimRequest; at: number }[] = [];
   const told: string[] = [];
-  const accepted: Claim[] = [];
+  const gatedClaims: { request: GatedClaimRequest; at: number }[] = [];
+  const accepted: Pick<Claim, 'jobs'>[] = [];
   const world = {
     load: idle,
     answer: async (_: ClaimRequest): Promise<Partial<Claim>> => ({}),
-    accept: (claim: Claim): unknown => accepted.push(claim),
+    gatedAnswer: async (_: GatedClaimRequest): Promise<Partial<GatedClaim>> => ({}),
+    accept: (claim: Pick<Claim, 'jobs'>): unknown => accepted.push(claim),
     canTry: true,
     trial: async (): Promise<void> => {},
   };
@@ -32,7 +34,18 @@ function makeFetcher(options: WorkOptions = {}) {
     store: {
       async claim(request) {
         claims.push({ request, at: clock.monotonic() });
-        return { jobs: [], now: clock.now(), nextDueAt: null, suspectsWait: false, ...(await world.answer(request)) };
+        return {
+          jobs: [],
+          now: clock.now(),
+          nextDueAt: null,
+          suspectsWait: false,
+          gated: [],
+          ...(await world.answer(request)),
+        };
+      },
+      async claimGated(request) {
+        gatedClaims.push({ request, at: clock.monotonic() });
+        return { jobs: [], now: clock.now(), nextAt: null, events: [], ...(await world.gatedAnswer(request)) };
       },
     },
     prefetch: new Prefetch(clock, plan.concurrency),
@@ -40,11 +53,12 @@ function makeFetcher(options: WorkOptions = {}) {
     accept: (claim) => world.accept(claim),
     canTry: () => world.canTry,
     tryOut: () => world.trial(),
+    onGate: () => {},
     onDrained: () => told.push('drained'),
     onError: (error) => told.push((error as Error).message),
     onAnswer: () => told.push('answered'),
   });
-  return { clock, claims, told, accepted, world, fetcher, at: () => claims.map(({ at }) => at) };
+  return { clock, claims, gatedClaims, told, accepted, world, fetcher, at: () => claims.map(({ at }) => at) };
 }
 
 describe('a fetcher', () => {
@@ -372,3 +386,50 @@ async function stopSoon(clock: VirtualClock, fetcher: Fetcher): Promise<void> {
   await clock.advance(10);
   await stopped;
 }
+
+describe('jobs behind gates', () => {
+  it('are asked for before the next ordinary claim, for up to half of the places', async () => {
+    const { clock, fetcher, world, claims, gatedClaims } = makeFetcher({ concurrency: 20 });
+    world.answer = async () => (claims.length === 1 ? { gated: ['smtp', 'webhook/a'] } : {});
+    fetcher.start();
+    await clock.advance(0);
+    expect(gatedClaims.map(({ request }) => [request.resource, request.limit])).toEqual([
+      ['smtp', 5],
+      ['webhook/a', 5],
+    ]);
+    expect(claims.map(({ request }) => request.limit)).toEqual([20, 20]);
+    await fetcher.stop();
+  });
+
+  it('are not asked for again before their gate may admit one to this worker', async () => {
+    const { clock, fetcher, world, gatedClaims } = makeFetcher({ poll: '1m' });
+    world.answer = async () => ({ gated: ['smtp'] });
+    world.gatedAnswer = async () => ({ nextAt: clock.now() + 5_000 });
+    const start = clock.monotonic();
+    fetcher.start();
+    await clock.advance(12_000);
+    expect(gatedClaims.map(({ at }) => at - start)).toEqual([0, 5_000, 10_000]);
+    await fetcher.stop();
+  });
+
+  it('are asked for at the pace of the poll while the probe of another worker may keep its slot for longer', async () => {
+    const { clock, fetcher, world, gatedClaims } = makeFetcher({ poll: '1s' });
+    world.answer = async () => ({ gated: ['smtp'] });
+    world.gatedAnswer = async () => ({ nextAt: clock.now() + 35_000 });
+    const start = clock.monotonic();
+    fetcher.start();
+    await clock.advance(2_500);
+    expect(gatedClaims.map(({ at }) => at - start)).toEqual([0, 1_000, 2_000]);
+    await fetcher.stop();
+  });
+
+  it('are asked for at the pace of the poll while only another state of the gate would admit one', async () => {
+    const { clock, fetcher, world, gatedClaims } = makeFetcher({ poll: '1s' });
+    world.answer = async () => ({ gated: ['smtp'] });
+    const start = clock.monotonic();
+    fetcher.start();
+    await clock.advance(2_500);
+    expect(gatedClaims.map(({ at }) => at - start)).toEqual([0, 1_000, 2_000]);
+    await fetcher.stop();
+  });
+});

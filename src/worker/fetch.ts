@@ -1,6 +1,7 @@
 import { type Clock, nextTurn } from '../clock.ts';
+import type { GateEvent } from '../gate/index.ts';
 import { doubling, Pauses } from '../retrying.ts';
-import type { Claim, ClaimedJob, ClaimRequest, QueueQuota, Store } from '../store/store.ts';
+import type { Claim, ClaimedJob, GatedClaim, GateRef, QueueQuota, Store } from '../store/store.ts';
 import { Quotas } from './lanes.ts';
 import type { WorkPlan } from './options.ts';
 import { answerWithin } from './persist.ts';
@@ -19,7 +20,7 @@ const FOREVER_MS = 2 ** 31 - 1;
 export type WakeReason = 'new-work' | 'due' | 'retry-ended' | 'room';
 
 export interface FetcherParts {
-  readonly store: Pick<Store, 'claim'>;
+  readonly store: Pick<Store, 'claim' | 'claimGated'>;
   readonly clock: Clock;
   readonly plan: WorkPlan;
   readonly worker: string;
@@ -27,11 +28,13 @@ export interface FetcherParts {
   readonly prefetch: Prefetch;
   readonly load: () => Load;
   /** Takes over what was claimed. */
-  readonly accept: (claim: Claim, askedAt: number) => void;
+  readonly accept: (claim: Pick<Claim, 'jobs'>, askedAt: number) => void;
   /** Whether this worker may take a suspect now. */
   readonly canTry: () => boolean;
   /** Holds the trial of a suspect; nothing is claimed until it resolves. */
   readonly tryOut: (suspect: ClaimedJob, askedAt: number) => Promise<void>;
+  /** A claim has changed a gate. */
+  readonly onGate: (gate: GateRef, events: readonly GateEvent[]) => void;
   /** Nothing is left that is due. */
   readonly onDrained: () => void;
   /** The store failed to answer, or our own code failed. */
@@ -39,8 +42,8 @@ export interface FetcherParts {
   readonly onAnswer: () => void;
 }
 
-interface Answer {
-  readonly claim: Claim;
+interface Answer<Claimed> {
+  readonly claim: Claimed;
   /** By the worker's own clock, before the store was asked. */
   readonly askedAt: number;
 }
@@ -51,6 +54,7 @@ interface Answer {
  *   room -> claim -> filled, or the store has more: look for room again
  *                 -> not filled: wait for a wake-up, the next due time, or the poll
  *                 -> a suspect waits: claim it and hold its trial, and so on for up to a lease; then look for room again
+ *                 -> jobs wait behind gates: each gate is asked before the next ordinary claim, for a part of the room
  */
 export class Fetcher {
   readonly #parts: FetcherParts;
@@ -63,6 +67,9 @@ export class Fetcher {
   #wokenMeanwhile = false;
   /** Another worker took the suspect that the last claim had announced; until then this one does not ask again. */
   #noTrialUntil = Number.NEGATIVE_INFINITY;
+  /** What the last claim said of gates, and when a gate that admitted nothing may be asked again. */
+  #gated: readonly string[] = [];
+  readonly #notBefore: Map<string, number> = new Map();
   #waitsForRoom = false;
   #loop: Promise<void> | null = null;
 
@@ -121,15 +128,19 @@ export class Fetcher {
       return;
     }
     this.#wokenMeanwhile = false;
+    await this.#claimGated(places);
+    const left = prefetch.places(load());
+    if (left === 0 || this.#stopped) return;
     prefetch.asked();
-    const answer = await this.#claim(places, this.#quotas.next(places));
+    const answer = await this.#claim(left, this.#quotas.next(left));
     if (answer === null) return;
     const { claim, askedAt } = answer;
     accept(claim, askedAt);
-    this.#quotas.settle(places, claim.jobs);
+    this.#quotas.settle(left, claim.jobs);
     prefetch.claimed(claim.jobs);
+    this.#gated = claim.gated;
     if (claim.suspectsWait && (await this.#holdTrials())) return;
-    const waitMs = claim.jobs.length < places ? this.#untilDue(claim) : 0;
+    const waitMs = claim.jobs.length < left ? Math.min(this.#untilDue(claim), this.#untilGated()) : 0;
     this.#drained = waitMs > 0 && !this.#wokenMeanwhile;
     if (!this.#drained || this.#stopped) return;
     onDrained();
@@ -144,13 +155,64 @@ export class Fetcher {
     return Math.max(shortestMs, Math.min(pollMs, nextDueAt - now));
   }
 
+  /** Asks each gate that the last claim named, for up to half of the places: ordinary jobs get the others. */
+  async #claimGated(places: number): Promise<void> {
+    const { store, plan, worker, accept, onGate } = this.#parts;
+    const resources = this.#gated.filter((resource) => this.#untilAsked(resource) === 0);
+    const limit = Math.max(1, Math.ceil(places / 2 / resources.length));
+    this.#gated = [];
+    for (const resource of resources) {
+      const request = { worker, leaseMs: plan.leaseMs, limit, queues: this.#quotas.next(limit), resource };
+      const answer = await this.#ask(store.claimGated(request));
+      if (answer === null || this.#stopped) return;
+      const { claim, askedAt } = answer;
+      accept(claim, askedAt);
+      if (claim.events.length > 0) onGate({ kind: 'resource', name: resource }, claim.events);
+      this.#remember(resource, claim);
+    }
+  }
+
+  /**
+   * A gate that admitted nothing is not asked again before it may admit something to this worker. That time holds while the
+   * gate stays as it is: when it says that a probe keeps its slot for half a minute, the probe may have ended by now.
+   */
+  #remember(resource: string, { jobs, now, nextAt }: GatedClaim): void {
+    if (jobs.length > 0) this.#notBefore.delete(resource);
+    else {
+      const { pollMs } = this.#parts.plan;
+      const waitMs = nextAt === null ? pollMs : Math.max(1, Math.min(pollMs, nextAt - now));
+      this.#notBefore.set(resource, this.#parts.clock.monotonic() + waitMs);
+    }
+  }
+
+  /** How long until the first of the gates may be asked that the last claim named. */
+  #untilGated(): number {
+    return this.#gated.reduce(
+      (least, resource) => Math.min(least, this.#untilAsked(resource)),
+      Number.POSITIVE_INFINITY,
+    );
+  }
+
+  #untilAsked(resource: string): number {
+    const at = this.#notBefore.get(resource);
+    if (at === undefined) return 0;
+    const waitMs = at - this.#parts.clock.monotonic();
+    if (waitMs > 0) return waitMs;
+    this.#notBefore.delete(resource);
+    return 0;
+  }
+
+  #claim(limit: number, queues: QueueQuota[]): Promise<Answer<Claim> | null> {
+    const { store, plan, worker } = this.#parts;
+    return this.#ask(store.claim({ worker, leaseMs: plan.leaseMs, limit, queues }));
+  }
+
   /** Null when the store did not answer; then it has already waited. */
-  async #claim(limit: number, queues: QueueQuota[]): Promise<Answer | null> {
-    const { store, clock, plan, worker, callTimeoutMs, accept, onAnswer, onError } = this.#parts;
-    const request: ClaimRequest = { worker, leaseMs: plan.leaseMs, limit, queues };
+  async #ask<Claimed extends Pick<Claim, 'jobs'>>(call: Promise<Claimed>): Promise<Answer<Claimed> | null> {
+    const { clock, callTimeoutMs, accept, onAnswer, onError } = this.#parts;
+    // Nothing has been awaited since the call was made.
     const askedAt = clock.monotonic();
-    const call = store.claim(request);
-    let claim: Claim;
+    let claim: Claimed;
     try {
       claim = await answerWithin(clock, callTimeoutMs, call);
     } catch (error) {

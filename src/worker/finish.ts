@@ -2,9 +2,10 @@ import type { Clock } from '../clock.ts';
 import type { Logger } from '../observe/log.ts';
 import { decide } from '../retry/decide.ts';
 import type { Outcome } from '../retry/outcome.ts';
-import type { SettleAnswer, Settlement, Store } from '../store/store.ts';
+import type { Refund, SettleAnswer, Settlement, Store } from '../store/store.ts';
 import type { ActiveJob } from './active-job.ts';
 import type { ActiveJobs } from './active-jobs.ts';
+import type { Gates, Judged } from './gates.ts';
 import type { Reporter } from './report.ts';
 import { type Ending, Settler } from './settle.ts';
 import { errorOf, settlementOf } from './settlement.ts';
@@ -14,6 +15,7 @@ export interface FinisherParts {
   readonly store: Pick<Store, 'settle'>;
   readonly clock: Clock;
   readonly jobs: ActiveJobs;
+  readonly gates: Pick<Gates, 'ended'>;
   readonly report: Reporter;
   readonly log: Logger;
   readonly trouble: Trouble;
@@ -22,7 +24,7 @@ export interface FinisherParts {
   readonly onGone: (job: ActiveJob, settlement: Settlement | null) => void;
 }
 
-/** The last steps of each job that leaves a worker: decide -> settle -> report -> gone. */
+/** The last steps of each job that leaves a worker: gate -> decide -> settle -> report -> gone. */
 export class Finisher {
   readonly #parts: FinisherParts;
   readonly #settler: Settler;
@@ -53,12 +55,22 @@ export class Finisher {
   }
 
   #settle(job: ActiveJob, outcome: Outcome): void {
-    const { clock, jobs } = this.#parts;
-    const { lease } = job;
+    const { clock, jobs, gates, trouble } = this.#parts;
     jobs.settles(job, clock.monotonic());
-    const claimed = job.cancelRequested ? { ...lease.job, cancelRequested: true } : lease.job;
-    const decision = decide(claimed, outcome, job.endedAt, () => clock.random());
-    this.#settler.settle({ job, settlement: settlementOf(claimed, job, outcome, decision) });
+    const judging = gates.ended(job, outcome);
+    if (judging === null) this.#decide(job, outcome, null);
+    else judging.then((judged) => this.#decide(job, outcome, judged)).catch((error) => trouble.failed(error));
+  }
+
+  #decide(job: ActiveJob, outcome: Outcome, judged: Judged | null): void {
+    const { clock } = this.#parts;
+    const given = job.lease.job;
+    const attempts = given.attempts - (judged?.refund.attempts ?? 0);
+    const claimed = { ...given, attempts, cancelRequested: job.cancelRequested || given.cancelRequested };
+    const decision = decide(claimed, outcome, job.endedAt, () => clock.random(), judged?.verdict);
+    const { startedAt, endedAt } = job;
+    const refund = joinRefunds(job.refund, judged?.refund);
+    this.#settler.settle({ job, settlement: settlementOf(claimed, { startedAt, endedAt, refund }, outcome, decision) });
   }
 
   #settled({ job, settlement }: Ending, answer: SettleAnswer): void {
@@ -94,4 +106,10 @@ export class Finisher {
     this.#parts.jobs.isGone(job);
     this.#parts.onGone(job, settlement);
   }
+}
+
+/** What was given back before the start, and what is given back now. */
+function joinRefunds(before: Refund | undefined, now: Refund | undefined): Refund | undefined {
+  if (before === undefined || now === undefined) return now ?? before;
+  return { attempts: before.attempts + now.attempts, spent: now.spent };
 }

@@ -7,7 +7,8 @@ import type { ClaimedJob } from '../store/store.ts';
  * worker's wall clock is ever used.
  */
 export class Lease {
-  readonly job: ClaimedJob;
+  /** As it was claimed, but for attempts that were given back since. */
+  job: ClaimedJob;
   readonly leaseMs: number;
   readonly #clock: Clock;
   readonly #claimedAt: number;

@@ -1,8 +1,11 @@
 import type { AnyJobDefinition, DeadJob } from '../definition.ts';
+import type { GateEvent } from '../gate/index.ts';
 import type { Events, RunEvent } from '../observe/events.ts';
+import type { GateMoment } from '../observe/gate-words.ts';
+import { reportGate } from '../observe/gates.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
-import type { ClaimedJob, Settlement } from '../store/store.ts';
+import type { ClaimedJob, GateRef, Settlement } from '../store/store.ts';
 import type { Applied } from './settle.ts';
 
 /** Tells the world what happened to a run: events, metrics, the log, and the definition's `onDead`. */
@@ -42,6 +45,7 @@ export class Reporter {
         this.#events.emit('cancelled', finished);
         return;
       case 'retry':
+      case 'defer':
         this.#events.emit('retrying', () => ({ ...finished(), delayMs: decision.delayMs }));
         return;
       case 'dead':
@@ -51,6 +55,11 @@ export class Reporter {
       default:
         this.#events.emit('released', () => ({ ...finished(), delayMs: decision.delayMs }));
     }
+  }
+
+  gate(gate: GateRef, events: readonly GateEvent[], after?: GateMoment): void {
+    const observers = { events: this.#events, metrics: this.#metrics, log: this.#log };
+    for (const event of events) reportGate(observers, gate, event, after);
   }
 
   rescued(job: ClaimedJob, settlement: Settlement, answer: Applied): void {

@@ -27,9 +27,17 @@ async function silence(howMany: number, retry: RetryOptions = fixed) {
   return { clock, store, mulligan, claim, jobs: await claim() };
 }
 
-async function rescueAll(store: Pick<Store, 'expired' | 'settle'>, clock: VirtualClock): Promise<Rescued[]> {
+async function rescueAll(
+  store: Pick<Store, 'expired' | 'settle'> & Partial<Pick<Store, 'report'>>,
+  clock: VirtualClock,
+): Promise<Rescued[]> {
   const rescued: Rescued[] = [];
-  await rescue(store, clock, (one) => rescued.push(one));
+  const whole: Pick<Store, 'expired' | 'settle' | 'report'> = {
+    expired: (limit) => store.expired(limit),
+    settle: (settlements) => store.settle(settlements),
+    report: async (reports) => (await store.report?.(reports)) ?? [],
+  };
+  await rescue(whole, clock, (one) => rescued.push(one));
   return rescued;
 }
 

@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
+import { refund } from '../gate/index.ts';
 import { decide } from '../retry/decide.ts';
-import type { ClaimedJob, SettleAnswer, Settlement, Store } from '../store/store.ts';
+import type { ClaimedJob, GateRef, Refund, SettleAnswer, Settlement, Store } from '../store/store.ts';
 import type { Applied } from './settle.ts';
 
 const BATCH = 200;
@@ -16,14 +17,15 @@ export interface Rescued {
  * decide and the same fenced settle as any other. Two rescuers may meet; the second one's settlement is stale.
  */
 export async function rescue(
-  store: Pick<Store, 'expired' | 'settle'>,
+  store: Pick<Store, 'expired' | 'settle' | 'report'>,
   clock: Clock,
   onRescued: (rescued: Rescued) => void,
 ): Promise<void> {
   for (;;) {
     const expired = await store.expired(BATCH);
     if (expired.length === 0) return;
-    const crashes = expired.map((job) => ({ job, settlement: crashed(job, clock) }));
+    const refunds = await refundsOf(store, expired);
+    const crashes = expired.map((job) => ({ job, settlement: crashed(job, refunds.get(job.id), clock) }));
     const answers = await store.settle(crashes.map(({ settlement }) => settlement));
     for (const [index, crash] of crashes.entries()) {
       const answer = answers[index] as SettleAnswer;
@@ -37,9 +39,36 @@ export async function rescue(
  * Dated to the end of the lease, since no one knows when the worker died. A wall clock that stepped back may put that before
  * the claim.
  */
-function crashed(job: ClaimedJob, clock: Clock): Settlement {
+function crashed(job: ClaimedJob, refund: Refund | undefined, clock: Clock): Settlement {
   const { id, run, worker, claimedAt, leaseEndsAt } = job;
-  const decision = decide(job, { kind: 'crashed' }, leaseEndsAt, () => clock.random());
+  const left = { ...job, attempts: job.attempts - (refund?.attempts ?? 0) };
+  const decision = decide(left, { kind: 'crashed' }, leaseEndsAt, () => clock.random());
   const endedAt = Math.max(claimedAt, leaseEndsAt);
-  return { id, run, worker, outcome: 'crashed', decision, error: null, startedAt: claimedAt, endedAt };
+  const settlement = {
+    id,
+    run,
+    worker,
+    outcome: 'crashed',
+    decision,
+    error: null,
+    startedAt: claimedAt,
+    endedAt,
+  } as const;
+  return refund === undefined ? settlement : { ...settlement, refund };
+}
+
+/** A job that crashed must not die of attempts that an outage has cost it. */
+async function refundsOf(store: Pick<Store, 'report'>, jobs: readonly ClaimedJob[]): Promise<Map<string, Refund>> {
+  const noted = jobs.filter(({ spent }) => spent !== null);
+  if (noted.length === 0) return new Map();
+  const gates = noted.map(
+    ({ resource, name }): GateRef => (resource === null ? { kind: 'job', name } : { kind: 'resource', name: resource }),
+  );
+  const answers = await store.report(gates.map((gate) => ({ gate, report: null })));
+  return new Map(
+    answers.map(({ state }, index) => {
+      const { id, spent } = noted[index] as ClaimedJob;
+      return [id, refund(state, spent)];
+    }),
+  );
 }

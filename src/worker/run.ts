@@ -86,6 +86,11 @@ export class Run implements JobContext {
     void this.#handle();
   }
 
+  /** Its own timeout has ended it. Who is to blame, the handler or what it called, is not known. */
+  get timedOut(): boolean {
+    return this.#stopReason === 'timeout';
+  }
+
   /** Tells the handler to stop; if it does not, its place is freed after a grace. */
   stop(reason: StopReason): void {
     // A run that has ended has nothing left to stop.

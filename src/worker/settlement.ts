@@ -1,16 +1,17 @@
 import type { Decision } from '../retry/decision.ts';
 import type { Outcome, OutcomeKind, StoredError } from '../retry/outcome.ts';
-import type { Fence, Settlement } from '../store/store.ts';
+import type { Fence, Refund, Settlement } from '../store/store.ts';
 
 /** What is recorded of a run that ended. The times are the store's. */
 export function settlementOf(
   { id, run, worker }: Fence,
-  { startedAt, endedAt }: Pick<Settlement, 'startedAt' | 'endedAt'>,
+  { startedAt, endedAt, refund }: Pick<Settlement, 'startedAt' | 'endedAt'> & { readonly refund?: Refund | undefined },
   outcome: Outcome,
   decision: Decision,
 ): Settlement {
   const error = errorOf(outcome);
-  return { id, run, worker, outcome: ledgerWord(outcome, decision), decision, error, startedAt, endedAt };
+  const settlement = { id, run, worker, outcome: ledgerWord(outcome, decision), decision, error, startedAt, endedAt };
+  return refund === undefined ? settlement : { ...settlement, refund };
 }
 
 function ledgerWord(outcome: Outcome, decision: Decision): OutcomeKind {

@@ -5,14 +5,26 @@ import { answerWithin } from './persist.ts';
 /** What a worker asks of its store. */
 export type WorkerStore = Pick<
   Store,
-  'claim' | 'heartbeat' | 'settle' | 'expired' | 'remember' | 'recall' | 'prune' | 'onWork' | 'transactions'
+  | 'claim'
+  | 'claimGated'
+  | 'report'
+  | 'heartbeat'
+  | 'settle'
+  | 'expired'
+  | 'remember'
+  | 'recall'
+  | 'prune'
+  | 'onWork'
+  | 'transactions'
 >;
 
-/** A store whose calls fail when they are not answered in time. `claim` has no limit here: the fetcher must see late answers. */
+/** A store whose calls fail when they are not answered in time. Claims have no limit here: the fetcher must see late answers. */
 export function withTimeouts(store: Store, clock: Clock, timeoutMs: number): WorkerStore {
   const within = <Answer>(call: Promise<Answer>): Promise<Answer> => answerWithin(clock, timeoutMs, call);
   return {
     claim: (request) => store.claim(request),
+    claimGated: (request) => store.claimGated(request),
+    report: (reports) => within(store.report(reports)),
     heartbeat: (heartbeats) => within(store.heartbeat(heartbeats)),
     settle: (settlements) => within(store.settle(settlements)),
     expired: (limit) => within(store.expired(limit)),

@@ -12,6 +12,7 @@ import { ActiveJobs } from './active-jobs.ts';
 import { Chore } from './chores.ts';
 import { Fetcher } from './fetch.ts';
 import { Finisher } from './finish.ts';
+import { Gates } from './gates.ts';
 import { LeaseRenewer } from './heartbeat.ts';
 import { Lease } from './lease.ts';
 import { readGrace, type WorkPlan } from './options.ts';
@@ -49,7 +50,7 @@ export interface WorkerParts {
 /**
  * The way of a job through a worker:
  *
- *   fetch (lanes, capacity) -> run (signal, timeout, heartbeat) -> outcome -> decide -> settle
+ *   fetch (lanes, gates, capacity) -> run (signal, timeout, heartbeat) -> outcome -> gate -> decide -> settle
  *
  * `ActiveJobs` keeps the state of each job on that way. Beside it: the renewer extends leases, trials give suspects a run
  * of their own, the rescuer settles what silent workers left, the pruner deletes what outlived its retention.
@@ -61,6 +62,7 @@ export class Worker {
   readonly #fetcher: Fetcher;
   readonly #prefetch: Prefetch;
   readonly #trial: Trial;
+  readonly #gates: Gates;
   readonly #finisher: Finisher;
   readonly #renewer: LeaseRenewer;
   readonly #chores: readonly Chore[];
@@ -84,8 +86,19 @@ export class Worker {
     const log = makeLogger(logSink, () => ({ worker: this.id }));
     this.#trouble = new Trouble(log);
     const onError = (error: unknown): void => this.#trouble.failed(error);
+    this.#gates = new Gates({
+      store,
+      clock,
+      worker: this.id,
+      definitions: parts.definitions,
+      onChange: (answer) => parts.report.gate(answer.gate, answer.events, answer),
+      onAdmitted: () => this.#fetcher.wake('due'),
+      onShut: (resource) => this.#releaseBehind(resource),
+      onError,
+    });
     this.#finisher = new Finisher({
       store,
+      gates: this.#gates,
       clock,
       jobs: this.#jobs,
       report: parts.report,
@@ -118,6 +131,7 @@ export class Worker {
       accept: (claim, askedAt) => this.#accept(claim, askedAt),
       canTry: () => !this.#jobs.listRunning().some(({ lease }) => lease.job.lane === 'suspect'),
       tryOut: (suspect, askedAt) => this.#trial.hold(this.#jobs.add(this.#leaseOf(suspect, askedAt))),
+      onGate: (gate, events) => parts.report.gate(gate, events),
       onDrained: () => this.#checkIdle(),
       onError,
       onAnswer: () => this.#trouble.over(),
@@ -184,6 +198,7 @@ export class Worker {
     await fetching;
     this.#releaseBuffer({ kind: 'shutdown' });
     await this.#jobs.whenEmpty();
+    this.#gates.stop();
     this.#renewer.stop();
     await Promise.all(this.#chores.map((chore) => chore.stop()));
     await this.#finisher.flushed();
@@ -199,7 +214,7 @@ export class Worker {
     return new Lease(job, plan.leaseMs, askedAt, clock);
   }
 
-  #accept(claim: Claim, askedAt: number): void {
+  #accept(claim: Pick<Claim, 'jobs'>, askedAt: number): void {
     for (const claimed of claim.jobs) {
       const job = this.#jobs.add(this.#leaseOf(claimed, askedAt));
       // The answer to a claim for a suspect, so late that its trial was given up.
@@ -212,6 +227,14 @@ export class Worker {
 
   #releaseBuffer(because: ReleaseCause): void {
     for (const job of this.#jobs.takeBuffered(this.#jobs.buffered)) this.#release(job, because);
+  }
+
+  /** They were claimed before the gate opened. */
+  #releaseBehind(resource: string): void {
+    for (const job of this.#jobs.takeBufferedOf(resource)) {
+      if (job.lease.lost) this.#finisher.drop(job);
+      else this.#release(job, { kind: 'gate' });
+    }
   }
 
   #release(job: ActiveJob, because: ReleaseCause): void {
@@ -255,7 +278,7 @@ export class Worker {
   }
 
   #start(job: ActiveJob): void {
-    const { definitions, report, plan } = this.#parts;
+    const { definitions, plan } = this.#parts;
     const { lease } = job;
     this.#jobs.runs(job);
     job.startedAt = lease.storeNow;
@@ -265,7 +288,28 @@ export class Worker {
       this.#end(job, { kind: 'released', because });
       return;
     }
-    report.started(lease.job, job.startedAt);
+    if (lease.job.spent !== null) void this.#startRefunded(job, definition);
+    else this.#handle(job, definition);
+  }
+
+  /** Attempts that an outage has cost are given back before the run, so that it starts with the right number. */
+  async #startRefunded(job: ActiveJob, definition: AnyJobDefinition): Promise<void> {
+    const { lease } = job;
+    job.refund = await this.#gates.refundOf(lease);
+    if (job.refund !== undefined) {
+      const { attempts, spent } = job.refund;
+      lease.job = { ...lease.job, attempts: lease.job.attempts - attempts, spent };
+    }
+    if (lease.ended) this.#end(job, { kind: 'released', because: { kind: 'late' } });
+    else if (job.cancelRequested) this.#end(job, { kind: 'released', because: { kind: 'cancelled' } });
+    else if (lease.job.attempts > lease.job.policy.maxAttempts) {
+      this.#end(job, { kind: 'released', because: { kind: 'exhausted' } });
+    } else this.#handle(job, definition);
+  }
+
+  #handle(job: ActiveJob, definition: AnyJobDefinition): void {
+    const { lease } = job;
+    this.#parts.report.started(lease.job, job.startedAt);
     job.run = new Run(lease, job.startedAt, definition, this.#runServices);
     job.run.start((outcome) => this.#end(job, outcome));
   }

@@ -2,21 +2,22 @@ import type { Random } from '../../sim/random.ts';
 
 /** What a toy dependency answers to a call. */
 export interface Answer {
-  readonly kind: 'ok' | 'down' | 'too-many';
+  /** `bug`: the job fails by its own fault. */
+  readonly kind: 'ok' | 'down' | 'unavailable' | 'too-many' | 'bug';
   readonly durationMs: number;
   readonly retryAfterMs?: number;
 }
 
 export interface Dependency {
-  call(now: number, worker: number, jobId: string): Answer;
+  call(now: number, worker: number, jobId: string, input: number): Answer;
 }
 
 const ok: Answer = { kind: 'ok', durationMs: 50 };
 const refused: Answer = { kind: 'down', durationMs: 5 };
 
-/** Serves everything, except while `isDown` says so. */
-export function switched(isDown: (now: number) => boolean): Dependency {
-  return { call: (now) => (isDown(now) ? refused : ok) };
+/** Serves everything, except while `isDown` says so: it then refuses connections, or answers 503. */
+export function switched(isDown: (now: number) => boolean, kind: 'down' | 'unavailable' = 'down'): Dependency {
+  return { call: (now) => (isDown(now) ? { ...refused, kind } : ok) };
 }
 
 /** Fails a part of all calls, whatever their rate. */

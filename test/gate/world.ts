@@ -1,18 +1,22 @@
 import { Random } from '../../sim/random.ts';
 import {
-  type Admission,
-  admissibleAt,
-  admit,
+  type Access,
+  accessOf,
+  admitClaim,
   applyReport,
+  type ClaimAdmission,
   closedGate,
   type EndedRun,
   evidenceOf,
   foldRuns,
   formatGate,
+  freeAccess,
+  type GateAccess,
   type GateEvent,
   type GateState,
   judgeFailure,
   parseGate,
+  passTime,
   pickProbe,
   refund,
   type Spent,
@@ -100,6 +104,8 @@ export class World {
   largestState = 0;
   refunds = 0;
   #gate: GateState;
+  /** What the partitions of the resource know of the gate, since it was last written. */
+  #access: GateAccess = freeAccess;
   /** Jobs that wait, due or not. */
   waiting = 0;
   #fresh: SimJob[] = [];
@@ -132,6 +138,7 @@ export class World {
     const stored = formatGate(state);
     this.largestState = Math.max(this.largestState, stored.length);
     this.#gate = parseGate(stored, this.now);
+    this.#access = accessOf(this.#gate, this.now);
   }
 
   count(change: GateEvent['change']): number {
@@ -197,6 +204,7 @@ export class World {
       claimedAt: run.claimedAt,
       durationMs: run.answer.durationMs,
       isFirstAttempt: run.job.attempts === 1,
+      isRetry: run.isRetry,
     }));
     worker.ended.push(...ended);
     const isTrouble = ended.some(({ outcome, epoch }) => evidenceOf(outcome) !== 'alive' || epoch !== 0);
@@ -224,9 +232,9 @@ export class World {
       return;
     }
     this.failed[this.second] = (this.failed[this.second] ?? 0) + 1;
-    if (this.options.gate) this.#spend(run, outcome, worker, gate);
+    const isPending = this.options.gate && this.#spend(run, outcome, worker, gate);
     if (job.attempts >= MAX_ATTEMPTS) {
-      if (!this.options.gate) this.dead++;
+      if (!isPending) this.dead++;
       else {
         job.awaitsVerdict = true;
         this.#wait(job, verdictAt(this.now) - this.now);
@@ -237,13 +245,27 @@ export class World {
     this.#wait(job, Math.max(asked, delayBefore(standard, job.runs, null, this.random.next)));
   }
 
-  #spend(run: Run, outcome: Outcome, worker: SimWorker, gate: GateState): void {
+  /** True when the gate may still find that the failure belongs to an outage. */
+  #spend(run: Run, outcome: Outcome, worker: SimWorker, gate: GateState): boolean {
     const { job, epoch } = run;
     this.#refund(job, gate);
     const isThrottled = evidenceOf(outcome) === 'throttled';
-    const verdict = judgeFailure(gate, { jobId: job.id, worker: worker.key, epoch, isThrottled }, this.now);
+    const verdict = judgeFailure(
+      gate,
+      { jobId: job.id, worker: worker.key, epoch, isThrottled, uncountedRuns: job.runs - job.attempts },
+      this.now,
+    );
     if (verdict.counts) job.spent = spend(job.spent, this.now);
     else job.attempts--;
+    return verdict.isPending ?? false;
+  }
+
+  /** A worker asks for the gate before it starts a job that may get attempts back; time alone may have opened it. */
+  #ask(): GateState {
+    const { state, events } = passTime(this.gate, this.now, this.random.next);
+    if (state !== this.gate) this.gate = state;
+    this.events.push(...events);
+    return this.gate;
   }
 
   #refund(job: SimJob, gate: GateState): void {
@@ -261,61 +283,69 @@ export class World {
     this.waiting++;
   }
 
+  /** As a worker does: it asks the gate for what is gated and may start, and then claims the rest without asking. */
   #claim(worker: SimWorker): void {
-    const fresh = this.#fresh.length - this.#freshFrom;
     const places = (this.options.concurrency ?? 20) - worker.running.length;
-    if (places <= 0 || fresh + this.#retries.length === 0) return;
-    const kept = fresh > 0 ? Math.ceil(places * RETRY_SHARE) : places;
-    let left = places - this.#take(worker, 'retry', Math.min(kept, places));
-    if (left > 0) left -= this.#take(worker, 'nothing', left);
-    if (left > 0 && kept < places) this.#take(worker, 'retry', left);
+    if (places <= 0 || this.#freshDue + this.#retries.length === 0) return;
+    const access = this.options.gate ? this.#access : freeAccess;
+    const left = places - this.#claimGated(worker, places, access);
+    const retries = access.retry.gated ? 0 : this.#retries.length;
+    const fresh = access.fresh.gated ? 0 : this.#freshDue;
+    const kept = fresh > 0 ? Math.ceil(left * RETRY_SHARE) : left;
+    const first = Math.min(kept, retries);
+    const second = Math.min(left - first, fresh);
+    this.#take(worker, { retry: first + Math.min(left - first - second, retries - first), fresh: second, epoch: 0 });
   }
 
-  #take(worker: SimWorker, pays: 'retry' | 'nothing', places: number): number {
-    const due = pays === 'retry' ? this.#retries.length : this.#fresh.length - this.#freshFrom;
-    if (due === 0) return 0;
-    const admission = this.#admit(worker, pays, places, due);
-    if (admission.isProbe) {
-      const jobs = [...this.#retries.slice(0, 10), ...this.#fresh.slice(this.#freshFrom, this.#freshFrom + 10)];
-      const picked = pickProbe(
-        admission.state.probes,
-        jobs.map(({ id }) => id),
-        this.random.next,
-      );
-      const job = jobs.find(({ id }) => id === picked) as SimJob;
-      const place = this.#fresh.indexOf(job, this.#freshFrom);
-      if (place >= 0) this.#fresh.splice(place, 1);
-      else this.#retries.splice(this.#retries.indexOf(job), 1);
-      this.#begin(worker, job, admission, place < 0);
-      return 1;
-    }
-    for (let i = 0; i < admission.starts; i++) {
-      const job = pays === 'retry' ? this.#retries.shift() : this.#fresh[this.#freshFrom++];
-      this.#begin(worker, job as SimJob, admission, pays === 'retry');
-    }
+  #claimGated(worker: SimWorker, places: number, { fresh, retry }: GateAccess): number {
+    const isNamed = ({ gated, at }: Access, due: number): boolean => gated && at !== null && at <= this.now && due > 0;
+    if (!isNamed(fresh, this.#freshDue) && !isNamed(retry, this.#retries.length)) return 0;
+    const demand = {
+      worker: worker.key,
+      places,
+      keptForRetries: Math.ceil(places * RETRY_SHARE),
+      fresh: fresh.gated ? this.#freshDue : 0,
+      retry: retry.gated ? this.#retries.length : 0,
+    };
+    const admission = admitClaim(this.gate, null, demand, this.now, this.random.next);
+    this.gate = admission.state;
+    this.events.push(...admission.events);
+    if (!admission.isProbe) return this.#take(worker, admission);
+    this.#probe(worker, admission);
+    return 1;
+  }
+
+  #probe(worker: SimWorker, { state, epoch }: ClaimAdmission): void {
+    const jobs = [...this.#retries.slice(0, 10), ...this.#fresh.slice(this.#freshFrom, this.#freshFrom + 10)];
+    const picked = pickProbe(
+      state.probes,
+      jobs.map(({ id }) => id),
+      this.random.next,
+    );
+    const job = jobs.find(({ id }) => id === picked) as SimJob;
+    const place = this.#fresh.indexOf(job, this.#freshFrom);
+    if (place >= 0) this.#fresh.splice(place, 1);
+    else this.#retries.splice(this.#retries.indexOf(job), 1);
+    this.#begin(worker, job, epoch, place < 0);
+  }
+
+  #take(worker: SimWorker, { retry, fresh, epoch }: Pick<ClaimAdmission, 'retry' | 'fresh' | 'epoch'>): number {
+    for (const job of this.#retries.splice(0, retry)) this.#begin(worker, job, epoch, true);
+    for (let i = 0; i < fresh; i++) this.#begin(worker, this.#fresh[this.#freshFrom++] as SimJob, epoch, false);
     if (this.#freshFrom > 10_000) {
       this.#fresh = this.#fresh.slice(this.#freshFrom);
       this.#freshFrom = 0;
     }
-    return admission.starts;
+    return retry + fresh;
   }
 
-  #admit(worker: SimWorker, pays: 'retry' | 'nothing', places: number, due: number): Admission {
-    const gate = this.gate;
-    const none = { state: gate, events: [], starts: 0, isProbe: false, epoch: 0 };
-    if (!this.options.gate) return { ...none, starts: Math.min(places, due) };
-    // As a claim does: a partition that is not admissible yet is not looked at.
-    const at = admissibleAt(gate, { pays }, this.now);
-    if (at === null || at > this.now) return none;
-    const admission = admit(gate, { worker: worker.key, places, due, pays }, this.now, this.random.next);
-    if (admission.state !== gate) this.gate = admission.state;
-    this.events.push(...admission.events);
-    return admission;
+  get #freshDue(): number {
+    return this.#fresh.length - this.#freshFrom;
   }
 
-  #begin(worker: SimWorker, job: SimJob, { epoch }: Admission, isRetry: boolean): void {
+  #begin(worker: SimWorker, job: SimJob, epoch: number, isRetry: boolean): void {
     this.waiting--;
-    this.#refund(job, this.gate);
+    if (job.spent !== null) this.#refund(job, this.#ask());
     if (job.awaitsVerdict && job.attempts >= MAX_ATTEMPTS) {
       this.dead++;
       return;
@@ -325,7 +355,7 @@ export class World {
     job.runs++;
     this.calls[this.second] = (this.calls[this.second] ?? 0) + 1;
     if (isRetry) this.retried[this.second] = (this.retried[this.second] ?? 0) + 1;
-    const answer = this.options.dependency.call(this.now, this.workers.indexOf(worker), job.id);
+    const answer = this.options.dependency.call(this.now, this.workers.indexOf(worker), job.id, 0);
     worker.running.push({ job, answer, epoch, claimedAt: this.now, endsAt: this.now + answer.durationMs, isRetry });
   }
 }

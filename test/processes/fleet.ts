@@ -1,8 +1,9 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Duration, Mulligan } from '../../src/index.ts';
 import type { WorkOptions } from '../../src/worker/options.ts';
@@ -92,6 +93,18 @@ export class Fleet implements AsyncDisposable {
     return worker;
   }
 
+  /**
+   * SIGSTOP for a worker on a SQLite file; resolves when it has stopped. The test has the write lock of the file meanwhile,
+   * so the worker cannot stop with it: no process could write then until the worker goes on.
+   */
+  async pause({ child }: WorkerProcess): Promise<void> {
+    using holder = new DatabaseSync(this.path, { timeout: 30_000 });
+    holder.exec('BEGIN IMMEDIATE');
+    child.kill('SIGSTOP');
+    while (!isStopped(child.pid as number)) await sleep(1);
+    holder.exec('ROLLBACK');
+  }
+
   /** Looks until a condition on the store holds. */
   async until(holds: (mulligan: Mulligan) => Promise<boolean>): Promise<void> {
     while (!(await holds(this.mulligan))) await sleep(20);
@@ -110,6 +123,13 @@ export class Fleet implements AsyncDisposable {
     await this.mulligan.close();
     if (this.#ownFolder !== null) rmSync(this.#ownFolder, { recursive: true });
   }
+}
+
+/** Whether all threads of a process have stopped. Only Linux tells; elsewhere the signal has to be trusted. */
+function isStopped(pid: number): boolean {
+  const threads = `/proc/${pid}/task`;
+  if (!existsSync(threads)) return true;
+  return readdirSync(threads).every((thread) => readFileSync(join(threads, thread, 'stat'), 'utf8').includes(') T '));
 }
 
 function workerProcess(child: ChildProcess): WorkerProcess {

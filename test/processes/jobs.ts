@@ -78,6 +78,15 @@ export const waitsForStop = defineJob<null>({
   },
 });
 
+/** Its first run lasts until a file appears, whether it is told to stop or not. */
+export const waitsForFile = defineJob<{ path: string }>({
+  name: 'waits-for-file',
+  retry: soon,
+  async run({ path }, { run }) {
+    while (run === 1 && !existsSync(path)) await sleep(20);
+  },
+});
+
 /** Writes a row in the transaction that completes it, and takes its time about it: see `Effects`. */
 export const writesOnce = defineJob<{ ms: number }>({
   name: 'writes-once',
@@ -99,5 +108,6 @@ export const jobs = [
   blocks,
   leavesBehind,
   waitsForStop,
+  waitsForFile,
   writesOnce,
 ];

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { Fleet, type WorkerProcess } from './fleet.ts';
-import { alwaysFails, killer, quick, short, waitsForStop } from './jobs.ts';
+import { alwaysFails, killer, quick, short, waitsForFile, waitsForStop } from './jobs.ts';
 
 describe('a worker process that is killed', () => {
   it('in the middle of 500 jobs loses none of them: another finishes all, the crashed runs counted on the ledger', async () => {
@@ -107,21 +108,26 @@ describe('several worker processes on one file', () => {
 describe('a worker process that is paused beyond its lease', () => {
   it('finds its late result rejected: it changes nothing', async () => {
     await using fleet = await Fleet.open();
-    const sleeper = await fleet.start({ concurrency: 1, lease: '1s', name: 'sleeper' });
-    const { id } = await fleet.mulligan.enqueue(short, { ms: 500 });
-    await fleet.until(async (mulligan) => (await mulligan.jobs.get(id))?.state === 'running');
-    sleeper.child.kill('SIGSTOP');
-    await fleet.start({ concurrency: 1, lease: '1s', name: 'second' });
-    await fleet.until(async (mulligan) => (await mulligan.jobs.get(id))?.state === 'completed');
-    const before = { job: await fleet.mulligan.jobs.get(id), runs: await fleet.mulligan.jobs.runs(id) };
+    const { mulligan, path } = fleet;
+    const file = `${path}.end`;
+    const sleeper = await fleet.start({ concurrency: 1, lease: '3s', name: 'sleeper' }, { tellsStarts: true });
+    const { id } = await mulligan.enqueue(waitsForFile, { path: file });
+    await sleeper.heard(({ started }) => started?.id === id);
+    await fleet.pause(sleeper);
+    expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'running', runs: 1 });
+    await fleet.start({ concurrency: 1, lease: '3s', name: 'second' });
+    await fleet.allEnded();
+    const before = { job: await mulligan.jobs.get(id), runs: await mulligan.jobs.runs(id) };
     expect(before.runs).toMatchObject([
       { run: 1, outcome: 'crashed', counted: true, worker: expect.stringMatching(/^sleeper/) },
       { run: 2, outcome: 'completed', worker: expect.stringMatching(/^second/) },
     ]);
 
+    writeFileSync(file, '');
     sleeper.child.kill('SIGCONT');
-    expect(await sleeper.heard(({ leaseLost }) => leaseLost !== undefined)).toEqual({ leaseLost: { id, run: 1 } });
-    expect({ job: await fleet.mulligan.jobs.get(id), runs: await fleet.mulligan.jobs.runs(id) }).toEqual(before);
+    const late = await sleeper.heard(({ leaseLost, completed }) => (leaseLost ?? completed) !== undefined);
+    expect(late).toEqual({ leaseLost: { id, run: 1 } });
+    expect({ job: await mulligan.jobs.get(id), runs: await mulligan.jobs.runs(id) }).toEqual(before);
   });
 });
 

@@ -50,13 +50,13 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'an attempt is given back twice',
     file: 'store/memory/settle.ts',
-    find: 'Math.max(0, row.attempts - 1)',
-    replace: 'Math.max(0, row.attempts - 2)',
+    find: 'row.attempts - (settled.counted ? 0 : 1)',
+    replace: 'row.attempts - (settled.counted ? 0 : 2)',
   },
   {
     name: 'attempts are never given back',
     file: 'store/memory/settle.ts',
-    find: 'settled.counted ? row.attempts : Math.max(0, row.attempts - 1)',
+    find: 'row.attempts - (settled.counted ? 0 : 1)',
     replace: 'row.attempts',
   },
   {
@@ -87,8 +87,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'maxRetriesInFlight is ignored',
     file: 'store/memory/claim.ts',
-    find: 'const places = Math.min(count, this.#room(queue, lane));',
-    replace: 'const places = count;',
+    find: 'Math.min(count, this.#room(queue, lane), this.#admission[pays])',
+    replace: 'Math.min(count, this.#admission[pays])',
   },
   {
     name: 'a claim leaves places empty that retries could have',
@@ -106,8 +106,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a hold does not end by itself',
     file: 'store/memory/partitions.ts',
-    find: 'this.#heldUntil(partition) <= now && partition.firstDue',
-    replace: 'this.#heldUntil(partition) === 0 && partition.firstDue',
+    find: 'if (this.#heldUntil(partition) > now) return false;',
+    replace: 'if (this.#heldUntil(partition) > 0) return false;',
   },
   {
     name: 'a release of a resource is lost',
@@ -145,12 +145,14 @@ export const mutants: readonly Mutant[] = [
     file: 'job.ts',
     find: 'cancelRequested && settled.dueAt !== null',
     replace: 'false',
+    from: 100,
   },
   {
     name: 'a cancel that overrules a decision is not reported',
     file: 'store/memory/settle.ts',
     find: "settled.overruled ? 'cancelled' : 'settled'",
     replace: "'settled'",
+    from: 100,
   },
   {
     name: 'an enqueue that is sent again is stored again',
@@ -205,8 +207,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'an outcome that was not recorded is not sent again',
     file: 'worker/persist.ts',
-    find: 'isTransient: () => true,',
-    replace: 'isTransient: () => false,',
+    find: 'return true;\n      },\n      leftMs',
+    replace: 'return false;\n      },\n      leftMs',
   },
   {
     name: 'heartbeats are not sent',
@@ -244,6 +246,123 @@ export const mutants: readonly Mutant[] = [
     find: 'share: 1, suspect: 1',
     replace: 'share: 1, suspect: 0',
   },
+  // Gates: what may start
+  {
+    name: 'an ordinary claim takes jobs behind a gate',
+    file: 'store/memory/partitions.ts',
+    find: 'return !gated && at !== null && at <= now;',
+    replace: 'return at !== null && at <= now;',
+  },
+  {
+    name: 'a probe takes no slot',
+    file: 'gate/probe.ts',
+    find: 'slotUntil: now + PROBE_SLOT_MS',
+    replace: 'slotUntil: now',
+  },
+  {
+    name: 'an open gate gives more than its probe',
+    file: 'store/memory/claim.ts',
+    find: '? claiming.probe((ids) => pickProbe(admission.state.probes, ids, random), admission.epoch)',
+    replace: '? claiming.admitted({ fresh: 3, retry: 3, epoch: admission.epoch })',
+  },
+  {
+    name: 'a gate that is pinned open admits jobs',
+    file: 'gate/admit.ts',
+    find: "if (state.pin !== null) return state.pin === 'open' ? Number.POSITIVE_INFINITY : now;",
+    replace: '',
+  },
+  {
+    name: 'a hold by Retry-After admits jobs',
+    file: 'gate/admit.ts',
+    find: 'const from = Math.max(now, state.heldUntil);',
+    replace: 'const from = now;',
+  },
+  {
+    name: 'a ramp ignores its rate',
+    file: 'gate/admit.ts',
+    find: 'const starts = Math.min(asked, tokensOf(ramp.tat, ramp.limit, RAMP_BURST_MS, now));',
+    replace: 'const starts = asked;',
+  },
+  {
+    name: 'what a gate has admitted is not stored',
+    file: 'store/memory/claim.ts',
+    find: 'state.gates.write({ gate, state: admission.state, events: admission.events }, now);',
+    replace: 'state.gates.write({ gate, state: stored, events: admission.events }, now);',
+  },
+  {
+    name: 'suspects wait for a gate that no probe can close',
+    file: 'gate/access.ts',
+    find: "at: state.phase === 'open' ? freshAt : state.heldUntil",
+    replace: "at: state.phase === 'open' ? null : state.heldUntil",
+  },
+  {
+    name: 'a worker never asks a gate for jobs',
+    file: 'worker/fetch.ts',
+    find: 'this.#gated = claim.gated;',
+    replace: '',
+  },
+  // Gates: the retry budget
+  {
+    name: 'reports charge no retries',
+    file: 'gate/gate.ts',
+    find: 'report.retries, peak, now);',
+    replace: '0, peak, now);',
+  },
+  {
+    name: 'retries start though the budget is low',
+    file: 'gate/access.ts',
+    find: 'retry: isGated || isLow ?',
+    replace: 'retry: isGated ?',
+  },
+  {
+    name: 'a retry is charged by its claim and by its report',
+    file: 'gate/admit.ts',
+    find: 'epoch: Math.max(1, state.epoch)',
+    replace: 'epoch: ramp === null ? 0 : state.epoch',
+  },
+  // Gates: refunds
+  {
+    name: 'attempts are given back again and again',
+    file: 'gate/refund.ts',
+    find: 'return { attempts: spent.count, spent: null };',
+    replace: 'return { attempts: spent.count, spent };',
+  },
+  {
+    name: 'attempts are given back without an outage',
+    file: 'gate/refund.ts',
+    find: 'return covered.some(([from, until]) => at >= from && at <= until);',
+    replace: 'return covered.length >= 0 && at > 0;',
+  },
+  {
+    name: 'a store gives back twice what a settlement says',
+    file: 'store/memory/settle.ts',
+    find: '(settled.counted ? 0 : 1) - (refund?.attempts ?? 0)',
+    replace: '(settled.counted ? 0 : 1) - 2 * (refund?.attempts ?? 0)',
+  },
+  {
+    name: 'a store forgets the note of a settlement',
+    file: 'store/memory/settle.ts',
+    find: 'spent: refund === undefined ? row.spent : refund.spent,',
+    replace: 'spent: row.spent,',
+  },
+  {
+    name: "a failure by the job's own fault is blamed on its dependency",
+    file: 'gate/evidence.ts',
+    find: "if (failureClass !== 'environment') return 'alive';",
+    replace: "if (failureClass !== 'environment') return 'environment';",
+  },
+  {
+    name: 'a job runs once more after its last attempt has waited for the verdict',
+    file: 'worker/worker.ts',
+    find: 'else if (lease.job.attempts > lease.job.policy.maxAttempts) {',
+    replace: 'else if (lease.job.attempts < 0) {',
+  },
+  {
+    name: 'a job starts though its lease has ended while its gate was asked',
+    file: 'worker/worker.ts',
+    find: "if (lease.ended) this.#end(job, { kind: 'released', because: { kind: 'late' } });",
+    replace: "if (lease.lost) this.#end(job, { kind: 'released', because: { kind: 'late' } });",
+  },
   // SQLite
   {
     name: 'SQLite: a cancel that comes late is lost',
@@ -251,6 +370,7 @@ export const mutants: readonly Mutant[] = [
     find: ' AND cancel_requested = 0`',
     replace: '`',
     engine: 'sqlite',
+    from: 160,
   },
   {
     name: 'SQLite: a crash is believed while the lease lasts',
@@ -283,7 +403,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'SQLite: the newest job is served first',
-    file: 'store/sqlite/claim.ts',
+    file: 'store/sqlite/taken-rows.ts',
     find: 'ORDER BY due_at, seq LIMIT +?`',
     replace: 'ORDER BY due_at DESC, seq DESC LIMIT +?`',
     engine: 'sqlite',
@@ -291,15 +411,15 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'SQLite: a new partition of a held resource is claimed from',
     file: 'store/sqlite/partitions.ts',
-    find: "const heldUntil = found?.heldUntil ?? this.#heldUntil('resource', resource);",
-    replace: 'const heldUntil = found?.heldUntil ?? 0;',
+    find: 'const restriction = found ?? restrictionsOf(this.#session, resource)(lane);',
+    replace: 'const restriction = found ?? { heldUntil: 0, gateAt: null };',
     engine: 'sqlite',
   },
   {
     name: 'SQLite: a held queue is claimed from',
     file: 'store/sqlite/partitions.ts',
-    find: 'const admissibleAt = Math.max(heldUntil, next.admissibleAt);',
-    replace: 'const { admissibleAt } = next;',
+    find: "const queueHeldUntil = heldUntil(this.#session, 'queue', queue);",
+    replace: 'const queueHeldUntil = 0;',
     engine: 'sqlite',
   },
   {
@@ -318,9 +438,23 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'SQLite: a suspect starts beside another one of its queue',
-    file: 'store/sqlite/claim.ts',
+    file: 'store/sqlite/claimed-queues.ts',
     find: "if (lane === 'suspect') return suspects > 0 ? 0 :",
     replace: "if (lane === 'suspect') return",
+    engine: 'sqlite',
+  },
+  {
+    name: 'SQLite: partitions do not learn of a gate that has changed',
+    file: 'store/sqlite/gates.ts',
+    find: 'if (access !== before) session.partitions.restrict(name);',
+    replace: '',
+    engine: 'sqlite',
+  },
+  {
+    name: 'SQLite: a settlement gives back twice what it says',
+    file: 'store/sqlite/settle.ts',
+    find: '+ (settlement.refund?.attempts ?? 0);',
+    replace: '+ 2 * (settlement.refund?.attempts ?? 0);',
     engine: 'sqlite',
   },
 ];

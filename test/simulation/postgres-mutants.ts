@@ -22,7 +22,7 @@ export const postgresMutants: readonly PostgresMutant[] = [
   },
   {
     name: 'two claims fill the same room for retries and suspects',
-    file: `${store}/sql/claim.ts`,
+    file: `${store}/sql/take.ts`,
     find: 'PERFORM pg_advisory_xact_lock(hashtext(current_schema()), g.lock) FROM (',
     replace: 'PERFORM 1 FROM (',
     by: 'concurrency',
@@ -112,15 +112,15 @@ export const postgresMutants: readonly PostgresMutant[] = [
   {
     name: 'a partition is parked without its lock',
     file: `${store}/sql/partitions.ts`,
-    find: 'WHERE id = ANY (p_partition) ORDER BY id FOR UPDATE SKIP LOCKED);',
-    replace: 'WHERE id = ANY (p_partition) ORDER BY id);',
+    find: "WHERE g.is_empty AND p.resource <> '' FOR UPDATE OF p SKIP LOCKED);",
+    replace: "WHERE g.is_empty AND p.resource <> '');",
     by: 'concurrency',
   },
   {
     name: 'a parked partition stays parked when a job is put into it',
     file: `${store}/sql/partitions.ts`,
-    find: 'AND p.admissible_at > greatest(p.held_until, store_now)\n',
-    replace: 'AND p.admissible_at < greatest(p.held_until, store_now)\n',
+    find: '(p.admissible_at > greatest(p.held_until, store_now) OR',
+    replace: '(p.admissible_at < greatest(p.held_until, store_now) OR',
     by: 'concurrency',
   },
   {
@@ -241,8 +241,8 @@ export const postgresMutants: readonly PostgresMutant[] = [
   {
     name: 'the cursor passes jobs that are being committed',
     file: `${store}/scan/scan-cursor.ts`,
-    find: 'reached.dueAt > horizon ? { dueAt: horizon, seq: 0 } : reached',
-    replace: 'reached',
+    find: 'reached.dueAt > horizon ? { dueAt: horizon, seq: 0 } : place(reached)',
+    replace: 'place(reached)',
     by: 'unit',
   },
   {

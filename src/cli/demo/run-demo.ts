@@ -4,6 +4,7 @@ import { Mulligan } from '../../mulligan.ts';
 import { Failure } from '../failure.ts';
 import { printable } from '../printable.ts';
 import { demoJobs, jobTypes, SAFE_QUEUE } from './jobs.ts';
+import { pause } from './pause.ts';
 import { readSummary, type Summary } from './summary.ts';
 import type { View } from './view.ts';
 import { Watch } from './watch.ts';
@@ -56,16 +57,4 @@ async function watch(mulligan: Mulligan, view: View, interrupted: AbortSignal): 
 function tooSlow(jobs: readonly Job[]): Failure {
   const waiting = jobs.filter(({ finishedAt }) => finishedAt === null).map(({ name, state }) => `${name} (${state})`);
   return new Failure('NOT_DONE', `the demo did not end in ${LONGEST_MS / 1_000} s; still open: ${waiting.join(', ')}.`);
-}
-
-function pause(ms: number, interrupted: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const wake = (): void => {
-      timer.cancel();
-      interrupted.removeEventListener('abort', wake);
-      resolve();
-    };
-    const timer = systemClock.after(ms, wake);
-    interrupted.addEventListener('abort', wake);
-  });
 }

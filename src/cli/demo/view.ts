@@ -1,10 +1,10 @@
-import { systemClock } from '../../clock.ts';
 import type { Job } from '../../job.ts';
 import { stateStyles } from '../ledger.ts';
 import type { Output } from '../output.ts';
 import { shorten } from '../printable.ts';
 import { describeRun, isWorthShowing } from './describe-run.ts';
 import { jobTypes } from './jobs.ts';
+import { Screen, stopwatch } from './screen.ts';
 import type { Snapshot } from './watch.ts';
 
 /** How the demo shows its progress. */
@@ -62,13 +62,12 @@ class LiveView implements View {
   readonly #output: Output;
   readonly #clock = stopwatch();
   readonly #latest: string[] = [];
+  readonly #screen: Screen;
   #jobs: readonly Job[] = [];
-  #drawn = 0;
 
   constructor(output: Output) {
     this.#output = output;
-    process.on('exit', this.#showCursor);
-    output.raw('\x1b[?25l');
+    this.#screen = new Screen(output);
   }
 
   show({ jobs, ended }: Snapshot): void {
@@ -84,8 +83,7 @@ class LiveView implements View {
 
   end(): void {
     this.#draw();
-    this.#showCursor();
-    process.off('exit', this.#showCursor);
+    this.#screen.end();
   }
 
   #remember(what: string): void {
@@ -94,16 +92,13 @@ class LiveView implements View {
   }
 
   #draw(): void {
-    const lines = [
+    this.#screen.draw([
       ...jobTypes.map(({ definition, does }) => this.#jobTypeLine(definition.name, does)),
       '',
       this.#legend(),
       '',
       ...Array.from({ length: LATEST }, (_, index) => this.#eventLine(this.#latest[index] ?? '')),
-    ];
-    const back = this.#drawn === 0 ? '' : `\x1b[${this.#drawn}A\x1b[J`;
-    this.#drawn = lines.length;
-    this.#output.raw(`${back}${lines.join('\n')}\n`);
+    ]);
   }
 
   #jobTypeLine(name: string, does: string): string {
@@ -130,12 +125,4 @@ class LiveView implements View {
   #sign(state: Job['state']): string {
     return this.#output.paint(stateStyles[state], glyphs[state]);
   }
-
-  readonly #showCursor = (): void => this.#output.raw('\x1b[?25h');
-}
-
-/** Seconds since it was made, in a fixed width. */
-function stopwatch(): () => string {
-  const startedAt = systemClock.monotonic();
-  return () => `${((systemClock.monotonic() - startedAt) / 1_000).toFixed(1).padStart(5)}s`;
 }

@@ -2,6 +2,7 @@ import { states } from '../../job.ts';
 import type { Mulligan } from '../../mulligan.ts';
 import { span } from '../time.ts';
 import { type Check, ok, warn } from './check.ts';
+import { gates, MOST_GATES } from './gates.ts';
 import { count, some } from './words.ts';
 
 /** Times that no verb of a store returns, in store time. */
@@ -18,13 +19,18 @@ const LONG_WAIT_MS = 60_000;
 
 /** Checks of the jobs themselves, the same for every store. */
 export async function jobChecks(mulligan: Mulligan, times: JobTimes): Promise<Check[]> {
-  const [stats, queues] = await Promise.all([mulligan.stats(), mulligan.queues.list()]);
+  const [stats, queues, listed] = await Promise.all([
+    mulligan.stats(),
+    mulligan.queues.list(),
+    mulligan.gates.list({ limit: MOST_GATES }),
+  ]);
   const inStates = states.filter((state) => stats.states[state] > 0).map((state) => `${stats.states[state]} ${state}`);
   return [
     ok('jobs', inStates.length === 0 ? 'none yet' : inStates.join(', ')),
     waiting(times),
     leases(times),
     pauses(queues.filter(({ paused }) => paused).map(({ queue }) => queue)),
+    gates(listed),
   ];
 }
 
@@ -33,7 +39,11 @@ function waiting({ now, oldestDueAt }: JobTimes): Check {
   if (oldestDueAt === null || oldestDueAt > now) return ok(name, 'no job is due');
   const found = `the oldest due job has waited for ${span(now - oldestDueAt)}`;
   if (now - oldestDueAt < LONG_WAIT_MS) return ok(name, found);
-  return warn(name, found, 'check that workers run and serve its queue (mulligan queues list), or add workers');
+  return warn(
+    name,
+    found,
+    'check that workers run and serve its queue (mulligan queues list) and that no gate holds it (mulligan gates list), or add workers',
+  );
 }
 
 function leases({ now, expiredLeases, oldestLeaseEndedAt }: JobTimes): Check {

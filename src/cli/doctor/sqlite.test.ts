@@ -38,16 +38,17 @@ describe('a SQLite file', () => {
     expect(others.filter(({ health }) => health !== 'ok')).toEqual([]);
     expect([...found.keys()]).toEqual([
       ...['sqlite', 'disk', 'schema', 'journal', 'size', 'integrity', 'writing'],
-      ...['jobs', 'waiting', 'leases', 'paused queues'],
+      ...['jobs', 'waiting', 'leases', 'paused queues', 'gates'],
     ]);
     expect(found.get('writing')?.found).toContain('synchronous is FULL');
     expect(readdirSync(folder)).toEqual(['jobs.db']);
   });
 
   it('tells of jobs that no worker runs or rescues', async () => {
-    await using mulligan = await Mulligan.open(`sqlite:${path}`);
+    await using mulligan = await Mulligan.open(`sqlite:${path}`, { log: () => {} });
     for (const queue of ['a', 'b', 'c']) await mulligan.enqueue('x', null, { queue });
     await mulligan.queues.pause('c');
+    await mulligan.gates.open('smtp', { by: 'ana' });
     const past = Date.now() - 120_000;
     change(
       `UPDATE jobs SET due_at = ${past}; UPDATE jobs SET state = 3, partition = NULL, lease_ends_at = ${past} WHERE seq = 2`,
@@ -57,6 +58,7 @@ describe('a SQLite file', () => {
     expect(found.get('waiting')).toMatchObject({ health: 'warn', found: expect.stringMatching(/waited for 2m/) });
     expect(found.get('leases')).toMatchObject({ health: 'warn', found: expect.stringMatching(/^1 lease has expired/) });
     expect(found.get('paused queues')).toMatchObject({ health: 'warn', found: 'c' });
+    expect(found.get('gates')).toMatchObject({ health: 'warn', found: '1 gate not closed: smtp (open, pinned)' });
   });
 
   it('of a newer version that this one cannot use, or of another program, is bad and left alone', async () => {

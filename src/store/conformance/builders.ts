@@ -107,7 +107,7 @@ export function die(reason: DeadReason = 'exhausted'): Decision {
 
 /** The three decisions that give the attempt back. */
 export function giveBack(kind: 'snooze' | 'release' | 'defer', delayMs = 0): Decision {
-  return { kind, delayMs, rule: kind };
+  return kind === 'defer' ? { kind, delayMs, lane: 'retry', rule: kind } : { kind, delayMs, rule: kind };
 }
 
 const usualOutcome: Readonly<Record<Decision['kind'], OutcomeKind>> = {

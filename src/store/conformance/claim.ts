@@ -55,6 +55,8 @@ const taking: StoreCase[] = cases('claim', {
         lastError: null,
         cancelRequested: false,
         alone: false,
+        gateEpoch: 0,
+        spent: null,
       },
     ]);
   },
@@ -116,7 +118,8 @@ const taking: StoreCase[] = cases('claim', {
   'a first run that was handed back was no start': async ({ store, advance }) => {
     const deferred = await startOne(store, { queue: 'other' });
     await settleOne(store, deferred, giveBack('defer', MINUTE));
-    assert.equal((await jobOf(store, deferred.id)).firstStartedAt, null);
+    // A deferred run has run; only its attempt is given back.
+    assert.equal((await jobOf(store, deferred.id)).firstStartedAt, deferred.claimedAt);
     const first = await startOne(store);
     await settleOne(store, first, giveBack('release', MINUTE));
     assert.equal((await jobOf(store, first.id)).firstStartedAt, null);

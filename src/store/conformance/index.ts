@@ -1,9 +1,12 @@
 import { cancelCases } from './cancel.ts';
 import { claimCases } from './claim.ts';
+import { behindGatesCases } from './claim-behind-gates.ts';
+import { claimGatedCases } from './claim-gated.ts';
 import { discardCases } from './discard.ts';
 import { enqueueCases } from './enqueue.ts';
 import { expiredCases } from './expired.ts';
 import { fenceCases } from './fence.ts';
+import { gateCases } from './gates.ts';
 import { heartbeatCases } from './heartbeat.ts';
 import { holdCases } from './hold.ts';
 import { keyCases } from './keys.ts';
@@ -13,6 +16,8 @@ import { partitionCases } from './partitions.ts';
 import { pruneCases } from './prune.ts';
 import { readCases } from './read.ts';
 import { redriveCases } from './redrive.ts';
+import { refundCases } from './refund.ts';
+import { reportCases } from './report.ts';
 import { settleCases } from './settle.ts';
 import { statsCases } from './stats.ts';
 import { bind, type ConformanceCase, type ConformanceOptions, type OpenStore, type StoreCase } from './suite.ts';
@@ -26,8 +31,12 @@ const suite: readonly StoreCase[] = [
   ...claimCases,
   ...laneCases,
   ...partitionCases,
+  ...behindGatesCases,
+  ...claimGatedCases,
+  ...reportCases,
   ...heartbeatCases,
   ...settleCases,
+  ...refundCases,
   ...fenceCases,
   ...expiredCases,
   ...memoCases,
@@ -36,6 +45,7 @@ const suite: readonly StoreCase[] = [
   ...redriveCases,
   ...discardCases,
   ...holdCases,
+  ...gateCases,
   ...pruneCases,
   ...statsCases,
   ...wakeCases,

@@ -133,6 +133,27 @@ const resources: StoreCase[] = cases('partitions', {
     assert.deepEqual(idsOf((await claim(store)).jobs), [job.id]);
   },
 
+  'a held resource with a due retry does not keep a claim with maxRetriesInFlight from others': async ({ store }) => {
+    await store.enqueue([newJob({ resource: 'smtp' })]);
+    await settleOne(store, await claimOne(store), retryIn(0));
+    await store.hold({ resource: 'smtp' }, null);
+    const id = await enqueueOne(store);
+    const queues = [quota({ retry: 5, maxRetriesInFlight: 5 })];
+    assert.deepEqual(idsOf((await claim(store, { queues })).jobs), [id]);
+  },
+
+  'fresh jobs come before retries that no place is kept for, also beside many empty partitions': async ({ store }) => {
+    await store.enqueue(Array.from({ length: 9 }, (_, priority) => newJob({ priority })));
+    const { jobs } = await claim(store, { limit: 9 });
+    await store.settle(jobs.map((job, index) => settlement(job, index === 8 ? retryIn(0) : complete)));
+    await store.enqueue(Array.from({ length: 3 }, () => newJob({ priority: 8 })));
+    const queues = [quota({ share: 3, retry: 0 })];
+    assert.deepEqual(
+      countBy((await claim(store, { limit: 3, queues })).jobs, ({ lane }) => lane),
+      { fresh: 3 },
+    );
+  },
+
   'many resources with one job each are all served': async ({ store }) => {
     const jobs = Array.from({ length: 300 }, (_, index) => newJob({ resource: `host-${index}` }));
     await store.enqueue(jobs);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { bury, claim, enqueueOne, giveBack, HOUR, retryIn, settleOne, startOne } from './builders.ts';
+import { ask, claimGated, enqueueBehind, gateOf, recover, trip } from './gate-builders.ts';
 import { cases, type StoreCase, type StoreHarness } from './suite.ts';
 
 /** Counts hints. A store that cannot give them skips these cases: polling alone must do. */
@@ -67,6 +68,21 @@ export const wakeCases: readonly StoreCase[] = cases('wake', {
     await listener.assertHeard('retry');
   },
 
+  'listeners hear of gates that are changed, by reports or by hand': async (harness) => {
+    const { store } = harness;
+    await enqueueBehind(store, 'smtp', 'fresh', 5);
+    await trip(store, 'smtp');
+    const listener = new Listener(harness);
+    await listener.quiet();
+    await recover(harness, 'smtp');
+    await listener.assertHeard('the recovery of a gate');
+    for (const order of ['open', 'unpin', 'close', 'reset'] as const) {
+      await listener.quiet();
+      await store.changeGate(gateOf('smtp'), order, 'ann');
+      if (order !== 'open') await listener.assertHeard(order);
+    }
+  },
+
   'a listener that has stopped hears nothing': async (harness) => {
     const [stopped, other] = [new Listener(harness), new Listener(harness)];
     stopped.stop();
@@ -84,6 +100,8 @@ export const closeCases: readonly StoreCase[] = cases('close', {
     const verbs: Record<string, () => Promise<unknown>> = {
       enqueue: () => store.enqueue([]),
       claim: () => claim(store),
+      claimGated: () => claimGated(store, 'smtp'),
+      report: () => ask(store, gateOf('smtp')),
       heartbeat: () => store.heartbeat([{ ...job, leaseMs: HOUR }]),
       settle: () => store.settle([]),
       expired: () => store.expired(1),
@@ -93,12 +111,15 @@ export const closeCases: readonly StoreCase[] = cases('close', {
       list: () => store.list({ limit: 1 }),
       runs: () => store.runs(job.id),
       stats: () => store.stats(),
+      gates: () => store.gates({ limit: 1 }),
+      gateHistory: () => store.gateHistory(gateOf('smtp'), 1),
       queues: () => store.queues(),
       cancel: () => store.cancel([job.id]),
       redrive: () => store.redrive({ ids: [job.id], attempts: 'reset', dryRun: true }),
       discard: () => store.discard({ ids: [job.id] }),
       hold: () => store.hold({ queue: 'default' }, null),
       release: () => store.release({ queue: 'default' }),
+      changeGate: () => store.changeGate(gateOf('smtp'), 'open', 'ann'),
       prune: () => store.prune({ completedMs: 0, deadMs: 0, cancelledMs: 0 }, 1),
     };
     for (const [verb, call] of Object.entries(verbs)) await assert.rejects(call(), { code: 'CLOSED' }, verb);

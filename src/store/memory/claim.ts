@@ -1,6 +1,17 @@
+import { admitClaim, pickProbe, workerKey } from '../../gate/index.ts';
 import { isRetry, type Lane } from '../../job.ts';
+import type { Random } from '../../retry/jitter.ts';
 import { fillQuotas, fillTurns } from '../fill.ts';
-import { CLAIM_BYTES, type Claim, type ClaimedJob, type ClaimRequest } from '../store.ts';
+import { parentGate } from '../gates.ts';
+import {
+  CLAIM_BYTES,
+  type Claim,
+  type ClaimedJob,
+  type ClaimRequest,
+  GATED_NAMED,
+  type GatedClaim,
+  type GatedClaimRequest,
+} from '../store.ts';
 import type { Partition } from './partitions.ts';
 import { type Lease, type Row, toClaimedJob } from './row.ts';
 import type { MemoryState } from './state.ts';
@@ -9,16 +20,54 @@ export function claim(state: MemoryState, request: ClaimRequest, now: number): C
   return new Claiming(state, request, now).claim();
 }
 
+export function claimGated(state: MemoryState, request: GatedClaimRequest, now: number, random: Random): GatedClaim {
+  const gate = { kind: 'resource', name: request.resource } as const;
+  const stored = state.gates.get(gate);
+  const claiming = new Claiming(state, request, now, request.resource);
+  const due = claiming.due();
+  if (stored === null || due.fresh + due.retry === 0) return { jobs: [], now, nextAt: null, events: [] };
+  const parent = parentGate(gate);
+  const demand = {
+    ...due,
+    worker: workerKey(request.worker),
+    places: request.limit,
+    keptForRetries: request.queues.reduce((sum, { retry }) => sum + retry, 0),
+  };
+  const parentState = parent && state.gates.get(parent);
+  const admission = admitClaim(stored, parentState, demand, now, random);
+  const jobs = admission.isProbe
+    ? claiming.probe((ids) => pickProbe(admission.state.probes, ids, random), admission.epoch)
+    : claiming.admitted(admission);
+  state.gates.write({ gate, state: admission.state, events: admission.events }, now);
+  if (parent !== null && admission.parent !== null && admission.parent !== parentState) {
+    state.gates.write({ gate: parent, state: admission.parent, events: [] }, now);
+  }
+  return { jobs, now, nextAt: admission.nextAt, events: admission.events };
+}
+
+/** Of how many due jobs a probe is drawn. */
+const PROBE_CANDIDATES = 10;
+const gatedLanes = ['fresh', 'retry', 'redrive'] as const;
+
 class Claiming {
   readonly #state: MemoryState;
   readonly #request: ClaimRequest;
   readonly #now: number;
   readonly #retryCaps: ReadonlyMap<string, number>;
+  /** The one whose gate was asked; null for an ordinary claim. */
+  readonly #resource: string | null;
   readonly #jobs: ClaimedJob[] = [];
+  /** How many more jobs the gate lets start, and under which epoch. */
+  #admission: { fresh: number; retry: number; readonly epoch: number } = {
+    fresh: Number.POSITIVE_INFINITY,
+    retry: Number.POSITIVE_INFINITY,
+    epoch: 0,
+  };
   #bytes = 0;
   #isCutShort = false;
 
-  constructor(state: MemoryState, request: ClaimRequest, now: number) {
+  constructor(state: MemoryState, request: ClaimRequest, now: number, resource: string | null = null) {
+    this.#resource = resource;
     this.#state = state;
     this.#request = request;
     this.#now = now;
@@ -35,7 +84,43 @@ class Claiming {
       now: this.#now,
       nextDueAt: this.#nextDueAt(queues),
       suspectsWait: queues.some((queue) => this.#suspectMayStart(queue) && this.#room(queue, 'suspect') > 0),
+      gated: this.#state.partitions.gated(queues, this.#now).slice(0, GATED_NAMED),
     };
+  }
+
+  /** What is due behind the gate, as far as the queues have room for it. */
+  due(): { readonly fresh: number; readonly retry: number } {
+    const count = (queue: string, lane: Lane): number => {
+      const most = this.#request.limit + 1;
+      const partitions = this.#partitions(queue, lane).flat();
+      const due = partitions.reduce((sum, partition) => sum + partition.countDue(this.#now, most), 0);
+      return Math.min(due, this.#room(queue, lane));
+    };
+    const sum = (lane: Lane): number => this.#request.queues.reduce((all, { queue }) => all + count(queue, lane), 0);
+    return { fresh: sum('fresh') + sum('redrive'), retry: sum('retry') };
+  }
+
+  admitted(admission: { readonly fresh: number; readonly retry: number; readonly epoch: number }): ClaimedJob[] {
+    this.#admission = { ...admission };
+    fillQuotas(this.#request, (queue, lane, count) => this.#takeLane(queue, lane, count));
+    return this.#jobs;
+  }
+
+  probe(pick: (ids: readonly string[]) => string | null, epoch: number): ClaimedJob[] {
+    const candidates = this.#request.queues
+      .flatMap(({ queue }) =>
+        gatedLanes.flatMap((lane) => (this.#room(queue, lane) > 0 ? this.#partitions(queue, lane) : [])),
+      )
+      .flatMap((partitions) => partitions.flatMap((partition) => partition.due(this.#now)))
+      .sort((a, b) => a.dueAt - b.dueAt)
+      .slice(0, PROBE_CANDIDATES);
+    const id = pick(candidates.map((row) => row.id));
+    const row = candidates.find((one) => one.id === id);
+    return row === undefined ? [] : [start(this.#state, row, this.#request, this.#now, epoch)];
+  }
+
+  #partitions(queue: string, lane: Lane): Partition[][] {
+    return this.#state.partitions.admissible(queue, lane, this.#now, this.#resource);
   }
 
   #nextDueAt(queues: readonly string[]): number | null {
@@ -45,11 +130,13 @@ class Claiming {
 
   #takeLane(queue: string, lane: Lane, count: number): number {
     if (lane === 'suspect' && !this.#suspectMayStart(queue)) return 0;
-    const places = Math.min(count, this.#room(queue, lane));
+    const pays = lane === 'retry' ? 'retry' : 'fresh';
+    const places = Math.min(count, this.#room(queue, lane), this.#admission[pays]);
     let left = places;
-    for (const partitions of this.#state.partitions.admissible(queue, lane, this.#now)) {
+    for (const partitions of this.#partitions(queue, lane)) {
       left -= fillTurns(partitions, left, (partition, wanted) => this.#takeFrom(partition, wanted));
     }
+    this.#admission[pays] -= places - left;
     return places - left;
   }
 
@@ -58,7 +145,7 @@ class Claiming {
     while (taken < count) {
       const row = partition.firstDue(this.#now);
       if (row === undefined || !this.#fits(row)) break;
-      this.#jobs.push(start(this.#state, row, this.#request, this.#now));
+      this.#jobs.push(start(this.#state, row, this.#request, this.#now, this.#admission.epoch));
       taken++;
     }
     if (taken > 0) this.#state.partitions.served(partition);
@@ -85,7 +172,7 @@ class Claiming {
   }
 }
 
-function start(state: MemoryState, row: Row, request: ClaimRequest, now: number): ClaimedJob {
+function start(state: MemoryState, row: Row, request: ClaimRequest, now: number, gateEpoch: number): ClaimedJob {
   const lease: Lease = { worker: request.worker, claimedAt: now, endsAt: now + request.leaseMs, alone: false };
   state.move(row, 'running', now, {
     lease,
@@ -93,5 +180,5 @@ function start(state: MemoryState, row: Row, request: ClaimRequest, now: number)
     attempts: row.attempts + 1,
     firstStartedAt: row.firstStartedAt ?? now,
   });
-  return toClaimedJob(row, lease);
+  return toClaimedJob(row, lease, gateEpoch);
 }

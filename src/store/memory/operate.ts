@@ -68,7 +68,7 @@ function wantsKey(row: Row): row is Row & { key: string } {
 }
 
 function bringBack(state: MemoryState, row: Row, attempts: RedriveRequest['attempts'], now: number): void {
-  const again = attempts === 'reset' ? { attempts: 0, crashes: 0, previousDelayMs: null } : {};
+  const again = attempts === 'reset' ? { attempts: 0, crashes: 0, previousDelayMs: null, spent: null } : {};
   state.move(row, 'ready', now, {
     ...again,
     queue: row.homeQueue,
@@ -128,5 +128,6 @@ export function prune(state: MemoryState, retention: Retention, limit: number, n
   );
   const gone = outlived.slice(0, limit);
   for (const row of gone) state.remove(row);
+  state.gates.prune(now);
   return gone.length;
 }

@@ -1,3 +1,4 @@
+import { accessFor, accessOf, freeAccess, type GateAccess, type GateState, isFree } from '../../gate/index.ts';
 import type { Lane } from '../../job.ts';
 import type { HoldTarget } from '../store.ts';
 import { Heap } from './heap.ts';
@@ -8,18 +9,39 @@ const byDueTime = (a: Row, b: Row): boolean => a.dueAt < b.dueAt || (a.dueAt ===
 /** The waiting jobs that are admitted together: see `Store.claim`. */
 export class Partition {
   readonly queue: string;
+  readonly lane: Lane;
   readonly resource: string | null;
   /** The number of the turn in which it was last served; 0 for never. */
   servedTurn = 0;
   readonly #waiting: Heap<Row> = new Heap(byDueTime);
 
-  constructor({ queue, resource }: Pick<Row, 'queue' | 'resource'>) {
+  constructor({ queue, lane, resource }: Pick<Row, 'queue' | 'lane' | 'resource'>) {
     this.queue = queue;
+    this.lane = lane;
     this.resource = resource;
   }
 
   get isEmpty(): boolean {
     return this.#waiting.first() === undefined;
+  }
+
+  get size(): number {
+    return this.#waiting.size;
+  }
+
+  /** How many are due, as far as `most`. */
+  countDue(now: number, most: number): number {
+    let due = 0;
+    for (const row of this.#waiting.items()) {
+      if (due >= most) break;
+      if (row.dueAt <= now) due++;
+    }
+    return due;
+  }
+
+  /** In due order. */
+  due(now: number): Row[] {
+    return [...this.#waiting.items()].filter(({ dueAt }) => dueAt <= now).sort((a, b) => (byDueTime(a, b) ? -1 : 1));
   }
 
   add(row: Row): void {
@@ -48,6 +70,8 @@ export class Partitions {
   readonly #queues: Map<string, Map<Lane, LanePartitions>> = new Map();
   /** Until when, by target; infinity for good. */
   readonly #holds: Map<string, number> = new Map();
+  /** By resource, unless its gate lets everything start. */
+  readonly #access: Map<string, GateAccess> = new Map();
   #turn = 0;
 
   add(row: Row): void {
@@ -64,14 +88,17 @@ export class Partitions {
     if (partition?.isEmpty) partitions?.delete(sharedBy(row));
   }
 
-  /** What a claim may take from now: by priority, and inside a priority the least recently served partition first. */
-  admissible(queue: string, lane: Lane, now: number): Partition[][] {
+  /**
+   * What a claim may take from now: by priority, and inside a priority the least recently served partition first. Gated
+   * partitions are admissible to a claim of their resource only.
+   */
+  admissible(queue: string, lane: Lane, now: number, resource: string | null = null): Partition[][] {
     const priorities = this.#queues.get(queue)?.get(lane) ?? new Map<number, Map<string, Partition>>();
     return [...priorities.keys()]
       .sort((a, b) => a - b)
       .map((priority) =>
         [...(priorities.get(priority)?.values() ?? [])]
-          .filter((partition) => this.#heldUntil(partition) <= now && partition.firstDue(now) !== undefined)
+          .filter((partition) => partition.firstDue(now) !== undefined && this.#admits(partition, resource, now))
           .sort((a, b) => a.servedTurn - b.servedTurn),
       );
   }
@@ -91,13 +118,64 @@ export class Partitions {
       for (const lane of this.#queues.get(queue)?.values() ?? []) {
         for (const partitions of lane.values()) {
           for (const partition of partitions.values()) {
-            const startsAt = Math.max(this.#heldUntil(partition), partition.firstDueAt());
+            const startsAt = this.#startsAt(partition);
             if (startsAt > now) next = Math.min(next, startsAt);
           }
         }
       }
     }
     return Number.isFinite(next) ? next : null;
+  }
+
+  /** Resources of gated partitions in these queues from which a job may start now, those that have waited longest first. */
+  gated(queues: readonly string[], now: number): string[] {
+    const waiting = queues
+      .flatMap((queue) => [...(this.#queues.get(queue)?.values() ?? [])])
+      .flatMap((lane) => [...lane.values()].flatMap((partitions) => [...partitions.values()]))
+      .filter((partition) => this.#accessTo(partition).gated && this.#startsAt(partition) <= now)
+      .sort((a, b) => this.#startsAt(a) - this.#startsAt(b));
+    return [...new Set(waiting.map(({ resource }) => resource as string))];
+  }
+
+  waitingFor(resource: string): number {
+    let jobs = 0;
+    for (const lanes of this.#queues.values()) {
+      for (const partition of [...lanes.values()]
+        .flatMap((lane) => [...lane.values()])
+        .flatMap((all) => [...all.values()])) {
+        if (partition.resource === resource) jobs += partition.size;
+      }
+    }
+    return jobs;
+  }
+
+  /** The gate of a resource is in this state now. */
+  gate(resource: string, state: GateState, now: number): void {
+    const access = accessOf(state, now);
+    if (isFree(access)) this.#access.delete(resource);
+    else this.#access.set(resource, access);
+  }
+
+  ungate(resource: string): void {
+    this.#access.delete(resource);
+  }
+
+  #accessTo({ resource, lane }: Partition): GateAccess['fresh'] {
+    return ((resource === null ? undefined : this.#access.get(resource)) ?? freeAccess)[accessFor(lane)];
+  }
+
+  /** `resource`: the one whose gate has admitted the claim; null for a claim that no gate was asked about. */
+  #admits(partition: Partition, resource: string | null, now: number): boolean {
+    if (this.#heldUntil(partition) > now) return false;
+    if (resource !== null) return partition.resource === resource && this.#accessTo(partition).gated;
+    const { gated, at } = this.#accessTo(partition);
+    return !gated && at !== null && at <= now;
+  }
+
+  /** When its first job may start. */
+  #startsAt(partition: Partition): number {
+    const at = this.#accessTo(partition).at ?? Number.POSITIVE_INFINITY;
+    return Math.max(this.#heldUntil(partition), partition.firstDueAt(), at);
   }
 
   hold(target: HoldTarget, until: number | null): void {

@@ -1,3 +1,4 @@
+import type { Spent } from '../../gate/index.ts';
 import { type Job, type JobState, type KeyLife, type Lane, type RunRecord, stateAt } from '../../job.ts';
 import type { DeadReason } from '../../retry/decision.ts';
 import type { StoredError } from '../../retry/outcome.ts';
@@ -39,6 +40,7 @@ export interface Row {
   previousDelayMs: number | null;
   deadReason: DeadReason | null;
   lastError: StoredError | null;
+  spent: Spent | null;
   /** JSON text. */
   progress: string | null;
   cancelRequested: boolean;
@@ -79,7 +81,7 @@ export function toJob(row: Row, now: number): Job {
   };
 }
 
-export function toClaimedJob(row: Row, lease: Lease): ClaimedJob {
+export function toClaimedJob(row: Row, lease: Lease, gateEpoch = 0): ClaimedJob {
   return {
     id: row.id,
     run: row.runs,
@@ -104,6 +106,8 @@ export function toClaimedJob(row: Row, lease: Lease): ClaimedJob {
     lastError: row.lastError,
     cancelRequested: row.cancelRequested,
     alone: lease.alone,
+    gateEpoch,
+    spent: row.spent,
   };
 }
 

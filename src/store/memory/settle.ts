@@ -26,12 +26,12 @@ function wasSettled(state: MemoryState, settlement: Settlement): boolean {
 }
 
 function record(row: Row, settlement: Settlement, settled: Settled): void {
-  const { id, run, worker, outcome, startedAt, endedAt, error, decision } = settlement;
+  const { id, run, worker, outcome, startedAt, endedAt, error, decision, refund } = settlement;
   row.ledger.push(
     kept({
       jobId: id,
       run,
-      attempt: row.attempts,
+      attempt: row.attempts - (refund?.attempts ?? 0),
       outcome,
       counted: settled.counted,
       worker,
@@ -55,7 +55,7 @@ function count(state: MemoryState, row: Row, settlement: Settlement, settled: Se
 }
 
 function end(state: MemoryState, row: Row, settlement: Settlement, settled: Settled, now: number): void {
-  const { decision, outcome, error } = settlement;
+  const { decision, outcome, error, refund } = settlement;
   const ended = settled.dueAt === null;
   const freesRetryPlace = isRetry(row.lane);
   const isUndone = !settled.ran && !ended && row.firstStartedAt === row.lease?.claimedAt;
@@ -63,7 +63,8 @@ function end(state: MemoryState, row: Row, settlement: Settlement, settled: Sett
   state.move(row, settled.state, now, {
     queue: settled.state === 'retrying' ? (row.retryQueue ?? row.queue) : row.queue,
     lane: settled.lane ?? row.lane,
-    attempts: settled.counted ? row.attempts : Math.max(0, row.attempts - 1),
+    attempts: Math.max(0, row.attempts - (settled.counted ? 0 : 1) - (refund?.attempts ?? 0)),
+    spent: refund === undefined ? row.spent : refund.spent,
     crashes: row.crashes + (outcome === 'crashed' ? 1 : 0),
     // A job handed back for now keeps its place in the line.
     dueAt: settled.state === 'ready' ? row.dueAt : (settled.dueAt ?? row.dueAt),
@@ -71,7 +72,7 @@ function end(state: MemoryState, row: Row, settlement: Settlement, settled: Sett
     firstStartedAt: isUndone ? null : row.firstStartedAt,
     finishedAt: ended ? now : null,
     lease: null,
-    previousDelayMs: decision.kind === 'retry' ? decision.delayMs : row.previousDelayMs,
+    previousDelayMs: settled.state === 'retrying' && 'delayMs' in decision ? decision.delayMs : row.previousDelayMs,
     deadReason: settled.deadReason,
     lastError: error === null ? row.lastError : kept(error),
     cancelRequested: ended ? false : row.cancelRequested,

@@ -1,5 +1,6 @@
 import { isTerminal, type JobState, stateAt, transitions } from '../../job.ts';
 import type { Fence } from '../store.ts';
+import { Gates } from './gates.ts';
 import { Keys } from './keys.ts';
 import { Partitions } from './partitions.ts';
 import type { Lease, Row } from './row.ts';
@@ -17,6 +18,7 @@ export class MemoryState {
   /** In the order they were accepted. */
   readonly rows: Map<string, Row> = new Map();
   readonly partitions: Partitions = new Partitions();
+  readonly gates: Gates = new Gates(this.partitions);
   readonly running: Running = new Running();
   /** In the order they ended. */
   readonly ended: Record<Ended, Set<Row>> = { completed: new Set(), dead: new Set(), cancelled: new Set() };

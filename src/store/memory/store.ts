@@ -1,7 +1,9 @@
 import { type Clock, checkClock, systemClock } from '../../clock.ts';
 import { readOptions } from '../../config.ts';
 import { ClosedError } from '../../errors.ts';
+import type { GateEvent } from '../../gate/index.ts';
 import type { Job, RunRecord } from '../../job.ts';
+import { isNewsToWorkers } from '../gates.ts';
 import { checkPayloads } from '../json.ts';
 import type {
   CancelAnswer,
@@ -11,6 +13,12 @@ import type {
   DeadSelection,
   Enqueued,
   Fence,
+  GateAnswer,
+  GatedClaim,
+  GatedClaimRequest,
+  GateFilter,
+  GateOrder,
+  GateRef,
   Heartbeat,
   HeartbeatAnswer,
   HoldTarget,
@@ -23,10 +31,12 @@ import type {
   SettleAnswer,
   Settlement,
   Store,
+  StoredGate,
   StoreStats,
   Unsubscribe,
+  WorkerReport,
 } from '../store.ts';
-import { claim } from './claim.ts';
+import { claim, claimGated } from './claim.ts';
 import { enqueue } from './enqueue.ts';
 import { expired } from './expired.ts';
 import { heartbeat } from './heartbeat.ts';
@@ -70,6 +80,17 @@ export class MemoryStore implements Store {
     return claim(this.#open(), request, this.#clock.now());
   }
 
+  async claimGated(request: GatedClaimRequest): Promise<GatedClaim> {
+    return claimGated(this.#open(), request, this.#clock.now(), () => this.#clock.random());
+  }
+
+  async report(reports: readonly WorkerReport[]): Promise<GateAnswer[]> {
+    const state = this.#open();
+    const answers = state.gates.report(reports, this.#clock.now(), () => this.#clock.random());
+    if (answers.some(isNewsToWorkers)) state.wake.hint();
+    return answers;
+  }
+
   async heartbeat(beats: readonly Heartbeat[]): Promise<HeartbeatAnswer[]> {
     return heartbeat(this.#open(), beats, this.#clock.now());
   }
@@ -106,6 +127,14 @@ export class MemoryStore implements Store {
     return stats(this.#open(), this.#clock.now());
   }
 
+  async gates(filter: GateFilter): Promise<StoredGate[]> {
+    return this.#open().gates.list(filter, this.#clock.now());
+  }
+
+  async gateHistory(gate: GateRef, limit: number): Promise<GateEvent[]> {
+    return this.#open().gates.history(gate, limit);
+  }
+
   async queues(): Promise<QueueInfo[]> {
     return queues(this.#open());
   }
@@ -128,6 +157,13 @@ export class MemoryStore implements Store {
 
   async release(target: HoldTarget): Promise<void> {
     release(this.#open(), target);
+  }
+
+  async changeGate(gate: GateRef, order: GateOrder, operator: string): Promise<GateAnswer> {
+    const state = this.#open();
+    const answer = state.gates.change(gate, order, operator, this.#clock.now(), () => this.#clock.random());
+    state.wake.hint();
+    return answer;
   }
 
   async prune(retention: Retention, limit: number): Promise<number> {

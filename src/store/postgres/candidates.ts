@@ -10,88 +10,112 @@ export interface Candidate {
   servedTurn: number;
 }
 
-/** Those of one queue. */
-interface QueueCandidates {
-  readonly list: Candidate[];
-  /** The list is in the order in which they are to be served. */
-  isSorted: boolean;
-}
-
 /** What the database offers: see the function `candidates`. */
 type Offer = [isComplete: boolean, partitions: PartitionRow[] | null];
 
 /** The lanes in the order in which `fillQuotas` serves them. */
 const laneOrder: Readonly<Record<Lane, number>> = { suspect: 0, retry: 1, redrive: 2, fresh: 3 };
 
+/** Of many partitions so many are offered that a claim finds this many due jobs per place, but at least some. */
+const DUE_PER_PLACE = 1.1;
+const FEWEST_CANDIDATES = 4;
+
 /** A process that claims from more sets of queues than this is offered their partitions again. */
 const MOST_SETS = 100;
 
-/**
- * The partitions that claims should read: those that the database offered with the answer to the last claim of the same
- * queues, and those that this process made since. Usually that is all there are, and this process lets them take turns.
- * When there are too many with a resource, the database offers the least recently served ones of those.
- */
+/** The candidates of each set of queues that this process claims from. */
 export class Candidates {
-  readonly #byQueue: Map<string, QueueCandidates> = new Map();
-  /** By set of queues: the numbers of all their partitions; null when there are more than were offered. */
-  readonly #known: Map<string, string | null> = new Map();
-  #turn = 0;
+  readonly #sets: Map<string, CandidatesOfSet> = new Map();
 
-  /** In the order in which they are to be served. */
-  of(queues: readonly string[]): Candidate[] {
-    return queues.flatMap((queue) => {
-      const candidates = this.#byQueue.get(queue);
-      if (candidates === undefined) return [];
-      if (!candidates.isSorted) candidates.list.sort(inTurn);
-      candidates.isSorted = true;
-      return candidates.list;
-    });
+  of(queues: readonly string[]): CandidatesOfSet {
+    const key = JSON.stringify([...queues].sort());
+    let set = this.#sets.get(key);
+    if (set === undefined) {
+      if (this.#sets.size >= MOST_SETS) this.#sets.clear();
+      set = new CandidatesOfSet(new Set(queues));
+      this.#sets.set(key, set);
+    }
+    return set;
   }
 
-  /** The numbers of all partitions of these queues; null when there are more, undefined when none were offered. */
-  known(queues: readonly string[]): string | null | undefined {
-    return this.#known.get(JSON.stringify(queues));
+  /** Partitions became admissible. */
+  forget(): void {
+    this.#sets.clear();
   }
 
   /** A partition that this process has made, or may have. */
   add(partition: Partition): void {
-    const { id, queue, lane, priority } = partition;
-    const candidates = this.#byQueue.get(queue);
-    if (candidates === undefined || candidates.list.some((one) => one.partition.id === id)) return;
-    if (partition.resource !== null) {
-      const tier = candidates.list.filter((one) => one.partition.lane === lane && one.partition.priority === priority);
-      if (tier.length >= MOST_CANDIDATES) return;
-    }
-    candidates.list.push({ partition, servedTurn: 0 });
-    candidates.isSorted = false;
+    for (const set of this.#sets.values()) set.add(partition);
+  }
+}
+
+/**
+ * The partitions that claims from a set of queues should read: those that the database offered with the answer to the last
+ * such claim, and those that this process made since. Usually that is all there are, and this process lets them take turns.
+ * When there are too many with a resource, the database offers the least recently served ones of those.
+ */
+export class CandidatesOfSet {
+  readonly #queues: ReadonlySet<string>;
+  #list: Candidate[] = [];
+  /** The list is in the order in which they are to be served. */
+  #isSorted = true;
+  #turn = 0;
+  /** The numbers of all partitions of these queues; null when there are more, undefined when none were offered yet. */
+  known: string | null | undefined;
+  /** Of each queue, lane and priority, so many partitions with a resource are to be offered when there are many. */
+  breadth: number = FEWEST_CANDIDATES;
+
+  constructor(queues: ReadonlySet<string>) {
+    this.#queues = queues;
   }
 
-  /** Partitions were made, or became admissible, that this process does not know. */
-  forget(): void {
-    this.#byQueue.clear();
-    this.#known.clear();
+  /** In the order in which they are to be served. */
+  get list(): readonly Candidate[] {
+    if (!this.#isSorted) this.#list.sort(inTurn);
+    this.#isSorted = true;
+    return this.#list;
+  }
+
+  add(partition: Partition): void {
+    const { id, queue, lane, priority } = partition;
+    if (this.known === undefined || !this.#queues.has(queue)) return;
+    if (this.#list.some((one) => one.partition.id === id)) return;
+    if (partition.resource !== null) {
+      const tier = this.#list.filter((one) => one.partition.lane === lane && one.partition.priority === priority);
+      if (tier.length >= MOST_CANDIDATES) return;
+    }
+    this.#list.push({ partition, servedTurn: 0 });
+    this.#isSorted = false;
   }
 
   served(candidate: Candidate): void {
     candidate.servedTurn = ++this.#turn;
-    const candidates = this.#byQueue.get(candidate.partition.queue);
-    if (candidates !== undefined) candidates.isSorted = false;
+    this.#isSorted = false;
   }
 
-  offer(queues: readonly string[], text: string): void {
+  offer(text: string): void {
     const [isComplete, partitions] = JSON.parse(text) as Offer;
-    const before = new Map(this.of(queues).map((candidate) => [candidate.partition.id, candidate]));
-    for (const queue of queues) this.#byQueue.set(queue, { list: [], isSorted: false });
+    const before = new Map(this.#list.map((candidate) => [candidate.partition.id, candidate]));
     // What the database has chosen because it was not served for long comes after what was served less recently here.
     const servedTurn = isComplete ? 0 : this.#turn;
-    for (const row of partitions ?? []) {
+    this.#list = (partitions ?? []).map((row) => {
       const partition = toPartition(row);
       const candidate = isComplete || partition.resource === null ? before.get(partition.id) : undefined;
-      this.#byQueue.get(partition.queue)?.list.push(candidate ?? { partition, servedTurn });
-    }
-    if (this.#known.size >= MOST_SETS) this.#known.clear();
+      return candidate ?? { partition, servedTurn };
+    });
+    this.#isSorted = false;
     const ids = (partitions ?? []).map(([id]) => id).sort((a, b) => a - b);
-    this.#known.set(JSON.stringify(queues), isComplete ? plain(ids) : null);
+    this.known = isComplete ? plain(ids) : null;
+  }
+
+  /**
+   * A call of a claim found so many due jobs for its places. Few partitions are cheaper to read and to rotate than many,
+   * but they should fill the places.
+   */
+  tune(due: number, places: number): void {
+    if (this.known !== null || places === 0) return;
+    const wanted = Math.ceil(this.breadth * Math.min(2, (DUE_PER_PLACE * places) / due));
+    this.breadth = Math.max(FEWEST_CANDIDATES, Math.min(MOST_CANDIDATES, wanted));
   }
 }
 

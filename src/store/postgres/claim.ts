@@ -1,8 +1,8 @@
 import { type Lane, lanes } from '../../job.ts';
 import { steady, withRetries } from '../../retrying.ts';
 import { LANE } from '../codes.ts';
-import { CLAIM_BYTES, type Claim, type ClaimedJob, type ClaimRequest } from '../store.ts';
-import type { Candidate } from './candidates.ts';
+import { CLAIM_BYTES, type Claim, type ClaimedJob, type ClaimRequest, GATED_NAMED } from '../store.ts';
+import type { Candidate, CandidatesOfSet } from './candidates.ts';
 import { type ClaimHeader, type ClaimRow, claimedJob, readClaim, type StoredJob } from './claimed.ts';
 import { plain, texts } from './connection/arrays.ts';
 import { isPassing } from './connection/failure.ts';
@@ -24,14 +24,16 @@ import { whatIsLeft } from './what-is-left.ts';
  */
 
 const CLAIM = `
-  SELECT * FROM @.claim($1, $2, $3, $4, $5, $6::text[], $7::boolean[], $8::int[], $9::bigint[],
-    $10::bigint[], $11::int[], $12::smallint[], $13::boolean[], $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[],
-    $18::int[], $19::int[])`;
-const PARK = 'SELECT @.park($1::bigint[], $2::text[], $3)';
+  SELECT * FROM @.claim($1, $2, $3, $4, $5, $6::text[], $7::boolean[], $8::int[], $9::bigint[], $10,
+    $11::bigint[], $12::int[], $13::smallint[], $14::boolean[], $15::bigint[], $16::bigint[], $17::bigint[], $18::bigint[],
+    $19::int[], $20::int[])`;
 
 /** A claim that reads one partition without due jobs after the other ends after this many calls, and the worker comes again. */
 const MOST_CALLS = 32;
-/** Among many partitions the places are soon filled, so in all only so many times as many due jobs are counted. */
+/**
+ * Among many partitions the places are soon filled, so in all only so many times as many due jobs are counted. Among few
+ * all are: a claim that took everything it had counted would take retries while fresh jobs wait that it had not.
+ */
 const COUNTED_TIMES = 2;
 const LOAD_AGAIN_MS = 100;
 
@@ -73,6 +75,7 @@ class Claiming {
   readonly #session: Session;
   readonly #request: ClaimRequest;
   readonly #queues: readonly string[];
+  readonly #candidates: CandidatesOfSet;
   readonly #supplies: Map<number, Supply> = new Map();
   readonly #room: Map<string, number> = new Map();
   #header: ClaimHeader | null = null;
@@ -84,11 +87,10 @@ class Claiming {
     this.#session = session;
     this.#request = request;
     this.#queues = request.queues.map(({ queue }) => queue);
+    this.#candidates = session.candidates.of(this.#queues);
   }
 
   async claim(): Promise<Claim> {
-    const { candidates } = this.#session;
-    if (candidates.known(this.#queues) === undefined) candidates.offer(this.#queues, await this.#park([]));
     let calls = 0;
     for (let wants = this.#wants(); calls === 0 || wants.size > 0; wants = this.#wants()) {
       try {
@@ -105,9 +107,15 @@ class Claiming {
         break;
       }
     }
-    const { now } = this.#header as ClaimHeader;
+    const { now, gated } = this.#header as ClaimHeader;
     const nextDueAt = this.#count >= this.#request.limit ? null : this.#nextDueAt;
-    return { jobs: this.#inOrder(), now, nextDueAt, suspectsWait: this.#doSuspectsWait() };
+    return {
+      jobs: this.#inOrder(),
+      now,
+      nextDueAt,
+      suspectsWait: this.#doSuspectsWait(),
+      gated: [...new Set(gated)].slice(0, GATED_NAMED),
+    };
   }
 
   /** None of a queue waits while another one runs, such as the one that was just taken. */
@@ -122,7 +130,7 @@ class Claiming {
 
   /** How many more jobs each partition should give, as far as is known; those that should give none are left out. */
   #wants(): Map<number, number> {
-    for (const candidate of this.#session.candidates.of(this.#queues)) {
+    for (const candidate of this.#candidates.list) {
       const { id } = candidate.partition;
       if (!this.#supplies.has(id)) this.#supplies.set(id, { candidate, jobs: [], most: Number.POSITIVE_INFINITY });
     }
@@ -168,12 +176,12 @@ class Claiming {
   }
 
   async #call(wants: ReadonlyMap<number, number>): Promise<void> {
-    const { db, cursors, candidates, leases } = this.#session;
-    const isComplete = candidates.known(this.#queues) !== null;
+    const { db, cursors, leases } = this.#session;
+    const limit = this.#request.limit - this.#count;
     const given = await this.#given(wants);
     const [row] = await db.query<ClaimRow>(CLAIM, await this.#values(given));
     const { header, jobs } = readClaim(row as ClaimRow);
-    const typeOf = await this.#loadTypes(jobs);
+    const typeOf = await loadTypes(this.#session, jobs, this.#request.leaseMs);
     this.#header = header;
     const holding = {
       worker: this.#request.worker,
@@ -211,15 +219,19 @@ class Claiming {
         isMissed: range.missed !== null,
       });
       supply.most = supply.jobs.length + (isContended ? 0 : rest);
-      if (taken > 0) candidates.served(supply.candidate);
-      return due === null ? [] : [{ partition: supply.candidate.partition.id, range, last, isExhausted, rest }];
+      if (taken > 0) this.#candidates.served(supply.candidate);
+      return due === null ? [] : [{ partition: supply.candidate.partition.id, range, last, isExhausted }];
     });
-    this.#setRoom(header);
     cursors.advance(found, header.now, header.snapshot);
     if (header.nextDueAt !== null) this.#nextDueAt = Math.min(header.nextDueAt, this.#nextDueAt ?? header.nextDueAt);
-    const emptied = isComplete ? [] : found.filter(({ partition, rest }) => rest === 0 && this.#hasResource(partition));
-    const offer = emptied.length === 0 ? header.offer : await this.#park(emptied.map(({ partition }) => partition));
-    if (offer !== null) candidates.offer(this.#queues, offer);
+    if (header.offer !== null) this.#candidates.offer(header.offer);
+    // The first call of a process is given no partition, and only asks which ones there are.
+    if (given.length === 0) return;
+    this.#setRoom(header);
+    this.#candidates.tune(
+      header.due.reduce<number>((sum, due) => sum + (due ?? 0), 0),
+      limit,
+    );
   }
 
   /** What this call reads: all that may give a job. Of suspects it is always counted whether they wait. */
@@ -229,7 +241,8 @@ class Claiming {
     );
     const ranges = await this.#session.cursors.ranges(supplies.map(({ candidate }) => candidate.partition));
     const limit = this.#request.limit - this.#count;
-    const counted = Math.ceil((COUNTED_TIMES * limit) / supplies.length);
+    const areMany = this.#candidates.known === null;
+    const counted = areMany ? Math.ceil((COUNTED_TIMES * limit) / supplies.length) : limit;
     const trials = new Map(this.#request.queues.map(({ queue, suspect }) => [queue, suspect > 0]));
     return supplies.map((supply, index) => {
       const { id, queue, lane } = supply.candidate.partition;
@@ -252,7 +265,8 @@ class Claiming {
       texts(this.#queues),
       plain(queues.map(({ suspect }) => suspect > 0)),
       plain(queues.map(({ maxRetriesInFlight }) => maxRetriesInFlight)),
-      this.#session.candidates.known(this.#queues) ?? null,
+      this.#candidates.known ?? null,
+      this.#candidates.breadth,
       plain(partitions.map(({ id }) => id)),
       plain(partitions.map(({ queue }) => this.#queues.indexOf(queue) + 1)),
       plain(partitions.map(({ lane }) => LANE[lane])),
@@ -290,26 +304,15 @@ class Claiming {
     }
     return taken;
   }
+}
 
-  #hasResource(id: number): boolean {
-    return (this.#supplies.get(id) as Supply).candidate.partition.resource !== null;
-  }
-
-  /** Parks partitions that have no due job, and answers which ones to read. */
-  async #park(partitions: readonly number[]): Promise<string> {
-    const [row] = await this.#session.db.query<[string]>(PARK, [
-      plain(partitions),
-      texts(this.#queues),
-      this.#request.limit,
-    ]);
-    return (row as [string])[0];
-  }
-
-  /** The jobs are leased to this worker by now, so what is still to be read is asked for as long as the lease lasts. */
-  async #loadTypes(jobs: readonly StoredJob[]): Promise<(id: number) => JobType> {
-    const { db, jobTypes } = this.#session;
-    const ids = new Set(jobs.map(({ jobType }) => jobType));
-    const options = { policy: steady(LOAD_AGAIN_MS), isTransient: isPassing, giveUpAfterMs: this.#request.leaseMs };
-    return withRetries(db.clock, options, () => jobTypes.load(ids));
-  }
+/** The jobs are leased to this worker by now, so what is still to be read is asked for as long as the lease lasts. */
+export function loadTypes(
+  { db, jobTypes }: Session,
+  jobs: readonly StoredJob[],
+  leaseMs: number,
+): Promise<(id: number) => JobType> {
+  const ids = new Set(jobs.map(({ jobType }) => jobType));
+  const options = { policy: steady(LOAD_AGAIN_MS), isTransient: isPassing, giveUpAfterMs: leaseMs };
+  return withRetries(db.clock, options, () => jobTypes.load(ids));
 }

@@ -1,3 +1,4 @@
+import type { Spent } from '../../gate/index.ts';
 import type { StoredError } from '../../retry/outcome.ts';
 import { parseFrozen, splitJson } from '../json.ts';
 import type { ClaimedJob } from '../store.ts';
@@ -20,6 +21,7 @@ export type StoredJob = Pick<
   | 'enqueuedAt'
   | 'payload'
   | 'lastError'
+  | 'spent'
 > &
   Position & { readonly partition: number; readonly jobType: number };
 
@@ -33,11 +35,18 @@ export type ClaimRow = [
   due: string | null,
   room: string | null,
   offer: string | null,
+  gated: string | null,
+  ...taken: TakenRow,
+];
+
+/** What every function that takes jobs answers at the end of its row: see sql/take.ts. */
+export type TakenRow = [
   lease: string | null,
   ids: string | null,
   numbers: string,
   payloads: string,
   errors: string | null,
+  spent: string | null,
 ];
 
 export interface ClaimHeader {
@@ -53,12 +62,14 @@ export interface ClaimHeader {
   readonly room: readonly (number | null)[];
   /** The partitions that the next claim should read; null when that has not changed. */
   readonly offer: string | null;
+  /** Resources, those that have waited longest first; one may be named several times. */
+  readonly gated: readonly string[];
   /** Per row of `leases` three numbers: its id, the position of its queue, its lane. */
   readonly leases: readonly number[];
 }
 
 export function readClaim(row: ClaimRow): { readonly header: ClaimHeader; readonly jobs: StoredJob[] } {
-  const [now, snapshot, nextDueAt, suspectsWait, isCutShort, due, room, offer, lease] = row;
+  const [now, snapshot, nextDueAt, suspectsWait, isCutShort, due, room, offer, gated, ...taken] = row;
   const header: ClaimHeader = {
     now,
     snapshot,
@@ -68,19 +79,26 @@ export function readClaim(row: ClaimRow): { readonly header: ClaimHeader; readon
     due: numbersOrNull(due),
     room: numbersOrNull(room),
     offer,
-    leases: numbersOrNull(lease) as number[],
+    gated: gated === null ? [] : (JSON.parse(gated) as string[]),
+    leases: readLeases(taken),
   };
-  return { header, jobs: readJobs(row) };
+  return { header, jobs: readJobs(taken) };
 }
 
 /** How many numbers there are of each job: see sql/claim.ts. */
 const PER_JOB = 12;
 
-function readJobs([, , , , , , , , , ids, literal, texts, errorTexts]: ClaimRow): StoredJob[] {
+/** Per row of `leases` three numbers: its id, the position of its queue, its lane. */
+export function readLeases([lease]: TakenRow): readonly number[] {
+  return numbersOrNull(lease) as number[];
+}
+
+export function readJobs([, ids, literal, texts, errorTexts, notes]: TakenRow): StoredJob[] {
   if (ids === null) return [];
   const numbers = numbersOrNull(literal);
   const payloads = splitJson(texts);
   const errors = errorsOf(numbers, errorTexts);
+  const spent = spentOf(notes);
   return elements(ids).map((id, row) => {
     const at = row * PER_JOB;
     return {
@@ -97,6 +115,7 @@ function readJobs([, , , , , , , , , ids, literal, texts, errorTexts]: ClaimRow)
       enqueuedAt: numbers[at + 9] as number,
       previousDelayMs: numbers[at + 10] as number | null,
       lastError: errors.get(numbers[at + 11] as number) ?? null,
+      spent: spent.get(row + 1) ?? null,
       payload: payloads[row] as string,
     };
   });
@@ -111,9 +130,25 @@ function errorsOf(numbers: readonly (number | null)[], texts: string | null): Re
   return new Map(used.map((pointer, index) => [pointer, errors[index] as StoredError]));
 }
 
+/** Few jobs have a note, so these come apart: the job's position, and the note. */
+function spentOf(literal: string | null): ReadonlyMap<number, Spent> {
+  const notes = new Map<number, Spent>();
+  const numbers = numbersOrNull(literal) as number[];
+  for (let at = 0; at < numbers.length; at += 3) {
+    notes.set(numbers[at] as number, { at: numbers[at + 1] as number, count: numbers[at + 2] as number });
+  }
+  return notes;
+}
+
 type Holding = Pick<ClaimedJob, 'worker' | 'claimedAt' | 'leaseEndsAt' | 'cancelRequested' | 'alone'>;
 
-export function claimedJob(job: StoredJob, partition: Partition, jobType: JobType, holding: Holding): ClaimedJob {
+export function claimedJob(
+  job: StoredJob,
+  partition: Partition,
+  jobType: JobType,
+  holding: Holding,
+  gateEpoch = 0,
+): ClaimedJob {
   return {
     id: job.id,
     run: job.run,
@@ -138,5 +173,7 @@ export function claimedJob(job: StoredJob, partition: Partition, jobType: JobTyp
     lastError: job.lastError,
     cancelRequested: holding.cancelRequested,
     alone: holding.alone,
+    gateEpoch,
+    spent: job.spent,
   };
 }

@@ -1,8 +1,8 @@
 import pg from 'pg';
 import { describe, expect, inject, it } from 'vitest';
-import { LatePool, type OpenTransaction } from '../../../test/support/late-pool.ts';
 import { expectSoundTables } from '../../../test/support/postgres-database.ts';
-import { movableTime, newSchema, runSql } from '../../../test/support/postgres-schema.ts';
+import { runSql } from '../../../test/support/postgres-schema.ts';
+import { Two } from '../../../test/support/two-processes.ts';
 import { type Clock, systemClock } from '../../clock.ts';
 import {
   bury,
@@ -24,7 +24,6 @@ import {
   startOne,
 } from '../conformance/builders.ts';
 import type { ClaimedJob, NewJob, Store } from '../store.ts';
-import { PostgresStore } from './store.ts';
 
 /*
  * Two transactions at once: the first has done its work and is not committed when the second comes. What the second does
@@ -35,76 +34,6 @@ import { PostgresStore } from './store.ts';
 const url = inject('postgresUrl');
 /** Only to end a test that waits for what does not come: what is found is found within a second or two. */
 const IN_TIME = { timeout: 10_000 };
-
-interface Begun<Answer> extends OpenTransaction {
-  readonly answer: Promise<Answer>;
-}
-
-/** Two processes on one schema: one commits when the test says so, the other at once. */
-class Two implements AsyncDisposable {
-  readonly schema: string = newSchema();
-  readonly #latePool: LatePool = new LatePool(url);
-  readonly #otherPool: LatePool = new LatePool(url);
-  late!: Store;
-  other!: Store;
-
-  static async open(clock: Clock = systemClock): Promise<Two> {
-    const two = new Two();
-    const { schema } = two;
-    two.late = await PostgresStore.open({ pool: two.#latePool, schema, wakeUps: false, clock });
-    two.other = await PostgresStore.open({ pool: two.#otherPool, schema, wakeUps: false, clock });
-    await movableTime(url, schema);
-    // Both know the strings and partitions that most tests use, so that a verb is one statement.
-    for (const store of [two.late, two.other]) {
-      for (const key of [null, 'known']) await store.settle([settlement(await startOne(store, { key }), complete)]);
-    }
-    return two;
-  }
-
-  /** Carries out a call of the late process up to its COMMIT. `text` is a part of the statement to stop after. */
-  begin<Answer>(text: RegExp, call: (store: Store) => Promise<Answer>): Promise<Begun<Answer>> {
-    return this.#stop(text, this.#latePool.keepOpen(text), call);
-  }
-
-  /** Begins the transaction of a call with this lock on a table, and stops before its statement. */
-  lockFirst<Answer>(text: RegExp, table: string, call: (store: Store) => Promise<Answer>): Promise<Begun<Answer>> {
-    const lock = `LOCK TABLE ${this.schema}.${table} IN ACCESS EXCLUSIVE MODE`;
-    return this.#stop(text, this.#latePool.lockFirst(text, lock), call);
-  }
-
-  async #stop<Answer>(
-    text: RegExp,
-    reached: Promise<OpenTransaction>,
-    call: (store: Store) => Promise<Answer>,
-  ): Promise<Begun<Answer>> {
-    const answer = call(this.late);
-    answer.catch(() => {});
-    const open = await Promise.race([reached, answer.then(() => null)]);
-    if (open === null) throw new Error(`expected a statement like ${text}, got none.`);
-    return { commit: open.commit, answer };
-  }
-
-  /** Commits as soon as the other process waits for a lock, and answers what its call then says. */
-  async commitWhenBlocked<Answer>(open: OpenTransaction, call: (store: Store) => Promise<Answer>): Promise<Answer> {
-    const answer = call(this.other);
-    answer.catch(() => {});
-    const waits = await this.#otherPool.waitsForLock(answer);
-    open.commit();
-    if (!waits) throw new Error(`expected the call to wait for a lock, got ${JSON.stringify(await answer)} at once.`);
-    return answer;
-  }
-
-  async advance(ms: number): Promise<void> {
-    await runSql(url, `UPDATE ${this.schema}.test_time SET shift = shift + $1`, [ms]);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([this.late.close(), this.other.close()]);
-    await this.#latePool[Symbol.asyncDispose]();
-    await this.#otherPool[Symbol.asyncDispose]();
-    await runSql(url, `DROP SCHEMA ${this.schema} CASCADE`);
-  }
-}
 
 /** Lets statements of a kind wait before or after their work: at a place inside a function where no lock would stop it. */
 class Pause implements AsyncDisposable {
@@ -140,7 +69,7 @@ class Pause implements AsyncDisposable {
 
 describe('a cancel', () => {
   it('of a job that a claim takes meanwhile asks the running job to stop', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(url);
     const id = await enqueueOne(two.other);
     const open = await two.begin(/claim/, (store) => claim(store));
     expect(await two.commitWhenBlocked(open, (store) => store.cancel([id]))).toEqual([{ id, result: 'cancelling' }]);
@@ -148,7 +77,7 @@ describe('a cancel', () => {
   });
 
   it('of a job that ends meanwhile answers that it has ended', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(url);
     const job = await startOne(two.late);
     const open = await two.begin(/settle|complete/, (store) => store.settle([settlement(job, complete)]));
     const answer = await two.commitWhenBlocked(open, (store) => store.cancel([job.id]));
@@ -156,7 +85,7 @@ describe('a cancel', () => {
   });
 
   it('of a job that is redriven between two looks finds it', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(url);
     const id = await bury(two.other);
     const redrive = (store: Store) => store.redrive({ ids: [id], attempts: 'reset', dryRun: false });
     // The cancel has found no live job by then, and waits to see whether it has ended.
@@ -171,7 +100,7 @@ describe('a key', () => {
   const keyed = (changes: Partial<NewJob> = {}): NewJob => newJob({ key: 'k', ...changes });
 
   it('that another enqueue takes meanwhile yields the job of that enqueue', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(url);
     const job = keyed();
     const open = await two.begin(/enqueue/, (store) => store.enqueue([job]));
     const answer = await two.commitWhenBlocked(open, (store) => store.enqueue([keyed()]));
@@ -179,7 +108,7 @@ describe('a key', () => {
   });
 
   it('whose holder ends between two looks goes to the new job', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(url);
     const job = await startOne(two.other, { key: 'k' });
     // The enqueue has found the key taken by then, and waits to see by which job.
     await using pause = await Pause.at('AFTER INSERT', two.schema, 'keys');
@@ -193,7 +122,7 @@ describe('a key', () => {
   });
 
   it('of a started job that ends between two looks goes to the new job', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(url);
     const job = await startOne(two.other, { key: 'k', keyLife: 'started' });
     // The enqueue is about to take over the key by then.
     await using pause = await Pause.at('BEFORE UPDATE', two.schema, 'keys');
@@ -207,7 +136,7 @@ describe('a key', () => {
   });
 
   it('of a job that has started goes to one of two that want it at once', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(url);
     await startOne(two.other, { key: 'k', keyLife: 'started' });
     const [first, second] = [keyed(), keyed()];
     const open = await two.begin(/enqueue/, (store) => store.enqueue([first]));
@@ -216,7 +145,7 @@ describe('a key', () => {
   });
 
   it('that an enqueue takes meanwhile is not taken by a redrive', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(url);
     const dead = await bury(two.other, { key: 'k' });
     const job = keyed();
     const open = await two.begin(/enqueue/, (store) => store.enqueue([job]));
@@ -228,7 +157,7 @@ describe('a key', () => {
   });
 
   it('that two redrives want at once goes to one of them', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(url);
     const first = await bury(two.other, { key: 'k' });
     const second = await bury(two.other, { key: 'k' });
     const redrive = (id: string) => (store: Store) => store.redrive({ ids: [id], attempts: 'reset', dryRun: false });
@@ -240,7 +169,7 @@ describe('a key', () => {
 
 describe('a dead job', () => {
   it('that two redrives choose at once is redriven once', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(url);
     const id = await bury(two.other);
     const redrive = (store: Store) => store.redrive({ ids: [id], attempts: 'reset', dryRun: false });
     const open = await two.begin(/redrive/, redrive);
@@ -250,7 +179,7 @@ describe('a dead job', () => {
   });
 
   it('that is redriven meanwhile is not discarded', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(url);
     const id = await bury(two.other);
     const open = await two.begin(/redrive/, (store) => store.redrive({ ids: [id], attempts: 'reset', dryRun: false }));
     expect(await two.commitWhenBlocked(open, (store) => store.discard({ ids: [id] }))).toEqual([]);
@@ -258,7 +187,7 @@ describe('a dead job', () => {
   });
 
   it('that is discarded meanwhile is not redriven', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(url);
     const id = await bury(two.other);
     const open = await two.begin(/discard/, (store) => store.discard({ ids: [id] }));
     const answer = await two.commitWhenBlocked(open, (store) =>
@@ -271,7 +200,7 @@ describe('a dead job', () => {
 
 describe('a claim', () => {
   it('does not wait for jobs that another claim is taking', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(url);
     const ids = idsOf(await two.other.enqueue(newJobs(2)));
     const open = await two.begin(/claim/, (store) => claim(store, { limit: 1 }));
     const second = await claim(two.other, { limit: 2 });
@@ -281,7 +210,7 @@ describe('a claim', () => {
   });
 
   it('counts the retries that another claim is starting against maxRetriesInFlight', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(url);
     await enqueueInLane(two.late, 'retry', 2);
     const capped = { limit: 1, queues: [quota({ maxRetriesInFlight: 1 })] };
     const open = await two.begin(/claim/, (store) => claim(store, capped));
@@ -290,7 +219,7 @@ describe('a claim', () => {
   });
 
   it('finds a job that is committed after later jobs of its partition were claimed', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(url);
     const [early, later] = [newJob(), newJob()];
     const open = await two.begin(/enqueue/, (store) => store.enqueue([early]));
     await two.advance(1_000);
@@ -306,7 +235,7 @@ describe('a claim', () => {
   });
 
   it('finds the jobs of a new partition that is committed after a newer partition was read', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(url);
     const early = newJob({ resource: 'early' });
     const newer = newJob({ resource: 'newer' });
     const open = await two.begin(/partition/, (store) => store.enqueue([early]));
@@ -318,7 +247,7 @@ describe('a claim', () => {
   });
 
   it('starts one suspect of a queue when two workers ask for one at once', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(url);
     await enqueueInLane(two.late, 'suspect', 2);
     // So that it knows the partition of the suspects, and its claim for one is a single statement.
     await claim(two.late);
@@ -331,7 +260,7 @@ describe('a claim', () => {
 
 describe('a settlement', () => {
   it('of a worker and of a rescuer at once is written once', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(url);
     const job = await startOne(two.late);
     await two.advance(LEASE + 1_000);
     const open = await two.begin(/settle|complete/, (store) => store.settle([settlement(job, complete)]));
@@ -341,7 +270,7 @@ describe('a settlement', () => {
   });
 
   it('as crashed is stale when a heartbeat that is being written keeps the lease', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(url);
     const { id, run, worker, ...rest } = await startOne(two.late);
     await two.advance(LEASE + 1_000);
     const beat = { id, run, worker, leaseMs: LEASE };
@@ -354,7 +283,7 @@ describe('a settlement', () => {
 
 describe('an expired lease', () => {
   it('is found when its claim was committed after others had looked', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(url);
     const id = await enqueueOne(two.other);
     const open = await two.begin(/claim/, (store) => claim(store));
     await two.advance(LEASE / 2);
@@ -366,7 +295,7 @@ describe('an expired lease', () => {
   });
 
   it('is found for each of 160 jobs of many claims, however often others look meanwhile', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(url);
     const ids = idsOf(await two.other.enqueue(newJobs(160)));
     for (let n = 0; n < 16; n++) await claim(n % 2 === 0 ? two.late : two.other, { limit: 10 });
     for (let n = 0; n < 4; n++) {
@@ -381,7 +310,7 @@ describe('an expired lease', () => {
   });
 
   it('is found in time when a heartbeat has made the lease shorter', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(url);
     const { id, run, worker } = await startOne(two.other);
     await two.other.heartbeat([{ id, run, worker, leaseMs: MINUTE }]);
     await two.advance(MINUTE + 1_000);
@@ -389,7 +318,7 @@ describe('an expired lease', () => {
   });
 
   it('is found for a job whose neighbours of the same claim have ended', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(url);
     await two.other.enqueue(newJobs(4));
     const [first, second, third, last] = (await claim(two.other, { limit: 4 })).jobs as ClaimedJob[];
     for (const job of [first, second, third]) {
@@ -400,7 +329,7 @@ describe('an expired lease', () => {
   });
 
   it('is found for jobs whose lease a look for others has passed over and a heartbeat has moved', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(url);
     const [first, second] = [await startOne(two.other), await startOne(two.other)];
     await two.advance(LEASE / 2);
     const { id, run, worker } = first;
@@ -431,7 +360,7 @@ describe('of more partitions than a claim is offered, one', () => {
   };
 
   it('is not parked while a job that is put into it is being committed', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(url);
     await rest(two.other);
     // It is not parked at this moment, and has no job: the next claim would park it.
     await two.late.cancel([await enqueueOne(two.late, { resource: 'r5' })]);
@@ -444,7 +373,7 @@ describe('of more partitions than a claim is offered, one', () => {
   });
 
   it('that is parked gives a job that is put into it', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(url);
     await rest(two.other);
     await claimNothing(two.other);
     const job = newJob({ resource: 'r5' });
@@ -456,7 +385,7 @@ describe('of more partitions than a claim is offered, one', () => {
     ['retried', retryIn(0)],
     ['redriven', die()],
   ])('that is parked gives a job that is %s', async (_, decision) => {
-    await using two = await Two.open();
+    await using two = await Two.open(url);
     await rest(two.other);
     // The first makes the partition that both wait in, and leaves it empty.
     for (let n = 0; n < 2; n++) {
@@ -471,7 +400,7 @@ describe('of more partitions than a claim is offered, one', () => {
 
 describe('a hold', () => {
   it('of a resource holds a partition that is created meanwhile', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(url);
     const open = await two.begin(/partition/, (store) => store.enqueue([newJob({ resource: 'r' })]));
     await two.commitWhenBlocked(open, (store) => store.hold({ resource: 'r' }, null));
     await open.answer;
@@ -481,7 +410,7 @@ describe('a hold', () => {
   });
 
   it('that is being written holds a partition that is created after it', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(url);
     const open = await two.begin(/hold/, (store) => store.hold({ resource: 'r' }, null));
     await two.commitWhenBlocked(open, (store) => store.enqueue([newJob({ resource: 'r' })]));
     await open.answer;
@@ -493,7 +422,7 @@ describe('a hold', () => {
 
 describe('two holds at once', () => {
   it('of the same target: the later one counts', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(url);
     await enqueueOne(two.other, { resource: 'r' });
     const open = await two.begin(/hold/, (store) => store.hold({ resource: 'r' }, null));
     await two.commitWhenBlocked(open, (store) => store.hold({ resource: 'r' }, 1));
@@ -501,7 +430,7 @@ describe('two holds at once', () => {
   });
 
   it('of a queue and of a resource: a job of both waits for both', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(url);
     await enqueueOne(two.other, { resource: 'r' });
     const open = await two.begin(/hold/, (store) => store.hold({ queue: 'default' }, null));
     await two.commitWhenBlocked(open, (store) => store.hold({ resource: 'r' }, 1));
@@ -513,7 +442,7 @@ describe('two holds at once', () => {
 
 describe('a partition', () => {
   it('that two processes create at once holds the jobs of both', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(url);
     const [first, second] = [newJob({ resource: 'new' }), newJob({ resource: 'new' })];
     const open = await two.begin(/partition/, (store) => store.enqueue([first]));
     await two.commitWhenBlocked(open, (store) => store.enqueue([second]));
@@ -541,7 +470,7 @@ describe('an empty partition that pruning deletes', () => {
   }
 
   it('stays while a job that is put into it is being committed', async () => {
-    await using two = await Two.open(still);
+    await using two = await Two.open(url, still);
     await emptied(two);
     const job = newJob({ resource });
     const open = await two.begin(/enqueue/, (store) => store.enqueue([job]));
@@ -553,7 +482,7 @@ describe('an empty partition that pruning deletes', () => {
   });
 
   it('is made again by an enqueue meanwhile', async () => {
-    await using two = await Two.open(still);
+    await using two = await Two.open(url, still);
     await emptied(two);
     const job = newJob({ resource });
     const open = await two.begin(/prune_partitions/, prune);
@@ -563,7 +492,7 @@ describe('an empty partition that pruning deletes', () => {
   });
 
   it('is made again by a retry meanwhile', async () => {
-    await using two = await Two.open(still);
+    await using two = await Two.open(url, still);
     await emptied(two);
     const job = await startOne(two.other, { resource });
     const open = await two.begin(/prune_partitions/, prune);
@@ -574,7 +503,7 @@ describe('an empty partition that pruning deletes', () => {
   });
 
   it('is made again by a redrive meanwhile', async () => {
-    await using two = await Two.open(still);
+    await using two = await Two.open(url, still);
     await emptied(two);
     const id = await bury(two.other, { resource });
     const open = await two.begin(/prune_partitions/, prune);
@@ -589,7 +518,7 @@ describe('an empty partition that pruning deletes', () => {
   it.each(['READ COMMITTED', 'REPEATABLE READ'])(
     'is made again by a %s transaction of the caller',
     async (isolation) => {
-      await using two = await Two.open(still);
+      await using two = await Two.open(url, still);
       await emptied(two);
       const client = new pg.Client({ connectionString: url });
       await client.connect();
@@ -611,7 +540,7 @@ describe('an empty partition that pruning deletes', () => {
   );
 
   it('never has a job, however pruning and enqueues of many resources overlap', async () => {
-    await using two = await Two.open(still);
+    await using two = await Two.open(url, still);
     const jobs = (): NewJob[] => Array.from({ length: 20 }, (_, n) => newJob({ resource: `r${n}` }));
     for (let round = 0; round < 20; round++) {
       const [first, second] = [jobs(), jobs()];
@@ -624,7 +553,7 @@ describe('an empty partition that pruning deletes', () => {
   });
 
   it('stays when a job comes in after pruning has found it empty, and before it is locked', async () => {
-    await using two = await Two.open(still);
+    await using two = await Two.open(url, still);
     const empty = Array.from({ length: 400 }, (_, n) => newJob({ resource: `r${n}` }));
     for (let round = 0; round < 20; round++) {
       await two.other.enqueue(empty.map((job) => ({ ...job, id: newJob().id })));
@@ -640,7 +569,7 @@ describe('an empty partition that pruning deletes', () => {
 
 describe('an interned string', () => {
   it('that two processes store at once is stored once', async () => {
-    await using two = await Two.open();
+    await using two = await Two.open(url);
     const job = (): NewJob => newJob({ name: 'new-name', queue: 'new-queue' });
     await Promise.all([two.late.enqueue([job()]), two.other.enqueue([job()])]);
     const claimed = await claimOne(two.other, { queues: [quota({ queue: 'new-queue' })] });

@@ -10,8 +10,8 @@ import type { Session } from './session.ts';
 import { LARGEST_CALL } from './sql/shared.ts';
 
 export const ENQUEUE = `
-  SELECT * FROM @.enqueue($1, $2::uuid[], $3::int[], $4::int[], $5::bigint[], $6::bigint[], $7::bigint[], $8::smallint[],
-    $9::text[], $10::text[], $11, $12::bigint[], $13, $14, $15)`;
+  SELECT * FROM @.enqueue($1, $2::uuid[], $3::int[], $4::int[], $5::int[], $6::bigint[], $7::bigint[], $8::bigint[],
+    $9::smallint[], $10::text[], $11::text[], $12, $13::bigint[], $14, $15, $16)`;
 
 const bounds: PartBounds<NewJob> = {
   limit: LARGEST_CALL - 1,
@@ -37,15 +37,18 @@ function enqueueValues(
   notice: string | null,
 ): unknown[] {
   const hasKeys = jobs.some(hasKey);
+  const distinct = [...new Set(types)];
   return [
     identity,
     plain(jobs.map((job) => job.id)),
     plain(types.map((type) => type.id)),
-    plain(types.map((type) => type.countedAs)),
+    plain(distinct.map((type) => type.id)),
+    plain(distinct.map((type) => type.countedAs)),
     plain(partitions.map((partition) => partition.id)),
-    plain(jobs.map((job) => job.delayMs)),
-    plain(jobs.map((job) => job.dueAt)),
-    plain(jobs.map((job) => KEY_LIFE[job.keyLife])),
+    // Usually nothing is said, and the server has no array to take apart.
+    jobs.some(({ delayMs }) => delayMs !== 0) ? plain(jobs.map((job) => job.delayMs)) : null,
+    jobs.some(({ dueAt }) => dueAt !== null) ? plain(jobs.map((job) => job.dueAt)) : null,
+    jobs.some(({ keyLife }) => keyLife !== 'finished') ? plain(jobs.map((job) => KEY_LIFE[job.keyLife])) : null,
     hasKeys ? texts(jobs.map((job) => job.name)) : null,
     hasKeys ? texts(jobs.map((job) => job.key)) : null,
     joinJson(jobs.map((job) => job.payload)),
@@ -115,8 +118,14 @@ export async function enqueueInside(
   });
 }
 
+/** Usually each is the same as the one before. */
 function homesOf(jobs: readonly NewJob[]): PartitionIdentity[] {
-  return jobs.map((job) => partitionIn('fresh', job));
+  let home: PartitionIdentity | null = null;
+  return jobs.map((job) => {
+    const isSame = job.queue === home?.queue && job.priority === home.priority && job.resource === home.resource;
+    home = isSame ? (home as PartitionIdentity) : partitionIn('fresh', job);
+    return home;
+  });
 }
 
 /** A job whose key was taken, and the job that holds it; 0 when partitions are to be looked up again. */

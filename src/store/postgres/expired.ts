@@ -9,7 +9,8 @@ const OUTAGE = 'SELECT * FROM @.outage()';
 const EXPIRED = `
   SELECT (job).id, (job).runs, (job).partition, (job).job_type, (job).due_at, (job).seq, (job).attempts, (job).crashes,
     (job).available_at, (job).first_started_at, (job).previous_delay_ms, (job).enqueued_at, (job).payload, error,
-    (job).worker, (job).claimed_at, (job).lease_ends_at, (job).cancel_requested, (job).alone
+    (job).worker, (job).claimed_at, (job).lease_ends_at, (job).cancel_requested, (job).alone,
+    (job).spent_at, (job).spent_count
   FROM @.expired($1, $2)`;
 
 type ExpiredRow = [
@@ -32,6 +33,8 @@ type ExpiredRow = [
   leaseEndsAt: number,
   cancelRequested: boolean,
   alone: boolean,
+  spentAt: number | null,
+  spentCount: number,
 ];
 
 export async function expired(session: Session, limit: number): Promise<ClaimedJob[]> {
@@ -45,6 +48,8 @@ export async function expired(session: Session, limit: number): Promise<ClaimedJ
       row;
     const [, , , , , , , , , , , enqueuedAt, payload, error, worker, claimedAt, leaseEndsAt, cancelRequested, alone] =
       row;
+    const [spentAt, spentCount] = row.slice(19) as [number | null, number];
+    const spent = spentAt === null ? null : { at: spentAt, count: spentCount };
     const lastError = error === null ? null : parseFrozen<StoredError>(error);
     const times = { dueAt, seq, availableAt, firstStartedAt, previousDelayMs, enqueuedAt };
     const holding = { worker: nameOf(worker), claimedAt, leaseEndsAt, cancelRequested, alone };
@@ -53,7 +58,7 @@ export async function expired(session: Session, limit: number): Promise<ClaimedJ
     if (home === undefined) return [];
     const held = { partition: home, jobType: typeOf(jobType) };
     session.leases.hold(id, run, held, null);
-    const job = { id, run, partition, jobType, attempts, crashes, ...times, payload, lastError };
+    const job = { id, run, partition, jobType, attempts, crashes, ...times, payload, lastError, spent };
     return [claimedJob(job, home, held.jobType, holding)];
   });
 }

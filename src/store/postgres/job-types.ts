@@ -34,9 +34,9 @@ export class JobTypes {
   /** The types of these jobs, adding those that are new. */
   async intern(jobs: readonly NewJob[]): Promise<JobType[]> {
     const types = this.#known(jobs);
+    if (!types.includes(undefined)) return types as JobType[];
     const missing = new Map<string, NewJob>();
     for (const [index, job] of jobs.entries()) if (types[index] === undefined) missing.set(textOf(job), job);
-    if (missing.size === 0) return types as JobType[];
     const added = await this.#store([...missing.values()]);
     return jobs.map((job, index) => types[index] ?? this.#remember(job, added.get(textOf(job)) as JobType));
   }

@@ -10,6 +10,7 @@ import type {
   Retention,
 } from '../store.ts';
 import { plain } from './connection/arrays.ts';
+import { pruneGates } from './gates.ts';
 import type { Session } from './session.ts';
 import { FOR_GOOD } from './sql/shared.ts';
 import { isUuid } from './uuid.ts';
@@ -102,6 +103,7 @@ export async function prune(session: Session, retention: Retention, limit: numbe
   }
   session.pruned.end();
   await prunePartitions(session);
+  await pruneGates(session);
   return pruned;
 }
 

@@ -58,13 +58,14 @@ export class Partitions {
   /** These partitions, adding those that are new. */
   async intern(wanted: readonly PartitionIdentity[]): Promise<Partition[]> {
     const keys = keysOf(wanted);
+    const known = keys.map((key) => this.#byIdentity.get(key));
+    if (!known.includes(undefined)) return known as Partition[];
     const missing = new Map<string, PartitionIdentity>();
     for (const [index, key] of keys.entries()) {
-      if (!this.#byIdentity.has(key)) missing.set(key, wanted[index] as PartitionIdentity);
+      if (known[index] === undefined) missing.set(key, wanted[index] as PartitionIdentity);
     }
-    if (missing.size === 0) return keys.map((key) => this.#byIdentity.get(key) as Partition);
     const added = await this.#add(missing);
-    const found = keys.map((key) => (this.#byIdentity.get(key) ?? added.get(key)) as Partition);
+    const found = keys.map((key, index) => (known[index] ?? added.get(key)) as Partition);
     if (this.#byIdentity.size + added.size > MOST_CACHED) this.#byIdentity = new Map();
     for (const [key, partition] of added) {
       this.#byIdentity.set(key, partition);
@@ -142,16 +143,23 @@ function keysOf(wanted: readonly PartitionIdentity[]): string[] {
   const keys: string[] = [];
   let last: PartitionIdentity | null = null;
   for (const identity of wanted) {
-    const { queue, lane, priority, resource, name } = identity;
-    const isSame =
-      last !== null &&
-      queue === last.queue &&
-      lane === last.lane &&
-      priority === last.priority &&
-      resource === last.resource &&
-      name === last.name;
-    keys.push(isSame ? (keys.at(-1) as string) : JSON.stringify([queue, lane, priority, resource, name]));
+    keys.push(last !== null && isSame(identity, last) ? (keys.at(-1) as string) : keyOf(identity));
     last = identity;
   }
   return keys;
+}
+
+function keyOf({ queue, lane, priority, resource, name }: PartitionIdentity): string {
+  return JSON.stringify([queue, lane, priority, resource, name]);
+}
+
+function isSame(a: PartitionIdentity, b: PartitionIdentity): boolean {
+  if (a === b) return true;
+  return (
+    a.queue === b.queue &&
+    a.lane === b.lane &&
+    a.priority === b.priority &&
+    a.resource === b.resource &&
+    a.name === b.name
+  );
 }

@@ -309,8 +309,8 @@ describe('what PostgreSQL keeps beside the jobs', () => {
       `SELECT @.complete(${identity}, ${id}, '{1}', 1, '{}', '{1}', '{1}', ${none})`,
       `SELECT @.heartbeat(${id}, '{1}', '{1}', '{1000}', '{NULL}', '{NULL}')`,
       `SELECT @.settle(${identity}, ${id}, '{1}', '{1}', '{1}', '{2}', '{t}', '{9}', '{1}', '{9}', '{NULL}', '{NULL}', '{1}',
-         '{1}', '{1}', '{}', '{"{}"}', ${none}, ${none})`,
-      `SELECT @.claim(${identity}, 1, 1000, 1, 9999, '{default}', '{f}', '{NULL}', '{1}', '{1}', '{1}', '{0}', '{t}', '{0}',
+         '{1}', '{1}', '{}', '{"{}"}', ${none}, ${none}, NULL, NULL, NULL)`,
+      `SELECT @.claim(${identity}, 1, 1000, 1, 9999, '{default}', '{f}', '{NULL}', '{1}', 1, '{1}', '{1}', '{0}', '{t}', '{0}',
          '{0}', '{9999999999999}', '{0}', '{1}', '{1}')`,
     ].map((call) => functions.resolve(call, schema));
     for (const call of calls) {
@@ -505,6 +505,19 @@ describe('partitions', () => {
     await close();
   });
 
+  it('are all read by a claim of several queues, also when a claim of one of them is offered only some', async () => {
+    const schema = newSchema();
+    const { store, close } = await open(schema);
+    await store.enqueue(hosts(75));
+    const claimFrom = async (limit: number, ...queues: string[]): Promise<number> =>
+      (await store.claim(claimRequest({ limit, queues: queues.map((queue) => quota({ queue, share: limit })) }))).jobs
+        .length;
+    expect(await claimFrom(1, 'default', 'other')).toBe(1);
+    expect(await claimFrom(1, 'default')).toBe(1);
+    expect(await claimFrom(1_000, 'default', 'other')).toBe(73);
+    await close();
+  });
+
   it('that are few are never written by claims', async () => {
     const schema = newSchema();
     const { store, close } = await open(schema);
@@ -547,6 +560,25 @@ describe('partitions', () => {
     await client.query('COMMIT');
     await client.end();
     expect(await claimAll(store)).toEqual([job.id]);
+    await close();
+  });
+
+  it('without due jobs that an open transaction keeps from being parked do not hide another one', async () => {
+    const schema = newSchema();
+    const { store, close } = await open(schema);
+    await store.enqueue(hosts(200));
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    await client.query('BEGIN');
+    await store.transactions.enqueue(client, hosts(100));
+    expect(await claimAll(store)).toHaveLength(200);
+    expect(await claimAll(store)).toEqual([]);
+    expect(await parked(schema)).toBe(100);
+    const job = newJob({ resource: 'host-150' });
+    await store.enqueue([job]);
+    expect(await claimAll(store, 10)).toEqual([job.id]);
+    await client.query('ROLLBACK');
+    await client.end();
     await close();
   });
 

@@ -1,5 +1,6 @@
 import { Candidates } from './candidates.ts';
 import type { Database } from './connection/database.ts';
+import { GatedPartitions } from './gated-partitions.ts';
 import { JobTypes } from './job-types.ts';
 import { Leases } from './leases.ts';
 import { Partitions } from './partitions.ts';
@@ -17,6 +18,9 @@ export class Session {
   readonly cursors: ScanCursors;
   readonly leases: Leases;
   readonly pruned: Pruned;
+  readonly gatedPartitions: GatedPartitions;
+  /** The last gate that pruning has looked at: when it was heard of, kind and name. */
+  prunedGate: [heardAt: number, kind: string, name: string] = [0, '', ''];
   /** Of the tables whose numbers are cached here. */
   readonly identity: string;
 
@@ -30,5 +34,6 @@ export class Session {
     this.cursors = new ScanCursors(db);
     this.leases = new Leases();
     this.pruned = new Pruned(db.clock);
+    this.gatedPartitions = new GatedPartitions();
   }
 }

@@ -14,7 +14,7 @@ import { isUuid } from './uuid.ts';
 const SETTLE = `
   SELECT * FROM @.settle($1, $2::uuid[], $3::int[], $4::int[], $5::smallint[], $6::smallint[], $7::boolean[], $8::bigint[],
     $9::bigint[], $10::bigint[], $11::smallint[], $12::int[], $13::int[], $14::bigint[], $15::bigint[], $16::text[],
-    $17::text[], $18::bigint[], $19::bigint[])`;
+    $17::text[], $18::bigint[], $19::bigint[], $20::int[], $21::bigint[], $22::int[])`;
 const COMPLETE = 'SELECT @.complete($1, $2::uuid[], $3::int[], $4, $5, $6::bigint[], $7::bigint[], $8::bigint[])';
 const PLACES = 'SELECT partition, due_at, seq FROM @.live WHERE id = ANY ($1::uuid[]) AND worker IS NULL';
 const FIND = 'SELECT id, partition, job_type FROM @.live WHERE id = ANY ($1::uuid[])';
@@ -80,7 +80,10 @@ function split(endings: readonly Ending[]): { completions: readonly Ending[]; ot
   const first = endings.find(({ sent }) => sent.decision.kind === 'complete')?.sent;
   if (first === undefined) return { completions: [], others: endings };
   const isAlike = ({ sent }: Ending): boolean =>
-    sent.outcome === 'completed' && sent.decision.rule === first.decision.rule && sent.worker === first.worker;
+    sent.outcome === 'completed' &&
+    !(sent.refund && sent.refund.attempts > 0) &&
+    sent.decision.rule === first.decision.rule &&
+    sent.worker === first.worker;
   const completions = endings.filter(isAlike);
   return {
     completions,
@@ -201,7 +204,7 @@ function sendTo(
     plain(effects.map(({ settled }) => settled.counted)),
     plain(effects.map(({ settled }) => settled.dueAt)),
     plain(partitions.map((partition) => partition?.id ?? null)),
-    plain(effects.map(({ sent: { decision } }) => (decision.kind === 'retry' ? decision.delayMs : null))),
+    plain(effects.map(({ sent: { decision } }) => (isAgain(decision) ? decision.delayMs : null))),
     plain(effects.map(({ settled: { deadReason } }) => deadReason && DEAD_REASON[deadReason])),
     plain(effects.map(({ sent }) => sent.error && errors.add(sent.error))),
     plain(effects.map(({ sent }) => decisions.add(sent.decision))),
@@ -211,7 +214,23 @@ function sendTo(
     decisions.literal,
     plain(session.leases.takeEnded()),
     keyedOf(partitions),
+    ...refundsOf(effects),
   ]);
+}
+
+/** What gates make of the attempts; usually nothing, and nothing is sent. */
+function refundsOf(effects: readonly Effect[]): (string | null)[] {
+  if (effects.every(({ sent }) => sent.refund === undefined)) return [null, null, null];
+  return [
+    plain(effects.map(({ sent }) => sent.refund?.attempts ?? null)),
+    plain(effects.map(({ sent }) => sent.refund?.spent?.at ?? null)),
+    plain(effects.map(({ sent }) => sent.refund?.spent?.count ?? null)),
+  ];
+}
+
+/** The job waits as a retry, counted or not. */
+function isAgain(decision: Decision): decision is Extract<Decision, { kind: 'retry' | 'defer' }> {
+  return decision.kind === 'retry' || decision.kind === 'defer';
 }
 
 /** Where the jobs that do not end wait afterwards, and their places among the settlements. */
@@ -232,7 +251,7 @@ async function partitionsAfter(
 function nextPartition({ sent: { decision }, settled: { lane } }: Effect, held: HeldJob): PartitionIdentity {
   const { partition, jobType } = held;
   const { priority, resource } = partition;
-  const queue = decision.kind === 'retry' ? (jobType.retryQueue ?? partition.queue) : partition.queue;
+  const queue = isAgain(decision) ? (jobType.retryQueue ?? partition.queue) : partition.queue;
   return partitionIn(lane ?? partition.lane, { queue, priority, resource, name: jobType.name });
 }
 

@@ -1,7 +1,9 @@
 import { type Clock, checkClock, systemClock } from '../../clock.ts';
 import { checkBoolean, readOptions } from '../../config.ts';
 import { ClosedError } from '../../errors.ts';
+import type { GateEvent } from '../../gate/index.ts';
 import type { Job, RunRecord } from '../../job.ts';
+import { isNewsToWorkers } from '../gates.ts';
 import type {
   CancelAnswer,
   Claim,
@@ -10,6 +12,12 @@ import type {
   DeadSelection,
   Enqueued,
   Fence,
+  GateAnswer,
+  GatedClaim,
+  GatedClaimRequest,
+  GateFilter,
+  GateOrder,
+  GateRef,
   Heartbeat,
   HeartbeatAnswer,
   HoldTarget,
@@ -22,16 +30,20 @@ import type {
   SettleAnswer,
   Settlement,
   Store,
+  StoredGate,
   StoreStats,
   Unsubscribe,
+  WorkerReport,
 } from '../store.ts';
 import { claim } from './claim.ts';
+import { claimGated } from './claim-gated.ts';
 import { connect } from './connection/connect.ts';
 import { Database } from './connection/database.ts';
 import type { PoolLike } from './connection/driver.ts';
 import { isReplaced } from './connection/failure.ts';
 import { enqueue } from './enqueue.ts';
 import { expired } from './expired.ts';
+import { changeGate, gateHistory, gates, report } from './gates.ts';
 import { heartbeat, remember } from './heartbeat.ts';
 import { cancel, discard, hold, prune, redrive, release } from './operate.ts';
 import { get, list, queues, recall, runs, stats } from './read.ts';
@@ -119,6 +131,16 @@ export class PostgresStore implements Store {
   claim(request: ClaimRequest): Promise<Claim> {
     return this.#do(claim, request);
   }
+  async claimGated(request: GatedClaimRequest): Promise<GatedClaim> {
+    const claimed = await this.#do(claimGated, request);
+    if (claimed.events.length > 0) this.#wake.notify();
+    return claimed;
+  }
+  async report(reports: readonly WorkerReport[]): Promise<GateAnswer[]> {
+    const answers = await this.#do(report, reports);
+    if (answers.some(isNewsToWorkers)) this.#wake.notify();
+    return answers;
+  }
   heartbeat(beats: readonly Heartbeat[]): Promise<HeartbeatAnswer[]> {
     return this.#do(heartbeat, beats);
   }
@@ -151,6 +173,12 @@ export class PostgresStore implements Store {
   stats(): Promise<StoreStats> {
     return this.#do(stats);
   }
+  gates(filter: GateFilter): Promise<StoredGate[]> {
+    return this.#do(gates, filter);
+  }
+  gateHistory(gate: GateRef, limit: number): Promise<GateEvent[]> {
+    return this.#do(gateHistory, gate, limit);
+  }
   queues(): Promise<QueueInfo[]> {
     return this.#do(queues);
   }
@@ -171,6 +199,11 @@ export class PostgresStore implements Store {
   }
   async release(target: HoldTarget): Promise<void> {
     if (await this.#do(release, target)) this.#wake.notify();
+  }
+  async changeGate(gate: GateRef, order: GateOrder, operator: string): Promise<GateAnswer> {
+    const answer = await this.#do(changeGate, gate, order, operator);
+    this.#wake.notify();
+    return answer;
   }
   prune(retention: Retention, limit: number): Promise<number> {
     return this.#do(prune, retention, limit);

@@ -29,9 +29,10 @@ export const STRINGS = 5;
 
 export type NumberColumn = (typeof NUMBERS)[number];
 
-/** A row as an array, which is quicker to read than an object: the numbers, the id, the payload. */
+/** A row as an array, which is quicker to read than an object: the numbers, the id, the payload, the note. */
 export type ClaimedRow = (number | string | null)[];
-export const CLAIMED_COLUMNS: string = `${NUMBERS.join(', ')}, id, payload`;
+export const CLAIMED_COLUMNS: string = `${NUMBERS.join(', ')}, id, payload,
+  CASE WHEN spent_at IS NOT NULL THEN json_object('at', spent_at, 'count', spent_count) END`;
 
 /** Where each column stands in a row. */
 export const AT: Readonly<Record<NumberColumn, number>> = Object.fromEntries(
@@ -39,3 +40,5 @@ export const AT: Readonly<Record<NumberColumn, number>> = Object.fromEntries(
 ) as Record<NumberColumn, number>;
 export const ID: number = NUMBERS.length;
 export const PAYLOAD: number = NUMBERS.length + 1;
+/** `Spent` as JSON; null for nearly all jobs, which is why it is one value. */
+export const SPENT: number = NUMBERS.length + 2;

@@ -10,7 +10,8 @@ const REDRIVE = `
     due_at = ?2, available_at = ?2, dead_reason = NULL, finished_at = NULL, held_key = ${KEY_AFTER_REDRIVE},
     attempts = CASE WHEN ?3 THEN 0 ELSE attempts END, crashes = CASE WHEN ?3 THEN 0 ELSE crashes END,
     first_started_at = NULL,
-    previous_delay_ms = CASE WHEN ?3 THEN NULL ELSE previous_delay_ms END
+    previous_delay_ms = CASE WHEN ?3 THEN NULL ELSE previous_delay_ms END,
+    spent_at = CASE WHEN ?3 THEN NULL ELSE spent_at END, spent_count = CASE WHEN ?3 THEN NULL ELSE spent_count END
   WHERE seq = ?1`;
 /** A dry run reads so many dead jobs at a time, so that other readers of the process need not wait for all of them. */
 const PREVIEWED_AT_ONCE = 2_000;

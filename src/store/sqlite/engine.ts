@@ -3,20 +3,32 @@ import type { Clock } from '../../clock.ts';
 import type { MulliganError } from '../../errors.ts';
 import type { Store } from '../store.ts';
 import { claim, claimNothing } from './claim.ts';
+import { claimGated, claimGatedNothing } from './claim-gated.ts';
 import { discard, previewRedrive, redrive } from './dead.ts';
 import { enqueue } from './enqueue.ts';
 import { expired, expiredNothing } from './expired.ts';
 import { isBusy, toStoreError } from './failure.ts';
+import { changeGate, report } from './gates.ts';
 import { heartbeat } from './heartbeat.ts';
 import { InPlace } from './in-place.ts';
 import { recall, remember } from './memo.ts';
 import { cancel, hold, prune, release } from './operate.ts';
 import { Outage } from './outage.ts';
 import { get, list, queues, runs, stats } from './read.ts';
+import { gateHistory, gates } from './read-gates.ts';
 import { Session } from './session.ts';
 import { settle } from './settle.ts';
 
-export type ReadName = 'get' | 'list' | 'runs' | 'recall' | 'stats' | 'queues' | 'previewRedrive';
+export type ReadName =
+  | 'get'
+  | 'list'
+  | 'runs'
+  | 'recall'
+  | 'stats'
+  | 'queues'
+  | 'gates'
+  | 'gateHistory'
+  | 'previewRedrive';
 export type WriteName = Exclude<keyof Store, ReadName | 'kind' | 'onWork' | 'close' | 'transactions'>;
 export type VerbName = ReadName | WriteName;
 
@@ -28,6 +40,7 @@ type Verb = (session: Session, ...args: never[]) => unknown;
  */
 const writes: Record<WriteName, Verb> = {
   heartbeat,
+  report,
   settle,
   remember,
   enqueue,
@@ -36,13 +49,19 @@ const writes: Record<WriteName, Verb> = {
   discard,
   hold,
   release,
+  changeGate,
   prune,
   expired,
+  claimGated,
   claim,
 };
-const reads: Record<ReadName, Verb> = { get, list, runs, recall, stats, queues, previewRedrive };
+const reads: Record<ReadName, Verb> = { get, list, runs, recall, stats, queues, gates, gateHistory, previewRedrive };
 /** What idle workers ask again and again must not compete for the write lock: these answer null when it takes a write. */
-const idle: Partial<Record<VerbName, Verb>> = { claim: claimNothing, expired: expiredNothing };
+const idle: Partial<Record<VerbName, Verb>> = {
+  claim: claimNothing,
+  claimGated: claimGatedNothing,
+  expired: expiredNothing,
+};
 
 function isRead(verb: VerbName): verb is ReadName {
   return verb in reads;
@@ -89,7 +108,7 @@ export class Engine {
     this.#path = path;
     this.#clock = clock;
     this.#outage = new Outage(clock);
-    this.#session = new Session(db, this.#outage);
+    this.#session = new Session(db, this.#outage, () => clock.random());
     this.#inPlace = new InPlace(path);
     this.#dataVersion = db.prepare('PRAGMA data_version');
     this.#version = this.dataVersion();

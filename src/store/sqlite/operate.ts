@@ -1,8 +1,9 @@
 import { isTerminal, type JobState, states } from '../../job.ts';
 import { STATE } from '../codes.ts';
 import type { CancelAnswer, HoldTarget, Retention } from '../store.ts';
+import { forgetGates } from './forget-gates.ts';
 import { KEY_AFTER_END } from './keys.ts';
-import { NEVER } from './partitions.ts';
+import { NEVER } from './restrictions.ts';
 import type { Session } from './session.ts';
 
 const FIND = 'SELECT seq, state, name, home_queue, partition FROM jobs WHERE id = ?';
@@ -65,6 +66,7 @@ export function prune(session: Session, retention: Retention, limit: number): nu
     pruned += rows.length;
   }
   session.sql(ENDED_HOLDS).run(session.now);
+  forgetGates(session);
   return pruned;
 }
 

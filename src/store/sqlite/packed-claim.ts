@@ -1,10 +1,11 @@
+import type { Spent } from '../../gate/index.ts';
 import type { Lane } from '../../job.ts';
 import { lanes } from '../../job.ts';
 import type { StoredError } from '../../retry/outcome.ts';
 import type { RetryPolicy } from '../../retry/policy.ts';
 import { joinJson, parseFrozen, splitJson } from '../json.ts';
 import type { ClaimedJob } from '../store.ts';
-import { AT, type ClaimedRow, ID, NUMBERS, type NumberColumn, PAYLOAD, STRINGS } from './claimed-row.ts';
+import { AT, type ClaimedRow, ID, NUMBERS, type NumberColumn, PAYLOAD, SPENT, STRINGS } from './claimed-row.ts';
 import type { Session } from './session.ts';
 
 /*
@@ -23,6 +24,8 @@ export interface PackedJobs {
   readonly policies: ReadonlyMap<number, RetryPolicy>;
   /** JSON. */
   readonly errors: ReadonlyMap<number, string>;
+  /** Of the few that have a note, by their place. */
+  readonly spent: ReadonlyMap<number, Spent>;
 }
 
 export function packJobs(session: Session, rows: readonly ClaimedRow[]): PackedJobs {
@@ -30,8 +33,9 @@ export function packJobs(session: Session, rows: readonly ClaimedRow[]): PackedJ
   const strings = new Map<number, string>();
   const policies = new Map<number, RetryPolicy>();
   const errors = new Map<number, string>();
+  const spent = new Map<number, Spent>();
   let at = 0;
-  for (const row of rows) {
+  for (const [index, row] of rows.entries()) {
     for (let column = 0; column < NUMBERS.length; column++) {
       const number = row[column] as number | null;
       numbers[at++] = number ?? Number.NaN;
@@ -41,12 +45,15 @@ export function packJobs(session: Session, rows: readonly ClaimedRow[]): PackedJ
     if (!policies.has(policy)) policies.set(policy, session.policy(policy));
     const error = row[AT.last_error] as number | null;
     if (error !== null && !errors.has(error)) errors.set(error, session.errors.text(error));
+    if (row[SPENT] !== null) spent.set(index, JSON.parse(row[SPENT] as string) as Spent);
   }
   const ids = rows.map((row) => row[ID] as string);
-  return { ids, payloads: joinJson(rows.map((row) => row[PAYLOAD] as string)), numbers, strings, policies, errors };
+  const payloads = joinJson(rows.map((row) => row[PAYLOAD] as string));
+  return { ids, payloads, numbers, strings, policies, errors, spent };
 }
 
-export function unpackJobs(packed: PackedJobs): ClaimedJob[] {
+/** `gateEpoch`: what the claim of these jobs was told by their gate. */
+export function unpackJobs(packed: PackedJobs, gateEpoch = 0): ClaimedJob[] {
   const { strings, policies, numbers } = packed;
   const payloads = splitJson(packed.payloads);
   const errors = new Map([...packed.errors].map(([id, text]) => [id, parseFrozen<StoredError>(text)]));
@@ -79,6 +86,8 @@ export function unpackJobs(packed: PackedJobs): ClaimedJob[] {
       lastError: errors.get(number('last_error')) ?? null,
       cancelRequested: number('cancel_requested') === 1,
       alone: number('alone') === 1,
+      gateEpoch,
+      spent: packed.spent.get(index) ?? null,
     };
   });
 }

@@ -11,11 +11,12 @@ export type PackedSettlement = readonly [
   error: Settlement['error'],
   startedAt: number,
   endedAt: number,
+  refund: Settlement['refund'],
 ];
 
 export function packSettlement(settlement: Settlement): PackedSettlement {
-  const { id, run, worker, outcome, decision, error, startedAt, endedAt } = settlement;
-  return [id, run, worker, outcome, decision, error, startedAt, endedAt];
+  const { id, run, worker, outcome, decision, error, startedAt, endedAt, refund } = settlement;
+  return [id, run, worker, outcome, decision, error, startedAt, endedAt, refund];
 }
 
 /** About how large it is: all else is small. */
@@ -24,8 +25,8 @@ export function bytesOfSettlement({ error, decision }: Settlement): number {
 }
 
 export function unpackSettlement(packed: PackedSettlement): Settlement {
-  const [id, run, worker, outcome, decision, error, startedAt, endedAt] = packed;
-  return { id, run, worker, outcome, decision, error, startedAt, endedAt };
+  const [id, run, worker, outcome, decision, error, startedAt, endedAt, refund] = packed;
+  return { id, run, worker, outcome, decision, error, startedAt, endedAt, ...(refund && { refund }) };
 }
 
 /** Only those of a batch that are not `settled`, by their place: nearly always none. */

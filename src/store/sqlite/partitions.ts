@@ -1,8 +1,14 @@
-import type { StatementSync } from 'node:sqlite';
 import { type Lane, lanes } from '../../job.ts';
 import { LANE } from '../codes.ts';
 import type { HoldTarget } from '../store.ts';
-import type { InternedStrings } from './interned.ts';
+import {
+  heldUntil,
+  NEVER,
+  type PartitionSession,
+  type Restriction,
+  restrictionsOf,
+  writeHold,
+} from './restrictions.ts';
 
 /*
  * A partition is a row for as long as a job waits in it. Its `admissible_at` is the one time that a claim compares with
@@ -12,16 +18,17 @@ import type { InternedStrings } from './interned.ts';
  *   a claim serves it the row goes when no job is left; else admissible_at rises to when the next job may start, and when
  *                     that is now, the partition goes behind the last admissible one of its tier
  *   a job leaves      the same, but the partition keeps its turn
- *   hold, release     of a resource: held_until and admissible_at of its partitions change. A held queue is left as it
- *                     is, however many partitions it has: `tiers` tells that none of it is admissible
+ *   hold, release,    of a resource: the restriction of its partitions changes, and their times with it. A held queue is
+ *   its gate changes  left as it is, however many partitions it has: `tiers` tells that none of it is admissible
+ *
+ * A partition is gated when its jobs must ask the gate of their resource. Its admissible_at and held_until are NEVER then,
+ * so that ordinary claims pass over it, and `gated_at` has the time from which `claimGated` may ask for its first job.
+ * Gated partitions have an index of their own (see gated-partitions.ts).
  *
  * SQLite has one writer, so each of these is exact when its transaction ends. A tier is the partitions of one queue, lane
  * and priority. In the order of (admissible_at, turn), those of its partitions that are admissible come first, and of
  * those the least recently served.
  */
-
-/** Later than any time: held for good. */
-export const NEVER: number = Number.MAX_SAFE_INTEGER;
 
 /** What the jobs of a partition have in common. All but the lane and the priority are numbers of interned strings. */
 export interface PartitionKey {
@@ -42,19 +49,22 @@ export interface Tier {
   readonly admissibleAt: number;
 }
 
-export interface Partition {
+export interface Partition extends Restriction {
   readonly id: number;
-  readonly heldUntil: number;
   readonly admissibleAt: number;
+  /** Null when it is not gated. */
+  readonly gatedAt: number | null;
 }
 
-const COLUMNS = 'id, held_until AS heldUntil, admissible_at AS admissibleAt';
+const COLUMNS = 'id, held_until AS heldUntil, gate_at AS gateAt, admissible_at AS admissibleAt, gated_at AS gatedAt';
 const IN_TIER = 'queue = ? AND lane = ? AND priority = ?';
 const FIND = `SELECT ${COLUMNS} FROM partitions WHERE ${IN_TIER} AND resource = ? AND name = ?`;
 const ADD = `
-  INSERT INTO partitions (queue, lane, priority, resource, name, held_until, admissible_at, turn)
-  VALUES (?, ?, ?, ?, ?, ?, ?, 0) RETURNING ${COLUMNS}`;
+  INSERT INTO partitions (queue, lane, priority, resource, name, held_until, gate_at, admissible_at, gated_at, turn)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0) RETURNING ${COLUMNS}`;
 const MOVE = 'UPDATE partitions SET admissible_at = ?, turn = ? WHERE id = ?';
+const SET_TURN = 'UPDATE partitions SET turn = ? WHERE id = ?';
+const MOVE_GATED = 'UPDATE partitions SET gated_at = ? WHERE id = ?';
 const REMOVE = 'DELETE FROM partitions WHERE id = ?';
 const BY_ID = `SELECT ${COLUMNS} FROM partitions WHERE id = ?`;
 const FIRST_DUE = 'SELECT due_at FROM jobs WHERE partition = ? ORDER BY due_at LIMIT 1';
@@ -72,21 +82,14 @@ const LAST_ADMISSIBLE = `
   SELECT id, admissible_at AS admissibleAt, turn FROM partitions WHERE ${IN_TIER} AND admissible_at <= ?
   ORDER BY admissible_at DESC, turn DESC LIMIT 1`;
 
-const HELD_UNTIL = 'SELECT until FROM holds WHERE scope = ? AND name = ?';
-const OF_RESOURCE = `SELECT ${COLUMNS} FROM partitions WHERE resource = ?`;
-const SET_HELD = 'UPDATE partitions SET held_until = ?, admissible_at = ?, turn = 0 WHERE id = ?';
-const HOLD = 'INSERT OR REPLACE INTO holds (scope, name, until) VALUES (?, ?, ?)';
-const RELEASE = 'DELETE FROM holds WHERE scope = ? AND name = ?';
+const OF_RESOURCE = `SELECT ${COLUMNS}, lane FROM partitions WHERE resource = ?`;
+/* A gated partition keeps its turn among those of its resource. */
+const RESTRICT = `
+  UPDATE partitions SET held_until = ?2, gate_at = ?3, admissible_at = ?4, gated_at = ?5,
+    turn = CASE WHEN ?3 IS NULL THEN 0 ELSE turn END
+  WHERE id = ?1`;
 
 const partsByName: readonly number[] = [LANE.retry, LANE.redrive];
-
-/** What partitions need of the session that owns them. */
-interface PartitionSession {
-  /** Store time of the transaction under way. */
-  readonly now: number;
-  readonly strings: InternedStrings;
-  sql(text: string): StatementSync;
-}
 
 /** A call's view of the partitions: what it has found once, it need not look up for its next job. */
 export class Partitions {
@@ -108,13 +111,21 @@ export class Partitions {
     const name = partsByName.includes(lane) ? key.name : 0;
     const text = `${queue} ${lane} ${priority} ${resource} ${name}`;
     const found = this.#found.get(text) ?? this.#get(FIND, queue, lane, priority, resource, name);
-    const heldUntil = found?.heldUntil ?? this.#heldUntil('resource', resource);
-    const admissibleAt = Math.max(heldUntil, dueAt, this.#session.now);
+    const restriction = found ?? restrictionsOf(this.#session, resource)(lane);
+    const dueFrom = Math.max(dueAt, this.#session.now);
+    const { heldUntil, gateAt } = restriction;
+    const admissibleAt = Math.max(heldUntil, dueFrom);
+    const gatedAt = gateAt === null ? null : Math.max(gateAt, dueFrom);
     let partition = found;
-    if (!found) partition = this.#get(ADD, queue, lane, priority, resource, name, heldUntil, admissibleAt);
-    else if (admissibleAt < found.admissibleAt) {
+    if (!found) {
+      const times = [heldUntil, gateAt, admissibleAt, gatedAt] as const;
+      partition = this.#get(ADD, queue, lane, priority, resource, name, ...times);
+    } else if (admissibleAt < found.admissibleAt) {
       this.#move(found.id, admissibleAt, 0);
       partition = { ...found, admissibleAt };
+    } else if (gatedAt !== null && gatedAt < (found.gatedAt as number)) {
+      this.#session.sql(MOVE_GATED).run(gatedAt, found.id);
+      partition = { ...found, gatedAt };
     }
     this.#found.set(text, partition as Partition);
     return (partition as Partition).id;
@@ -127,20 +138,21 @@ export class Partitions {
     const startsAt = this.#startOfFirst(partition);
     this.forget();
     if (startsAt === null) this.#session.sql(REMOVE).run(id);
+    else if (partition.gateAt !== null) this.#moveGated(partition);
     else if (startsAt > this.#session.now && startsAt !== partition.admissibleAt) this.#move(id, startsAt, 0);
   }
 
   /** The tiers of a queue in which jobs wait, by lane and priority. */
   tiers(queue: number): Tier[] {
     const tiers: Tier[] = [];
-    const heldUntil = this.#heldUntil('queue', queue);
+    const queueHeldUntil = heldUntil(this.#session, 'queue', queue);
     let [lane, priority] = [-1, 0];
     for (;;) {
       const row = this.#session.sql(NEXT_TIER).get(queue, lane, priority);
       if (!row) return tiers;
       const next = row as { lane: number; priority: number; admissibleAt: number };
       [lane, priority] = [next.lane, next.priority];
-      const admissibleAt = Math.max(heldUntil, next.admissibleAt);
+      const admissibleAt = Math.max(queueHeldUntil, next.admissibleAt);
       tiers.push({ queue, lane: lanes[lane] as Lane, priority, admissibleAt });
     }
   }
@@ -177,23 +189,41 @@ export class Partitions {
     }
   }
 
-  /** Null for `until` takes the hold away. Write transactions only. */
-  hold(target: HoldTarget, until: number | null): void {
-    const scope = 'queue' in target ? 'queue' : 'resource';
-    const name = this.#session.strings.intern('queue' in target ? target.queue : target.resource);
-    if (until === null) this.#session.sql(RELEASE).run(scope, name);
-    else this.#session.sql(HOLD).run(scope, name, until);
-    if (scope === 'queue') return;
-    const { now } = this.#session;
-    const heldUntil = until ?? 0;
-    for (const row of this.#session.sql(OF_RESOURCE).all(name) as unknown as Partition[]) {
-      const startsAt = this.#startOfFirst({ ...row, heldUntil }) ?? NEVER;
-      const admissibleAt = startsAt > now ? startsAt : Math.min(row.admissibleAt, now);
-      this.#session.sql(SET_HELD).run(heldUntil, admissibleAt, row.id);
+  /** A claim has taken jobs from these gated partitions of one resource, and `turn` comes after the turns of all others. */
+  servedGated(partitions: readonly Partition[], turn: number): void {
+    for (const [index, partition] of partitions.entries()) {
+      if (this.#firstDueAt(partition.id) === null) this.#session.sql(REMOVE).run(partition.id);
+      else {
+        this.#session.sql(SET_TURN).run(turn + index, partition.id);
+        this.#moveGated(partition);
+      }
     }
   }
 
-  #get(sql: string, ...values: number[]): Partition | undefined {
+  /** Null for `until` takes the hold away. Write transactions only. */
+  hold(target: HoldTarget, until: number | null): void {
+    const resource = writeHold(this.#session, target, until);
+    if (resource !== null) this.restrict(resource);
+  }
+
+  /** The hold of a resource, or its gate, was written: its partitions follow. Write transactions only. */
+  restrict(resource: number): void {
+    const { now } = this.#session;
+    const restrictionIn = restrictionsOf(this.#session, resource);
+    this.forget();
+    const rows = this.#session.sql(OF_RESOURCE).all(resource) as unknown as (Partition & { lane: number })[];
+    for (const row of rows) {
+      const { heldUntil, gateAt } = restrictionIn(row.lane);
+      if (heldUntil === row.heldUntil && gateAt === row.gateAt) continue;
+      const dueAt = this.#firstDueAt(row.id) ?? NEVER;
+      const startsAt = Math.max(heldUntil, dueAt);
+      const admissibleAt = startsAt > now ? startsAt : Math.min(row.admissibleAt, now);
+      const gatedAt = gateAt === null ? null : Math.max(gateAt, dueAt);
+      this.#session.sql(RESTRICT).run(row.id, heldUntil, gateAt, admissibleAt, gatedAt);
+    }
+  }
+
+  #get(sql: string, ...values: (number | null)[]): Partition | undefined {
     return this.#session.sql(sql).get(...values) as Partition | undefined;
   }
 
@@ -201,13 +231,18 @@ export class Partitions {
     this.#session.sql(MOVE).run(admissibleAt, turn, id);
   }
 
-  #heldUntil(scope: 'queue' | 'resource', name: number): number {
-    return (this.#session.sql(HELD_UNTIL).get(scope, name) as { until: number } | undefined)?.until ?? 0;
+  #moveGated({ id, gateAt, gatedAt }: Partition): void {
+    const startsAt = Math.max(gateAt as number, this.#firstDueAt(id) ?? NEVER);
+    if (startsAt !== gatedAt) this.#session.sql(MOVE_GATED).run(startsAt, id);
   }
 
   /** When the first of its jobs may start; null when none waits. */
   #startOfFirst({ id, heldUntil }: Partition): number | null {
-    const first = this.#session.sql(FIRST_DUE).get(id) as { due_at: number } | undefined;
-    return first ? Math.max(heldUntil, first.due_at) : null;
+    const dueAt = this.#firstDueAt(id);
+    return dueAt === null ? null : Math.max(heldUntil, dueAt);
+  }
+
+  #firstDueAt(id: number): number | null {
+    return (this.#session.sql(FIRST_DUE).get(id) as { due_at: number } | undefined)?.due_at ?? null;
   }
 }

@@ -3,7 +3,7 @@ import { states } from '../../job.ts';
 import { STATE } from '../codes.ts';
 import type { JobFilter, QueueInfo, StatsRow, StoreStats } from '../store.ts';
 import { emptyTotals, type MutableTotals } from '../totals.ts';
-import { NEVER } from './partitions.ts';
+import { NEVER } from './restrictions.ts';
 import { JOB_COLUMNS, type JobRow, job, type RunRow, runRecord } from './rows.ts';
 import type { Session } from './session.ts';
 

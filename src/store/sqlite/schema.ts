@@ -15,6 +15,7 @@ import { LANE, STATE } from '../codes.ts';
  *   tallies      totals and the sizes of the finished states per queue and name, kept in the same transactions.
  *   identity     one row: which file this is, and which versions of Mulligan may use it.
  *   lease_expiry one row: see expired.ts.
+ *   gates        the gates that have something to say, and gate_history what happened to them. See gates.ts.
  *
  * Codes are positions in the lists of codes.ts.
  */
@@ -147,6 +148,43 @@ export const migrations: readonly string[] = [
     amount INTEGER NOT NULL,
     PRIMARY KEY (queue, name, what)
   ) STRICT, WITHOUT ROWID;
+  `,
+  /*
+   * Gates. A version without them leaves the jobs of a partition alone that is gated (held_until is NEVER then), but lets
+   * those start that wait in partitions which it has made itself, until a newer process next writes the gate.
+   */
+  `
+  CREATE TABLE gates (
+    id INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL,
+    name INTEGER NOT NULL,
+    parent INTEGER,                        -- of a resource with a key
+    is_closed INTEGER NOT NULL,
+    heard_at INTEGER NOT NULL,
+    opened_at INTEGER,                     -- null unless it is open
+    access TEXT,                           -- what the partitions of the resource have copied, in JSON; null when all may start
+    state TEXT NOT NULL,                   -- JSON
+    UNIQUE (kind, name)
+  ) STRICT;
+  CREATE INDEX gates_listed ON gates (is_closed, heard_at);
+  CREATE INDEX gates_children ON gates (parent, heard_at, opened_at) WHERE parent IS NOT NULL;
+
+  CREATE TABLE gate_history (
+    id INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL,
+    name INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    event TEXT NOT NULL                    -- JSON
+  ) STRICT;
+  CREATE INDEX gate_history_of_gate ON gate_history (kind, name, id);
+  CREATE INDEX gate_history_at ON gate_history (at);
+
+  ALTER TABLE partitions ADD COLUMN gate_at INTEGER;   -- null unless it is gated: from when on its gate may admit a job
+  ALTER TABLE partitions ADD COLUMN gated_at INTEGER;  -- null unless it is gated: when its first job may be asked for
+  CREATE INDEX partitions_gated ON partitions (queue, gated_at, resource) WHERE gated_at IS NOT NULL;
+
+  ALTER TABLE jobs ADD COLUMN spent_at INTEGER;        -- attempts that an outage may have cost
+  ALTER TABLE jobs ADD COLUMN spent_count INTEGER;
   `,
 ];
 

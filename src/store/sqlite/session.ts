@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { Random } from '../../retry/jitter.ts';
 import type { RetryPolicy } from '../../retry/policy.ts';
 import { Errors } from './errors.ts';
 import { InternedStrings } from './interned.ts';
@@ -17,8 +18,11 @@ export class Session {
   readonly partitions: Partitions;
   readonly errors: Errors;
   readonly outage: Outage;
+  readonly random: Random;
   /** Store time of the transaction under way. */
   now = 0;
+  /** The number of the last gate that was looked at for forgetting; 0 to begin with the first. */
+  lastGateLookedAt = 0;
   /** Set by a verb that made work claimable at once. */
   madeWork = false;
   readonly running: RunningRows = new RunningRows();
@@ -29,8 +33,9 @@ export class Session {
   readonly #policies: Map<number, RetryPolicy> = new Map();
   #identity: string | null = null;
 
-  constructor(db: DatabaseSync, outage: Outage) {
+  constructor(db: DatabaseSync, outage: Outage, random: Random) {
     this.db = db;
+    this.random = random;
     this.outage = outage;
     this.strings = new InternedStrings(db);
     this.partitions = new Partitions(this);

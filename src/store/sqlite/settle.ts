@@ -1,6 +1,6 @@
 import { isTerminal, type Settled, settledBy } from '../../job.ts';
 import { LANE, STATE } from '../codes.ts';
-import type { SettleAnswer, Settlement } from '../store.ts';
+import type { Refund, SettleAnswer, Settlement } from '../store.ts';
 import { KEY_AFTER_END } from './keys.ts';
 import { type PackedAnswers, type PackedSettlement, packAnswers, unpackSettlement } from './packed-settlements.ts';
 import type { RunningRow } from './running.ts';
@@ -33,6 +33,7 @@ const WAIT = `
 const FIND = `
   SELECT seq, attempts AS attempt, name, home_queue AS homeQueue, retry_queue AS retryQueue, queue, lane, priority, resource
   FROM jobs WHERE id = ?`;
+const SPENT = 'UPDATE jobs SET spent_at = ?2, spent_count = ?3 WHERE seq = ?1';
 const ALREADY = 'SELECT 1 FROM runs WHERE job = ? AND run = ? AND worker = ? AND outcome = ?';
 const LEDGER = `
   INSERT INTO runs (job, run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision, error)
@@ -62,6 +63,7 @@ function settleOne(session: Session, settlement: Settlement): SettleAnswer {
   }
   if (!applied)
     return outcome !== 'crashed' && session.sql(ALREADY).get(row.seq, run, worker, outcome) ? 'settled' : 'stale';
+  if (settlement.refund !== undefined) writeSpent(session, row.seq, settlement.refund);
   writeLedger(session, ending, settled);
   countRun(session, ending, settled);
   session.madeWork ||= settled.dueAt !== null && settled.dueAt <= session.now;
@@ -81,7 +83,7 @@ function writeJob(session: Session, { settlement, row, worker, error }: Ending, 
   const { id, run, outcome, decision } = settlement;
   const crashed = outcome === 'crashed';
   const overBy = crashed ? session.now : null;
-  const givenBack = settled.counted ? 0 : 1;
+  const givenBack = (settled.counted ? 0 : 1) + (settlement.refund?.attempts ?? 0);
   const state = STATE[settled.state];
   const crashes = crashed ? 1 : 0;
   if (settled.dueAt === null) {
@@ -93,8 +95,8 @@ function writeJob(session: Session, { settlement, row, worker, error }: Ending, 
   }
   const { dueAt } = settled;
   const lane = settled.lane === null ? row.lane : LANE[settled.lane];
-  const queue = decision.kind === 'retry' ? (row.retryQueue ?? row.queue) : row.queue;
-  const delayMs = decision.kind === 'retry' ? decision.delayMs : null;
+  const queue = settled.state === 'retrying' ? (row.retryQueue ?? row.queue) : row.queue;
+  const delayMs = settled.state === 'retrying' && 'delayMs' in decision ? decision.delayMs : null;
   const ran = settled.ran ? 1 : 0;
   const partition = session.partitions.enter({ ...row, queue, lane }, dueAt);
   const common = [row.seq, id, run, worker, overBy, givenBack, state, crashes];
@@ -103,14 +105,19 @@ function writeJob(session: Session, { settlement, row, worker, error }: Ending, 
   return changes === 1;
 }
 
+function writeSpent(session: Session, seq: number, { spent }: Refund): void {
+  session.sql(SPENT).run(seq, spent && Math.round(spent.at), spent?.count ?? null);
+}
+
 function writeLedger(session: Session, { settlement, row, worker, error }: Ending, settled: Settled): void {
-  const { run, outcome, startedAt, endedAt, decision } = settlement;
+  const { run, outcome, startedAt, endedAt, decision, refund } = settlement;
+  const attempt = row.attempt - (refund?.attempts ?? 0);
   const counted = settled.counted ? 1 : 0;
   const text = session.decisionText.of(decision);
   if (settlement.error !== null) session.errors.use(settlement.error);
   session
     .sql(LEDGER)
-    .run(row.seq, run, row.attempt, outcome, counted, worker, startedAt, endedAt, settled.dueAt, text, error);
+    .run(row.seq, run, attempt, outcome, counted, worker, startedAt, endedAt, settled.dueAt, text, error);
 }
 
 function countRun(session: Session, { settlement, row }: Ending, settled: Settled): void {

@@ -7,6 +7,7 @@ import { expectSoundFile } from '../../../test/support/sound-file.ts';
 import { expectErrorsStoredOnce } from '../../../test/support/stored-errors.ts';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
 import { type StoreHarness, storeConformance } from '../conformance/index.ts';
+import { NEVER } from './restrictions.ts';
 import { SqliteStore } from './store.ts';
 
 async function openInline(): Promise<StoreHarness & { readonly path: string }> {
@@ -27,15 +28,22 @@ async function openInline(): Promise<StoreHarness & { readonly path: string }> {
   };
 }
 
-/** Each partition is admissible from when its first job may start, or for some time already. */
+/**
+ * Each partition is admissible from when its first job may start, or for some time already. A gated one is so to
+ * `claimGated`, and never to a claim.
+ */
 function expectExactTimes(path: string, now: number): void {
   using db = new DatabaseSync(path, { readOnly: true });
   const wrong = db
     .prepare(`
-      SELECT id, admissible_at, startsAt FROM (
-        SELECT p.*, max(held_until, (SELECT min(due_at) FROM jobs j WHERE j.partition = p.id)) AS startsAt FROM partitions p)
-      WHERE CASE WHEN startsAt > ?1 THEN admissible_at <> startsAt ELSE admissible_at > ?1 END`)
-    .all(now);
+      SELECT id, admissible_at, gated_at, startsAt FROM (
+        SELECT p.*, coalesce(gated_at, admissible_at) AS at,
+          max(coalesce(gate_at, held_until), (SELECT min(due_at) FROM jobs j WHERE j.partition = p.id)) AS startsAt
+        FROM partitions p)
+      WHERE CASE WHEN startsAt > ?1 THEN at <> startsAt ELSE at > ?1 END
+        OR (gate_at IS NULL) <> (gated_at IS NULL)
+        OR (gate_at IS NOT NULL AND (held_until <> ?2 OR admissible_at <> ?2))`)
+    .all(now, NEVER);
   expect(wrong).toEqual([]);
 }
 

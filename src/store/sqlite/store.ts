@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import type { Clock } from '../../clock.ts';
 import { ClosedError } from '../../errors.ts';
+import type { GateEvent } from '../../gate/index.ts';
 import type { Job, RunRecord } from '../../job.ts';
 import { partsOf } from '../../parts.ts';
 import { checkPayloads } from '../json.ts';
@@ -12,6 +13,12 @@ import type {
   DeadSelection,
   Enqueued,
   Fence,
+  GateAnswer,
+  GatedClaim,
+  GatedClaimRequest,
+  GateFilter,
+  GateOrder,
+  GateRef,
   Heartbeat,
   HeartbeatAnswer,
   HoldTarget,
@@ -24,11 +31,14 @@ import type {
   SettleAnswer,
   Settlement,
   Store,
+  StoredGate,
   StoreStats,
   Unsubscribe,
+  WorkerReport,
 } from '../store.ts';
 import { type Channel, DirectChannel, ThreadChannel } from './channel.ts';
 import type { PackedClaim } from './claim.ts';
+import type { PackedGatedClaim } from './claim-gated.ts';
 import { DatabaseThread, type ThreadEntry } from './database-thread.ts';
 import type { RedrivePreview } from './dead.ts';
 import type { ReadName, VerbName, WriteName } from './engine.ts';
@@ -117,6 +127,13 @@ export class SqliteStore implements Store {
     const { jobs, ...answer } = (await this.#call('claim', request)) as PackedClaim;
     return { ...answer, jobs: unpackJobs(jobs) };
   }
+  async claimGated(request: GatedClaimRequest): Promise<GatedClaim> {
+    const { jobs, epoch, ...answer } = (await this.#call('claimGated', request)) as PackedGatedClaim;
+    return { ...answer, jobs: unpackJobs(jobs, epoch) };
+  }
+  report(reports: readonly WorkerReport[]): Promise<GateAnswer[]> {
+    return this.#write('report', reports);
+  }
   heartbeat(beats: readonly Heartbeat[]): Promise<HeartbeatAnswer[]> {
     const send = (part: readonly Heartbeat[]) => this.#writer.call('heartbeat', [part]) as Promise<HeartbeatAnswer[]>;
     return this.#inParts(beats, ({ progress }) => progress?.length ?? 0, send);
@@ -145,6 +162,9 @@ export class SqliteStore implements Store {
   release(target: HoldTarget): Promise<void> {
     return this.#write('release', target);
   }
+  changeGate(gate: GateRef, order: GateOrder, operator: string): Promise<GateAnswer> {
+    return this.#write('changeGate', gate, order, operator);
+  }
   prune(retention: Retention, limit: number): Promise<number> {
     return this.#write('prune', retention, limit);
   }
@@ -169,6 +189,12 @@ export class SqliteStore implements Store {
   }
   queues(): Promise<QueueInfo[]> {
     return this.#read('queues');
+  }
+  gates(filter: GateFilter): Promise<StoredGate[]> {
+    return this.#read('gates', filter);
+  }
+  gateHistory(gate: GateRef, limit: number): Promise<GateEvent[]> {
+    return this.#read('gateHistory', gate, limit);
   }
 
   onWork(listener: () => void): Unsubscribe {

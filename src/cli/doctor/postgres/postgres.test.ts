@@ -53,7 +53,7 @@ describe('a PostgreSQL server', () => {
       server: expect.stringMatching(/^PostgreSQL \d+/),
       durability: 'fsync on, full_page_writes on, synchronous_commit on',
       autovacuum: 'on',
-      schema: `${schema}, version 1`,
+      schema: `${schema}, version 2`,
       rights: 'all that is needed; this role may also migrate',
       'table live': expect.stringMatching(/^about 0 rows and 0 dead ones/),
       jobs: 'none yet',

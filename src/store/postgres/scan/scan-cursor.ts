@@ -132,10 +132,10 @@ export class ScanCursors {
       if (cursor === undefined) continue;
       if (range.missed === null) {
         const reached = isExhausted ? END : last;
-        if (reached !== null) cursor.position = reached.dueAt > horizon ? { dueAt: horizon, seq: 0 } : reached;
+        if (reached !== null) cursor.position = reached.dueAt > horizon ? { dueAt: horizon, seq: 0 } : place(reached);
       } else if (cursor.missed?.version === range.missed) {
         if (isExhausted) cursor.missed = null;
-        else if (last !== null) cursor.missed = { ...cursor.missed, from: last };
+        else if (last !== null) cursor.missed = { ...cursor.missed, from: place(last) };
       }
     }
   }
@@ -234,6 +234,11 @@ export class ScanCursors {
       version: ++this.#versions,
     };
   }
+}
+
+/** Without the rest of the job, which would be kept as long as the cursor. */
+function place({ dueAt, seq }: Position): Position {
+  return { dueAt, seq };
 }
 
 function isBefore(a: Position, b: Position): boolean {

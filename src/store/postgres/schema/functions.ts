@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto';
 import { quoted } from '../connection/address.ts';
 import { backScanSql } from '../sql/back-scan.ts';
 import { claimSql } from '../sql/claim.ts';
+import { claimGatedSql } from '../sql/claim-gated.ts';
 import { enqueueSql } from '../sql/enqueue.ts';
 import { expiredSql } from '../sql/expired.ts';
+import { gatesSql } from '../sql/gates.ts';
 import { heartbeatSql } from '../sql/heartbeat.ts';
 import { internedSql } from '../sql/interned.ts';
 import { operateSql } from '../sql/operate.ts';
@@ -49,7 +51,17 @@ export function functionSet(source: string): FunctionSet {
 
 /** Those of this program. */
 export const functions: FunctionSet = functionSet(
-  [internedSql, partitionsSql, enqueueSql, claimSql, backScanSql, expiredSql, settleSql, heartbeatSql, operateSql].join(
-    '\n',
-  ),
+  [
+    internedSql,
+    partitionsSql,
+    gatesSql,
+    enqueueSql,
+    claimSql,
+    claimGatedSql,
+    backScanSql,
+    expiredSql,
+    settleSql,
+    heartbeatSql,
+    operateSql,
+  ].join('\n'),
 );

@@ -1,4 +1,5 @@
-import { partitionDigest } from '../sql/shared.ts';
+import { partitionDigest, resourceStart } from '../sql/shared.ts';
+import { gateTables } from './gate-tables.ts';
 import { identityTables } from './identity.ts';
 
 /*
@@ -13,6 +14,7 @@ import { identityTables } from './identity.ts';
  *               one name. A claim reads partitions, each in due order.
  *   holds       which queues and resources are held, and until when; partitions carry it along.
  *   leases      which jobs each claim took, and when to check whether they are still held.
+ *   gates       the gates that have something to say; gate_history is what happened to them (gate-tables.ts).
  *   memos       results of once-only effects.
  *   keys        which job holds which key.
  *   job_types   what the jobs of one definition share: the queue they are enqueued in, name, policy and retry queue.
@@ -41,11 +43,13 @@ const tables = `
     queue text NOT NULL,
     resource text NOT NULL,                 -- '' for none
     name text NOT NULL,                     -- of the jobs, in the lanes retry and redrive; '' in the others
-    digest uuid NOT NULL UNIQUE GENERATED ALWAYS AS (${partitionDigest('')}) STORED
+    digest uuid NOT NULL GENERATED ALWAYS AS (${partitionDigest('')}) STORED
   ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+  -- Claims among many write admissible_at, so each index costs them time. The second one finds a partition by its digest
+  -- and, by the start of its resource, those that a hold concerns.
   CREATE INDEX partitions_admissible ON partitions (queue, lane, priority, admissible_at);
+  CREATE UNIQUE INDEX partitions_identity ON partitions (${resourceStart('resource')}, digest);
   CREATE INDEX partitions_plain ON partitions (queue) WHERE resource = '';
-  CREATE INDEX partitions_resource ON partitions (resource) WHERE resource <> '';
 
   CREATE TABLE holds (
     scope text NOT NULL,                    -- queue or resource
@@ -230,4 +234,4 @@ const tables = `
  * One entry per version of the tables; forward only, and never edited once released. An entry that an older program
  * cannot work with raises `minimum_reader` in `schema_identity` to its own version.
  */
-export const migrations: readonly string[] = [[identityTables, tables].join('\n')];
+export const migrations: readonly string[] = [[identityTables, tables].join('\n'), gateTables];

@@ -1,18 +1,9 @@
 import { FOUND_PARTITIONS, NEXT_ADMISSION } from './partitions.ts';
 import { BY_INDEX, FOR_GOOD, HERE, IS_SAME, LANE, lookUp, SAY_REPLACED } from './shared.ts';
+import { CUT_TO_BYTES, DUE_JOBS, LOCK_QUEUES, TAKE_PICKED, TAKEN, TAKING } from './take.ts';
 
 /** When a queue has more rows of leases than this, counting its running retries makes one row of them. */
 const MANY_LEASES = 100;
-
-/** Positions among the numbers of a job. */
-const PARTITION = 2;
-const LAST_ERROR = 12;
-
-/** The due jobs of a given partition `g`, in the range that is to be read. */
-const DUE_JOBS = `
-  FROM live w
-  WHERE w.partition = g.partition AND w.worker IS NULL AND (w.due_at, w.seq) > (g.from_due, g.from_seq)
-    AND (w.due_at, w.seq) <= (g.until_due, g.until_seq) AND w.due_at <= store_now`;
 
 const GIVEN = 'p_partition, p_from_due, p_from_seq, p_until_due, p_until_seq, p_want';
 const AS_GIVEN = 'partition, from_due, from_seq, until_due, until_seq, want';
@@ -57,47 +48,40 @@ export const claimSql: string = `
    *
    * p_queue_of is the position of a partition's queue in p_queue. p_trial: the queue gives a suspect and nothing else.
    * p_cap: maxRetriesInFlight. p_known are all partitions of these queues, as far as the caller knows; when it knows that
-   * there are more it is null, and a partition that gives a job goes to the end.
+   * there are more it is null, and partitions that give a job, or have none, pass the turn on.
+   * Of those it is then offered p_breadth of each queue, lane and priority.
    *
    * Answers first of the claim: \`due\` is how much of each given partition was counted, null when it is not admissible;
    * \`room\` is how many suspects (on trial) or retries of each queue might start, null for any number; \`suspects_wait\`
    * says of each queue whether a suspect might, before this claim; \`cut_short\` says that the payloads reached p_bytes;
-   * \`offer\` is what \`candidates\` answers, null when p_known are all; \`lease\` has per row of leases its id, the position
+   * \`offer\` is what \`candidates\` answers, null when p_known are all; \`gated\` is what \`gated_names\` answers; \`lease\` has per row of leases its id, the position
    * of its queue and its lane. Then of the jobs: their ids, their numbers, a row each, and their payloads. Texts are JSON,
    * which has no line breaks, so they are joined by them; of each error that jobs point at there is one text, in the order
    * of the pointers. Arrays are made and read in a fraction of the time that as many rows take.
    */
   CREATE FUNCTION claim(
     p_identity uuid, p_worker int, p_lease bigint, p_limit int, p_bytes bigint,
-    p_queue text[], p_trial boolean[], p_cap int[], p_known bigint[],
+    p_queue text[], p_trial boolean[], p_cap int[], p_known bigint[], p_breadth int,
     p_partition bigint[], p_queue_of int[], p_lane smallint[], p_open boolean[],
     p_from_due bigint[], p_from_seq bigint[], p_until_due bigint[], p_until_seq bigint[], p_want int[], p_most int[],
     OUT store_now bigint, OUT snapshot text, OUT next_due_at bigint, OUT suspects_wait boolean[], OUT cut_short boolean,
-    OUT due int[], OUT room int[], OUT offer text, OUT lease bigint[],
-    OUT id uuid[], OUT numbers bigint[], OUT payloads text, OUT errors text
+    OUT due int[], OUT room int[], OUT offer text, OUT gated text, ${TAKEN}
   ) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   #variable_conflict use_column
   DECLARE
     bounded boolean := true = ANY (p_trial) OR cardinality(array_remove(p_cap, NULL)) > 0;
     is_same boolean;
     is_known boolean;
+    has_gated boolean;
     total_due bigint;
     suspect_due boolean;
     running record;
     left_room int;
-    picked uuid[];
-    picked_of int[];
-    bytes int[];
-    total_bytes bigint;
-    kept int;
-    failed bigint;
+    ${TAKING}
     bound int[];                            -- of each partition: no more than this may start
   BEGIN
     IF bounded THEN
-      -- One claim at a time, or two would fill the same room; in one order, so that no two wait for each other.
-      PERFORM pg_advisory_xact_lock(hashtext(current_schema()), g.lock) FROM (
-        SELECT DISTINCT hashtext(g.queue) AS lock FROM unnest(p_queue, p_trial, p_cap) AS g (queue, trial, cap)
-        WHERE g.trial OR g.cap IS NOT NULL ORDER BY 1) g;
+      ${LOCK_QUEUES('g.trial OR g.cap IS NOT NULL', 'p_trial', 'p_cap')}
     END IF;
     store_now := now_ms();
     -- After the time: a transaction that is not in it began later.
@@ -106,8 +90,9 @@ export const claimSql: string = `
     -- All that is read before jobs are taken, in one statement: each costs a claim as much as several look-ups.
     SELECT array_agg(g.due), coalesce(sum(g.due) FILTER (WHERE g.open), 0), min(g.next_due_at),
       ${IS_SAME}, CASE WHEN p_known IS NOT NULL THEN
-        ARRAY (SELECT f.id FROM (${FOUND_PARTITIONS}) f ORDER BY f.id) = p_known END
-    INTO due, total_due, next_due_at, is_same, is_known
+        ARRAY (SELECT f.id FROM (${FOUND_PARTITIONS}) f ORDER BY f.id) = p_known END,
+      EXISTS (SELECT 1 FROM partitions p WHERE p.queue = ANY (p_queue) AND p.gated_at IS NOT NULL)
+    INTO due, total_due, next_due_at, is_same, is_known, has_gated
     FROM (
       SELECT g.open,
         CASE WHEN p.admissible_at <= store_now THEN (
@@ -139,7 +124,7 @@ export const claimSql: string = `
           WHEN p_cap[q] IS NOT NULL THEN greatest(0, p_cap[q] - running.retries - suspect_due::int) END;
         left_room := room[q];
         FOR i IN 1 .. cardinality(p_partition) LOOP
-          CONTINUE WHEN room[q] IS NULL OR p_queue_of[i] <> q OR NOT p_open[i] OR NOT due[i] > 0
+          CONTINUE WHEN room[q] IS NULL OR p_queue_of[i] <> q OR NOT p_open[i] OR coalesce(due[i], 0) = 0
             OR p_lane[i] NOT IN (${LANE.retry}, ${LANE.suspect});
           bound[i] := least(due[i], left_room);
           left_room := left_room - bound[i];
@@ -158,56 +143,27 @@ export const claimSql: string = `
         LIMIT least(g.due, g.bound, CASE WHEN total_due > p_limit THEN g.want END) FOR UPDATE SKIP LOCKED
       ) next
       WHERE g.open AND g.due > 0;
-      kept := cardinality(picked);
-      WHILE total_bytes > p_bytes AND kept > 1 LOOP
-        total_bytes := total_bytes - bytes[kept];
-        kept := kept - 1;
-      END LOOP;
-      cut_short := kept < cardinality(picked);
-      IF cut_short THEN
-        picked := picked[1:kept];
-        next_due_at := store_now;
-      END IF;
+      ${CUT_TO_BYTES}
+      cut_short := kept < cardinality(picked_of);
+      IF cut_short THEN next_due_at := store_now; END IF;
     END IF;
 
     IF picked IS NOT NULL THEN
-      WITH taken AS (
-        UPDATE live SET runs = live.runs + 1, attempts = live.attempts + 1, worker = p_worker, alone = false,
-          claimed_at = store_now, lease_ends_at = store_now + p_lease,
-          first_started_at = coalesce(live.first_started_at, store_now)
-        FROM unnest(picked, picked_of) WITH ORDINALITY AS g (id, given, ord) WHERE ${lookUp('live.id', 'g.id')}
-        RETURNING live.id, live.runs, live.partition, live.job_type, live.due_at, live.seq, live.attempts, live.crashes,
-          live.available_at, live.first_started_at, live.previous_delay_ms, live.enqueued_at, live.last_error,
-          live.payload, p_queue_of[g.given] AS queue_of, p_lane[g.given] AS lane, g.ord
-      ), leased AS (
-        INSERT INTO leases (queue, lane, check_at, lease_ms, jobs)
-        SELECT p_queue[t.queue_of], t.lane, store_now + p_lease, p_lease, array_agg(t.id)
-        FROM taken t GROUP BY t.queue_of, t.lane
-        RETURNING id, queue, lane
-      )
-      SELECT array_agg(t.id), array_agg(ARRAY[t.runs, t.partition, t.job_type, t.due_at, t.seq, t.attempts, t.crashes,
-          t.available_at, t.first_started_at, t.enqueued_at, t.previous_delay_ms, t.last_error]),
-        string_agg(t.payload, E'\\n'), count(t.last_error),
-        (SELECT array_agg(ARRAY[l.id, array_position(p_queue, l.queue), l.lane]) FROM leased l)
-      INTO id, numbers, payloads, failed, lease
-      FROM (SELECT * FROM taken ORDER BY ord) t;
-      IF failed > 0 THEN
-        errors := (SELECT string_agg(e.error, E'\\n' ORDER BY e.id) FROM (
-          SELECT DISTINCT numbers[i][${LAST_ERROR}] AS id FROM generate_subscripts(numbers, 1) AS i OFFSET 0
-        ) used JOIN errors e ON ${lookUp('e.id', 'used.id')});
-      END IF;
+      ${TAKE_PICKED}
     END IF;
 
     IF is_known IS NOT TRUE THEN
       IF p_known IS NULL THEN
-        UPDATE partitions SET admissible_at = store_now WHERE id IN (
-          SELECT p.id FROM (
-            SELECT DISTINCT numbers[i][${PARTITION}] AS id FROM generate_subscripts(numbers, 1) AS i OFFSET 0
-          ) g JOIN partitions p ON ${lookUp('p.id', 'g.id')}
-          WHERE p.resource <> '' AND p.admissible_at <= store_now FOR NO KEY UPDATE OF p SKIP LOCKED);
-        IF coalesce(cardinality(id), 0) < p_limit THEN next_due_at := least(next_due_at, (${NEXT_ADMISSION})); END IF;
+        PERFORM pass_on(array_agg(g.partition), array_agg(g.due < g.most))
+        FROM unnest(p_partition, due, p_most) WITH ORDINALITY AS g (partition, due, most, ord)
+        WHERE g.due = 0 OR g.ord = ANY (picked_of[1:kept]);
+        IF coalesce(kept, 0) < p_limit THEN next_due_at := least(next_due_at, (${NEXT_ADMISSION})); END IF;
       END IF;
-      offer := candidates(p_queue, p_limit);
+      offer := candidates(p_queue, p_breadth, p_known IS NULL AND coalesce(kept, 0) = p_limit);
+    END IF;
+    IF has_gated THEN
+      SELECT g.names, least(next_due_at, g.next_at) INTO gated, next_due_at
+      FROM gated_names(p_queue, store_now, picked IS NOT NULL) g;
     END IF;
   END $$;
 `;

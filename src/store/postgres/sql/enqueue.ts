@@ -1,4 +1,4 @@
-import { STATE } from '../../codes.ts';
+import { KEY_LIFE, STATE } from '../../codes.ts';
 import { BY_INDEX, CHECK_IDENTITY, HERE, LARGEST_CALL, lookUp, STARTED } from './shared.ts';
 
 const INSERT_JOBS = `
@@ -6,10 +6,10 @@ const INSERT_JOBS = `
         crashes, state, key_life, key, payload)
       SELECT g.id, first_seq + g.ord, store_now, g.due_at, greatest(g.due_at, store_now), g.partition, g.job_type,
         octet_length(g.payload), 0, 0, 0, CASE WHEN g.due_at > store_now THEN ${STATE.scheduled} ELSE ${STATE.ready} END,
-        g.key_life, g.key, g.payload
+        coalesce(g.key_life, ${KEY_LIFE.finished}), g.key, g.payload
       FROM (
         -- Scans begin at 0: a job that was due before 1970 is due then.
-        SELECT g.*, greatest(0, coalesce(g.due, store_now + g.delay)) AS due_at
+        SELECT g.*, greatest(0, coalesce(g.due, store_now + coalesce(g.delay, 0))) AS due_at
         FROM unnest(p_id, p_job_type, p_partition, p_delay, p_due, p_key_life, p_key, string_to_array(p_payload, E'\\n'))
           WITH ORDINALITY AS g (id, job_type, partition, delay, due, key_life, key, payload, ord)
         WHERE refused = '{}' OR NOT g.ord = ANY (refused)
@@ -42,16 +42,17 @@ export const enqueueSql: string = `
   END $$;
 
   /*
-   * Payloads are JSON, which has no line breaks, so they come joined by them. p_counter is the job type under which each
-   * job is counted. p_name and p_key are null when no job has a key. p_keyed are those of the partitions that have a
-   * resource; p_admitted is null, except in a caller's transaction (is_admitted). Answers only the jobs whose key was taken;
-   * or a row with the number 0, and has written nothing, when the partitions are to be looked up again. p_notice is
+   * Payloads are JSON, which has no line breaks, so they come joined by them. p_counter is the job type under which
+   * those of p_counted are counted. p_name and p_key are null when no job has a key; p_delay, p_due and p_key_life are null
+   * when no job has a delay, a due time, or a key life other than \`finished\`. p_keyed are those of the partitions that
+   * have a resource; p_admitted is null, except in a caller's transaction (is_admitted). Answers only the jobs whose key was
+   * taken; or a row with the number 0, and has written nothing, when the partitions are to be looked up again. p_notice is
    * sent to all who listen, once this is committed. Without p_again, a job that was sent before is a unique violation.
    */
   CREATE FUNCTION enqueue(
-    p_identity uuid, p_id uuid[], p_job_type int[], p_counter int[], p_partition bigint[], p_delay bigint[], p_due bigint[],
-    p_key_life smallint[], p_name text[], p_key text[], p_payload text, p_keyed bigint[], p_notice text, p_again boolean,
-    p_admitted boolean
+    p_identity uuid, p_id uuid[], p_job_type int[], p_counted int[], p_counter int[], p_partition bigint[], p_delay bigint[],
+    p_due bigint[], p_key_life smallint[], p_name text[], p_key text[], p_payload text, p_keyed bigint[], p_notice text,
+    p_again boolean, p_admitted boolean
   ) RETURNS TABLE (ord bigint, holder uuid) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   DECLARE
     store_now bigint := now_ms();
@@ -94,8 +95,9 @@ export const enqueueSql: string = `
       -- Asking row by row whether it is the first would cost a quarter more.
       ${INSERT_JOBS};
       INSERT INTO counts (job_type, enqueued)
-      SELECT g.counter, count(*) FROM unnest(p_counter) WITH ORDINALITY AS g (counter, ord)
-      WHERE refused = '{}' OR NOT g.ord = ANY (refused) GROUP BY g.counter;
+      SELECT p_counter[array_position(p_counted, g.job_type)], count(*)
+      FROM unnest(p_job_type) WITH ORDINALITY AS g (job_type, ord)
+      WHERE refused = '{}' OR NOT g.ord = ANY (refused) GROUP BY 1;
     END IF;
 
     -- Sent again after it had ended. Its row had left this table before ours could come in, so by now the other table

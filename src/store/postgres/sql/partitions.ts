@@ -1,18 +1,13 @@
-import { BY_INDEX, FOR_GOOD, HERE, lookUp, partitionDigest } from './shared.ts';
+import { admissionOf, keepGates } from './gates.ts';
+import { BY_INDEX, FOR_GOOD, HERE, isOfResource, lookUp, partitionDigest, resourceStart } from './shared.ts';
 
 /*
  * A claim is always offered all partitions of its queues without a resource: they are as few as queues, priorities and job
  * names are. Those with a resource may be many.
  */
 
-/**
- * Of one queue, lane and priority, a claim is offered so many partitions with a resource, unless it is offered all of
- * them: more when it has many places, because each may have a single due job, and fewer when it has few, because reading
- * and rotating them costs more than their jobs do.
- */
+/** Of one queue, lane and priority, a claim is offered at most so many partitions with a resource, unless these are few. */
 export const MOST_CANDIDATES = 64;
-const FEWEST_CANDIDATES = 8;
-const PLACES_PER_CANDIDATE = 10;
 /** A claim is offered all of them when there are no more than MOST_CANDIDATES and this many per queue. */
 const FEW_PER_QUEUE = 8;
 const FEW = `${MOST_CANDIDATES} + ${FEW_PER_QUEUE} * cardinality(p_queue)`;
@@ -23,9 +18,9 @@ const KEYED = `SELECT p.id FROM partitions p WHERE p.queue = ANY (p_queue) AND p
 export const FOUND_PARTITIONS: string = `${PLAIN} UNION ALL (${KEYED})`;
 
 /** A partition without due jobs is read again after this time at the latest. */
-const LONGEST_PARKING_MS = 600_000;
+export const LONGEST_PARKING_MS = 600_000;
 /** While a strict transaction is open that parking cannot see. */
-const SHORT_PARKING_MS = 1_000;
+export const SHORT_PARKING_MS = 1_000;
 
 /** The lock of strict transactions, as arguments. */
 const STRICT = `hashtext(current_schema()), hashtext('mulligan: strict transactions')`;
@@ -44,10 +39,13 @@ const TIERS = `
       ORDER BY p.lane, p.priority LIMIT 1) g
   )`;
 
-/** Until when a partition is held. Two look-ups, since one with OR would read all holds. */
-const heldUntil = (queue: string, resource: string): string => `
-  greatest(0, (SELECT until FROM holds WHERE scope = 'queue' AND holds.name = ${queue}),
-    (SELECT until FROM holds WHERE scope = 'resource' AND holds.name = ${resource}))`;
+/** For ordinary claims, or for the gated claims that a claim names. */
+const IS_PARKED =
+  '(p.admissible_at > greatest(p.held_until, store_now) OR p.gated_at > greatest(p.gate_at, store_now))';
+
+/** The partition p that was given as g. */
+const IS_GIVEN = `${lookUp(resourceStart('p.resource'), resourceStart('g.resource'))}
+  AND ${lookUp('p.digest', partitionDigest('g.'))}`;
 
 const asJson = (partitions: string): string =>
   `(SELECT json_agg(json_build_array(c.id, c.queue, c.lane, c.priority, c.resource, c.name)) FROM ${partitions})`;
@@ -78,7 +76,7 @@ export const NEXT_ADMISSION: string = `
  *
  * So one of the two sees what the other did. Key share locks do not keep each other waiting, nor do they wait for an
  * update of admissible_at; parking and pruning skip locked rows. Partitions without a resource are few, and are neither
- * parked nor deleted.
+ * parked nor deleted. Gated partitions are parked in the same way, in gated_at (gated_names in claim-gated.ts).
  *
  * A caller's transaction may stay open for long and may be rolled back, and an error would abort it. So it only locks
  * (is_admitted). When a partition is parked or gone, the call answers that instead of an error, the process looks up the
@@ -98,35 +96,39 @@ export const partitionsSql: string = `
   BEGIN
     IF EXISTS (
       SELECT 1 FROM unnest(p_queue, p_lane, p_priority, p_resource, p_name) AS g (queue, lane, priority, resource, name)
-      WHERE NOT EXISTS (SELECT 1 FROM partitions p WHERE p.digest = ${partitionDigest('g.')}))
+      WHERE NOT EXISTS (SELECT 1 FROM partitions p WHERE ${IS_GIVEN}))
     THEN
-      -- A hold that is being made must see these partitions, or they must see the hold.
+      -- A hold or a gate that is being written must see these partitions, or they must see it.
       LOCK TABLE holds IN SHARE MODE;
-      INSERT INTO partitions (queue, lane, priority, resource, name, held_until, admissible_at)
-      SELECT g.*, h.until, h.until
+      IF array_remove(p_resource, '') <> '{}' THEN ${keepGates('p_resource')} END IF;
+      INSERT INTO partitions (queue, lane, priority, resource, name, held_until, admissible_at, gate_at, gated_at)
+      SELECT g.*, a.held_until, a.held_until, a.gate_at, a.gate_at
       FROM unnest(p_queue, p_lane, p_priority, p_resource, p_name) AS g (queue, lane, priority, resource, name),
-        LATERAL (SELECT ${heldUntil('g.queue', 'g.resource')} AS until OFFSET 0) h
+        LATERAL (${admissionOf('g')} OFFSET 0) a
       ORDER BY ${partitionDigest('g.')}
       ON CONFLICT DO NOTHING;
     END IF;
     RETURN QUERY
     SELECT g.ord, p.id FROM unnest(p_queue, p_lane, p_priority, p_resource, p_name) WITH ORDINALITY
         AS g (queue, lane, priority, resource, name, ord)
-      JOIN partitions p ON ${lookUp('p.digest', partitionDigest('g.'))};
+      JOIN partitions p ON ${IS_GIVEN};
   END $$;
 
   /*
    * The partitions that the next claim of these queues should read, as JSON: whether these are all, and then each of them.
-   * When they are not, of those with a resource the admissible ones are offered, of each queue, lane and priority the least
-   * recently served, as many as a claim of p_limit places should read.
+   * When those with a resource are many (p_are_many: the caller knows that), the admissible ones are offered, of each
+   * queue, lane and priority the p_breadth least recently served.
    */
-  CREATE FUNCTION candidates(p_queue text[], p_limit int) RETURNS text LANGUAGE plpgsql AS $$
+  CREATE FUNCTION candidates(p_queue text[], p_breadth int, p_are_many boolean) RETURNS text LANGUAGE plpgsql AS $$
   DECLARE
-    found bigint[] := ARRAY (${FOUND_PARTITIONS});
+    found bigint[];
     store_now bigint;
   BEGIN
-    IF cardinality(found) - (SELECT count(*) FROM (${PLAIN}) p) <= ${FEW} THEN
-      RETURN json_build_array(true, ${asJson(`unnest(found) AS f (id) JOIN partitions c ON ${lookUp('c.id', 'f.id')}`)});
+    IF NOT p_are_many THEN
+      found := ARRAY (${FOUND_PARTITIONS});
+      IF cardinality(found) - (SELECT count(*) FROM (${PLAIN}) p) <= ${FEW} THEN
+        RETURN json_build_array(true, ${asJson(`unnest(found) AS f (id) JOIN partitions c ON ${lookUp('c.id', 'f.id')}`)});
+      END IF;
     END IF;
     store_now := now_ms();
     RETURN (WITH RECURSIVE ${TIERS}, offered AS (
@@ -136,8 +138,7 @@ export const partitionsSql: string = `
         SELECT p.* FROM partitions p
         WHERE p.queue = g.queue AND p.lane = g.lane AND p.priority = g.priority AND p.resource <> ''
           AND p.admissible_at <= store_now
-        ORDER BY p.admissible_at
-        LIMIT least(${MOST_CANDIDATES}, greatest(${FEWEST_CANDIDATES}, p_limit / ${PLACES_PER_CANDIDATE}))) c
+        ORDER BY p.admissible_at LIMIT p_breadth) c
     ) SELECT json_build_array(false, ${asJson('offered c')}));
   END $$;
 
@@ -154,10 +155,8 @@ export const partitionsSql: string = `
   BEGIN
     IF NOT keep(p_partition) THEN RETURN false; END IF;
     -- Waits for another transaction that is doing the same, since that one may be rolled back.
-    UPDATE partitions SET admissible_at = greatest(held_until, store_now) WHERE id IN (
-      SELECT p.id FROM partitions p
-      WHERE p.id = ANY (p_partition) AND p.admissible_at > greatest(p.held_until, store_now)
-      ORDER BY p.id FOR NO KEY UPDATE);
+    UPDATE partitions SET admissible_at = least(admissible_at, greatest(held_until, store_now)), gated_at = gate_at
+    WHERE id IN (SELECT p.id FROM partitions p WHERE p.id = ANY (p_partition) AND ${IS_PARKED} ORDER BY p.id FOR NO KEY UPDATE);
     RETURN true;
   END $$;
 
@@ -175,9 +174,7 @@ export const partitionsSql: string = `
       PERFORM pg_advisory_xact_lock_shared(${STRICT});
       RETURN p_admitted;
     END IF;
-    RETURN keep(p_partition) AND NOT EXISTS (
-      SELECT 1 FROM partitions p
-      WHERE p.id = ANY (p_partition) AND p.admissible_at > greatest(p.held_until, store_now));
+    RETURN keep(p_partition) AND NOT EXISTS (SELECT 1 FROM partitions p WHERE p.id = ANY (p_partition) AND ${IS_PARKED});
   END $$;
 
   -- Whether a strict transaction is open that put jobs into partitions with a resource. Never waits.
@@ -217,45 +214,49 @@ export const partitionsSql: string = `
     RETURN CASE WHEN seen = p_limit OR extract(epoch FROM clock_timestamp() - began) * 1000 > p_ms THEN reached ELSE 0 END;
   END $$;
 
-  -- Parks those of these partitions that have no due job. Answers which ones the next claim should read.
-  CREATE FUNCTION park(p_partition bigint[], p_queue text[], p_limit int) RETURNS text LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  /*
+   * Puts those of these partitions that have a resource behind the others, and parks those that are empty: as far as the
+   * caller knows no job is due in them. One that a transaction is putting a job into is not parked, and passes its turn on.
+   */
+  CREATE FUNCTION pass_on(p_partition bigint[], p_is_empty boolean[]) RETURNS void LANGUAGE plpgsql AS $$
   DECLARE
-    locked bigint[];
-    store_now bigint;
-    longest bigint;
+    locked bigint[] := ARRAY (
+      SELECT p.id FROM unnest(p_partition, p_is_empty) AS g (id, is_empty) JOIN partitions p ON ${lookUp('p.id', 'g.id')}
+      WHERE g.is_empty AND p.resource <> '' FOR UPDATE OF p SKIP LOCKED);
+    longest bigint := CASE WHEN cardinality(locked) = 0 THEN 0
+      WHEN has_strict() THEN ${SHORT_PARKING_MS} ELSE ${LONGEST_PARKING_MS} END;
+    store_now bigint := now_ms();
   BEGIN
-    PERFORM set_config('synchronous_commit', 'off', true);
-    locked := ARRAY (SELECT id FROM partitions WHERE id = ANY (p_partition) ORDER BY id FOR UPDATE SKIP LOCKED);
-    longest := CASE WHEN has_strict() THEN ${SHORT_PARKING_MS} ELSE ${LONGEST_PARKING_MS} END;
-    store_now := now_ms();
-    UPDATE partitions p
-    SET admissible_at = greatest(p.held_until, least(store_now + longest, n.due_at))
+    UPDATE partitions p SET admissible_at = greatest(p.held_until, store_now, n.parked_until)
     FROM (
-      SELECT g.id, (SELECT w.due_at FROM live w WHERE w.partition = g.id AND w.worker IS NULL
-        ORDER BY w.due_at LIMIT 1) AS due_at
-      FROM unnest(locked) AS g (id) OFFSET 0
+      SELECT p.id, CASE WHEN p.id = ANY (locked) THEN least(store_now + longest, (
+        SELECT w.due_at FROM live w WHERE w.partition = p.id AND w.worker IS NULL ORDER BY w.due_at LIMIT 1)) END AS parked_until
+      FROM unnest(p_partition) AS g (id) JOIN partitions p ON ${lookUp('p.id', 'g.id')}
+      WHERE p.resource <> '' FOR NO KEY UPDATE OF p SKIP LOCKED
     ) n
-    WHERE ${lookUp('p.id', 'n.id')} AND (n.due_at IS NULL OR n.due_at > store_now);
-    RETURN candidates(p_queue, p_limit);
+    WHERE ${lookUp('p.id', 'n.id')};
   END $$;
 
   -- Makes, changes or (p_until is null) takes away a hold. Answers whether there was one before.
   CREATE FUNCTION hold(p_scope text, p_name text, p_until bigint) RETURNS boolean LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
-  DECLARE was_held boolean;
+  DECLARE
+    was_held boolean;
+    concerned bigint[];
   BEGIN
     LOCK TABLE holds IN SHARE ROW EXCLUSIVE MODE;
     DELETE FROM holds WHERE scope = p_scope AND name = p_name;
     was_held := FOUND;
     IF p_until IS NOT NULL THEN INSERT INTO holds VALUES (p_scope, p_name, p_until); END IF;
-    UPDATE partitions p SET held_until = h.until, admissible_at = h.until
+    concerned := ARRAY (
+      SELECT p.id FROM partitions p WHERE p_scope = 'queue' AND p.queue = p_name
+      UNION ALL SELECT p.id FROM partitions p WHERE p_scope = 'resource' AND ${isOfResource('p_name')});
+    ${keepGates(`ARRAY (SELECT p.resource FROM unnest(concerned) AS g (id) JOIN partitions p ON ${lookUp('p.id', 'g.id')})`)}
+    UPDATE partitions p SET held_until = a.held_until, admissible_at = a.held_until, gate_at = a.gate_at, gated_at = a.gate_at
     FROM (
-      SELECT m.id, ${heldUntil('m.queue', 'm.resource')} AS until
-      FROM (
-        SELECT * FROM partitions WHERE p_scope = 'queue' AND queue = p_name
-        UNION ALL SELECT * FROM partitions WHERE p_scope = 'resource' AND resource = p_name AND resource <> ''
-      ) m ORDER BY m.id OFFSET 0
-    ) h
-    WHERE ${lookUp('p.id', 'h.id')};
+      SELECT m.id, a.* FROM unnest(concerned) AS g (id) JOIN partitions m ON ${lookUp('m.id', 'g.id')}
+      CROSS JOIN LATERAL (${admissionOf('m')}) a ORDER BY m.id OFFSET 0
+    ) a
+    WHERE ${lookUp('p.id', 'a.id')};
     RETURN was_held;
   END $$;
 `;

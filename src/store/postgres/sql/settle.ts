@@ -16,15 +16,18 @@ import {
 /** Many errors are alike, so texts are sent once and stored once, and pointed at by position. */
 const GIVEN = `
   SELECT g.id, g.run, g.worker, g.outcome, g.state, g.counted, g.delay, g.partition, g.backoff, g.reason,
-    first_error + g.error AS error, p_decisions[g.decision] AS decision, g.started, g.ended, g.ord
+    g.refund, g.spent_at, g.spent_count, first_error + g.error AS error, p_decisions[g.decision] AS decision, g.started, g.ended, g.ord
   FROM unnest(p_id, p_run, p_worker, p_outcome, p_state, p_counted, p_delay, p_partition, p_backoff, p_reason, p_error,
-    p_decision, p_started, p_ended) WITH ORDINALITY AS g (id, run, worker, outcome, state, counted, delay, partition, backoff,
-    reason, error, decision, started, ended, ord)`;
+    p_decision, p_started, p_ended, p_refund, p_spent_at, p_spent_count) WITH ORDINALITY AS g (id, run, worker, outcome, state,
+    counted, delay, partition, backoff, reason, error, decision, started, ended, refund, spent_at, spent_count, ord)`;
 /** A crash is only believed while the lease is over: a worker that came back in time keeps its run. */
 const BELIEVED = `(g.outcome <> ${OUTCOME.crashed} OR l.lease_ends_at <= store_now)`;
 
 /** `Settled.ran`: what was handed back is as if it had never been claimed. */
-const RAN = `g.outcome NOT IN (${OUTCOME.released}, ${OUTCOME.deferred})`;
+const RAN = `g.outcome <> ${OUTCOME.released}`;
+
+/** The note of the job: `refund` is null when the settlement leaves it as it is. */
+const noteOf = (column: string): string => `CASE WHEN g.refund IS NULL THEN l.${column} ELSE g.${column} END`;
 
 /** Stores what these ended runs threw. */
 const storeErrors = (runs: string): string => `
@@ -39,13 +42,17 @@ interface Ends {
   /** What the rows that are given have to bring along. */
   readonly carried: string;
   readonly run: EndedRun;
+  /** Attempts of earlier runs that are given back. */
+  readonly refunded: string;
+  /** The note that the job keeps, of spent_at and spent_count. */
+  readonly note: string;
   /** Further parts of the statement. */
   readonly also: string;
   readonly answer: string;
 }
 
 /** Ends runs: the row leaves `live` for `finished`, and takes its last run along. */
-const end = ({ given, condition, carried, run, also, answer }: Ends): string => `
+const end = ({ given, condition, carried, run, refunded, note, also, answer }: Ends): string => `
     WITH gone AS (
       -- OFFSET 0 keeps what is given in one piece: each row of it is looked up, in its order.
       DELETE FROM live l USING (${given} OFFSET 0) g
@@ -56,14 +63,14 @@ const end = ({ given, condition, carried, run, also, answer }: Ends): string => 
     ), kept AS (
       INSERT INTO finished (id, seq, finished_at, enqueued_at, due_at, available_at, lane, priority, queue, resource, job_type,
         payload_bytes, runs, attempts, crashes, state, dead_reason, first_started_at, previous_delay_ms, outcome, attempt, counted, failed, worker, started_at,
-        ended_at, decision, key_life, key, last_error, progress, payload)
+        ended_at, decision, key_life, key, last_error, progress, spent_at, spent_count, payload)
       SELECT gone.id, seq, store_now, enqueued_at, due_at, available_at, p.lane, p.priority, p.queue, p.resource, job_type,
         payload_bytes, runs,
-        CASE WHEN ${run.counted} THEN attempt ELSE attempt - 1 END,
+        greatest(0, CASE WHEN ${run.counted} THEN attempt ELSE attempt - 1 END - ${refunded}),
         CASE ${run.outcome} WHEN ${OUTCOME.crashed} THEN crashes + 1 ELSE crashes END,
-        ${run.state}, ${run.deadReason}, first_started_at, previous_delay_ms, ${run.outcome}, attempt, ${run.counted},
+        ${run.state}, ${run.deadReason}, first_started_at, previous_delay_ms, ${run.outcome}, attempt - ${refunded}, ${run.counted},
         ${run.error} IS NOT NULL, ${run.worker}, started, ended, ${run.decision}, key_life, key,
-        coalesce(${run.error}, last_error), progress, payload
+        coalesce(${run.error}, last_error), progress, ${note}, payload
       FROM gone JOIN partitions p ON ${lookUp('p.id', 'gone.partition')}
     ), freed AS (
       DELETE FROM keys USING gone WHERE gone.key IS NOT NULL AND gone.key_life <> ${PRUNED} AND ${lookUp('keys.job', 'gone.id')}
@@ -77,8 +84,11 @@ const endEach = (given: string, condition: string, state = 'g.state', reason = '
   end({
     given,
     condition,
-    carried: `g.ord, g.outcome, g.counted, g.worker, g.decision, g.error, ${state} AS state, ${reason} AS dead_reason,`,
+    carried: `g.ord, g.outcome, g.counted, g.worker, g.decision, g.error, ${state} AS state, ${reason} AS dead_reason,
+        coalesce(g.refund, 0) AS refunded, ${noteOf('spent_at')} AS spent_at, ${noteOf('spent_count')} AS spent_count,`,
     run: asStored,
+    refunded: 'refunded',
+    note: 'spent_at, spent_count',
     also: `stored AS (${storeErrors('gone')}),`,
     answer: 'array_agg(gone.ord) INTO just_applied',
   });
@@ -99,6 +109,8 @@ const END_COMPLETED = end({
     error: 'NULL::bigint',
     decision: 'p_decision',
   },
+  refunded: '0',
+  note: 'NULL, NULL',
   also: 'over AS (DELETE FROM leases WHERE id = ANY (p_over)),',
   answer: `count(*), ${IS_SAME} INTO applied, is_same`,
 });
@@ -121,11 +133,12 @@ export const settleSql: string = `
 
   -- Answers only what was not simply applied: 1 for a job that a cancel ended instead, 2 for a stale settlement. p_keyed are
   -- those of the partitions that have a resource. When one of these is gone, nothing is settled, and the answer is at 0.
+  -- p_refund are attempts that are given back; null leaves the job's note (spent_at, spent_count) as it is.
   CREATE FUNCTION settle(
     p_identity uuid, p_id uuid[], p_run int[], p_worker int[], p_outcome smallint[], p_state smallint[], p_counted boolean[],
     p_delay bigint[], p_partition bigint[], p_backoff bigint[], p_reason smallint[], p_error int[], p_decision int[],
     p_started bigint[], p_ended bigint[], p_errors text[], p_decisions text[],
-    p_over bigint[], p_keyed bigint[]
+    p_over bigint[], p_keyed bigint[], p_refund int[], p_spent_at bigint[], p_spent_count int[]
   ) RETURNS TABLE (at bigint, answer int) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   #variable_conflict use_column
   DECLARE
@@ -158,7 +171,8 @@ export const settleSql: string = `
       WITH put AS (
         UPDATE live l SET
           state = g.state,
-          attempts = CASE WHEN g.counted THEN l.attempts ELSE l.attempts - 1 END,
+          attempts = greatest(0, l.attempts - (NOT g.counted)::int - coalesce(g.refund, 0)),
+          spent_at = ${noteOf('spent_at')}, spent_count = ${noteOf('spent_count')},
           crashes = CASE g.outcome WHEN ${OUTCOME.crashed} THEN l.crashes + 1 ELSE l.crashes END,
           -- A job handed back for now keeps its place.
           due_at = CASE g.state WHEN ${STATE.ready} THEN l.due_at ELSE store_now + g.delay END,
@@ -171,11 +185,12 @@ export const settleSql: string = `
         FROM (${GIVEN} WHERE g.delay IS NOT NULL OFFSET 0) g
         WHERE ${FENCE} AND ${BELIEVED} AND NOT l.cancel_requested
         RETURNING g.ord, l.id, g.run, g.outcome, g.counted, g.worker, g.started, g.ended, store_now + g.delay AS next,
-          g.decision, g.error, CASE WHEN g.counted THEN l.attempts ELSE l.attempts + 1 END AS attempt,
+          g.decision, g.error, coalesce(g.refund, 0) AS refunded,
+          l.attempts + (NOT g.counted)::int + coalesce(g.refund, 0) AS attempt,
           l.job_type, NULL::smallint AS dead_reason, l.state
       ), kept AS (
         INSERT INTO runs (job, run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision, error)
-        SELECT id, run, attempt, outcome, counted, worker, started, ended, next, decision, error FROM put
+        SELECT id, run, attempt - refunded, outcome, counted, worker, started, ended, next, decision, error FROM put
       ), stored AS (
         ${storeErrors('put')}
       ), added AS (

@@ -34,6 +34,12 @@ export const partitionDigest = (of: string): string =>
   `md5(length(${of}queue)::text || ' ' || ${of}queue || ' ' || ${of}lane::text || ' ' || ${of}priority::text || ' ' ||
     length(${of}resource)::text || ' ' || ${of}resource || ' ' || ${of}name)::uuid`;
 
+/** As much of a resource as an index entry can hold. */
+export const resourceStart = (resource: string): string => `left(${resource}, 40)`;
+/** The partitions p of a resource, found by index. */
+export const isOfResource = (resource: string): string =>
+  `(p.resource <> '' AND p.resource = ${resource} AND ${resourceStart('p.resource')} = ANY (ARRAY[${resourceStart(resource)}]))`;
+
 /** The number of jobs that one call can number. */
 export const LARGEST_CALL = 65_536;
 

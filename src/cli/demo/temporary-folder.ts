@@ -7,12 +7,12 @@ export type Afterwards = 'keep' | 'remove';
 const INTERRUPTED = 130;
 
 /**
- * A temporary database for `action`, removed whatever ends the process. The first signal to stop lets the action end by
+ * A temporary folder for `action`, removed whatever ends the process. The first signal to stop lets the action end by
  * itself, through `interrupted`; a second one ends the process at once.
  */
-export async function withTemporaryDatabase<T>(
+export async function withTemporaryFolder<T>(
   afterwards: Afterwards,
-  action: (url: string, interrupted: AbortSignal) => Promise<T>,
+  action: (folder: string, interrupted: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'mulligan-demo-'));
   const remove = (): void => {
@@ -25,7 +25,7 @@ export async function withTemporaryDatabase<T>(
     controller.abort();
   };
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, interrupt);
-  const result = await action(`sqlite:${join(folder, 'demo.db')}`, controller.signal);
+  const result = await action(folder, controller.signal);
   if (controller.signal.aborted) process.exit(INTERRUPTED);
   remove();
   process.off('exit', remove);

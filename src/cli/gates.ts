@@ -1,0 +1,119 @@
+import { checkOneOf } from '../config.ts';
+import type { GateOrderOptions } from '../gates.ts';
+import type { Mulligan } from '../mulligan.ts';
+import type { GateInfo } from '../observe/gate-info.ts';
+import { parentOf } from '../store/gates.ts';
+import { type GateKind, type GateOrder, gateKinds } from '../store/store.ts';
+import type { CliCommand, Shell } from './command.ts';
+import { withExisting } from './database.ts';
+import { given, read, readInteger } from './flags.ts';
+import { adviceLines, gateFacts, gateListLines, historyLines, orderedText } from './gate-facts.ts';
+import { printable } from './printable.ts';
+
+const PAGE = 50;
+const LARGEST_PAGE = 1_000;
+
+interface ListFlags {
+  readonly kind?: string;
+  readonly limit?: string;
+}
+
+interface OrderFlags {
+  readonly by?: string;
+  readonly kind?: string;
+}
+
+const orders: Readonly<Record<GateOrder, string>> = {
+  open: 'Pin a gate open: nothing of its resource starts, not even probes.',
+  close: 'Pin a gate closed: everything of its resource starts, failures count, and jobs may die.',
+  unpin:
+    'Give a pinned gate back to its rules. One that was pinned open sends probes and ramps up; reset closes it at once.',
+  reset: 'Close a gate at once. What it saw and its pin are forgotten.',
+};
+
+export function addGates(program: CliCommand, shell: Shell): void {
+  const gates = program.command('gates').description('See why jobs of a resource wait, and open or close gates.');
+  gates
+    .command('list')
+    .description('Gates that were heard of lately: those that are not closed first.')
+    .option('--kind <kind>', `one of ${gateKinds.join(', ')}`)
+    .option('--limit <n>', `how many (default: ${PAGE})`)
+    .addHelpText('after', '\nWith --json: { gates: [...] }, times in ms since the epoch.')
+    .action((flags: ListFlags) => list(shell, flags));
+  gates
+    .command('show')
+    .description('One gate: what it does and why, what happens next, and its history.')
+    .argument('<name>', 'its resource, such as smtp or webhook/example.com, or a job name')
+    .option('--kind <kind>', `one of ${gateKinds.join(', ')} (default: the first of these that was heard of)`)
+    .addHelpText('after', '\nWith --json: { gate, isKnown, explanation, history }, times in ms since the epoch.')
+    .action((name: string, flags: OrderFlags) => show(shell, name, flags));
+  for (const order of Object.keys(orders) as GateOrder[]) {
+    const command = gates
+      .command(order)
+      .description(orders[order])
+      .argument('<name>', order === 'reset' ? 'a resource, or a job name' : 'a resource')
+      .option('--by <who>', 'who ordered it, for its history (default: your user name)');
+    if (order === 'reset') command.option('--kind <kind>', `one of ${gateKinds.join(', ')}`);
+    command
+      .addHelpText('after', '\nWith --json: { gate }, times in ms since the epoch.')
+      .action((name: string, flags: OrderFlags) => change(shell, order, name, flags));
+  }
+}
+
+async function list({ output, ...shell }: Shell, flags: ListFlags): Promise<void> {
+  const limit = flags.limit === undefined ? PAGE : readInteger(flags.limit, '--limit', { min: 1, max: LARGEST_PAGE });
+  const options = { ...kindOf(flags), limit };
+  const gates = await withExisting(shell.database(), (mulligan) => mulligan.gates.list(options));
+  output.answer({ gates }, () =>
+    gates.length === 0 ? ['No gate was heard of lately: all are closed.'] : gateListLines(gates, output),
+  );
+  if (gates.length === limit) output.note(`There may be more: --limit shows up to ${LARGEST_PAGE}.`);
+}
+
+async function show({ output, ...shell }: Shell, name: string, flags: OrderFlags): Promise<void> {
+  const kind = kindOf(flags);
+  const details = await withExisting(shell.database(), (mulligan) => mulligan.gates.show(name, kind));
+  const { gate, explanation, history } = details;
+  output.answer(details, () => [
+    ...gateFacts(details, output),
+    '',
+    ...explanation.map(printable),
+    ...historyLines(history, gate.at, output),
+    ...adviceLines(gate, output),
+  ]);
+}
+
+async function change({ output, ...shell }: Shell, order: GateOrder, name: string, flags: OrderFlags): Promise<void> {
+  const options = { ...given('by', flags.by), ...kindOf(flags) };
+  // The answer says what happened; a log line would only repeat it.
+  const { gate, note } = await withExisting(shell.database(), (mulligan) => ordered(mulligan, order, name, options), {
+    log: () => {},
+  });
+  output.answer({ gate }, () => [orderedText(order, gate)]);
+  if (note !== null) output.note(printable(note));
+}
+
+async function ordered(
+  { gates }: Mulligan,
+  order: GateOrder,
+  name: string,
+  options: GateOrderOptions,
+): Promise<{ gate: GateInfo; note: string | null }> {
+  const { isKnown } = await gates.show(name, order === 'reset' ? {} : { kind: 'resource' });
+  const gate = await gates[order](name, options);
+  return { gate, note: isKnown ? null : await newGateNote(gates, order, name) };
+}
+
+/** For a gate that had no row: the name may be misspelt. */
+async function newGateNote(gates: Mulligan['gates'], order: GateOrder, name: string): Promise<string> {
+  const parent = parentOf(name);
+  if (parent !== null && (await gates.show(parent, { kind: 'parent' })).isKnown) {
+    return `Gate ${name} had no row, as keys of ${parent} that are well are not stored: check the spelling.`;
+  }
+  const holds = order === 'open' || order === 'close' ? ' It holds only jobs with this resource.' : '';
+  return `Gate ${name} was not heard of before: check the spelling.${holds}`;
+}
+
+function kindOf({ kind }: { readonly kind?: string }): { readonly kind?: GateKind } {
+  return read('kind', kind, (text): GateKind => checkOneOf(text, gateKinds, '--kind'));
+}

@@ -1,0 +1,284 @@
+import { admitClaim, type ClaimAdmission, type GateState, pickProbe, workerKey } from '../../gate/index.ts';
+import { type Lane, lanes } from '../../job.ts';
+import { LANE } from '../codes.ts';
+import { fillQuotas, fillTurns } from '../fill.ts';
+import { type GateWrite, parentGate } from '../gates.ts';
+import { CLAIM_BYTES, type GatedClaim, type GatedClaimRequest, type GateRef } from '../store.ts';
+import { loadTypes } from './claim.ts';
+import { claimedJob, readJobs, readLeases, type TakenRow } from './claimed.ts';
+import { numbersOrNull, plain, texts } from './connection/arrays.ts';
+import { type GateColumns, GateConflict, gateColumns, stateOf, untilWritten, writeGates } from './gates.ts';
+import type { Lease } from './leases.ts';
+import { type Partition, type PartitionRow, toPartition } from './partitions.ts';
+import type { Found, Position, Range } from './scan/scan-cursor.ts';
+import type { Session } from './session.ts';
+import { laneKey } from './shares.ts';
+
+/*
+ * A gated claim is two calls. The first reads the gate, its parent, and what is due behind it. The gate says how many jobs may
+ * start, and the shares how many each partition gives. The second call takes these and writes the gate, if the gate has
+ * not been written meanwhile. If it has, or if the jobs are gone, the claim begins again.
+ */
+
+const DEMAND = `
+  SELECT * FROM @.gated_demand($1, $2, $3::text[], $4::int[], $5, $6::bigint[], $7::bigint[], $8::bigint[])`;
+const CLAIM = `
+  SELECT * FROM @.claim_gated($1, $2, $3, $4, $5::text[], $6::int[], $7::json, $8::bigint[], $9::int[], $10::smallint[],
+    $11::bigint[], $12::bigint[], $13::int[], $14)`;
+
+type DemandRow = [
+  now: number,
+  version: number | null,
+  gate: string,
+  /** fresh_at, retry_at and suspect_at of the gate's row. */
+  access: string,
+  parentVersion: number | null,
+  parent: string,
+  waiting: string | null,
+  room: string,
+  probes: string | null,
+];
+
+type TakeRow = [now: number, snapshot: string, isDone: boolean, ...taken: TakenRow];
+
+interface GateRead {
+  readonly gate: GateRef;
+  readonly version: number;
+  readonly state: GateState;
+}
+
+/** A partition behind the gate. */
+interface Waiting {
+  readonly partition: Partition;
+  readonly range: Range | null;
+  /** Counted up to one more than the claim has places for. */
+  readonly due: number;
+  /** What the claim takes of it. */
+  want: number;
+}
+
+interface Demand {
+  readonly now: number;
+  readonly gate: GateRead;
+  readonly access: readonly (number | null)[];
+  readonly parent: GateRead | null;
+  readonly waiting: readonly Waiting[];
+  /** How many more retries of a queue may start. Any number where nothing is said. */
+  readonly room: ReadonlyMap<string, number>;
+  /** The jobs from which a probe is drawn, and their partitions. */
+  readonly probes: ReadonlyMap<string, number>;
+}
+
+const START: Position = { dueAt: 0, seq: -1 };
+
+export function claimGated(session: Session, request: GatedClaimRequest): Promise<GatedClaim> {
+  return untilWritten(session, () => new GatedClaiming(session, request).claim());
+}
+
+class GatedClaiming {
+  readonly #session: Session;
+  readonly #request: GatedClaimRequest;
+  readonly #queues: readonly string[];
+
+  constructor(session: Session, request: GatedClaimRequest) {
+    this.#session = session;
+    this.#request = request;
+    this.#queues = request.queues.map(({ queue }) => queue);
+  }
+
+  async claim(): Promise<GatedClaim> {
+    const { now, demand } = await this.#demand();
+    const due = demand === null ? { fresh: 0, retry: 0 } : dueIn(demand);
+    if (demand === null || due.fresh + due.retry === 0) return { jobs: [], now, nextAt: null, events: [] };
+    const random = (): number => this.#session.db.clock.random();
+    const { worker, limit, queues } = this.#request;
+    const asked = {
+      ...due,
+      worker: workerKey(worker),
+      places: limit,
+      keptForRetries: queues.reduce((sum, { retry }) => sum + retry, 0),
+    };
+    const admission = admitClaim(demand.gate.state, demand.parent?.state ?? null, asked, now, random);
+    const { nextAt, events } = admission;
+    const probe = admission.isProbe ? pickProbe(admission.state.probes, [...demand.probes.keys()], random) : null;
+    if (admission.isProbe) {
+      // The jobs are gone that were counted.
+      if (probe === null) throw new GateConflict();
+      for (const one of demand.waiting) if (one.partition.id === demand.probes.get(probe)) one.want = 1;
+    } else this.#share(demand, admission);
+    const wanted = demand.waiting.filter(({ want }) => want > 0);
+    const rows = rowsFor(demand, admission);
+    if (wanted.length > 0) return { ...(await this.#take(wanted, probe, rows, admission.epoch)), nextAt, events };
+    if (rows.some(({ saves }) => saves)) await writeGates(this.#session, rows);
+    return { jobs: [], now, nextAt, events };
+  }
+
+  async #demand(): Promise<{ readonly now: number; readonly demand: Demand | null }> {
+    const { db, gatedPartitions, cursors } = this.#session;
+    const { resource, queues, limit } = this.#request;
+    const gate: GateRef = { kind: 'resource', name: resource };
+    const parentRef = parentGate(gate);
+    const known = gatedPartitions.of(resource);
+    const ranges = await cursors.ranges(known);
+    const [row] = await db.lookUp<DemandRow>(DEMAND, [
+      resource,
+      parentRef?.name ?? null,
+      texts(this.#queues),
+      plain(queues.map(({ maxRetriesInFlight }) => maxRetriesInFlight)),
+      limit + 1,
+      plain(known.map(({ id }) => id)),
+      plain(ranges.map(({ from }) => from.dueAt)),
+      plain(ranges.map(({ from }) => from.seq)),
+    ]);
+    const [now, version, state, access, parentVersion, parentState, waitingText, room, probes] = row as DemandRow;
+    if (version === null) return { now, demand: null };
+    const rangeOf = new Map(known.map(({ id }, index) => [id, ranges[index] as Range]));
+    const waiting = ((JSON.parse(waitingText ?? '[]') as [...PartitionRow, due: number][]) ?? []).map(
+      (one): Waiting => {
+        const partition = toPartition(one.slice(0, 6) as PartitionRow);
+        return { partition, range: rangeOf.get(partition.id) ?? null, due: one[6], want: 0 };
+      },
+    );
+    gatedPartitions.set(
+      resource,
+      waiting.map(({ partition }) => partition),
+    );
+    const rooms = numbersOrNull(room);
+    const demand: Demand = {
+      now,
+      gate: { gate, version, state: stateOf(gate, state, now) },
+      access: numbersOrNull(access),
+      parent:
+        parentRef === null || parentVersion === null
+          ? null
+          : { gate: parentRef, version: parentVersion, state: stateOf(parentRef, parentState, now) },
+      waiting: gatedPartitions.inTurn(waiting),
+      room: new Map(this.#queues.flatMap((queue, index) => (rooms[index] == null ? [] : [[queue, rooms[index]]]))),
+      probes: new Map(JSON.parse(probes ?? '[]') as [string, number][]),
+    };
+    return { now, demand };
+  }
+
+  /** Shares what the gate admits, as `claim` shares its places. */
+  #share({ waiting, room }: Demand, { fresh, retry }: ClaimAdmission): void {
+    const admitted = { fresh, retry };
+    const left = new Map(room);
+    const { gatedPartitions } = this.#session;
+    fillQuotas(this.#request, (queue, lane, count) => {
+      const pays = lane === 'retry' ? 'retry' : 'fresh';
+      const places = Math.min(count, admitted[pays], lane === 'retry' ? (left.get(queue) ?? count) : count);
+      const ofLane = waiting.filter(({ partition }) => partition.queue === queue && partition.lane === lane);
+      let taken = 0;
+      for (const priority of new Set(ofLane.map(({ partition }) => partition.priority).sort((a, b) => a - b))) {
+        const turns = ofLane.filter(({ partition }) => partition.priority === priority);
+        taken += fillTurns(turns, places - taken, (one, wanted) => {
+          const given = Math.min(wanted, one.due - one.want);
+          if (given > 0) gatedPartitions.served(one.partition);
+          one.want += given;
+          return given;
+        });
+      }
+      admitted[pays] -= taken;
+      if (lane === 'retry' && left.has(queue)) left.set(queue, (left.get(queue) as number) - taken);
+      return taken;
+    });
+  }
+
+  async #take(
+    wanted: readonly Waiting[],
+    probe: string | null,
+    rows: readonly GateColumns[],
+    epoch: number,
+  ): Promise<Pick<GatedClaim, 'jobs' | 'now'>> {
+    const { db, identity, workers, leases, cursors } = this.#session;
+    const { worker, leaseMs, queues } = this.#request;
+    const partitions = wanted.map(({ partition }) => partition);
+    // A probe is drawn from the first jobs, wherever the cursor is.
+    const from = wanted.map(({ range }) => (probe === null && range !== null ? range.from : START));
+    const [row] = await db.query<TakeRow>(CLAIM, [
+      identity,
+      await workers.intern(worker),
+      leaseMs,
+      CLAIM_BYTES,
+      texts(this.#queues),
+      plain(queues.map(({ maxRetriesInFlight }) => maxRetriesInFlight)),
+      JSON.stringify(rows),
+      plain(partitions.map(({ id }) => id)),
+      plain(partitions.map(({ queue }) => this.#queues.indexOf(queue) + 1)),
+      plain(partitions.map(({ lane }) => LANE[lane])),
+      plain(from.map(({ dueAt }) => dueAt)),
+      plain(from.map(({ seq }) => seq)),
+      plain(wanted.map(({ want }) => want)),
+      probe,
+    ]);
+    const [now, snapshot, isDone, ...taken] = row as TakeRow;
+    if (!isDone) throw new GateConflict();
+    const jobs = readJobs(taken);
+    const typeOf = await loadTypes(this.#session, jobs, leaseMs);
+    const leaseOf = new Map<string, Lease>();
+    const numbers = readLeases(taken);
+    for (let at = 0; at < numbers.length; at += 3) {
+      const [id, queue, lane] = numbers.slice(at, at + 3) as [number, number, number];
+      leaseOf.set(laneKey(this.#queues[queue - 1] as string, lanes[lane] as Lane), { id, held: 0 });
+    }
+    const holding = { worker, claimedAt: now, leaseEndsAt: now + leaseMs, cancelRequested: false, alone: false };
+    const partitionOf = new Map(partitions.map((partition) => [partition.id, partition]));
+    const lastOf = new Map<number, Position>();
+    const claimed = jobs.map((job) => {
+      const partition = partitionOf.get(job.partition) as Partition;
+      const jobType = typeOf(job.jobType);
+      const lease = leaseOf.get(laneKey(partition.queue, partition.lane)) as Lease;
+      lease.held++;
+      leases.hold(job.id, job.run, { partition, jobType }, lease);
+      lastOf.set(partition.id, job);
+      return claimedJob(job, partition, jobType, holding, epoch);
+    });
+    if (probe === null) {
+      const found = wanted.flatMap(({ partition, range }) => foundIn(partition.id, range, lastOf.get(partition.id)));
+      cursors.advance(found, now, snapshot);
+    }
+    return { jobs: claimed, now };
+  }
+}
+
+/** What is due behind the gate, as far as the queues have room for it. */
+function dueIn({ waiting, room }: Demand): { readonly fresh: number; readonly retry: number } {
+  let fresh = 0;
+  const retries = new Map<string, number>();
+  for (const { partition, due } of waiting) {
+    const { queue, lane } = partition;
+    if (lane === 'retry') retries.set(queue, Math.min((retries.get(queue) ?? 0) + due, room.get(queue) ?? Infinity));
+    else fresh += due;
+  }
+  return { fresh, retry: [...retries.values()].reduce((sum, due) => sum + due, 0) };
+}
+
+/** The rows of the gates: those that the claim writes, and those that must still be as they were read. */
+function rowsFor({ now, gate, access, parent }: Demand, admission: ClaimAdmission): GateColumns[] {
+  const write = (read: GateRead, state: GateState, events: GateWrite['events']): GateColumns =>
+    gateColumns({ gate: read.gate, state, events }, read.version, now);
+  const own = write(gate, admission.state, admission.events);
+  const isSame = (before: number | null, after: number | null): boolean =>
+    before === after || (before !== null && after !== null && before <= now && after <= now);
+  const [fresh, retry, suspect] = access as [number | null, number | null, number];
+  const saves =
+    admission.state !== gate.state ||
+    !isSame(fresh, own.fresh_at) ||
+    !isSame(retry, own.retry_at) ||
+    !isSame(suspect, own.suspect_at);
+  const isParentCharged = parent !== null && admission.parent !== null && admission.parent !== parent.state;
+  return [{ ...own, saves }, ...(isParentCharged ? [write(parent, admission.parent as GateState, [])] : [])];
+}
+
+/** Where the cursor of a partition is to go. A missed range was read together with what comes after it. */
+function foundIn(partition: number, range: Range | null, last: Position | undefined): Found[] {
+  if (last === undefined) return [];
+  const after = { from: last, until: last, missed: null };
+  if (range === null || range.missed === null) return [{ partition, range: after, last, isExhausted: false }];
+  const { dueAt, seq } = range.until;
+  const isPast = last.dueAt > dueAt || (last.dueAt === dueAt && last.seq > seq);
+  return [
+    { partition, range, last, isExhausted: isPast },
+    ...(isPast ? [{ partition, range: after, last, isExhausted: false }] : []),
+  ];
+}

@@ -1,0 +1,196 @@
+import { admitClaim, type ClaimAdmission, type GateState, pickProbe, workerKey } from '../../gate/index.ts';
+import type { Lane } from '../../job.ts';
+import { LANE } from '../codes.ts';
+import { fillQuotas } from '../fill.ts';
+import { parentGate } from '../gates.ts';
+import type { GatedClaim, GatedClaimRequest, GateRef } from '../store.ts';
+import { type ClaimedQueue, claimedQueues } from './claimed-queues.ts';
+import { type GatedPartition, gatedOf } from './gated-partitions.ts';
+import { accessText, findGate, type GateRow, writeGate } from './gates.ts';
+import { type PackedJobs, packJobs } from './packed-claim.ts';
+import { heldUntil } from './restrictions.ts';
+import type { Session } from './session.ts';
+import { TakenRows } from './taken-rows.ts';
+
+/*
+ * A claim behind one gate, in one transaction: count what is due, ask the gate how much of it may start, take that, write
+ * the gate. What it reads is the partitions of one resource, and of each no more jobs than it has room for.
+ */
+
+/** Of how many due jobs a probe is drawn. */
+const PROBE_CANDIDATES = 10;
+const COUNT_DUE = `
+  SELECT count(*) AS n FROM (SELECT 1 FROM jobs WHERE partition = ? AND due_at <= ? LIMIT +?)`;
+const FIRST_DUE = `
+  SELECT id, seq, partition, due_at AS dueAt FROM jobs WHERE partition = ? AND due_at <= ?
+  ORDER BY due_at, seq LIMIT ${PROBE_CANDIDATES}`;
+
+export interface PackedGatedClaim extends Omit<GatedClaim, 'jobs'> {
+  readonly jobs: PackedJobs;
+  /** Of all jobs. */
+  readonly epoch: number;
+}
+
+export function claimGated(session: Session, request: GatedClaimRequest): PackedGatedClaim {
+  const asked = ask(session, request);
+  if (asked === null) return nothing(session, null);
+  const { gate, row, parent, parentRow, admission, claiming } = asked;
+  if (admission.isProbe) claiming.probe(admission.state);
+  else claiming.take(admission);
+  if (isChanged(session, asked)) {
+    writeGate(session, { gate, state: admission.state, events: admission.events }, row.access);
+  }
+  if (parent !== null && admission.parent !== null && admission.parent !== parentRow?.state) {
+    writeGate(session, { gate: parent, state: admission.parent, events: [] }, null);
+  }
+  const { epoch, nextAt, events } = admission;
+  return { jobs: packJobs(session, claiming.rows), epoch, now: session.now, nextAt, events };
+}
+
+/** Answers without a write transaction when the gate admits nothing and stays as it is; null when it takes a write. */
+export function claimGatedNothing(session: Session, request: GatedClaimRequest): PackedGatedClaim | null {
+  const asked = ask(session, request);
+  if (asked === null) return nothing(session, null);
+  const { isProbe, fresh, retry, nextAt } = asked.admission;
+  return isProbe || fresh + retry > 0 || isChanged(session, asked) ? null : nothing(session, nextAt);
+}
+
+function nothing(session: Session, nextAt: number | null): PackedGatedClaim {
+  return { jobs: packJobs(session, []), epoch: 0, now: session.now, nextAt, events: [] };
+}
+
+interface Asked {
+  readonly gate: GateRef;
+  readonly row: GateRow;
+  readonly parent: GateRef | null;
+  readonly parentRow: GateRow | null;
+  readonly admission: ClaimAdmission;
+  readonly claiming: GatedClaiming;
+}
+
+/** Null when there is no such gate, or nothing is due behind it. */
+function ask(session: Session, request: GatedClaimRequest): Asked | null {
+  const gate: GateRef = { kind: 'resource', name: request.resource };
+  const row = findGate(session, gate);
+  if (row === null) return null;
+  const claiming = new GatedClaiming(session, request);
+  const due = claiming.due();
+  if (due.fresh + due.retry === 0) return null;
+  const parent = parentGate(gate);
+  const parentRow = parent && findGate(session, parent);
+  const demand = {
+    ...due,
+    worker: workerKey(request.worker),
+    places: request.limit,
+    keptForRetries: request.queues.reduce((sum, { retry }) => sum + retry, 0),
+  };
+  const admission = admitClaim(row.state, parentRow?.state ?? null, demand, session.now, session.random);
+  return { gate, row, parent, parentRow, admission, claiming };
+}
+
+/** Also when only time has passed: what the partitions have copied may be another time then. */
+function isChanged(session: Session, { gate, row, admission: { state } }: Asked): boolean {
+  return state !== row.state || accessText(gate, state, session.now) !== row.access;
+}
+
+const gatedLanes = ['fresh', 'retry', 'redrive'] as const;
+type GatedLane = (typeof gatedLanes)[number];
+
+interface Candidate {
+  readonly id: string;
+  readonly seq: number;
+  readonly partition: number;
+  readonly dueAt: number;
+}
+
+class GatedClaiming {
+  readonly #session: Session;
+  readonly #request: GatedClaimRequest;
+  readonly #queues: ReadonlyMap<string, ClaimedQueue>;
+  readonly #partitions: readonly GatedPartition[];
+  readonly #taken: TakenRows;
+  #turn: number;
+
+  constructor(session: Session, request: GatedClaimRequest) {
+    this.#session = session;
+    this.#request = request;
+    this.#queues = claimedQueues(session, request);
+    this.#taken = new TakenRows(session, request);
+    const resource = session.strings.find(request.resource);
+    const partitions = resource === null ? [] : gatedOf(session, resource);
+    const open = new Set(
+      [...this.#queues.values()].flatMap(({ id }) =>
+        id !== null && heldUntil(session, 'queue', id) <= session.now ? [id] : [],
+      ),
+    );
+    this.#partitions = partitions.filter(({ queue }) => open.has(queue));
+    this.#turn = 1 + Math.max(0, ...partitions.map(({ turn }) => turn));
+  }
+
+  get rows(): TakenRows['rows'] {
+    return this.#taken.rows;
+  }
+
+  /** As far as the queues have room for it. Counting stops above the places of the claim. */
+  due(): { readonly fresh: number; readonly retry: number } {
+    const sum = (lane: GatedLane): number =>
+      [...this.#queues.values()].reduce((all, queue) => all + this.#dueIn(queue, lane), 0);
+    return { fresh: sum('fresh') + sum('redrive'), retry: sum('retry') };
+  }
+
+  take(admission: Pick<ClaimAdmission, 'fresh' | 'retry'>): void {
+    const left = { fresh: admission.fresh, retry: admission.retry };
+    fillQuotas(this.#request, (name, lane, count) => {
+      const queue = this.#queues.get(name) as ClaimedQueue;
+      const pays = lane === 'retry' ? 'retry' : 'fresh';
+      const taken = this.#takeLane(queue, lane, Math.min(count, left[pays]));
+      left[pays] -= taken;
+      return taken;
+    });
+  }
+
+  /** Takes one of the first due jobs. */
+  probe({ probes }: GateState): void {
+    const candidates = [...this.#queues.values()]
+      .flatMap((queue) => gatedLanes.flatMap((lane) => (queue.room(lane) > 0 ? this.#in(queue, lane) : [])))
+      .flatMap(({ id }) => this.#session.sql(FIRST_DUE).all(id, this.#session.now) as unknown as Candidate[])
+      .sort((a, b) => a.dueAt - b.dueAt)
+      .slice(0, PROBE_CANDIDATES);
+    const ids = candidates.map(({ id }) => id);
+    const picked = pickProbe(probes, ids, this.#session.random);
+    const probe = candidates.find(({ id }) => id === picked);
+    if (probe === undefined) return;
+    this.#taken.takeOne(probe.seq);
+    this.#session.partitions.leave(probe.partition);
+  }
+
+  #dueIn(queue: ClaimedQueue, lane: GatedLane): number {
+    const most = this.#request.limit + 1;
+    let due = 0;
+    for (const { id } of this.#in(queue, lane)) {
+      if (due >= most) break;
+      due += (this.#session.sql(COUNT_DUE).get(id, this.#session.now, most - due) as { n: number }).n;
+    }
+    return due === 0 ? 0 : Math.min(due, queue.room(lane));
+  }
+
+  #takeLane(queue: ClaimedQueue, lane: Lane, count: number): number {
+    const places = Math.min(count, queue.room(lane));
+    let left = places;
+    const partitions = this.#in(queue, lane);
+    for (const priority of new Set(partitions.map((partition) => partition.priority))) {
+      if (left <= 0 || this.#taken.isCutShort) break;
+      const ofPriority = partitions.filter((partition) => partition.priority === priority);
+      const { taken, read } = this.#taken.takeTurns(ofPriority, left);
+      this.#session.partitions.servedGated(read, this.#turn);
+      this.#turn += read.length;
+      left -= taken;
+    }
+    return places - left;
+  }
+
+  /** By priority, then the least recently served first. */
+  #in({ id }: ClaimedQueue, lane: Lane): GatedPartition[] {
+    return this.#partitions.filter((partition) => partition.queue === id && partition.lane === LANE[lane]);
+  }
+}

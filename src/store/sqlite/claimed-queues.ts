@@ -1,0 +1,52 @@
+import { isRetry, type Lane } from '../../job.ts';
+import { LANE, STATE } from '../codes.ts';
+import type { ClaimRequest, QueueQuota } from '../store.ts';
+import type { Tier } from './partitions.ts';
+import type { Session } from './session.ts';
+
+const RUNNING_RETRIES = `
+  SELECT count(*) AS retries, count(*) FILTER (WHERE lane = ${LANE.suspect}) AS suspects FROM jobs
+  WHERE state = ${STATE.running} AND lane IN (${LANE.retry}, ${LANE.suspect}) AND queue = ?`;
+
+/** A queue, as one claim sees it. */
+export class ClaimedQueue {
+  readonly quota: QueueQuota;
+  /** The number of its name; null when nothing stored uses it. */
+  readonly id: number | null;
+  readonly tiers: readonly Tier[];
+  readonly #session: Session;
+
+  constructor(session: Session, quota: QueueQuota) {
+    this.#session = session;
+    this.quota = quota;
+    this.id = session.strings.find(quota.queue);
+    this.tiers = this.id === null ? [] : session.partitions.tiers(this.id);
+  }
+
+  /** How many more jobs of this lane may start in the queue, over all workers. */
+  room(lane: Lane): number {
+    const cap = this.quota.maxRetriesInFlight ?? Number.POSITIVE_INFINITY;
+    if (!isRetry(lane) || (lane === 'retry' && cap === Number.POSITIVE_INFINITY)) return Number.POSITIVE_INFINITY;
+    const { retries, suspects } = this.#session.sql(RUNNING_RETRIES).get(this.id) as {
+      retries: number;
+      suspects: number;
+    };
+    if (lane === 'suspect') return suspects > 0 ? 0 : Math.max(0, cap - retries);
+    // One place is for the suspect, so that other retries cannot keep it from ever starting.
+    const kept = suspects === 0 && this.hasDueSuspect() ? 1 : 0;
+    return Math.max(0, cap - retries - kept);
+  }
+
+  hasDueSuspect(): boolean {
+    return this.tiers.some((tier) => tier.lane === 'suspect' && this.isAdmissible(tier));
+  }
+
+  isAdmissible(tier: Tier): boolean {
+    return tier.admissibleAt <= this.#session.now;
+  }
+}
+
+/** By name, in the order of the request. */
+export function claimedQueues(session: Session, { queues }: ClaimRequest): Map<string, ClaimedQueue> {
+  return new Map(queues.map((quota) => [quota.queue, new ClaimedQueue(session, quota)]));
+}

@@ -1,0 +1,186 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, expect, it } from 'vitest';
+import { VirtualClock } from '../../testing/virtual-clock.ts';
+import { claim, idsOf, MINUTE, newJob, newJobs, only, retryIn, settlement } from '../conformance/builders.ts';
+import {
+  claimGated,
+  enqueueBehind,
+  gateOf,
+  refused,
+  report,
+  runsOf,
+  spendBudget,
+  trip,
+} from '../conformance/gate-builders.ts';
+import { SqliteStore } from './store.ts';
+
+interface Opened {
+  readonly store: SqliteStore;
+  readonly path: string;
+  readonly clock: VirtualClock;
+}
+
+async function withStore(test: (opened: Opened) => Promise<void>): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'mulligan-'));
+  const path = join(folder, 'jobs.db');
+  const clock = new VirtualClock();
+  const store = await SqliteStore.open({ path, inline: clock });
+  try {
+    await test({ store, path, clock });
+  } finally {
+    await store.close();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** While another process holds the write lock. */
+async function whileLocked(path: string, test: () => Promise<void>): Promise<void> {
+  using db = new DatabaseSync(path);
+  db.exec('BEGIN IMMEDIATE');
+  try {
+    await test();
+  } finally {
+    db.exec('ROLLBACK');
+  }
+}
+
+describe('a claim while another process holds the write lock', () => {
+  it('names the resources of gated jobs', () =>
+    withStore(async ({ store, path, clock }) => {
+      await store.enqueue([newJob({ resource: 'smtp' })]);
+      await trip(store, 'smtp');
+      await clock.advance(MINUTE);
+      await whileLocked(path, async () => {
+        const { jobs, gated } = await claim(store);
+        expect([jobs, gated]).toEqual([[], ['smtp']]);
+      });
+    }));
+
+  it('is told when a gate may be asked that admits nothing yet', () =>
+    withStore(async ({ store, path }) => {
+      await store.enqueue([newJob({ resource: 'smtp' })]);
+      await trip(store, 'smtp');
+      const { nextDueAt } = await claim(store);
+      await whileLocked(path, async () => {
+        const { jobs, nextAt, now } = await claimGated(store, 'smtp');
+        expect(jobs).toEqual([]);
+        // Columns hold whole milliseconds.
+        expect(Math.ceil(nextAt ?? now)).toBe(nextDueAt);
+      });
+    }));
+});
+
+describe('what a file keeps', () => {
+  it('a gate, what waits behind it and what a job has spent are there after it was opened again', () =>
+    withStore(async ({ store, path, clock }) => {
+      const [spent, waiting] = newJobs(2, { resource: 'smtp' }) as [
+        ReturnType<typeof newJob>,
+        ReturnType<typeof newJob>,
+      ];
+      await store.enqueue([spent]);
+      const job = only((await claim(store)).jobs);
+      const decision = { kind: 'retry', why: 'backoff', delayMs: 0, lane: 'retry', rule: 'default' } as const;
+      const note = { at: clock.now(), count: 2 };
+      await store.settle([{ ...settlement(job, decision), refund: { attempts: 0, spent: note } }]);
+      await store.enqueue([waiting]);
+      const { state } = await trip(store, 'smtp');
+      const again = await SqliteStore.open({ path, inline: clock });
+      expect((await claim(again)).jobs).toEqual([]);
+      expect(only(await again.gates({ limit: 9 }))).toMatchObject({ state: { epoch: state.epoch }, waiting: 2 });
+      await again.changeGate(gateOf('smtp'), 'close', 'me');
+      const claimed = (await claim(again, { limit: 2 })).jobs;
+      expect(claimed.find(({ id }) => id === spent.id)?.spent).toEqual(note);
+      expect(claimed.find(({ id }) => id === waiting.id)?.spent).toBeNull();
+      await again.close();
+    }));
+
+  it('a gate whose row cannot be read holds nothing back once it is asked', () =>
+    withStore(async ({ store, path, clock }) => {
+      const ids = await enqueueBehind(store, 'smtp', 'fresh', 3);
+      await trip(store, 'smtp');
+      using db = new DatabaseSync(path);
+      db.exec("UPDATE gates SET state = '{'");
+      await clock.advance(MINUTE);
+      const again = await SqliteStore.open({ path, inline: clock });
+      expect((await claim(again)).gated).toEqual(['smtp']);
+      expect(idsOf((await claimGated(again, 'smtp', { limit: 2 })).jobs)).toEqual(ids.slice(0, 2));
+      expect(idsOf((await claim(again)).jobs)).toEqual(ids.slice(2));
+      await again.close();
+    }));
+});
+
+describe('the times of a gated partition', () => {
+  it('follow a job that is due before those which wait in it', () =>
+    withStore(async ({ store, clock }) => {
+      await store.enqueue([newJob({ resource: 'smtp', delayMs: 60 * MINUTE })]);
+      await trip(store, 'smtp');
+      await clock.advance(MINUTE);
+      expect(await claim(store)).toMatchObject({ gated: [], nextDueAt: clock.now() + 59 * MINUTE });
+      await store.enqueue([newJob({ resource: 'smtp' })]);
+      expect(await claim(store)).toMatchObject({ gated: ['smtp'], nextDueAt: null });
+    }));
+
+  it('follow a hold of its queue', () =>
+    withStore(async ({ store, clock }) => {
+      await store.enqueue([newJob({ resource: 'smtp' })]);
+      await trip(store, 'smtp');
+      await clock.advance(MINUTE);
+      const until = clock.now() + MINUTE;
+      await store.hold({ queue: 'default' }, until);
+      expect(await claim(store)).toMatchObject({ gated: [], nextDueAt: until });
+      expect((await claimGated(store, 'smtp')).jobs).toEqual([]);
+      await store.release({ queue: 'default' });
+      expect(await claim(store)).toMatchObject({ gated: ['smtp'], nextDueAt: null });
+    }));
+});
+
+describe('the turns of gated partitions', () => {
+  it('let each name of a resource retry, however many retries of another wait', () =>
+    withStore(async ({ store, clock }) => {
+      for (const name of ['busy', 'busy', 'quiet']) await store.enqueue([newJob({ resource: 'smtp', name })]);
+      const jobs = (await claim(store, { limit: 3 })).jobs;
+      await store.settle(jobs.map((job) => settlement(job, retryIn(0))));
+      await spendBudget(store, 'smtp');
+      // Long enough for a few retries, and too short for the budget not to be low any more.
+      await clock.advance(13_000);
+      const names: string[] = [];
+      for (let claims = 0; claims < 2; claims++) {
+        names.push(only((await claimGated(store, 'smtp', { limit: 1 })).jobs).name);
+      }
+      expect(names.toSorted()).toEqual(['busy', 'quiet']);
+    }));
+});
+
+describe('forgetting gates', () => {
+  it('reaches those behind more gates than one call looks at', () =>
+    withStore(async ({ store, clock }) => {
+      const kept = Array.from({ length: 1_200 }, (_, index) => gateOf(`kept/${index}`));
+      await Promise.all(kept.map((gate) => store.changeGate(gate, 'open', 'me')));
+      await report(store, gateOf('quiet'), await runsOf(store, 1, refused));
+      await clock.advance(60 * MINUTE);
+      const retention = { completedMs: null, deadMs: null, cancelledMs: null };
+      for (let calls = 0; calls < 2; calls++) await store.prune(retention, 100);
+      const left = await store.gates({ limit: 2_000 });
+      expect(left).toHaveLength(kept.length);
+      expect(await store.gates({ name: 'quiet', limit: 1 })).toEqual([]);
+    }));
+});
+
+describe('two processes on one file', () => {
+  it('both leave the jobs behind a gate alone that one of them has opened, and both ask it', () =>
+    withStore(async ({ store, path, clock }) => {
+      const other = await SqliteStore.open({ path, inline: clock });
+      await claim(other);
+      await enqueueBehind(store, 'smtp', 'fresh', 2);
+      await trip(store, 'smtp');
+      await other.enqueue([newJob({ resource: 'smtp', priority: 1 })]);
+      await clock.advance(MINUTE);
+      expect(await claim(other)).toMatchObject({ jobs: [], gated: ['smtp'] });
+      expect((await claimGated(other, 'smtp')).jobs).toHaveLength(1);
+      expect((await claimGated(store, 'smtp')).jobs).toEqual([]);
+      await other.close();
+    }));
+});

@@ -1,0 +1,91 @@
+import { describe, expect, it } from 'vitest';
+import { closedGate } from '../gate/index.ts';
+import type { ClaimedJob, GateAnswer, WorkerReport } from '../store/store.ts';
+import { VirtualClock } from '../testing/virtual-clock.ts';
+import { ActiveJob } from './active-job.ts';
+import { Gates } from './gates.ts';
+import { Lease } from './lease.ts';
+
+/** What a worker reports on one completed run of this job. */
+async function reportOn(job: Partial<ClaimedJob>): Promise<WorkerReport[]> {
+  const clock = new VirtualClock();
+  const sent: WorkerReport[] = [];
+  const nothing = (): void => {};
+  const gates = new Gates({
+    store: {
+      report: async (reports): Promise<GateAnswer[]> => {
+        sent.push(...reports);
+        return [];
+      },
+    },
+    clock,
+    worker: 'w',
+    definitions: new Map(),
+    onChange: nothing,
+    onShut: nothing,
+    onAdmitted: nothing,
+    onError: nothing,
+  });
+  const claimed = {
+    id: 'job-1',
+    name: 'call',
+    resource: 'api',
+    lane: 'retry',
+    run: 2,
+    attempts: 2,
+    worker: 'w',
+  } as const;
+  const rest = { claimedAt: 0, gateEpoch: 0, spent: null, ...job };
+  const active = new ActiveJob(new Lease({ ...claimed, ...rest } as ClaimedJob, 30_000, 0, clock));
+  expect(gates.ended(active, { kind: 'completed' })).toBeNull();
+  await clock.advance(5_000);
+  gates.stop();
+  return sent;
+}
+
+describe('the retry budget of a gate is charged', () => {
+  it('for a retry after a failure by the environment', async () => {
+    const [sent] = await reportOn({ spent: { at: 0, count: 1 } });
+    expect(sent?.report).toMatchObject({ alive: 1, retries: 1 });
+  });
+
+  it('not for a retry after a failure by its own fault', async () => {
+    const [sent] = await reportOn({ spent: null });
+    expect(sent?.report).toMatchObject({ alive: 1, retries: 0 });
+  });
+});
+
+it('a question that the answer to another one leads to is sent as well', async () => {
+  const clock = new VirtualClock();
+  const nothing = (): void => {};
+  const gates = new Gates({
+    store: {
+      report: async (reports): Promise<GateAnswer[]> =>
+        reports.map(({ gate }) => ({ gate, state: closedGate(clock.now()), now: clock.now(), events: [] })),
+    },
+    clock,
+    worker: 'w',
+    definitions: new Map(),
+    onChange: nothing,
+    onShut: nothing,
+    onAdmitted: nothing,
+    onError: nothing,
+  });
+  const lease = new Lease(
+    { resource: 'api', name: 'call', spent: { at: 0, count: 1 } } as ClaimedJob,
+    30_000,
+    0,
+    clock,
+  );
+  let answered = 0;
+  const askFor = async (times: number): Promise<void> => {
+    for (let i = 0; i < times; i++) {
+      await gates.refundOf(lease);
+      answered++;
+    }
+  };
+  const asking = askFor(5);
+  await clock.advance(1_000);
+  expect(answered).toBe(5);
+  await asking;
+});

@@ -1,0 +1,147 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { defineJob, Mulligan } from '../../src/index.ts';
+import { TestDatabase } from '../support/postgres-database.ts';
+
+/*
+ * A real HTTP service that is switched off and on, under two Mulligans on one real database. Without a gate the jobs that
+ * wait die; behind one none does.
+ */
+
+/** Listens on the same port each time, and drops all connections when it goes down. */
+class Service {
+  readonly #sockets: Set<Socket> = new Set();
+  #server: Server | null = null;
+  #port = 0;
+  served = 0;
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}/`;
+  }
+
+  async up(): Promise<void> {
+    const server = createServer((_, response) => {
+      this.served++;
+      response.end('ok');
+    });
+    server.on('connection', (socket) => {
+      this.#sockets.add(socket);
+      socket.on('close', () => this.#sockets.delete(socket));
+    });
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(this.#port, '127.0.0.1', resolve);
+    });
+    this.#port = (server.address() as AddressInfo).port;
+    this.#server = server;
+  }
+
+  async down(): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.#server?.close(() => resolve()));
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
+  }
+}
+
+const WARM_UP = 50;
+const JOBS = 600;
+const folder = mkdtempSync(join(tmpdir(), 'mulligan-outage-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+let files = 0;
+const databases = new AsyncDisposableStack();
+afterAll(() => databases.disposeAsync());
+const stores: [string, () => Promise<string>][] = [
+  ['SQLite', async () => `sqlite:${join(folder, `${files++}.db`)}`],
+  ['PostgreSQL', async () => databases.use(await TestDatabase.create(inject('postgresUrl'))).url],
+];
+
+describe.each(stores)('a service that is switched off and on, %s', (_, target) => {
+  const service = new Service();
+  beforeAll(() => service.up());
+  afterAll(() => service.down());
+
+  interface Seen {
+    readonly dead: number;
+    readonly completed: number;
+    readonly mostAttempts: number;
+    readonly refusedCalls: number;
+    readonly changes: readonly string[];
+  }
+
+  async function outage(resource: 'service' | false): Promise<Seen> {
+    const url = await target();
+    let [dead, completed, mostAttempts, refusedCalls] = [0, 0, 0, 0];
+    const changes: string[] = [];
+    const call = defineJob<number>({
+      name: 'call',
+      resource,
+      run: async () => {
+        const response = await fetch(service.url).catch((error) => {
+          refusedCalls++;
+          throw error;
+        });
+        await response.text();
+      },
+    });
+    const mulligans = [
+      await Mulligan.open(url, { jobs: [call], log: () => {} }),
+      await Mulligan.open(url, { jobs: [call], log: () => {} }),
+    ];
+    const warm = Promise.withResolvers<void>();
+    const over = Promise.withResolvers<void>();
+    const opened = Promise.withResolvers<void>();
+    for (const mulligan of mulligans) {
+      const count = () => {
+        if (completed === WARM_UP) warm.resolve();
+        if (dead + completed === WARM_UP + JOBS) over.resolve();
+      };
+      mulligan.on('completed', ({ attempt }) => {
+        completed++;
+        mostAttempts = Math.max(mostAttempts, attempt);
+        count();
+      });
+      mulligan.on('dead', () => {
+        dead++;
+        count();
+      });
+      mulligan.on('gate', ({ change, rule }) => {
+        changes.push(`${change}: ${rule}`);
+        if (change === 'opened') opened.resolve();
+      });
+    }
+    const [producer] = mulligans as [Mulligan, Mulligan];
+    await producer.enqueueMany(
+      call,
+      Array.from({ length: WARM_UP }, (_, n) => n),
+    );
+    for (const mulligan of mulligans) mulligan.work({ concurrency: 10 });
+    await warm.promise;
+    await service.down();
+    await producer.enqueueMany(
+      call,
+      Array.from({ length: JOBS }, (_, n) => n),
+    );
+    await (resource === false ? over.promise : opened.promise);
+    await service.up();
+    await over.promise;
+    await Promise.all(mulligans.map((mulligan) => mulligan.close()));
+    return { dead, completed, mostAttempts, refusedCalls, changes };
+  }
+
+  test('without a gate all die; behind one none does', async () => {
+    const without = await outage(false);
+    expect(without).toMatchObject({ dead: JOBS, completed: WARM_UP });
+    const seen = await outage('service');
+    expect(seen).toMatchObject({ dead: 0, completed: WARM_UP + JOBS });
+    expect(seen.mostAttempts).toBeLessThanOrEqual(2);
+    expect(seen.refusedCalls).toBeLessThan(without.refusedCalls / 4);
+    expect(seen.changes.some((change) => change.startsWith('opened: '))).toBe(true);
+    expect(seen.changes).toContain('recovering: probes alive');
+    console.info('a real service', JSON.stringify({ without: without.refusedCalls, ...seen }));
+  });
+});
