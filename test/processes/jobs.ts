@@ -90,6 +90,8 @@ export const waitsForFile = defineJob<{ path: string }>({
 /** Writes a row in the transaction that completes it, and takes its time about it: see `Effects`. */
 export const writesOnce = defineJob<{ ms: number }>({
   name: 'writes-once',
+  // Its connection may be ended under it; the books count every run, so no soft gate gives an attempt back.
+  resource: false,
   retry: soon,
   run: ({ ms }, { transaction, job, run }) =>
     transaction(async (tx) => {
