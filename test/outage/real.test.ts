@@ -48,7 +48,7 @@ class Service {
 }
 
 const WARM_UP = 50;
-const JOBS = 600;
+const JOBS = 300;
 const folder = mkdtempSync(join(tmpdir(), 'mulligan-outage-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
