@@ -65,8 +65,12 @@ export class Finisher {
   #decide(job: ActiveJob, outcome: Outcome, judged: Judged | null): void {
     const { clock } = this.#parts;
     const given = job.lease.job;
-    const attempts = given.attempts - (judged?.refund.attempts ?? 0);
-    const claimed = { ...given, attempts, cancelRequested: job.cancelRequested || given.cancelRequested };
+    const refunded = judged?.refund.attempts ?? 0;
+    // A copy only where something differs: this is done for every job.
+    const claimed =
+      refunded > 0 || job.cancelRequested
+        ? { ...given, attempts: given.attempts - refunded, cancelRequested: job.cancelRequested }
+        : given;
     const decision = decide(claimed, outcome, job.endedAt, () => clock.random(), judged?.verdict);
     const { startedAt, endedAt } = job;
     const refund = joinRefunds(job.refund, judged?.refund);
