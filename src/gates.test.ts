@@ -212,7 +212,7 @@ describe('orders by hand', () => {
     expect(await queue.gates.reset('mail')).toMatchObject({ kind: 'job', phase: 'closed' });
   });
 
-  it('are signed with the name of the user when nobody is named', async () => {
+  it('are signed with the name of the user when no operator is named', async () => {
     await using queue = await operated();
     await queue.gates.open('smtp');
     expect(queue.events[0]?.who).toBe(userInfo().username);

@@ -36,14 +36,23 @@ export function accessOf(before: GateState, now: number): GateAccess {
   if (state.pin === 'closed') return freeAccess;
   const isGated =
     state.phase !== 'closed' || state.heldUntil > now || state.workers.some(({ intervalMs }) => intervalMs > 0);
-  const peak = peakRate(state.peak, now);
-  const isLow = tokensIn(state.budget, peak, now) < budgetCap(peak) * BUDGET_LOW_SHARE;
+  const { isLow } = budgetOf(state, now);
   const freshAt = admissibleAt(state, { pays: 'nothing' }, now);
   return {
     fresh: isGated ? { gated: true, at: freshAt } : free,
     retry: isGated || isLow ? { gated: true, at: admissibleAt(state, { pays: 'retry' }, now) } : free,
     suspect: { gated: false, at: state.phase === 'open' ? freshAt : state.heldUntil },
   };
+}
+
+/** The retry budget now: what is left, what can be saved up, and whether each retry must ask before it starts. */
+export function budgetOf(
+  state: Pick<GateState, 'budget' | 'peak'>,
+  now: number,
+): { readonly tokens: number; readonly cap: number; readonly isLow: boolean } {
+  const peak = peakRate(state.peak, now);
+  const [tokens, cap] = [tokensIn(state.budget, peak, now), budgetCap(peak)];
+  return { tokens, cap, isLow: tokens < cap * BUDGET_LOW_SHARE };
 }
 
 export function accessFor(lane: Lane): keyof GateAccess {

@@ -66,13 +66,6 @@ function charge(ramp: Ramp, asked: number, due: number, now: number): { starts: 
   return { starts, ramp: { ...ramp, tat, boundAt: isBound ? now : ramp.boundAt } };
 }
 
-/** Runs that were handed back before they began give their places in the rate back. */
-export function giveBack(state: GateState, epoch: number, starts: number): GateState {
-  if (state.ramp === null || state.epoch !== epoch) return state;
-  const tat = state.ramp.tat - (starts * 1_000) / state.ramp.limit;
-  return { ...state, ramp: { ...state.ramp, tat } };
-}
-
 /** The `admissibleAt` of a partition behind this gate; null when only an operator can admit it. */
 export function admissibleAt(
   state: GateState,

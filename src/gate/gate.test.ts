@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { Gate, T0 } from '../../test/gate/facts.ts';
-import { giveBack } from './admit.ts';
 import { isForgettable } from './gate.ts';
 import { pin } from './operate.ts';
 import { closedGate } from './state.ts';
@@ -84,16 +83,6 @@ describe('the healthy path', () => {
     const { state } = gate;
     expect(gate.admit({ due: 50 })).toBe(50);
     expect(gate.state).toBe(state);
-  });
-});
-
-describe('a run that was handed back', () => {
-  test('gives its place in the rate back, in its own epoch only', () => {
-    const gate = new Gate().serve(60, 30).ramp();
-    expect(gate.admit()).toBe(2);
-    expect(giveBack(gate.state, gate.state.epoch - 1, 2)).toBe(gate.state);
-    gate.state = giveBack(gate.state, gate.state.epoch, 2);
-    expect(gate.admit()).toBe(2);
   });
 });
 

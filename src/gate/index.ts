@@ -1,6 +1,7 @@
-export { type Access, accessFor, accessOf, freeAccess, type GateAccess, isFree } from './access.ts';
-export { type Admission, type AdmitRequest, admissibleAt, admit, giveBack } from './admit.ts';
+export { type Access, accessFor, accessOf, budgetOf, freeAccess, type GateAccess, isFree } from './access.ts';
+export { type Admission, type AdmitRequest, admissibleAt, admit } from './admit.ts';
 export { admitClaim, type ClaimAdmission, type GatedDemand } from './admit-claim.ts';
+export { withinBounds } from './bounds.ts';
 export { type GateChange, type GateEvent, type GateFigures, gateFigures } from './event.ts';
 export {
   addRun,
@@ -17,7 +18,8 @@ export { applyReport, isForgettable, passTime } from './gate.ts';
 export { pin, reset, unpin } from './operate.ts';
 export { applyParentReport, type Children, childrenSpanMs, isCountDue } from './parent.ts';
 export { pickProbe } from './probe.ts';
-export { type GateKind, type GateRef, gateKey, gateKinds } from './ref.ts';
+export { peakRate } from './rate.ts';
+export { type GateKind, type GateRef, gateKey, gateKinds, gateOfJob } from './ref.ts';
 export {
   type FailureVerdict,
   judgeFailure,

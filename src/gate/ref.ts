@@ -10,6 +10,11 @@ export interface GateRef {
 export const gateKinds = ['resource', 'job', 'parent'] as const;
 export type GateKind = (typeof gateKinds)[number];
 
+/** The gate of a job: that of its resource, or the soft gate of its name. */
+export function gateOfJob({ resource, name }: { readonly resource: string | null; readonly name: string }): GateRef {
+  return resource === null ? { kind: 'job', name } : { kind: 'resource', name: resource };
+}
+
 export function gateKey({ kind, name }: GateRef): string {
   return `${kind}:${name}`;
 }

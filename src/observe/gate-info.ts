@@ -1,8 +1,14 @@
-import { withinBounds } from '../gate/bounds.ts';
-import { budgetCap, tokensIn } from '../gate/budget.ts';
-import { BUDGET_LOW_SHARE } from '../gate/constants.ts';
-import { admissibleAt, type GateEvent, type GateFigures, gateFigures, type Phase, type Pin } from '../gate/index.ts';
-import { peakRate } from '../gate/rate.ts';
+import {
+  admissibleAt,
+  budgetOf,
+  type GateEvent,
+  type GateFigures,
+  gateFigures,
+  type Phase,
+  type Pin,
+  peakRate,
+  withinBounds,
+} from '../gate/index.ts';
 import { newGate } from '../store/gates.ts';
 import type { GateKind, GateRef, StoredGate } from '../store/store.ts';
 
@@ -61,8 +67,6 @@ export function gateInfo({ gate, state: stored, now, waiting }: StoredGate, reas
   const state = withinBounds(stored, now);
   const { phase, pin, epoch, heardAt, downSince, dormant, workers, ramp } = state;
   const { peak: _peak, limit: _limit, heldUntil, ...figures } = gateFigures(state, now);
-  const peak = peakRate(state.peak, now);
-  const [tokens, cap] = [tokensIn(state.budget, peak, now), budgetCap(peak)];
   return {
     name: gate.name,
     kind: gate.kind,
@@ -72,12 +76,11 @@ export function gateInfo({ gate, state: stored, now, waiting }: StoredGate, reas
     at: now,
     since: epoch === 0 ? null : Math.min(epoch, now),
     heardAt,
-    // A gate that an operator closed keeps the time until its next phase.
-    downSince: phase === 'closed' || downSince === 0 ? null : downSince,
+    downSince: downSince === 0 ? null : downSince,
     nextAt: gate.kind === 'resource' ? admissibleAt(state, { pays: 'nothing' }, now) : now,
     heldUntil,
-    rate: { limit: ramp?.limit ?? null, peak },
-    budget: { tokens, cap, isLow: tokens < cap * BUDGET_LOW_SHARE },
+    rate: { limit: ramp?.limit ?? null, peak: peakRate(state.peak, now) },
+    budget: budgetOf(state, now),
     figures,
     suspectWorkers: workers.filter(({ intervalMs }) => intervalMs > 0).length,
     isDormant: dormant,

@@ -5,11 +5,12 @@ import type { Outcome } from '../retry/outcome.ts';
 import type { Refund, SettleAnswer, Settlement, Store } from '../store/store.ts';
 import type { ActiveJob } from './active-job.ts';
 import type { ActiveJobs } from './active-jobs.ts';
-import type { Gates, Judged } from './gates.ts';
+import type { Gates } from './gates.ts';
 import type { Reporter } from './report.ts';
 import { type Ending, Settler } from './settle.ts';
 import { errorOf, settlementOf } from './settlement.ts';
 import type { Trouble } from './trouble.ts';
+import type { Judged } from './verdict.ts';
 
 export interface FinisherParts {
   readonly store: Pick<Store, 'settle'>;

@@ -1,25 +1,13 @@
 import { type Clock, nextTurn, type Timer } from '../clock.ts';
 import type { AnyJobDefinition } from '../definition.ts';
-import {
-  addRun,
-  emptyReport,
-  type FailureVerdict,
-  type GatheredReport,
-  gateKey,
-  judgeFailure,
-  judgeSoftFailure,
-  refund,
-  spend,
-  verdictAt,
-  workerKey,
-} from '../gate/index.ts';
+import { addRun, emptyReport, type GatheredReport, gateKey, gateOfJob, refund, workerKey } from '../gate/index.ts';
 import { isRetry } from '../job.ts';
-import type { GateVerdict } from '../retry/decide.ts';
 import type { Outcome } from '../retry/outcome.ts';
 import type { ClaimedJob, GateAnswer, GateRef, Refund, Store, WorkerReport } from '../store/store.ts';
 import type { ActiveJob } from './active-job.ts';
 import type { Lease } from './lease.ts';
 import { whileLeased } from './persist.ts';
+import { type Judged, judge } from './verdict.ts';
 
 /*
  * What a worker tells the gates, and asks them.
@@ -37,12 +25,6 @@ const FLUSH_MS = 5_000;
 /** How often gates in their ramp are asked about, and how many at once. */
 const LOOK_MS = 10_000;
 const MOST_LOOKED_AT = 100;
-
-/** What a gate makes of a failure. */
-export interface Judged {
-  readonly verdict: GateVerdict;
-  readonly refund: Refund;
-}
 
 export interface GatesParts {
   readonly store: Pick<Store, 'report'>;
@@ -63,8 +45,6 @@ interface Gathered {
   readonly reports: GatheredReport[];
   readonly since: number;
 }
-
-type Trouble = 'environment' | 'throttled';
 
 interface Waiting {
   readonly gate: GateRef;
@@ -116,9 +96,10 @@ export class Gates {
     const isTrouble = evidence === 'environment' || evidence === 'throttled';
     if (isTrouble || epoch !== 0) this.#sendSoon(gate);
     else this.#flushLater();
-    // One attempt means that it must not be run again, whoever is to blame.
+    // A job with one attempt must not be run again, not even after an outage.
     if (!isTrouble || claimed.policy.maxAttempts === 1) return null;
-    return this.#answerOn(gate, job.lease).then((answer) => answer && this.#judge(claimed, evidence, answer));
+    const maxOutageMs = this.#parts.definitions.get(claimed.name)?.maxOutageMs;
+    return this.#answerOn(gate, job.lease).then((answer) => answer && judge(claimed, evidence, answer, maxOutageMs));
   }
 
   /** The attempts of earlier runs that an outage has cost; undefined when the job has no such note, or without an answer. */
@@ -138,9 +119,9 @@ export class Gates {
   }
 
   #gateOf({ resource, name }: Pick<ClaimedJob, 'resource' | 'name'>): GateRef | null {
-    if (resource !== null) return { kind: 'resource', name: resource };
     const definition = this.#parts.definitions.get(name);
-    return definition === undefined || definition.resource === false ? null : { kind: 'job', name };
+    const hasNone = resource === null && (definition === undefined || definition.resource === false);
+    return hasNone ? null : gateOfJob({ resource, name });
   }
 
   #reportOn(gate: GateRef, epoch: number, claimedAt: number): GatheredReport {
@@ -270,35 +251,5 @@ export class Gates {
         this.#sendSoon(ramp);
       }
     });
-  }
-
-  #judge(job: ClaimedJob, evidence: Trouble, answer: GateAnswer): Judged {
-    const { gate, state, now } = answer;
-    const back = refund(state, job.spent);
-    const { counts, rule, isPending = false } = this.#verdictOn(job, evidence, job.attempts - back.attempts, answer);
-    const pendingMs = isPending && evidence === 'environment' ? verdictAt(now) - now : null;
-    return {
-      verdict: { counts, rule: `${gate.name}: ${rule}`, pendingMs },
-      refund: { attempts: back.attempts, spent: counts ? spend(back.spent, now) : back.spent },
-    };
-  }
-
-  #verdictOn(job: ClaimedJob, evidence: Trouble, attempts: number, { gate, state, now }: GateAnswer): FailureVerdict {
-    if (gate.kind === 'resource') {
-      const isThrottled = evidence === 'throttled';
-      const uncountedRuns = job.run - job.attempts;
-      const failure = { jobId: job.id, worker: this.#workerKey, epoch: job.gateEpoch, isThrottled, uncountedRuns };
-      return judgeFailure(state, failure, now);
-    }
-    const maxOutageMs = this.#parts.definitions.get(job.name)?.maxOutageMs;
-    return judgeSoftFailure(
-      state,
-      {
-        isLastAttempt: attempts >= job.policy.maxAttempts,
-        failingSince: job.firstStartedAt,
-        ...(maxOutageMs === undefined ? {} : { maxOutageMs }),
-      },
-      now,
-    );
   }
 }

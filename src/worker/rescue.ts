@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
-import { refund } from '../gate/index.ts';
+import { gateOfJob, refund } from '../gate/index.ts';
 import { decide } from '../retry/decide.ts';
-import type { ClaimedJob, GateRef, Refund, SettleAnswer, Settlement, Store } from '../store/store.ts';
+import type { ClaimedJob, Refund, SettleAnswer, Settlement, Store } from '../store/store.ts';
 import type { Applied } from './settle.ts';
 
 const BATCH = 200;
@@ -61,10 +61,7 @@ function crashed(job: ClaimedJob, refund: Refund | undefined, clock: Clock): Set
 async function refundsOf(store: Pick<Store, 'report'>, jobs: readonly ClaimedJob[]): Promise<Map<string, Refund>> {
   const noted = jobs.filter(({ spent }) => spent !== null);
   if (noted.length === 0) return new Map();
-  const gates = noted.map(
-    ({ resource, name }): GateRef => (resource === null ? { kind: 'job', name } : { kind: 'resource', name: resource }),
-  );
-  const answers = await store.report(gates.map((gate) => ({ gate, report: null })));
+  const answers = await store.report(noted.map((job) => ({ gate: gateOfJob(job), report: null })));
   return new Map(
     answers.map(({ state }, index) => {
       const { id, spent } = noted[index] as ClaimedJob;

@@ -5,7 +5,7 @@ import { randomScenario } from '../../sim/scenario.ts';
 import { type Simulated, simulate, simulateTwice } from '../../sim/simulate.ts';
 
 /** Long runs are made with `npm run sim`; these are for every change. */
-const SEEDS = { memory: 150, sqlite: 20, postgres: 5 };
+const SEEDS = { memory: 400, sqlite: 30, postgres: 5 };
 /** The second seed is a long one, and a server takes its time over it. */
 const FIRST = { memory: 1, sqlite: 1, postgres: 3 };
 /** Of the small scope, every n-th run; `npm run sim -- --exhaustive --engine postgres` has them all. */

@@ -13,6 +13,8 @@ import type { OutageView, Picture } from './view.ts';
  *
  *   jobs arrive, the service answers -> it is switched off, jobs still arrive -> it is back, no more jobs arrive
  *   -> every job has ended
+ *
+ * The numbers below are the script of the demo. They tune nothing in the queue.
  */
 
 const JOBS_PER_SECOND = 60;

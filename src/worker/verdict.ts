@@ -1,0 +1,48 @@
+import { judgeFailure, judgeSoftFailure, refund, spend, verdictAt, workerKey } from '../gate/index.ts';
+import type { GateVerdict } from '../retry/decide.ts';
+import type { ClaimedJob, GateAnswer, Refund } from '../store/store.ts';
+
+/** What a gate makes of a failure. */
+export interface Judged {
+  readonly verdict: GateVerdict;
+  readonly refund: Refund;
+}
+
+/** Judges a failure by its gate, as the gate is after the report on it. */
+export function judge(
+  job: ClaimedJob,
+  evidence: 'environment' | 'throttled',
+  answer: GateAnswer,
+  maxOutageMs: number | undefined,
+): Judged {
+  const { gate, state, now } = answer;
+  const back = refund(state, job.spent);
+  const attempts = job.attempts - back.attempts;
+  const {
+    counts,
+    rule,
+    isPending = false,
+  } = gate.kind === 'resource'
+    ? judgeFailure(state, failureOf(job, evidence), now)
+    : judgeSoftFailure(state, { ...softFailureOf(job, attempts), ...(maxOutageMs && { maxOutageMs }) }, now);
+  const pendingMs = isPending && evidence === 'environment' ? verdictAt(now) - now : null;
+  return {
+    verdict: { counts, rule: `${gate.name}: ${rule}`, pendingMs },
+    refund: { attempts: back.attempts, spent: counts ? spend(back.spent, now) : back.spent },
+  };
+}
+
+function failureOf(
+  { id, worker, run, attempts, gateEpoch }: ClaimedJob,
+  evidence: 'environment' | 'throttled',
+): Parameters<typeof judgeFailure>[1] {
+  const isThrottled = evidence === 'throttled';
+  return { jobId: id, worker: workerKey(worker), epoch: gateEpoch, isThrottled, uncountedRuns: run - attempts };
+}
+
+function softFailureOf(
+  { policy, firstStartedAt }: ClaimedJob,
+  attempts: number,
+): { readonly isLastAttempt: boolean; readonly failingSince: number } {
+  return { isLastAttempt: attempts >= policy.maxAttempts, failingSince: firstStartedAt };
+}
