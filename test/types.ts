@@ -112,7 +112,7 @@ void mulligan.enqueue(anything, { a: 1 });
 
 // @ts-expect-error a definition needs a name
 defineJob({ run() {} });
-// @ts-expect-error a definition needs a handler
+// A definition without a handler is for processes that only enqueue.
 defineJob({ name: 'a' });
 // @ts-expect-error a misspelt option
 defineJob({ name: 'a', run() {}, timeouts: '5s' });
@@ -165,16 +165,21 @@ void mulligan.enqueue(checkedLater, { user: 'a' });
 // Many at once.
 
 const answers = mulligan.enqueueMany(sendEmail, [
-  { to: 'a@example.com' },
-  { to: 'b@example.com', cc: 'c@example.com' },
+  { input: { to: 'a@example.com' } },
+  { input: { to: 'b@example.com', cc: 'c@example.com' } },
 ]);
 same<typeof answers, Promise<EnqueueResult[]>>(true);
 // @ts-expect-error one of them is of another type
-void mulligan.enqueueMany(sendEmail, [{ to: 'a@example.com' }, { to: 5 }]);
+void mulligan.enqueueMany(sendEmail, [{ input: { to: 'a@example.com' } }, { input: { to: 5 } }]);
 // @ts-expect-error not a list
-void mulligan.enqueueMany(sendEmail, { to: 'a@example.com' });
+void mulligan.enqueueMany(sendEmail, { input: { to: 'a@example.com' } });
+// @ts-expect-error inputs as they are: each goes under `input`
+void mulligan.enqueueMany(sendEmail, [{ to: 'a@example.com' }]);
 const readonlyInputs: readonly { to: string }[] = [];
-void mulligan.enqueueMany(sendEmail, readonlyInputs);
+void mulligan.enqueueMany(
+  sendEmail,
+  readonlyInputs.map((input) => ({ input })),
+);
 
 // Options of an enqueue.
 

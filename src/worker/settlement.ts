@@ -2,16 +2,29 @@ import type { Decision } from '../retry/decision.ts';
 import type { Outcome, OutcomeKind, StoredError } from '../retry/outcome.ts';
 import type { Fence, Refund, Settlement } from '../store/store.ts';
 
+/** What a settlement has beside the outcome and the decision. */
+interface SettlementParts extends Pick<Settlement, 'startedAt' | 'endedAt'> {
+  readonly refund?: Refund | undefined;
+  readonly result?: string | undefined;
+  readonly progress?: string | undefined;
+}
+
 /** What is recorded of a run that ended. The times are the store's. */
 export function settlementOf(
   { id, run, worker }: Fence,
-  { startedAt, endedAt, refund }: Pick<Settlement, 'startedAt' | 'endedAt'> & { readonly refund?: Refund | undefined },
+  { startedAt, endedAt, refund, result, progress }: SettlementParts,
   outcome: Outcome,
   decision: Decision,
 ): Settlement {
   const error = errorOf(outcome);
   const settlement = { id, run, worker, outcome: ledgerWord(outcome, decision), decision, error, startedAt, endedAt };
-  return refund === undefined ? settlement : { ...settlement, refund };
+  if (refund === undefined && result === undefined && progress === undefined) return settlement;
+  return {
+    ...settlement,
+    ...(refund && { refund }),
+    ...(result !== undefined && { result }),
+    ...(progress !== undefined && { progress }),
+  };
 }
 
 function ledgerWord(outcome: Outcome, decision: Decision): OutcomeKind {

@@ -13,8 +13,11 @@ export type WorkerStore = Pick<
   | 'expired'
   | 'remember'
   | 'recall'
+  | 'cancelRequested'
+  | 'pushes'
   | 'prune'
   | 'onWork'
+  | 'onJobs'
   | 'transactions'
 >;
 
@@ -30,8 +33,11 @@ export function withTimeouts(store: Store, clock: Clock, timeoutMs: number): Wor
     expired: (limit) => within(store.expired(limit)),
     remember: (fence, key, value) => within(store.remember(fence, key, value)),
     recall: (id) => within(store.recall(id)),
+    cancelRequested: (ids) => within(store.cancelRequested(ids)),
+    pushes: store.pushes,
     prune: (retention, limit) => within(store.prune(retention, limit)),
     onWork: (listener) => store.onWork(listener),
+    onJobs: (listener) => store.onJobs(listener),
     // How long a transaction takes is the handler's choice.
     ...(store.transactions && { transactions: store.transactions }),
   };

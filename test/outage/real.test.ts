@@ -122,14 +122,14 @@ describe.each(stores)('a service that is switched off and on, %s', (_, target) =
     const [producer] = mulligans as [Mulligan, Mulligan];
     await producer.enqueueMany(
       call,
-      Array.from({ length: WARM_UP }, (_, n) => n),
+      Array.from({ length: WARM_UP }, (_, n) => n).map((input) => ({ input })),
     );
     for (const mulligan of mulligans) mulligan.work({ concurrency: CONCURRENCY });
     await warm.promise;
     await service.down();
     await producer.enqueueMany(
       call,
-      Array.from({ length: JOBS }, (_, n) => n),
+      Array.from({ length: JOBS }, (_, n) => n).map((input) => ({ input })),
     );
     await (resource === false ? over.promise : opened.promise);
     await service.up();

@@ -2,7 +2,9 @@ import { cancelCases } from './cancel.ts';
 import { claimCases } from './claim.ts';
 import { behindGatesCases } from './claim-behind-gates.ts';
 import { claimGatedCases } from './claim-gated.ts';
+import { debounceCases } from './debounce.ts';
 import { discardCases } from './discard.ts';
+import { endedCases } from './ended.ts';
 import { enqueueCases } from './enqueue.ts';
 import { expiredCases } from './expired.ts';
 import { fenceCases } from './fence.ts';
@@ -18,6 +20,7 @@ import { readCases } from './read.ts';
 import { redriveCases } from './redrive.ts';
 import { refundCases } from './refund.ts';
 import { reportCases } from './report.ts';
+import { resultCases } from './result.ts';
 import { settleCases } from './settle.ts';
 import { statsCases } from './stats.ts';
 import { bind, type ConformanceCase, type ConformanceOptions, type OpenStore, type StoreCase } from './suite.ts';
@@ -41,6 +44,9 @@ const suite: readonly StoreCase[] = [
   ...expiredCases,
   ...memoCases,
   ...readCases,
+  ...resultCases,
+  ...endedCases,
+  ...debounceCases,
   ...cancelCases,
   ...redriveCases,
   ...discardCases,

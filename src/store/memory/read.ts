@@ -1,5 +1,5 @@
-import { type Job, type JobState, type RunRecord, stateAt } from '../../job.ts';
-import type { JobFilter, QueueInfo, StoreStats } from '../store.ts';
+import { isTerminal, type Job, type JobState, type RunRecord, stateAt } from '../../job.ts';
+import type { EndedJob, JobFilter, QueueInfo, StoreStats } from '../store.ts';
 import { type Row, toJob } from './row.ts';
 import type { MemoryState } from './state.ts';
 import type { Tally } from './totals.ts';
@@ -9,6 +9,16 @@ export function get(state: MemoryState, ids: readonly string[], now: number): Jo
   return [...new Set(ids)].flatMap((id) => {
     const row = state.rows.get(id);
     return row ? [toJob(row, now)] : [];
+  });
+}
+
+export function ended(state: MemoryState, ids: readonly string[]): EndedJob[] {
+  return [...new Set(ids)].flatMap((id): EndedJob[] => {
+    const row = state.rows.get(id);
+    if (!row) return [{ id, state: 'not-found', result: null, deadReason: null, error: null }];
+    if (!isTerminal(row.state)) return [];
+    const { result, deadReason, lastError } = row;
+    return [{ id, state: row.state as EndedJob['state'], result, deadReason, error: lastError }];
   });
 }
 

@@ -51,6 +51,13 @@ export class MemoryState {
     this.keys.follow(row);
   }
 
+  /** A waiting job becomes another one, which waits as well. */
+  replace(row: Row, changes: Partial<Row>): void {
+    this.#unfile(row);
+    Object.assign(row, changes);
+    this.#file(row);
+  }
+
   remove(row: Row): void {
     this.#unfile(row);
     this.keys.release(row);

@@ -4,6 +4,7 @@ import { ClosedError } from '../../errors.ts';
 import type { GateEvent } from '../../gate/index.ts';
 import type { Job, RunRecord } from '../../job.ts';
 import { isNewsToWorkers } from '../gates.ts';
+import { JobsListeners } from '../jobs-listeners.ts';
 import { checkPayloads } from '../json.ts';
 import type {
   CancelAnswer,
@@ -11,6 +12,7 @@ import type {
   ClaimedJob,
   ClaimRequest,
   DeadSelection,
+  EndedJob,
   Enqueued,
   Fence,
   GateAnswer,
@@ -23,6 +25,7 @@ import type {
   HeartbeatAnswer,
   HoldTarget,
   JobFilter,
+  JobsListener,
   NewJob,
   QueueInfo,
   Redriven,
@@ -42,7 +45,7 @@ import { expired } from './expired.ts';
 import { heartbeat } from './heartbeat.ts';
 import { recall, remember } from './memo.ts';
 import { cancel, discard, hold, prune, redrive, release } from './operate.ts';
-import { get, list, queues, runs, stats } from './read.ts';
+import { ended, get, list, queues, runs, stats } from './read.ts';
 import { settle } from './settle.ts';
 import { MemoryState } from './state.ts';
 
@@ -62,8 +65,11 @@ export interface MemoryStoreOptions {
  */
 export class MemoryStore implements Store {
   readonly kind = 'memory';
+  /** No other process can see it. */
+  readonly pushes = true;
   readonly #clock: Clock;
   readonly #state: MemoryState = new MemoryState();
+  readonly #jobs: JobsListeners = new JobsListeners();
   #closed = false;
 
   constructor(options: MemoryStoreOptions = {}) {
@@ -96,7 +102,9 @@ export class MemoryStore implements Store {
   }
 
   async settle(settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
-    return settle(this.#open(), settlements, this.#clock.now());
+    const answers = settle(this.#open(), settlements, this.#clock.now());
+    this.#jobs.settled(settlements, answers);
+    return answers;
   }
 
   async expired(limit: number): Promise<ClaimedJob[]> {
@@ -111,8 +119,18 @@ export class MemoryStore implements Store {
     return recall(this.#open(), jobId);
   }
 
+  async cancelRequested(ids: readonly string[]): Promise<string[]> {
+    const { rows } = this.#open();
+    return ids.filter((id) => rows.get(id)?.cancelRequested);
+  }
+
   async get(ids: readonly string[]): Promise<Job[]> {
     return get(this.#open(), ids, this.#clock.now());
+  }
+
+  /** All that end are told, so there is nothing to watch. */
+  async ended(ids: readonly string[], _watchMs: number | null): Promise<EndedJob[]> {
+    return ended(this.#open(), ids);
   }
 
   async list(filter: JobFilter): Promise<Job[]> {
@@ -140,7 +158,9 @@ export class MemoryStore implements Store {
   }
 
   async cancel(ids: readonly string[]): Promise<CancelAnswer[]> {
-    return cancel(this.#open(), ids, this.#clock.now());
+    const answers = cancel(this.#open(), ids, this.#clock.now());
+    this.#jobs.cancelled(answers);
+    return answers;
   }
 
   async redrive(request: RedriveRequest): Promise<Redriven> {
@@ -174,9 +194,15 @@ export class MemoryStore implements Store {
     return this.#open().wake.listen(listener);
   }
 
+  onJobs(listener: JobsListener): Unsubscribe {
+    this.#open();
+    return this.#jobs.add(listener);
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     this.#state.wake.stop();
+    this.#jobs.clear();
   }
 
   #open(): MemoryState {

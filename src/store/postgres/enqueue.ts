@@ -7,11 +7,12 @@ import { isDuplicate } from './connection/failure.ts';
 import type { JobType } from './job-types.ts';
 import { keyedOf, type Partition, type PartitionIdentity, partitionIn } from './partitions.ts';
 import type { Session } from './session.ts';
+import { UNBOUNDED } from './sql/debounce.ts';
 import { LARGEST_CALL } from './sql/shared.ts';
 
 export const ENQUEUE = `
   SELECT * FROM @.enqueue($1, $2::uuid[], $3::int[], $4::int[], $5::int[], $6::bigint[], $7::bigint[], $8::bigint[],
-    $9::smallint[], $10::text[], $11::text[], $12, $13::bigint[], $14, $15, $16)`;
+    $9::smallint[], $10::text[], $11::text[], $12, $13::bigint[], $14, $15, $16, $17::bigint[])`;
 
 const bounds: PartBounds<NewJob> = {
   limit: LARGEST_CALL - 1,
@@ -57,6 +58,12 @@ function enqueueValues(
   ];
 }
 
+/** Usually no job is debounced, and nothing is sent. */
+function debounceOf(jobs: readonly NewJob[]): string | null {
+  if (jobs.every(({ debounce }) => debounce === undefined)) return null;
+  return plain(jobs.map(({ debounce }) => (debounce === undefined ? null : (debounce.maxWaitMs ?? UNBOUNDED))));
+}
+
 function hasKey({ key }: NewJob): boolean {
   return key !== null;
 }
@@ -85,17 +92,22 @@ async function send(session: Session, jobs: readonly NewJob[], notice: string | 
   const types = await session.jobTypes.intern(jobs);
   return session.partitions.use(homesOf(jobs), async (partitions) => {
     const values = enqueueValues(session.identity, jobs, types, partitions, notice);
-    return takenOrNull(await sendOnce(session, jobs.some(hasKey) ? ENQUEUE_KEYED : ENQUEUE, values));
+    return takenOrNull(await sendOnce(session, jobs, jobs.some(hasKey) ? ENQUEUE_KEYED : ENQUEUE, values));
   });
 }
 
-async function sendOnce(session: Session, sql: string, values: readonly unknown[]): Promise<Taken[]> {
+async function sendOnce(
+  session: Session,
+  jobs: readonly NewJob[],
+  sql: string,
+  values: readonly unknown[],
+): Promise<Taken[]> {
   try {
-    return await session.db.query<Taken>(sql, [...values, false, null]);
+    return await session.db.query<Taken>(sql, [...values, false, null, debounceOf(jobs)]);
   } catch (error) {
     // Sent before, and the answer was lost.
     if (!isDuplicate(error)) throw error;
-    return session.db.query<Taken>(sql, [...values, true, null]);
+    return session.db.query<Taken>(sql, [...values, true, null, debounceOf(jobs)]);
   }
 }
 
@@ -106,6 +118,7 @@ async function sendOnce(session: Session, sql: string, values: readonly unknown[
 export async function enqueueInside(
   session: Session,
   jobs: readonly NewJob[],
+  notice: string | null,
   query: (values: unknown[]) => Promise<Taken[]>,
 ): Promise<Taken[]> {
   checkPayloads(jobs);
@@ -113,8 +126,8 @@ export async function enqueueInside(
   return session.partitions.use(homesOf(jobs), async (partitions, tries) => {
     const isAgain = tries > 0;
     if (isAgain && !(await session.partitions.admit(partitions))) return null;
-    const values = enqueueValues(session.identity, jobs, types, partitions, null);
-    return takenOrNull(await query([...values, true, isAgain]));
+    const values = enqueueValues(session.identity, jobs, types, partitions, notice);
+    return takenOrNull(await query([...values, true, isAgain, debounceOf(jobs)]));
   });
 }
 

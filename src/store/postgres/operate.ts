@@ -104,6 +104,7 @@ export async function prune(session: Session, retention: Retention, limit: numbe
   session.pruned.end();
   await prunePartitions(session);
   await pruneGates(session);
+  await session.db.query('SELECT @.prune_waits()');
   return pruned;
 }
 

@@ -5,6 +5,7 @@ import type { Store } from '../store.ts';
 import { claim, claimNothing } from './claim.ts';
 import { claimGated, claimGatedNothing } from './claim-gated.ts';
 import { discard, previewRedrive, redrive } from './dead.ts';
+import { cancelRequested, ended } from './ended.ts';
 import { enqueue } from './enqueue.ts';
 import { expired, expiredNothing } from './expired.ts';
 import { isBusy, toStoreError } from './failure.ts';
@@ -28,8 +29,13 @@ export type ReadName =
   | 'queues'
   | 'gates'
   | 'gateHistory'
+  | 'ended'
+  | 'cancelRequested'
   | 'previewRedrive';
-export type WriteName = Exclude<keyof Store, ReadName | 'kind' | 'onWork' | 'close' | 'transactions'>;
+export type WriteName = Exclude<
+  keyof Store,
+  ReadName | 'kind' | 'pushes' | 'onWork' | 'onJobs' | 'close' | 'transactions'
+>;
 export type VerbName = ReadName | WriteName;
 
 type Verb = (session: Session, ...args: never[]) => unknown;
@@ -55,7 +61,19 @@ const writes: Record<WriteName, Verb> = {
   claimGated,
   claim,
 };
-const reads: Record<ReadName, Verb> = { get, list, runs, recall, stats, queues, gates, gateHistory, previewRedrive };
+const reads: Record<ReadName, Verb> = {
+  get,
+  list,
+  runs,
+  recall,
+  stats,
+  queues,
+  gates,
+  gateHistory,
+  ended,
+  cancelRequested,
+  previewRedrive,
+};
 /** What idle workers ask again and again must not compete for the write lock: these answer null when it takes a write. */
 const idle: Partial<Record<VerbName, Verb>> = {
   claim: claimNothing,

@@ -4,6 +4,7 @@ import { ClosedError } from '../../errors.ts';
 import type { GateEvent } from '../../gate/index.ts';
 import type { Job, RunRecord } from '../../job.ts';
 import { partsOf } from '../../parts.ts';
+import { JobsListeners } from '../jobs-listeners.ts';
 import { checkPayloads } from '../json.ts';
 import type {
   CancelAnswer,
@@ -11,6 +12,7 @@ import type {
   ClaimedJob,
   ClaimRequest,
   DeadSelection,
+  EndedJob,
   Enqueued,
   Fence,
   GateAnswer,
@@ -23,6 +25,7 @@ import type {
   HeartbeatAnswer,
   HoldTarget,
   JobFilter,
+  JobsListener,
   NewJob,
   QueueInfo,
   Redriven,
@@ -66,9 +69,12 @@ type Answer<V extends VerbName & keyof Store> = ReturnType<Store[V]>;
  */
 export class SqliteStore implements Store {
   readonly kind = 'sqlite';
+  /** Of other processes only their commits are seen, which `onWork` tells. */
+  readonly pushes = false;
   readonly #writer: Channel;
   readonly #reader: Channel;
   readonly #listeners: Set<() => void> = new Set();
+  readonly #jobs: JobsListeners = new JobsListeners();
   /** Those that are sent in several parts. */
   readonly #batches: Set<Promise<unknown>> = new Set();
   #closed: Promise<void> | null = null;
@@ -141,14 +147,18 @@ export class SqliteStore implements Store {
   settle(settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
     return this.#inParts(settlements, bytesOfSettlement, async (part) => {
       const answers = (await this.#writer.call('settle', [part.map(packSettlement)])) as PackedAnswers;
-      return unpackAnswers(answers, part.length);
+      const unpacked = unpackAnswers(answers, part.length);
+      this.#jobs.settled(part, unpacked);
+      return unpacked;
     });
   }
   remember(fence: Fence, key: string, value: string): Promise<boolean> {
     return this.#write('remember', fence, key, value);
   }
-  cancel(ids: readonly string[]): Promise<CancelAnswer[]> {
-    return this.#write('cancel', ids);
+  async cancel(ids: readonly string[]): Promise<CancelAnswer[]> {
+    const answers = await this.#write('cancel', ids);
+    this.#jobs.cancelled(answers);
+    return answers;
   }
   redrive(request: RedriveRequest): Promise<Redriven> {
     return request.dryRun ? this.#previewRedrive(request) : this.#write('redrive', request);
@@ -178,6 +188,12 @@ export class SqliteStore implements Store {
   get(ids: readonly string[]): Promise<Job[]> {
     return this.#read('get', ids);
   }
+  ended(ids: readonly string[], watchMs: number | null): Promise<EndedJob[]> {
+    return this.#read('ended', ids, watchMs);
+  }
+  cancelRequested(ids: readonly string[]): Promise<string[]> {
+    return this.#read('cancelRequested', ids);
+  }
   list(filter: JobFilter): Promise<Job[]> {
     return this.#read('list', filter);
   }
@@ -201,6 +217,10 @@ export class SqliteStore implements Store {
     if (this.#listeners.size === 0) this.#writer.watch();
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  onJobs(listener: JobsListener): Unsubscribe {
+    return this.#jobs.add(listener);
   }
 
   close(): Promise<void> {

@@ -3,6 +3,8 @@ import { quoted } from '../connection/address.ts';
 import { backScanSql } from '../sql/back-scan.ts';
 import { claimSql } from '../sql/claim.ts';
 import { claimGatedSql } from '../sql/claim-gated.ts';
+import { debounceSql } from '../sql/debounce.ts';
+import { endedSql } from '../sql/ended.ts';
 import { enqueueSql } from '../sql/enqueue.ts';
 import { expiredSql } from '../sql/expired.ts';
 import { gatesSql } from '../sql/gates.ts';
@@ -55,6 +57,8 @@ export const functions: FunctionSet = functionSet(
     internedSql,
     partitionsSql,
     gatesSql,
+    endedSql,
+    debounceSql,
     enqueueSql,
     claimSql,
     claimGatedSql,

@@ -39,19 +39,28 @@ const afterOutages: RetryingOptions = {
   giveUpAfterMs: PATIENCE_MS,
 };
 
+export interface TransactionHooks {
+  /** What a transaction that enqueues notifies of when it is committed; null for nothing. */
+  readonly takeNotification: () => string | null;
+  readonly onSettled: (settlement: Settlement) => void;
+}
+
 export class PostgresTransactions implements Transactions {
   readonly #current: () => Session;
   /** Called when the tables are other ones: too late for this transaction, but the next one finds them. */
   readonly #onReplaced: () => Promise<void>;
+  readonly #hooks: TransactionHooks;
 
-  constructor(session: () => Session, onReplaced: () => Promise<void>) {
+  constructor(session: () => Session, onReplaced: () => Promise<void>, hooks: TransactionHooks) {
     this.#current = session;
     this.#onReplaced = onReplaced;
+    this.#hooks = hooks;
   }
 
   async enqueue(client: TransactionClient, jobs: readonly NewJob[]): Promise<Enqueued[]> {
     const session = this.#current();
-    const taken = await enqueueInside(session, jobs, (values) => this.#send(session, client, values));
+    const notification = this.#hooks.takeNotification();
+    const taken = await enqueueInside(session, jobs, notification, (values) => this.#send(session, client, values));
     return enqueued(jobs, taken);
   }
 
@@ -107,6 +116,7 @@ export class PostgresTransactions implements Transactions {
       done = { result, sent };
       await client.query('COMMIT');
       session.leases.release(sent.id, sent.run);
+      this.#hooks.onSettled(sent);
       return done;
     } catch (error) {
       // A connection that is gone, or cannot even do this, is dropped, and the server rolls back.
