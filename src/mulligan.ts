@@ -339,7 +339,7 @@ function implemented(definitions: ReadonlyMap<string, AnyJobDefinition>): Readon
   if (able.size > 0 || definitions.size === 0) return able;
   const names = [...definitions.keys()].map(describe).join(', ');
   throw new ConfigError(
-    `work: expected a job with a handler, got none: ${names} are defined without \`run\`. Use implement(job, run), and give its answer to Mulligan.open.`,
+    `work: expected a job with a handler, got none: ${names} ${definitions.size === 1 ? 'is' : 'are'} defined without \`run\`. Use implement(job, run), and give its answer to Mulligan.open.`,
   );
 }
 

@@ -70,11 +70,28 @@ function hasKey({ key }: NewJob): boolean {
 
 export async function enqueue(session: Session, jobs: readonly NewJob[], notice: string | null): Promise<Enqueued[]> {
   const answers: Enqueued[] = [];
-  for (const some of partsOf(jobs, bounds)) {
+  for (const some of partsOf(jobs, bounds).flatMap(apartByKey)) {
     answers.push(...enqueued(some, await send(session, some, notice)));
     await rewind(session, some);
   }
   return answers;
+}
+
+/** A debounced job replaces a stored one, so two of one key go with two statements, in their order. */
+export function apartByKey(jobs: readonly NewJob[]): (readonly NewJob[])[] {
+  if (jobs.every(({ debounce }) => debounce === undefined)) return [jobs];
+  const parts: NewJob[][] = [[]];
+  const keys = new Set<string>();
+  for (const job of jobs) {
+    const slot = job.key === null ? null : JSON.stringify([job.name, job.key]);
+    if (slot !== null && job.debounce && keys.has(slot)) {
+      parts.push([]);
+      keys.clear();
+    }
+    if (slot !== null) keys.add(slot);
+    parts.at(-1)?.push(job);
+  }
+  return parts;
 }
 
 /** Claims of this process may have passed the place of a job that is due in the past. */

@@ -7,7 +7,7 @@ import type { Enqueued, NewJob, Settlement, TransactionClient, Transactions } fr
 import { codeOf } from '../connection/connection-error.ts';
 import { BEGIN_MARKED } from '../connection/database.ts';
 import { isAway, isConflict, isPassing, isReadOnly, isReplaced, toStoreError } from '../connection/failure.ts';
-import { ENQUEUE, enqueued, enqueueInside, type Taken } from '../enqueue.ts';
+import { apartByKey, ENQUEUE, enqueued, enqueueInside, type Taken } from '../enqueue.ts';
 import type { Session } from '../session.ts';
 import { settleThrough } from '../settle.ts';
 import { withScopedClient } from './scoped-client.ts';
@@ -60,8 +60,12 @@ export class PostgresTransactions implements Transactions {
   async enqueue(client: TransactionClient, jobs: readonly NewJob[]): Promise<Enqueued[]> {
     const session = this.#current();
     const notification = this.#hooks.takeNotification();
-    const taken = await enqueueInside(session, jobs, notification, (values) => this.#send(session, client, values));
-    return enqueued(jobs, taken);
+    const answers: Enqueued[] = [];
+    for (const some of apartByKey(jobs)) {
+      const taken = await enqueueInside(session, some, notification, (values) => this.#send(session, client, values));
+      answers.push(...enqueued(some, taken));
+    }
+    return answers;
   }
 
   async #send({ db }: Session, client: TransactionClient, values: unknown[]): Promise<Taken[]> {
