@@ -1,5 +1,5 @@
 import { isTerminal, type JobState, stateAt, transitions } from '../../job.ts';
-import type { Fence } from '../store.ts';
+import type { Fence, Schedule } from '../store.ts';
 import { Gates } from './gates.ts';
 import { Keys } from './keys.ts';
 import { Partitions } from './partitions.ts';
@@ -25,6 +25,7 @@ export class MemoryState {
   readonly keys: Keys = new Keys();
   readonly totals: TotalsBook = new TotalsBook();
   readonly wake: Wake = new Wake();
+  readonly schedules: Map<string, Schedule> = new Map();
   #accepted = 0;
 
   /** The row whose newest run the fence names, while that run still holds it; its lease may have expired. */

@@ -28,6 +28,10 @@ import type {
   Redriven,
   RedriveRequest,
   Retention,
+  ScheduleFilter,
+  Schedules,
+  ScheduleWrite,
+  ScheduleWritten,
   SettleAnswer,
   Settlement,
   Store,
@@ -43,6 +47,7 @@ import { heartbeat } from './heartbeat.ts';
 import { recall, remember } from './memo.ts';
 import { cancel, discard, hold, prune, redrive, release } from './operate.ts';
 import { get, list, queues, runs, stats } from './read.ts';
+import { schedules, writeSchedule } from './schedules.ts';
 import { settle } from './settle.ts';
 import { MemoryState } from './state.ts';
 
@@ -137,6 +142,15 @@ export class MemoryStore implements Store {
 
   async queues(): Promise<QueueInfo[]> {
     return queues(this.#open());
+  }
+
+  async schedules(filter: ScheduleFilter): Promise<Schedules> {
+    return schedules(this.#open(), filter, this.#clock.now());
+  }
+
+  async writeSchedule(write: ScheduleWrite): Promise<ScheduleWritten> {
+    checkPayloads(write.jobs);
+    return writeSchedule(this.#open(), write, this.#clock.now());
   }
 
   async cancel(ids: readonly string[]): Promise<CancelAnswer[]> {

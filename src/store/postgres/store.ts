@@ -27,6 +27,10 @@ import type {
   Redriven,
   RedriveRequest,
   Retention,
+  ScheduleFilter,
+  Schedules,
+  ScheduleWrite,
+  ScheduleWritten,
   SettleAnswer,
   Settlement,
   Store,
@@ -47,6 +51,7 @@ import { changeGate, gateHistory, gates, report } from './gates.ts';
 import { heartbeat, remember } from './heartbeat.ts';
 import { cancel, discard, hold, prune, redrive, release } from './operate.ts';
 import { get, list, queues, recall, runs, stats } from './read.ts';
+import { schedules, writeSchedule } from './schedules.ts';
 import { migrate, refuseOutdated } from './schema/migrate.ts';
 import { Session } from './session.ts';
 import { settle } from './settle.ts';
@@ -182,6 +187,9 @@ export class PostgresStore implements Store {
   queues(): Promise<QueueInfo[]> {
     return this.#do(queues);
   }
+  schedules(filter: ScheduleFilter): Promise<Schedules> {
+    return this.#do(schedules, filter);
+  }
 
   cancel(ids: readonly string[]): Promise<CancelAnswer[]> {
     return this.#do(cancel, ids);
@@ -203,6 +211,12 @@ export class PostgresStore implements Store {
   async changeGate(gate: GateRef, order: GateOrder, operator: string): Promise<GateAnswer> {
     const answer = await this.#do(changeGate, gate, order, operator);
     this.#wake.notify();
+    return answer;
+  }
+  async writeSchedule(write: ScheduleWrite): Promise<ScheduleWritten> {
+    const answer = await this.#do(writeSchedule, write);
+    // The jobs are due at their ticks, which have passed.
+    if (answer.jobs.length > 0) this.#wake.notify(true);
     return answer;
   }
   prune(retention: Retention, limit: number): Promise<number> {

@@ -16,6 +16,7 @@ import { cancel, hold, prune, release } from './operate.ts';
 import { Outage } from './outage.ts';
 import { get, list, queues, runs, stats } from './read.ts';
 import { gateHistory, gates } from './read-gates.ts';
+import { schedules, writeSchedule } from './schedules.ts';
 import { Session } from './session.ts';
 import { settle } from './settle.ts';
 
@@ -28,6 +29,7 @@ export type ReadName =
   | 'queues'
   | 'gates'
   | 'gateHistory'
+  | 'schedules'
   | 'previewRedrive';
 export type WriteName = Exclude<keyof Store, ReadName | 'kind' | 'onWork' | 'close' | 'transactions'>;
 export type VerbName = ReadName | WriteName;
@@ -44,6 +46,7 @@ const writes: Record<WriteName, Verb> = {
   settle,
   remember,
   enqueue,
+  writeSchedule,
   cancel,
   redrive,
   discard,
@@ -55,7 +58,18 @@ const writes: Record<WriteName, Verb> = {
   claimGated,
   claim,
 };
-const reads: Record<ReadName, Verb> = { get, list, runs, recall, stats, queues, gates, gateHistory, previewRedrive };
+const reads: Record<ReadName, Verb> = {
+  get,
+  list,
+  runs,
+  recall,
+  stats,
+  queues,
+  gates,
+  gateHistory,
+  schedules,
+  previewRedrive,
+};
 /** What idle workers ask again and again must not compete for the write lock: these answer null when it takes a write. */
 const idle: Partial<Record<VerbName, Verb>> = {
   claim: claimNothing,

@@ -28,6 +28,10 @@ import type {
   Redriven,
   RedriveRequest,
   Retention,
+  ScheduleFilter,
+  Schedules,
+  ScheduleWrite,
+  ScheduleWritten,
   SettleAnswer,
   Settlement,
   Store,
@@ -47,6 +51,7 @@ import { type PackedJobs, unpackJobs } from './packed-claim.ts';
 import { type PackedEnqueued, packNewJobs, unpackEnqueued } from './packed-jobs.ts';
 import { bytesOfSettlement, type PackedAnswers, packSettlement, unpackAnswers } from './packed-settlements.ts';
 import { PART_BYTES } from './parts.ts';
+import type { PackedScheduleWritten } from './schedules.ts';
 
 export interface SqliteOptions {
   /** The file. Its folder must exist. */
@@ -168,6 +173,11 @@ export class SqliteStore implements Store {
   prune(retention: Retention, limit: number): Promise<number> {
     return this.#write('prune', retention, limit);
   }
+  async writeSchedule({ jobs, ...write }: ScheduleWrite): Promise<ScheduleWritten> {
+    checkPayloads(jobs);
+    const answer = (await this.#call('writeSchedule', write, packNewJobs(jobs))) as PackedScheduleWritten;
+    return answer === null ? { written: false, jobs: [] } : { written: true, jobs: unpackEnqueued(answer, jobs) };
+  }
   async expired(limit: number): Promise<ClaimedJob[]> {
     return unpackJobs((await this.#call('expired', limit)) as PackedJobs);
   }
@@ -189,6 +199,9 @@ export class SqliteStore implements Store {
   }
   queues(): Promise<QueueInfo[]> {
     return this.#read('queues');
+  }
+  schedules(filter: ScheduleFilter): Promise<Schedules> {
+    return this.#read('schedules', filter);
   }
   gates(filter: GateFilter): Promise<StoredGate[]> {
     return this.#read('gates', filter);

@@ -10,6 +10,7 @@ import { heartbeatSql } from '../sql/heartbeat.ts';
 import { internedSql } from '../sql/interned.ts';
 import { operateSql } from '../sql/operate.ts';
 import { partitionsSql } from '../sql/partitions.ts';
+import { schedulesSql } from '../sql/schedules.ts';
 import { settleSql } from '../sql/settle.ts';
 
 /*
@@ -63,5 +64,6 @@ export const functions: FunctionSet = functionSet(
     settleSql,
     heartbeatSql,
     operateSql,
+    schedulesSql,
   ].join('\n'),
 );
