@@ -54,6 +54,8 @@ const verbs: readonly VerbName[] = [
   'release',
   'changeGate',
   'prune',
+  'schedules',
+  'writeSchedule',
 ];
 
 const changesGates: ReadonlySet<VerbName> = new Set<VerbName>(['report', 'claimGated', 'changeGate', 'prune']);

@@ -103,7 +103,7 @@ export interface Store {
   readonly transactions?: Transactions;
 
   // Living
-  /** Calls back when work may have become claimable. A hint: it may come late, twice or never. */
+  /** Calls back when work may have become claimable, or a schedule was written. A hint: it may come late, twice or never. */
   onWork(listener: () => void): Unsubscribe;
   close(): Promise<void>;
 }

@@ -8,7 +8,7 @@ import type { Enqueued, NewJob, Schedule, Store } from '../store/store.ts';
 /*
  * Fires the ticks of schedules. Every worker does this; there is no leader.
  *
- *   look (read the schedules that tick soonest) -> fire those that are due -> sleep until the next tick, or for a poll
+ *   look (read the schedules that tick soonest) -> fire those that are due -> sleep until the next tick, a hint, or a poll
  *
  * A tick is fired by one write: it moves the schedule past the tick and stores the job, and does nothing when another
  * worker has moved it before. The store's clock says what is due. The sleep is only a guess of when that will be: a worker
@@ -17,6 +17,8 @@ import type { Enqueued, NewJob, Schedule, Store } from '../store/store.ts';
 
 /** How many schedules are read at once. */
 const READ_AT_ONCE = 100;
+/** A hint that something was written is followed by a look, but no more often than this: most writes are no schedules. */
+const WAKE_EVERY_MS = 1_000;
 /** Workers that wait for the same tick do not all come at once: the first fires it, and the others find it fired. */
 const SPREAD_MS = 40;
 /** A schedule that cannot be fired is logged once in this time. */
@@ -36,6 +38,10 @@ export class Ticker {
   readonly #parts: TickerParts;
   readonly #complainedAt: Map<string, number> = new Map();
   #timer: Timer | null = null;
+  /** When the timer fires; null during a look. */
+  #wakesAt: number | null = null;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  #isWoken = false;
   #stopped = false;
   #underWay: Promise<void> = Promise.resolve();
 
@@ -47,6 +53,15 @@ export class Ticker {
     this.#sleep(0);
   }
 
+  /** A schedule may have been written. */
+  wake(): void {
+    this.#isWoken = true;
+    if (this.#wakesAt === null || this.#stopped) return;
+    const now = this.#parts.clock.monotonic();
+    const at = Math.max(now, this.#lookedAt + WAKE_EVERY_MS);
+    if (at < this.#wakesAt) this.#sleep(at - now);
+  }
+
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#timer?.cancel();
@@ -56,9 +71,15 @@ export class Ticker {
   #sleep(ms: number): void {
     const { clock } = this.#parts;
     if (this.#stopped) return;
-    this.#timer = clock.after(ms + clock.random() * SPREAD_MS, () => {
+    this.#timer?.cancel();
+    const waitMs = ms + clock.random() * SPREAD_MS;
+    this.#wakesAt = clock.monotonic() + waitMs;
+    this.#timer = clock.after(waitMs, () => {
+      this.#wakesAt = null;
+      this.#isWoken = false;
+      this.#lookedAt = clock.monotonic();
       this.#underWay = this.#look().then(
-        (waitMs) => this.#sleep(waitMs),
+        (nextMs) => this.#sleep(this.#isWoken ? Math.min(WAKE_EVERY_MS, nextMs) : nextMs),
         (error) => {
           this.#parts.onError(error);
           this.#sleep(this.#parts.pollMs);

@@ -168,7 +168,10 @@ export class Worker {
   }
 
   start(): void {
-    this.#unsubscribe = this.#store.onWork(() => this.#fetcher.wake('new-work'));
+    this.#unsubscribe = this.#store.onWork(() => {
+      this.#fetcher.wake('new-work');
+      this.#ticker.wake();
+    });
     this.#fetcher.start();
     this.#renewer.start();
     for (const chore of this.#chores) chore.start();

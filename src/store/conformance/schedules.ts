@@ -176,6 +176,12 @@ export const scheduleCases: readonly StoreCase[] = [
       assert.deepEqual([claimed.id, claimed.dueAt], [late.id, now + 10 * MINUTE]);
     },
 
+    'a write wakes workers, also without jobs': async ({ store }) => {
+      const woken = new Promise<void>((resolve) => store.onWork(resolve));
+      await put(store, schedule());
+      await woken;
+    },
+
     'jobs behind a resource can be claimed': async ({ store }) => {
       const job = newJob({ resource: 'smtp', queue: 'mail' });
       await put(store, schedule(), null, [job]);

@@ -27,5 +27,7 @@ export function writeSchedule(
   if (to === null) state.schedules.delete(name);
   // As JSON would keep it, and apart from the caller's object.
   else state.schedules.set(name, structuredClone(to));
+  // A worker sleeps until the next tick it knows of.
+  state.wake.hint();
   return { written: true, jobs: enqueue(state, jobs, now) };
 }

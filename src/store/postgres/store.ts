@@ -215,8 +215,8 @@ export class PostgresStore implements Store {
   }
   async writeSchedule(write: ScheduleWrite): Promise<ScheduleWritten> {
     const answer = await this.#do(writeSchedule, write);
-    // The jobs are due at their ticks, which have passed.
-    if (answer.jobs.length > 0) this.#wake.notify(true);
+    // Without jobs, too: a worker sleeps until the next tick it knows of. Jobs are due at their ticks, which have passed.
+    if (answer.written) this.#wake.notify(answer.jobs.length > 0);
     return answer;
   }
   prune(retention: Retention, limit: number): Promise<number> {

@@ -36,5 +36,7 @@ export function writeSchedule(
   if (version !== from && version !== (to?.version ?? null)) return null;
   if (to === null) session.sql(REMOVE).run(name);
   else session.sql(WRITE).run(name, to.version, to.nextAt, JSON.stringify(to));
+  // A worker sleeps until the next tick it knows of.
+  session.madeWork = true;
   return jobs[0].length === 0 ? [] : enqueue(session, ...jobs);
 }
