@@ -4,7 +4,7 @@ import type { EnqueueOptions } from './enqueue.ts';
 import { type MisfirePolicy, misfirePolicies } from './schedule/plan.ts';
 import { readTiming, type Timing, type TimingOptions } from './schedule/timing.ts';
 
-const overlaps = ['allow', 'skip'] as const;
+export const overlaps = ['allow', 'skip'] as const;
 /** Whether a tick gets a job while the job of an earlier one is not finished. */
 export type Overlap = (typeof overlaps)[number];
 
