@@ -87,8 +87,8 @@ export interface Store {
   release(target: HoldTarget): Promise<void>;
   /** Changes a gate by hand; makes its row when it has none. */
   changeGate(gate: GateRef, change: GateOrder, operator: string): Promise<GateAnswer>;
-  /** Deletes up to `limit` finished jobs that outlived their retention, and gates that say nothing any more. Answers how many jobs. */
-  prune(retention: Retention, limit: number): Promise<number>;
+  /** Deletes up to `limit` finished jobs that outlived their retention, and gates that say nothing any more. */
+  prune(retention: Retention, limit: number): Promise<PruneAnswer>;
 
   /** For stores that can share a database, and so a transaction, with the caller's own data. */
   readonly transactions?: Transactions;
@@ -374,6 +374,13 @@ export interface CancelAnswer {
   readonly id: string;
   /** `cancelling`: it runs; its worker is told at the next heartbeat. */
   readonly result: 'cancelled' | 'cancelling' | 'already-ended' | 'not-found';
+}
+
+export interface PruneAnswer {
+  /** How many jobs were deleted. */
+  readonly jobs: number;
+  /** False when another call would delete more, of jobs or of gates. */
+  readonly isDone: boolean;
 }
 
 /** How long finished jobs and their ledgers are kept; null for ever. */

@@ -23,6 +23,7 @@ import type {
   HoldTarget,
   JobFilter,
   NewJob,
+  PruneAnswer,
   QueueInfo,
   Redriven,
   RedriveRequest,
@@ -205,7 +206,7 @@ export class PostgresStore implements Store {
     this.#wake.notify();
     return answer;
   }
-  prune(retention: Retention, limit: number): Promise<number> {
+  prune(retention: Retention, limit: number): Promise<PruneAnswer> {
     return this.#do(prune, retention, limit);
   }
 
