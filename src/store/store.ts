@@ -96,8 +96,8 @@ export interface Store {
    * that the caller has read. So of all workers that fire a tick, one does, and the tick is passed in the same write.
    */
   writeSchedule(write: ScheduleWrite): Promise<ScheduleWritten>;
-  /** Deletes up to `limit` finished jobs that outlived their retention, and gates that say nothing any more. Answers how many jobs. */
-  prune(retention: Retention, limit: number): Promise<number>;
+  /** Deletes up to `limit` finished jobs that outlived their retention, and gates that say nothing any more. */
+  prune(retention: Retention, limit: number): Promise<PruneAnswer>;
 
   /** For stores that can share a database, and so a transaction, with the caller's own data. */
   readonly transactions?: Transactions;
@@ -383,6 +383,13 @@ export interface CancelAnswer {
   readonly id: string;
   /** `cancelling`: it runs; its worker is told at the next heartbeat. */
   readonly result: 'cancelled' | 'cancelling' | 'already-ended' | 'not-found';
+}
+
+export interface PruneAnswer {
+  /** How many jobs were deleted. */
+  readonly jobs: number;
+  /** False when another call would delete more, of jobs or of gates. */
+  readonly isDone: boolean;
 }
 
 /** How long finished jobs and their ledgers are kept; null for ever. */

@@ -379,7 +379,7 @@ export class Worker {
 
   async #prune(): Promise<void> {
     const { retention } = this.#parts;
-    while (!this.#stopping && (await this.#store.prune(retention, PRUNE_BATCH)) === PRUNE_BATCH);
+    while (!this.#stopping && !(await this.#store.prune(retention, PRUNE_BATCH)).isDone);
   }
 
   #checkIdle(): void {

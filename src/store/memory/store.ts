@@ -24,6 +24,7 @@ import type {
   HoldTarget,
   JobFilter,
   NewJob,
+  PruneAnswer,
   QueueInfo,
   Redriven,
   RedriveRequest,
@@ -180,7 +181,7 @@ export class MemoryStore implements Store {
     return answer;
   }
 
-  async prune(retention: Retention, limit: number): Promise<number> {
+  async prune(retention: Retention, limit: number): Promise<PruneAnswer> {
     return prune(this.#open(), retention, limit, this.#clock.now());
   }
 

@@ -23,6 +23,7 @@ import type {
   HoldTarget,
   JobFilter,
   NewJob,
+  PruneAnswer,
   QueueInfo,
   Redriven,
   RedriveRequest,
@@ -219,7 +220,7 @@ export class PostgresStore implements Store {
     if (answer.written) this.#wake.notify(answer.jobs.length > 0);
     return answer;
   }
-  prune(retention: Retention, limit: number): Promise<number> {
+  prune(retention: Retention, limit: number): Promise<PruneAnswer> {
     return this.#do(prune, retention, limit);
   }
 

@@ -188,6 +188,15 @@ export const migrations: readonly string[] = [
   ALTER TABLE jobs ADD COLUMN spent_at INTEGER;        -- attempts that an outage may have cost
   ALTER TABLE jobs ADD COLUMN spent_count INTEGER;
   `,
+  /*
+   * Names of resources go when nothing refers to them. A version without this keeps the number of a name in memory, and
+   * so may use one that is gone; pruning leaves a name alone for as long as a job, a gate or its history has it.
+   */
+  `
+  ALTER TABLE strings ADD COLUMN is_temporary INTEGER; -- 1 for the name of a resource with a key, and nothing else
+  CREATE INDEX strings_temporary ON strings (id) WHERE is_temporary IS NOT NULL;
+  CREATE INDEX jobs_resource ON jobs (resource) WHERE resource <> 0;
+  `,
   scheduleTables,
 ];
 

@@ -24,6 +24,7 @@ import type {
   HoldTarget,
   JobFilter,
   NewJob,
+  PruneAnswer,
   QueueInfo,
   Redriven,
   RedriveRequest,
@@ -170,7 +171,7 @@ export class SqliteStore implements Store {
   changeGate(gate: GateRef, order: GateOrder, operator: string): Promise<GateAnswer> {
     return this.#write('changeGate', gate, order, operator);
   }
-  prune(retention: Retention, limit: number): Promise<number> {
+  prune(retention: Retention, limit: number): Promise<PruneAnswer> {
     return this.#write('prune', retention, limit);
   }
   async writeSchedule({ jobs, ...write }: ScheduleWrite): Promise<ScheduleWritten> {
