@@ -79,7 +79,7 @@ export function likelyWords({ soonestMs, latestMs }: LikelyTotals): string {
 function totalWords(jitter: Jitter, totals: ForecastTotals, likely: LikelyTotals): string {
   const { totalMs, shortestTotalMs, longestTotalMs } = totals;
   if (jitter === 'none') return `The waits add up to ${span(totalMs)}, always.`;
-  return `The waits add up to ${span(totalMs)} before jitter; with it, to ${likelyWords(likely)} for 98 of 100 jobs, and to anything from ${span(shortestTotalMs)} to ${span(longestTotalMs)} at worst.`;
+  return `The waits add up to ${span(totalMs)} before jitter; with it, from ${likelyWords(likely)} for 98 of 100 jobs, and anything from ${span(shortestTotalMs)} to ${span(longestTotalMs)} at worst.`;
 }
 
 function givesUp({ maxAttempts, maxCrashes, deadlineMs }: RetryPolicy, waits: readonly Wait[]): string[] {
