@@ -48,6 +48,7 @@ export type {
   QueueInfo,
   Redriven,
   RedriveRefusal,
+  RegisteredWorker,
   Store,
   Totals,
   TransactionClient,

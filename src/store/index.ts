@@ -30,6 +30,7 @@ export type {
   Redriven,
   RedriveRefusal,
   RedriveRequest,
+  RegisteredWorker,
   Retention,
   SettleAnswer,
   Settlement,
@@ -38,5 +39,6 @@ export type {
   StoreStats,
   Totals,
   Unsubscribe,
+  WorkerDescription,
 } from './store.ts';
 export { emptyTotals, type MutableTotals } from './totals.ts';

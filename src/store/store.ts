@@ -6,6 +6,9 @@ import type { Job, JobState, KeyLife, Lane, RunRecord } from '../job.ts';
 import type { DeadReason, Decision } from '../retry/decision.ts';
 import type { OutcomeKind, StoredError } from '../retry/outcome.ts';
 import type { RetryPolicy } from '../retry/policy.ts';
+import type { RegisteredWorker, WorkerDescription } from './workers.ts';
+
+export type { RegisteredWorker, WorkerDescription } from './workers.ts';
 
 /**
  * What every store can do, in the words of the queue: no SQL and no driver type crosses this line.
@@ -70,6 +73,8 @@ export interface Store {
   /** What happened to a gate, newest first. */
   gateHistory(gate: GateRef, limit: number): Promise<GateEvent[]>;
   queues(): Promise<QueueInfo[]>;
+  /** Workers that have registered and not stopped, in the order in which they started. */
+  workers(): Promise<RegisteredWorker[]>;
 
   // Operating
   /** A waiting job ends at once; a running one is told at its next heartbeat. */
@@ -87,6 +92,11 @@ export interface Store {
   release(target: HoldTarget): Promise<void>;
   /** Changes a gate by hand; makes its row when it has none. */
   changeGate(gate: GateRef, change: GateOrder, operator: string): Promise<GateAnswer>;
+  /**
+   * Says that a worker lives, and what it is; null when it has stopped. A worker is listed from its first call on, and
+   * forgotten an hour after its last one.
+   */
+  register(id: string, worker: WorkerDescription | null): Promise<void>;
   /** Deletes up to `limit` finished jobs that outlived their retention, and gates that say nothing any more. Answers how many jobs. */
   prune(retention: Retention, limit: number): Promise<number>;
 

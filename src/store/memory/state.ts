@@ -7,6 +7,7 @@ import type { Lease, Row } from './row.ts';
 import { Running } from './running.ts';
 import { TotalsBook } from './totals.ts';
 import { Wake } from './wake.ts';
+import { Workers } from './workers.ts';
 
 type Ended = 'completed' | 'dead' | 'cancelled';
 
@@ -25,6 +26,7 @@ export class MemoryState {
   readonly keys: Keys = new Keys();
   readonly totals: TotalsBook = new TotalsBook();
   readonly wake: Wake = new Wake();
+  readonly workers: Workers = new Workers();
   #accepted = 0;
 
   /** The row whose newest run the fence names, while that run still holds it; its lease may have expired. */

@@ -26,6 +26,7 @@ import type {
   QueueInfo,
   Redriven,
   RedriveRequest,
+  RegisteredWorker,
   Retention,
   SettleAnswer,
   Settlement,
@@ -33,6 +34,7 @@ import type {
   StoredGate,
   StoreStats,
   Unsubscribe,
+  WorkerDescription,
   WorkerReport,
 } from '../store.ts';
 import { claim } from './claim.ts';
@@ -52,6 +54,7 @@ import { Session } from './session.ts';
 import { settle } from './settle.ts';
 import { PostgresTransactions } from './transactions/transactions.ts';
 import { Wake } from './wake.ts';
+import { register, workers } from './worker-registry.ts';
 
 export interface PostgresOptions {
   /** `postgres://user:password@host:port,host:port/database?schema=mulligan`. */
@@ -207,6 +210,13 @@ export class PostgresStore implements Store {
   }
   prune(retention: Retention, limit: number): Promise<number> {
     return this.#do(prune, retention, limit);
+  }
+
+  register(id: string, worker: WorkerDescription | null): Promise<void> {
+    return this.#do(register, id, worker);
+  }
+  workers(): Promise<RegisteredWorker[]> {
+    return this.#do(workers);
   }
 
   onWork(listener: () => void): Unsubscribe {

@@ -18,6 +18,7 @@ import { get, list, queues, runs, stats } from './read.ts';
 import { gateHistory, gates } from './read-gates.ts';
 import { Session } from './session.ts';
 import { settle } from './settle.ts';
+import { register, workers } from './workers.ts';
 
 export type ReadName =
   | 'get'
@@ -28,6 +29,7 @@ export type ReadName =
   | 'queues'
   | 'gates'
   | 'gateHistory'
+  | 'workers'
   | 'previewRedrive';
 export type WriteName = Exclude<keyof Store, ReadName | 'kind' | 'onWork' | 'close' | 'transactions'>;
 export type VerbName = ReadName | WriteName;
@@ -51,11 +53,23 @@ const writes: Record<WriteName, Verb> = {
   release,
   changeGate,
   prune,
+  register,
   expired,
   claimGated,
   claim,
 };
-const reads: Record<ReadName, Verb> = { get, list, runs, recall, stats, queues, gates, gateHistory, previewRedrive };
+const reads: Record<ReadName, Verb> = {
+  get,
+  list,
+  runs,
+  recall,
+  stats,
+  queues,
+  gates,
+  gateHistory,
+  workers,
+  previewRedrive,
+};
 /** What idle workers ask again and again must not compete for the write lock: these answer null when it takes a write. */
 const idle: Partial<Record<VerbName, Verb>> = {
   claim: claimNothing,

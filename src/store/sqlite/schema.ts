@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { LANE, STATE } from '../codes.ts';
+import { workersTables } from './workers-tables.ts';
 
 /*
  * How a queue lies in a SQLite file.
@@ -186,6 +187,7 @@ export const migrations: readonly string[] = [
   ALTER TABLE jobs ADD COLUMN spent_at INTEGER;        -- attempts that an outage may have cost
   ALTER TABLE jobs ADD COLUMN spent_count INTEGER;
   `,
+  workersTables,
 ];
 
 /** Brings the file to the newest version. Call inside BEGIN IMMEDIATE: a second process then finds it done. */

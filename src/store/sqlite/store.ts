@@ -27,6 +27,7 @@ import type {
   QueueInfo,
   Redriven,
   RedriveRequest,
+  RegisteredWorker,
   Retention,
   SettleAnswer,
   Settlement,
@@ -34,6 +35,7 @@ import type {
   StoredGate,
   StoreStats,
   Unsubscribe,
+  WorkerDescription,
   WorkerReport,
 } from '../store.ts';
 import { type Channel, DirectChannel, ThreadChannel } from './channel.ts';
@@ -168,6 +170,9 @@ export class SqliteStore implements Store {
   prune(retention: Retention, limit: number): Promise<number> {
     return this.#write('prune', retention, limit);
   }
+  register(id: string, worker: WorkerDescription | null): Promise<void> {
+    return this.#write('register', id, worker);
+  }
   async expired(limit: number): Promise<ClaimedJob[]> {
     return unpackJobs((await this.#call('expired', limit)) as PackedJobs);
   }
@@ -195,6 +200,10 @@ export class SqliteStore implements Store {
   }
   gateHistory(gate: GateRef, limit: number): Promise<GateEvent[]> {
     return this.#read('gateHistory', gate, limit);
+  }
+
+  workers(): Promise<RegisteredWorker[]> {
+    return this.#read('workers');
   }
 
   onWork(listener: () => void): Unsubscribe {

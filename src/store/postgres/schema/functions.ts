@@ -11,6 +11,7 @@ import { internedSql } from '../sql/interned.ts';
 import { operateSql } from '../sql/operate.ts';
 import { partitionsSql } from '../sql/partitions.ts';
 import { settleSql } from '../sql/settle.ts';
+import { workersSql } from '../sql/workers.ts';
 
 /*
  * Functions are installed beside the tables under a version of their own: `claim` is `claim_1a2b3c4d` on the server,
@@ -63,5 +64,6 @@ export const functions: FunctionSet = functionSet(
     settleSql,
     heartbeatSql,
     operateSql,
+    workersSql,
   ].join('\n'),
 );
