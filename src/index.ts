@@ -56,3 +56,4 @@ export type {
 export type { JobContext } from './worker/context.ts';
 export type { QueueOptions, WorkOptions } from './worker/options.ts';
 export type { Worker } from './worker/worker.ts';
+export type { Workers } from './workers.ts';

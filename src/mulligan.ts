@@ -28,6 +28,7 @@ import type { GateAnswer, Retention, Store } from './store/store.ts';
 import { planWork, readGrace, type WorkOptions } from './worker/options.ts';
 import { Reporter } from './worker/report.ts';
 import { Worker } from './worker/worker.ts';
+import { Workers } from './workers.ts';
 
 export interface QueueDefaults {
   readonly retry?: RetryOptions;
@@ -82,6 +83,8 @@ export class Mulligan {
   /** Dead jobs: list, redrive or discard them. */
   readonly dead: DeadJobs;
   readonly queues: Queues;
+  /** Workers of all processes: what runs where. */
+  readonly workers: Workers;
   /** Gates: why jobs of a resource wait, and orders by hand. */
   readonly gates: Gates;
   readonly #store: Store;
@@ -119,6 +122,7 @@ export class Mulligan {
     this.jobs = new Jobs(store);
     this.dead = new DeadJobs(store);
     this.queues = new Queues(store);
+    this.workers = new Workers(store);
     this.gates = new Gates(store, clock, (answer) => this.#reportGate(answer));
   }
 

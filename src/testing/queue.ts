@@ -56,8 +56,12 @@ export async function testQueue(options: TestQueueOptions): Promise<TestQueue> {
   const opened = { log: () => {}, ...rest, jobs: [...definitions.values()], clock };
   const mulligan = await Mulligan.open(new MemoryStore({ clock }), opened);
   const unknown = new UnknownJobs(mulligan, [...definitions.keys()]);
-  const real = new RealWork();
   const worker = mulligan.work({ poll: POLL, ...readOptions(work ?? {}, workOptionNames, 'work') });
+  const real = new RealWork();
+  // This event is emitted just before the handler is called.
+  mulligan.on('started', () => {
+    if (worker.running <= 1) real.noHandlerRuns();
+  });
   return {
     mulligan,
     clock,
@@ -72,6 +76,7 @@ export async function testQueue(options: TestQueueOptions): Promise<TestQueue> {
       };
       closed.then(done, done);
       while (!isClosed) await clock.advance(STEP_WHILE_RUNNING_MS);
+      real[Symbol.dispose]();
       await closed;
     },
   };
@@ -86,8 +91,7 @@ async function drain(mulligan: Mulligan, clock: VirtualClock, real: RealWork, un
     const { states, totals, queues } = await mulligan.stats();
     const seen = JSON.stringify([states, totals]);
     if (seen !== lastChange.seen || states.running > 0) lastChange = { at: clock.monotonic(), seen };
-    if (states.running === 0) real.noJobRuns();
-    else if (real.isUnderWay) {
+    if (states.running > 0 && real.isUnderWay) {
       await clock.advance(await realMoment());
       continue;
     }

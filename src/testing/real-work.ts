@@ -1,31 +1,52 @@
+import { type AsyncHook, createHook, type HookCallbacks } from 'node:async_hooks';
 import { systemClock } from '../clock.ts';
 
 /**
- * Tells whether the process waits for something real: a timer, a socket, a file, a child process. Node lists what keeps
- * its event loop alive (`process.getActiveResourcesInfo`), by kind. A socket that was open before counts too: a handler may
- * wait for the answer to a query on it. Only timers that the process had while no job ran are left out, because a test
- * runner always has some.
+ * Tells whether handlers wait for something real: a timer, a socket, a file, a child process.
+ *
+ * Node lists by kind what keeps its event loop alive (`process.getActiveResourcesInfo`). That is enough for all but timers: a
+ * socket that was open before the job started counts too, because a handler may wait for the answer to a query on it. Timers
+ * are another matter, because test runners have some of their own, which come and go. So those are told apart: only timers
+ * that were set since the first of the running jobs started may be a handler's.
  */
-export class RealWork {
-  #usualTimers: number = countTimers();
+export class RealWork implements Disposable {
+  readonly #timers: Map<number, { hasRef?(): boolean }> = new Map();
+  readonly #hook: AsyncHook;
 
-  /** While no job runs: what is set now belongs to no handler. */
-  noJobRuns(): void {
-    this.#usualTimers = Math.min(this.#usualTimers, countTimers());
+  constructor() {
+    const hooks: HookCallbacks & { trackPromises: boolean } = {
+      init: (id, kind, _trigger, resource) => {
+        if (kind === 'Timeout') this.#timers.set(id, resource);
+      },
+      destroy: (id) => void this.#timers.delete(id),
+      // Newer versions of Node then spend no time on promises.
+      trackPromises: false,
+    };
+    this.#hook = createHook(hooks).enable();
+  }
+
+  /** Call when no handler runs: the timers that are set now belong to none. */
+  noHandlerRuns(): void {
+    this.#timers.clear();
   }
 
   get isUnderWay(): boolean {
-    return countTimers() > this.#usualTimers || activeResources().some((kind) => !notWaitedFor.has(kind));
+    return (
+      [...this.#timers.values()].some((timer) => timer.hasRef?.() === true) || activeResources().some(mayBeWaitedFor)
+    );
+  }
+
+  [Symbol.dispose](): void {
+    this.#hook.disable();
   }
 }
 
-/** What is there all the time: the channels to a terminal or to a test runner, and servers, which handlers do not wait for. */
+/** Timers are told apart above. The others are there all the time: channels to a terminal or a test runner, and servers. */
 const notWaitedFor: ReadonlySet<string> = new Set([
   'Timeout',
   'Immediate',
   'MessagePort',
   'PipeWrap',
-  'Pipe',
   'TTYWrap',
   'SignalWrap',
   'TCPServerWrap',
@@ -34,13 +55,13 @@ const notWaitedFor: ReadonlySet<string> = new Set([
   'StatWatcher',
 ]);
 
+function mayBeWaitedFor(kind: string): boolean {
+  return !notWaitedFor.has(kind);
+}
+
 function activeResources(): readonly string[] {
   // Runtimes other than Node may not have it.
   return process.getActiveResourcesInfo?.() ?? [];
-}
-
-function countTimers(): number {
-  return activeResources().filter((kind) => kind === 'Timeout').length;
 }
 
 /** Waits a moment in real time; answers how many whole milliseconds that took. */
