@@ -157,7 +157,7 @@ export class Mulligan {
       clock,
       definitions,
       plan: planWork(options, queuesOf(definitions.values())),
-      report: new Reporter(this.#events, this.#metrics, this.#log, definitions),
+      report: new Reporter(this.#events, this.#metrics, this.#log, definitions, clock),
       logSink: log,
       retention,
       maxPayloadBytes,

@@ -208,6 +208,7 @@ export class Worker {
     await Promise.all(this.#chores.map((chore) => chore.stop()));
     await this.#finisher.flushed();
     await this.#registration.stop();
+    this.#parts.report.stop();
     this.#stopped = true;
     this.#checkIdle();
     this.#parts.onStopped();
