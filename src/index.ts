@@ -52,6 +52,7 @@ export type {
   QueueInfo,
   Redriven,
   RedriveRefusal,
+  RegisteredWorker,
   Store,
   Totals,
   TransactionClient,
@@ -59,3 +60,4 @@ export type {
 export type { JobContext } from './worker/context.ts';
 export type { QueueOptions, WorkOptions } from './worker/options.ts';
 export type { Worker } from './worker/worker.ts';
+export type { Workers } from './workers.ts';

@@ -31,6 +31,7 @@ export type {
   Redriven,
   RedriveRefusal,
   RedriveRequest,
+  RegisteredWorker,
   Retention,
   Schedule,
   ScheduleFilter,
@@ -44,5 +45,6 @@ export type {
   StoreStats,
   Totals,
   Unsubscribe,
+  WorkerDescription,
 } from './store.ts';
 export { emptyTotals, type MutableTotals } from './totals.ts';

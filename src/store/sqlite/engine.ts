@@ -19,6 +19,7 @@ import { gateHistory, gates } from './read-gates.ts';
 import { schedules, writeSchedule } from './schedules.ts';
 import { Session } from './session.ts';
 import { settle } from './settle.ts';
+import { register, workers } from './workers.ts';
 
 export type ReadName =
   | 'get'
@@ -30,6 +31,7 @@ export type ReadName =
   | 'gates'
   | 'gateHistory'
   | 'schedules'
+  | 'workers'
   | 'previewRedrive';
 export type WriteName = Exclude<keyof Store, ReadName | 'kind' | 'onWork' | 'close' | 'transactions'>;
 export type VerbName = ReadName | WriteName;
@@ -54,6 +56,7 @@ const writes: Record<WriteName, Verb> = {
   release,
   changeGate,
   prune,
+  register,
   expired,
   claimGated,
   claim,
@@ -68,6 +71,7 @@ const reads: Record<ReadName, Verb> = {
   gates,
   gateHistory,
   schedules,
+  workers,
   previewRedrive,
 };
 /** What idle workers ask again and again must not compete for the write lock: these answer null when it takes a write. */

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { LANE, STATE } from '../codes.ts';
 import { scheduleTables } from './schedules-tables.ts';
+import { workersTables } from './workers-tables.ts';
 
 /*
  * How a queue lies in a SQLite file.
@@ -198,6 +199,7 @@ export const migrations: readonly string[] = [
   CREATE INDEX jobs_resource ON jobs (resource) WHERE resource <> 0;
   `,
   scheduleTables,
+  workersTables,
 ];
 
 /** Brings the file to the newest version. Call inside BEGIN IMMEDIATE: a second process then finds it done. */

@@ -12,6 +12,7 @@ import { operateSql } from '../sql/operate.ts';
 import { partitionsSql } from '../sql/partitions.ts';
 import { schedulesSql } from '../sql/schedules.ts';
 import { settleSql } from '../sql/settle.ts';
+import { workersSql } from '../sql/workers.ts';
 
 /*
  * Functions are installed beside the tables under a version of their own: `claim` is `claim_1a2b3c4d` on the server,
@@ -65,5 +66,6 @@ export const functions: FunctionSet = functionSet(
     heartbeatSql,
     operateSql,
     schedulesSql,
+    workersSql,
   ].join('\n'),
 );
