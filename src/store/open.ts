@@ -74,6 +74,7 @@ const verbs: Readonly<Record<Exclude<keyof Store, 'kind' | 'transactions'>, true
   stats: true,
   gates: true,
   gateHistory: true,
+  errorGroups: true,
   queues: true,
   cancel: true,
   redrive: true,

@@ -6,6 +6,9 @@ import type { Job, JobState, KeyLife, Lane, RunRecord } from '../job.ts';
 import type { DeadReason, Decision } from '../retry/decision.ts';
 import type { OutcomeKind, StoredError } from '../retry/outcome.ts';
 import type { RetryPolicy } from '../retry/policy.ts';
+import type { ErrorGroup, ErrorGroupFilter } from './error-groups.ts';
+
+export type { ErrorGroup, ErrorGroupFilter } from './error-groups.ts';
 
 /**
  * What every store can do, in the words of the queue: no SQL and no driver type crosses this line.
@@ -70,6 +73,8 @@ export interface Store {
   /** What happened to a gate, newest first. */
   gateHistory(gate: GateRef, limit: number): Promise<GateEvent[]>;
   queues(): Promise<QueueInfo[]>;
+  /** What jobs fail with: the groups with the most failing and dead jobs first. Its cost does not grow with the number of jobs. */
+  errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroup[]>;
 
   // Operating
   /** A waiting job ends at once; a running one is told at its next heartbeat. */

@@ -4,6 +4,7 @@ import { behindGatesCases } from './claim-behind-gates.ts';
 import { claimGatedCases } from './claim-gated.ts';
 import { discardCases } from './discard.ts';
 import { enqueueCases } from './enqueue.ts';
+import { errorGroupCases } from './error-groups.ts';
 import { expiredCases } from './expired.ts';
 import { fenceCases } from './fence.ts';
 import { gateCases } from './gates.ts';
@@ -48,6 +49,7 @@ const suite: readonly StoreCase[] = [
   ...gateCases,
   ...pruneCases,
   ...statsCases,
+  ...errorGroupCases,
   ...wakeCases,
   ...closeCases,
 ];

@@ -1,5 +1,6 @@
 import { isTerminal, type JobState, stateAt, transitions } from '../../job.ts';
 import type { Fence } from '../store.ts';
+import { ErrorGroups } from './error-groups.ts';
 import { Gates } from './gates.ts';
 import { Keys } from './keys.ts';
 import { Partitions } from './partitions.ts';
@@ -24,6 +25,7 @@ export class MemoryState {
   readonly ended: Record<Ended, Set<Row>> = { completed: new Set(), dead: new Set(), cancelled: new Set() };
   readonly keys: Keys = new Keys();
   readonly totals: TotalsBook = new TotalsBook();
+  readonly errorGroups: ErrorGroups = new ErrorGroups();
   readonly wake: Wake = new Wake();
   #accepted = 0;
 

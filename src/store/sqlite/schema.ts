@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { LANE, STATE } from '../codes.ts';
+import { errorGroupTables } from './error-group-tables.ts';
 
 /*
  * How a queue lies in a SQLite file.
@@ -16,6 +17,7 @@ import { LANE, STATE } from '../codes.ts';
  *   identity     one row: which file this is, and which versions of Mulligan may use it.
  *   lease_expiry one row: see expired.ts.
  *   gates        the gates that have something to say, and gate_history what happened to them. See gates.ts.
+ *   error_counts error groups, as counters; error_samples what their first job threw. See error-counts.ts.
  *
  * Codes are positions in the lists of codes.ts.
  */
@@ -186,6 +188,7 @@ export const migrations: readonly string[] = [
   ALTER TABLE jobs ADD COLUMN spent_at INTEGER;        -- attempts that an outage may have cost
   ALTER TABLE jobs ADD COLUMN spent_count INTEGER;
   `,
+  errorGroupTables,
 ];
 
 /** Brings the file to the newest version. Call inside BEGIN IMMEDIATE: a second process then finds it done. */

@@ -12,6 +12,8 @@ import type {
   ClaimRequest,
   DeadSelection,
   Enqueued,
+  ErrorGroup,
+  ErrorGroupFilter,
   Fence,
   GateAnswer,
   GatedClaim,
@@ -189,6 +191,9 @@ export class SqliteStore implements Store {
   }
   queues(): Promise<QueueInfo[]> {
     return this.#read('queues');
+  }
+  errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroup[]> {
+    return this.#read('errorGroups', filter);
   }
   gates(filter: GateFilter): Promise<StoredGate[]> {
     return this.#read('gates', filter);
