@@ -3,6 +3,7 @@ export type { AnyJobDefinition, DeadJob, JobDefinition, JobOptions } from './def
 export { defineJob } from './definition.ts';
 export type { Duration } from './duration.ts';
 export type { EnqueueOptions, EnqueueResult } from './enqueue.ts';
+export type { ErrorGroups, ErrorListOptions } from './error-groups.ts';
 export {
   ClosedError,
   ConfigError,
@@ -40,6 +41,7 @@ export type { FailureClass, OutcomeKind, StoredError } from './retry/outcome.ts'
 export type { Backoff, BackoffOptions, Jitter, RetryOptions, RetryPolicy } from './retry/policy.ts';
 export { policies } from './retry/presets.ts';
 export type { InputSchema } from './schema.ts';
+export type { ErrorGroup, ErrorGroupName, ErrorSample, GroupState } from './store/error-groups.ts';
 export type {
   CancelAnswer,
   DeadSelection,

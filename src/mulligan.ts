@@ -11,6 +11,7 @@ import {
 } from './definition.ts';
 import { type Duration, parseDuration } from './duration.ts';
 import { type EnqueueOptions, type EnqueueResult, Enqueuer, LEAST_RETENTION_MS } from './enqueue.ts';
+import { ErrorGroups } from './error-groups.ts';
 import { ClosedError } from './errors.ts';
 import { Gates } from './gates.ts';
 import { finishedStates } from './job.ts';
@@ -84,6 +85,8 @@ export class Mulligan {
   readonly queues: Queues;
   /** Gates: why jobs of a resource wait, and orders by hand. */
   readonly gates: Gates;
+  /** What jobs fail with: errors of one kind are one group. */
+  readonly errors: ErrorGroups;
   readonly #store: Store;
   readonly #settings: Settings;
   readonly #events: Events;
@@ -119,6 +122,7 @@ export class Mulligan {
     this.jobs = new Jobs(store);
     this.dead = new DeadJobs(store);
     this.queues = new Queues(store);
+    this.errors = new ErrorGroups(store);
     this.gates = new Gates(store, clock, (answer) => this.#reportGate(answer));
   }
 

@@ -35,16 +35,19 @@ export function fingerprintOf({ name, code, status, message, stack }: Fingerprin
 }
 
 const quoted = /"[^"\n]*"|`[^`\n]*`|“[^”\n]*”|«[^»\n]*»|(?<![\p{L}\p{N}])'[^'\n]*'(?![\p{L}\p{N}])/gu;
+const url = /[a-z][a-z0-9+.-]{0,20}:\/\/[^\s"<>]+/gi;
 /** Node names the host after these. */
 const unreachable = /\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH) [^\s,;]+/g;
 const word = /[^\s"'`“”«»()[\]{}<>,;|]+/gu;
-const list = /\*(?:[\s,;:|=(){}[\]]*\*)+/g;
+/** A list, or data in brackets: how many there are says nothing about the kind. */
+const list = /[({[]*\*(?:[\s,;:|=(){}[\]]*\*)+[)}\]]*|[({[]+\*[)}\]]+/g;
 
 /** The message with `*` in place of everything that looks like data. */
 export function withoutData(message: string): string {
   return message
     .slice(0, READ)
     .replace(quoted, '*')
+    .replace(url, '*')
     .replace(unreachable, '$1 *')
     .replace(word, (text) => maskWord(text))
     .replace(list, '*')
@@ -58,7 +61,7 @@ function maskWord(text: string): string {
   while (end > 0 && '.:!?'.includes(text[end - 1] as string)) end--;
   const core = text.slice(0, end);
   const equals = core.indexOf('=');
-  if (equals > 0 && equals < core.length - 1 && !core.includes('://')) {
+  if (equals > 0 && equals < core.length - 1) {
     return `${maskWord(core.slice(0, equals))}=*${text.slice(end)}`;
   }
   return isData(core) ? `*${text.slice(end)}` : text;
@@ -69,7 +72,7 @@ const TOP_LEVEL = /\.(?:com|net|org|io|dev|app|cloud|internal|local|example|test
 function isData(text: string): boolean {
   return (
     /\p{Nd}/u.test(text) ||
-    /:\/\/|@|\\/.test(text) ||
+    /[@\\]/.test(text) ||
     /^(?:~|\.{1,2})?\/[^/]|\/.*\//.test(text) ||
     TOP_LEVEL.test(text) ||
     /^[a-f]{8,}$/i.test(text) ||

@@ -3,6 +3,8 @@
 const MOST_FRAMES = 3;
 /** So many lines are looked at. */
 const MOST_LINES = 60;
+/** The worker, which calls handlers: also where this package is linked and not in node_modules. */
+const WORKER = new URL('../worker/', import.meta.url).pathname;
 
 /** The topmost own frames as `function@file`: without folders, line numbers, dependencies and parts of Node.js. */
 export function framesOf(stack: string | null): string[] {
@@ -19,13 +21,13 @@ export function framesOf(stack: string | null): string[] {
 
 /** `at fn (file:line:column)`, or without a name `at file:line:column`. */
 function ownFrame(line: string): string | null {
-  if (!line.startsWith('at ')) return null;
+  if (!line.startsWith('at ') || line.includes('eval at ')) return null;
   const text = line.slice('at '.length);
   const open = text.endsWith(')') ? text.lastIndexOf(' (') : -1;
   const place = open === -1 ? text.replace(/^async /, '') : text.slice(open + 2, -1);
   const file = /^(.+?)(?::\d+){1,2}$/.exec(place)?.[1];
-  if (file === undefined || file.startsWith('node:') || file.startsWith('eval at ')) return null;
-  if (/[\\/]node_modules[\\/]/.test(file)) return null;
+  if (file === undefined || file.startsWith('node:')) return null;
+  if (/[\\/]node_modules[\\/]/.test(file) || file.replace(/^file:\/\//, '').startsWith(WORKER)) return null;
   return `${open === -1 ? '' : functionName(text.slice(0, open))}@${baseName(file)}`;
 }
 
