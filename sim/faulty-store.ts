@@ -55,6 +55,8 @@ const verbs: readonly VerbName[] = [
   'release',
   'changeGate',
   'prune',
+  'schedules',
+  'writeSchedule',
 ];
 
 const changesGates: ReadonlySet<VerbName> = new Set<VerbName>(['report', 'claimGated', 'changeGate', 'prune']);

@@ -14,6 +14,7 @@ import { addMigrate } from './migrate.ts';
 import { Output } from './output.ts';
 import { addPolicy } from './policy.ts';
 import { addQueues } from './queues.ts';
+import { addSchedules } from './schedules.ts';
 import { addStats } from './stats.ts';
 import { addWork } from './work.ts';
 
@@ -61,6 +62,7 @@ function build(program: CliCommand, shell: Shell): void {
   addErrors(program, shell);
   addQueues(program, shell);
   addGates(program, shell);
+  addSchedules(program, shell);
   addStats(program, shell);
   addMigrate(program, shell);
   addDoctor(program, shell);
@@ -80,6 +82,7 @@ Examples:
   mulligan jobs show 0198c0de-...
   mulligan errors list
   mulligan gates show smtp
+  mulligan schedules set nightly report.daily --cron '0 3 * * *' --timezone Europe/Berlin
   mulligan policy preview --preset financial
 
 Durations are 500ms, 30s, 5m, 2h or 3d. Exit codes: 0 done, 1 could not be done, 2 wrong usage.

@@ -5,7 +5,7 @@ import type { GateMoment } from '../observe/gate-words.ts';
 import { reportGate } from '../observe/gates.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
-import type { ClaimedJob, GateRef, Settlement } from '../store/store.ts';
+import type { ClaimedJob, Enqueued, GateRef, NewJob, Settlement } from '../store/store.ts';
 import type { Applied } from './settle.ts';
 
 /** Tells the world what happened to a run: events, metrics, the log, and the definition's `onDead`. */
@@ -20,6 +20,11 @@ export class Reporter {
     this.#metrics = metrics;
     this.#log = log;
     this.#definitions = definitions;
+  }
+
+  /** A tick of a schedule has stored a job. */
+  enqueued({ name, queue }: NewJob, { id, existed }: Enqueued): void {
+    this.#events.emit('enqueued', () => ({ id, name, queue, existed }));
   }
 
   started(job: ClaimedJob, startedAt: number): void {

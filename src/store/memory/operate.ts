@@ -5,6 +5,7 @@ import type {
   CancelAnswer,
   DeadSelection,
   HoldTarget,
+  PruneAnswer,
   Redriven,
   RedriveRefusal,
   RedriveRequest,
@@ -126,7 +127,7 @@ export function release(state: MemoryState, target: HoldTarget): void {
   if (state.partitions.release(target)) state.wake.hint();
 }
 
-export function prune(state: MemoryState, retention: Retention, limit: number, now: number): number {
+export function prune(state: MemoryState, retention: Retention, limit: number, now: number): PruneAnswer {
   const kinds = [
     [state.ended.completed, retention.completedMs],
     [state.ended.dead, retention.deadMs],
@@ -139,5 +140,5 @@ export function prune(state: MemoryState, retention: Retention, limit: number, n
   for (const row of gone) remove(state, row);
   state.gates.prune(now);
   state.errorGroups.prune(now);
-  return gone.length;
+  return { jobs: gone.length, isDone: gone.length < limit };
 }

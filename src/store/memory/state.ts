@@ -1,5 +1,5 @@
 import { isTerminal, type JobState, stateAt, transitions } from '../../job.ts';
-import type { Fence } from '../store.ts';
+import type { Fence, Schedule } from '../store.ts';
 import { ErrorGroups } from './error-groups.ts';
 import { Gates } from './gates.ts';
 import { Keys } from './keys.ts';
@@ -27,6 +27,7 @@ export class MemoryState {
   readonly totals: TotalsBook = new TotalsBook();
   readonly errorGroups: ErrorGroups = new ErrorGroups();
   readonly wake: Wake = new Wake();
+  readonly schedules: Map<string, Schedule> = new Map();
   #accepted = 0;
 
   /** The row whose newest run the fence names, while that run still holds it; its lease may have expired. */

@@ -25,10 +25,15 @@ import type {
   HoldTarget,
   JobFilter,
   NewJob,
+  PruneAnswer,
   QueueInfo,
   Redriven,
   RedriveRequest,
   Retention,
+  ScheduleFilter,
+  Schedules,
+  ScheduleWrite,
+  ScheduleWritten,
   SettleAnswer,
   Settlement,
   Store,
@@ -50,6 +55,7 @@ import { changeGate, gateHistory, gates, report } from './gates.ts';
 import { heartbeat, remember } from './heartbeat.ts';
 import { cancel, discard, hold, prune, redrive, release } from './operate.ts';
 import { get, list, queues, recall, runs, stats } from './read.ts';
+import { schedules, writeSchedule } from './schedules.ts';
 import { migrate, refuseOutdated } from './schema/migrate.ts';
 import { Session } from './session.ts';
 import { settle } from './settle.ts';
@@ -188,6 +194,9 @@ export class PostgresStore implements Store {
   errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroup[]> {
     return this.#do(errorGroups, filter);
   }
+  schedules(filter: ScheduleFilter): Promise<Schedules> {
+    return this.#do(schedules, filter);
+  }
 
   cancel(ids: readonly string[]): Promise<CancelAnswer[]> {
     return this.#do(cancel, ids);
@@ -211,7 +220,13 @@ export class PostgresStore implements Store {
     this.#wake.notify();
     return answer;
   }
-  prune(retention: Retention, limit: number): Promise<number> {
+  async writeSchedule(write: ScheduleWrite): Promise<ScheduleWritten> {
+    const answer = await this.#do(writeSchedule, write);
+    // Without jobs, too: a worker sleeps until the next tick it knows of. Jobs are due at their ticks, which have passed.
+    if (answer.written) this.#wake.notify(answer.jobs.length > 0);
+    return answer;
+  }
+  prune(retention: Retention, limit: number): Promise<PruneAnswer> {
     return this.#do(prune, retention, limit);
   }
 

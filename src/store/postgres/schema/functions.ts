@@ -11,6 +11,7 @@ import { heartbeatSql } from '../sql/heartbeat.ts';
 import { internedSql } from '../sql/interned.ts';
 import { operateSql } from '../sql/operate.ts';
 import { partitionsSql } from '../sql/partitions.ts';
+import { schedulesSql } from '../sql/schedules.ts';
 import { settleSql } from '../sql/settle.ts';
 
 /*
@@ -65,5 +66,6 @@ export const functions: FunctionSet = functionSet(
     settleSql,
     heartbeatSql,
     operateSql,
+    schedulesSql,
   ].join('\n'),
 );

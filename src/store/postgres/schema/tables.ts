@@ -2,6 +2,7 @@ import { partitionDigest, resourceStart } from '../sql/shared.ts';
 import { errorGroupTables } from './error-group-tables.ts';
 import { gateTables } from './gate-tables.ts';
 import { identityTables } from './identity.ts';
+import { scheduleTables } from './schedules-tables.ts';
 
 /*
  * How a queue lies in a PostgreSQL schema.
@@ -236,4 +237,9 @@ const tables = `
  * One entry per version of the tables; forward only, and never edited once released. An entry that an older program
  * cannot work with raises `minimum_reader` in `schema_identity` to its own version.
  */
-export const migrations: readonly string[] = [[identityTables, tables].join('\n'), gateTables, errorGroupTables];
+export const migrations: readonly string[] = [
+  [identityTables, tables].join('\n'),
+  gateTables,
+  scheduleTables,
+  errorGroupTables,
+];
