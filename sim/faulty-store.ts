@@ -46,6 +46,7 @@ const verbs: readonly VerbName[] = [
   'stats',
   'gates',
   'gateHistory',
+  'errorGroups',
   'queues',
   'cancel',
   'redrive',

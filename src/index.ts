@@ -3,6 +3,7 @@ export type { AnyJobDefinition, DeadJob, JobDefinition, JobOptions } from './def
 export { defineJob } from './definition.ts';
 export type { Duration } from './duration.ts';
 export type { EnqueueOptions, EnqueueResult } from './enqueue.ts';
+export type { ErrorGroups, ErrorListOptions } from './error-groups.ts';
 export {
   ClosedError,
   ConfigError,
@@ -44,6 +45,7 @@ export type { Timing, TimingOptions } from './schedule/timing.ts';
 export type { Overlap, ScheduleDefinition, ScheduleOptions } from './schedule-options.ts';
 export type { ScheduleDetails, ScheduleInfo, ScheduleListOptions, Schedules } from './schedules.ts';
 export type { InputSchema } from './schema.ts';
+export type { ErrorGroup, ErrorGroupName, ErrorSample, GroupState } from './store/error-groups.ts';
 export type {
   CancelAnswer,
   DeadSelection,

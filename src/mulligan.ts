@@ -11,6 +11,7 @@ import {
 } from './definition.ts';
 import { type Duration, parseDuration } from './duration.ts';
 import { type EnqueueOptions, type EnqueueResult, Enqueuer, LEAST_RETENTION_MS, type Target } from './enqueue.ts';
+import { ErrorGroups } from './error-groups.ts';
 import { ClosedError } from './errors.ts';
 import { Gates } from './gates.ts';
 import { finishedStates } from './job.ts';
@@ -101,6 +102,8 @@ export class Mulligan {
   readonly gates: Gates;
   /** Schedules: jobs that recur, or run once at a given time. */
   readonly schedules: Schedules;
+  /** What jobs fail with: errors of one kind are one group. */
+  readonly errors: ErrorGroups;
   readonly #store: Store;
   readonly #settings: Settings;
   readonly #events: Events;
@@ -145,6 +148,7 @@ export class Mulligan {
     this.dead = new DeadJobs(store);
     this.queues = new Queues(store);
     this.workers = new Workers(store);
+    this.errors = new ErrorGroups(store);
     this.gates = new Gates(store, clock, (answer) => this.#reportGate(answer));
     const targetOf = (job: unknown, what: string): Target => this.#target(job, what);
     this.#scheduleWriter = new ScheduleWriter({ store, clock, enqueuer: this.#enqueuer, targetOf });

@@ -6,6 +6,7 @@ import { addDead } from './dead.ts';
 import { addDemo } from './demo.ts';
 import { addDoctor } from './doctor.ts';
 import { addEnqueue } from './enqueue.ts';
+import { addErrors } from './errors.ts';
 import { type ExitCode, reportOf } from './failure.ts';
 import { addGates } from './gates.ts';
 import { addJobs } from './jobs.ts';
@@ -59,6 +60,7 @@ function build(program: CliCommand, shell: Shell): void {
   addWork(program, shell);
   addJobs(program, shell);
   addDead(program, shell);
+  addErrors(program, shell);
   addQueues(program, shell);
   addWorkers(program, shell);
   addGates(program, shell);
@@ -75,6 +77,7 @@ Examples:
   mulligan enqueue email.send '{"to":"a@example.com"}' --delay 5m
   mulligan work --jobs jobs.ts
   mulligan jobs show 0198c0de-...
+  mulligan errors list
   mulligan gates show smtp
   mulligan schedules set nightly report.daily --cron '0 3 * * *' --timezone Europe/Berlin
   mulligan policy preview --preset financial

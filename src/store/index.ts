@@ -11,6 +11,19 @@ export {
   stateAt,
   transitions,
 } from '../job.ts';
+export {
+  type Counts,
+  type ErrorChange,
+  type ErrorCount,
+  type ErrorGroup,
+  type ErrorGroupFilter,
+  errorChanges,
+  failureOf,
+  GROUP_KEPT_MS,
+  isOver,
+  isWanted,
+  toErrorGroups,
+} from './error-groups.ts';
 export { fillQuotas, fillTurns, type Take } from './fill.ts';
 export type {
   CancelAnswer,

@@ -76,6 +76,7 @@ const verbs: Readonly<Record<Exclude<keyof Store, 'kind' | 'transactions'>, true
   gateHistory: true,
   schedules: true,
   writeSchedule: true,
+  errorGroups: true,
   queues: true,
   cancel: true,
   redrive: true,

@@ -8,8 +8,10 @@ import type { OutcomeKind, StoredError } from '../retry/outcome.ts';
 import type { RetryPolicy } from '../retry/policy.ts';
 import type { MisfirePolicy } from '../schedule/plan.ts';
 import type { Timing } from '../schedule/timing.ts';
+import type { ErrorGroup, ErrorGroupFilter } from './error-groups.ts';
 import type { RegisteredWorker, WorkerDescription } from './workers.ts';
 
+export type { ErrorGroup, ErrorGroupFilter } from './error-groups.ts';
 export type { RegisteredWorker, WorkerDescription } from './workers.ts';
 
 /**
@@ -79,6 +81,8 @@ export interface Store {
   schedules(filter: ScheduleFilter): Promise<Schedules>;
   /** Workers that have registered and not stopped, in the order in which they started. */
   workers(): Promise<RegisteredWorker[]>;
+  /** What jobs fail with: the groups with the most failing and dead jobs first. Its cost does not grow with the number of jobs. */
+  errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroup[]>;
 
   // Operating
   /** A waiting job ends at once; a running one is told at its next heartbeat. */

@@ -4,6 +4,7 @@ import { behindGatesCases } from './claim-behind-gates.ts';
 import { claimGatedCases } from './claim-gated.ts';
 import { discardCases } from './discard.ts';
 import { enqueueCases } from './enqueue.ts';
+import { errorGroupCases } from './error-groups.ts';
 import { expiredCases } from './expired.ts';
 import { fenceCases } from './fence.ts';
 import { gateCases } from './gates.ts';
@@ -52,6 +53,7 @@ const suite: readonly StoreCase[] = [
   ...statsCases,
   ...scheduleCases,
   ...workerCases,
+  ...errorGroupCases,
   ...wakeCases,
   ...closeCases,
 ];

@@ -1,5 +1,6 @@
 import { ConfigError } from '../../errors.ts';
 import { isTerminal } from '../../job.ts';
+import { REDRIVEN } from '../error-groups.ts';
 import type {
   CancelAnswer,
   DeadSelection,
@@ -26,6 +27,7 @@ function cancelOne(state: MemoryState, row: Row | undefined, now: number): Cance
     return 'cancelling';
   }
   state.move(row, 'cancelled', now, { finishedAt: now });
+  state.errorGroups.move(row, { failing: -1 });
   return 'cancelled';
 }
 
@@ -81,13 +83,20 @@ function bringBack(state: MemoryState, row: Row, attempts: RedriveRequest['attem
     deadReason: null,
   });
   if (wantsKey(row)) state.keys.take(row);
+  state.errorGroups.move(row, REDRIVEN);
 }
 
 export function discard(state: MemoryState, selection: DeadSelection): string[] {
   return selectDead(state, selection).map((row) => {
-    state.remove(row);
+    remove(state, row);
     return row.id;
   });
+}
+
+/** Deletes a finished job. */
+function remove(state: MemoryState, row: Row): void {
+  if (row.state === 'dead') state.errorGroups.move(row, { dead: -1 });
+  state.remove(row);
 }
 
 /** Oldest dead first. The limit bounds what is looked at, so a refused job takes a place of it too. */
@@ -128,7 +137,8 @@ export function prune(state: MemoryState, retention: Retention, limit: number, n
     keptMs === null ? [] : [...rows].filter((row) => (row.finishedAt as number) <= now - keptMs),
   );
   const gone = outlived.slice(0, limit);
-  for (const row of gone) state.remove(row);
+  for (const row of gone) remove(state, row);
   state.gates.prune(now);
+  state.errorGroups.prune(now);
   return { jobs: gone.length, isDone: gone.length < limit };
 }

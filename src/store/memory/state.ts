@@ -1,5 +1,6 @@
 import { isTerminal, type JobState, stateAt, transitions } from '../../job.ts';
 import type { Fence, Schedule } from '../store.ts';
+import { ErrorGroups } from './error-groups.ts';
 import { Gates } from './gates.ts';
 import { Keys } from './keys.ts';
 import { Partitions } from './partitions.ts';
@@ -25,6 +26,7 @@ export class MemoryState {
   readonly ended: Record<Ended, Set<Row>> = { completed: new Set(), dead: new Set(), cancelled: new Set() };
   readonly keys: Keys = new Keys();
   readonly totals: TotalsBook = new TotalsBook();
+  readonly errorGroups: ErrorGroups = new ErrorGroups();
   readonly wake: Wake = new Wake();
   readonly schedules: Map<string, Schedule> = new Map();
   readonly workers: Workers = new Workers();

@@ -12,6 +12,8 @@ import type {
   ClaimRequest,
   DeadSelection,
   Enqueued,
+  ErrorGroup,
+  ErrorGroupFilter,
   Fence,
   GateAnswer,
   GatedClaim,
@@ -145,6 +147,10 @@ export class MemoryStore implements Store {
 
   async queues(): Promise<QueueInfo[]> {
     return queues(this.#open());
+  }
+
+  async errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroup[]> {
+    return this.#open().errorGroups.list(filter);
   }
 
   async schedules(filter: ScheduleFilter): Promise<Schedules> {

@@ -85,6 +85,7 @@ async function changeHold(session: Session, target: HoldTarget, until: number | 
 
 export async function prune(session: Session, retention: Retention, limit: number): Promise<PruneAnswer> {
   await session.db.query('SELECT @.fold_counts()');
+  await session.db.query('SELECT @.fold_error_counts()');
   const keptFor = [
     [STATE.completed, retention.completedMs],
     [STATE.dead, retention.deadMs],

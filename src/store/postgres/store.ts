@@ -11,6 +11,8 @@ import type {
   ClaimRequest,
   DeadSelection,
   Enqueued,
+  ErrorGroup,
+  ErrorGroupFilter,
   Fence,
   GateAnswer,
   GatedClaim,
@@ -49,6 +51,7 @@ import { Database } from './connection/database.ts';
 import type { PoolLike } from './connection/driver.ts';
 import { isReplaced } from './connection/failure.ts';
 import { enqueue } from './enqueue.ts';
+import { errorGroups } from './error-groups.ts';
 import { expired } from './expired.ts';
 import { changeGate, gateHistory, gates, report } from './gates.ts';
 import { heartbeat, remember } from './heartbeat.ts';
@@ -190,6 +193,9 @@ export class PostgresStore implements Store {
   }
   queues(): Promise<QueueInfo[]> {
     return this.#do(queues);
+  }
+  errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroup[]> {
+    return this.#do(errorGroups, filter);
   }
   schedules(filter: ScheduleFilter): Promise<Schedules> {
     return this.#do(schedules, filter);

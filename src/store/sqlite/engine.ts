@@ -6,6 +6,7 @@ import { claim, claimNothing } from './claim.ts';
 import { claimGated, claimGatedNothing } from './claim-gated.ts';
 import { discard, previewRedrive, redrive } from './dead.ts';
 import { enqueue } from './enqueue.ts';
+import { errorGroups } from './error-groups.ts';
 import { expired, expiredNothing } from './expired.ts';
 import { isBusy, toStoreError } from './failure.ts';
 import { changeGate, report } from './gates.ts';
@@ -32,6 +33,7 @@ export type ReadName =
   | 'gateHistory'
   | 'schedules'
   | 'workers'
+  | 'errorGroups'
   | 'previewRedrive';
 export type WriteName = Exclude<keyof Store, ReadName | 'kind' | 'onWork' | 'close' | 'transactions'>;
 export type VerbName = ReadName | WriteName;
@@ -72,6 +74,7 @@ const reads: Record<ReadName, Verb> = {
   gateHistory,
   schedules,
   workers,
+  errorGroups,
   previewRedrive,
 };
 /** What idle workers ask again and again must not compete for the write lock: these answer null when it takes a write. */

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { LANE, STATE } from '../codes.ts';
+import { errorGroupTables } from './error-group-tables.ts';
 import { scheduleTables } from './schedules-tables.ts';
 import { workersTables } from './workers-tables.ts';
 
@@ -19,6 +20,7 @@ import { workersTables } from './workers-tables.ts';
  *   lease_expiry one row: see expired.ts.
  *   gates        the gates that have something to say, and gate_history what happened to them. See gates.ts.
  *   schedules    rules that enqueue a job at each of their times. See schedules.ts.
+ *   error_counts error groups, as counters; error_samples what their first job threw. See error-counts.ts.
  *
  * Codes are positions in the lists of codes.ts.
  */
@@ -200,6 +202,7 @@ export const migrations: readonly string[] = [
   `,
   scheduleTables,
   workersTables,
+  errorGroupTables,
 ];
 
 /** Brings the file to the newest version. Call inside BEGIN IMMEDIATE: a second process then finds it done. */

@@ -12,6 +12,8 @@ import type {
   ClaimRequest,
   DeadSelection,
   Enqueued,
+  ErrorGroup,
+  ErrorGroupFilter,
   Fence,
   GateAnswer,
   GatedClaim,
@@ -205,6 +207,9 @@ export class SqliteStore implements Store {
   }
   queues(): Promise<QueueInfo[]> {
     return this.#read('queues');
+  }
+  errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroup[]> {
+    return this.#read('errorGroups', filter);
   }
   schedules(filter: ScheduleFilter): Promise<Schedules> {
     return this.#read('schedules', filter);

@@ -4,6 +4,7 @@ import { backScanSql } from '../sql/back-scan.ts';
 import { claimSql } from '../sql/claim.ts';
 import { claimGatedSql } from '../sql/claim-gated.ts';
 import { enqueueSql } from '../sql/enqueue.ts';
+import { errorGroupsSql } from '../sql/error-groups.ts';
 import { expiredSql } from '../sql/expired.ts';
 import { gatesSql } from '../sql/gates.ts';
 import { heartbeatSql } from '../sql/heartbeat.ts';
@@ -62,6 +63,7 @@ export const functions: FunctionSet = functionSet(
     claimGatedSql,
     backScanSql,
     expiredSql,
+    errorGroupsSql,
     settleSql,
     heartbeatSql,
     operateSql,
