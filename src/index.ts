@@ -10,6 +10,7 @@ export type {
 export { defineJob, implement, typeOf } from './definition.ts';
 export type { Duration } from './duration.ts';
 export type { EnqueueOptions, EnqueueResult, JobToEnqueue } from './enqueue.ts';
+export type { ErrorGroups, ErrorListOptions } from './error-groups.ts';
 export {
   ClosedError,
   ConfigError,
@@ -52,7 +53,12 @@ export type { DeadReason, Decision, RetryCause } from './retry/decision.ts';
 export type { FailureClass, OutcomeKind, StoredError } from './retry/outcome.ts';
 export type { Backoff, BackoffOptions, Jitter, RetryOptions, RetryPolicy } from './retry/policy.ts';
 export { policies } from './retry/presets.ts';
+export type { MisfirePolicy } from './schedule/plan.ts';
+export type { Timing, TimingOptions } from './schedule/timing.ts';
+export type { Overlap, ScheduleDefinition, ScheduleOptions } from './schedule-options.ts';
+export type { ScheduleDetails, ScheduleInfo, ScheduleListOptions, Schedules } from './schedules.ts';
 export type { InputSchema } from './schema.ts';
+export type { ErrorGroup, ErrorGroupName, ErrorSample, GroupState } from './store/error-groups.ts';
 export type {
   CancelAnswer,
   DeadSelection,
@@ -61,6 +67,7 @@ export type {
   QueueInfo,
   Redriven,
   RedriveRefusal,
+  RegisteredWorker,
   Store,
   Totals,
   TransactionClient,
@@ -68,3 +75,4 @@ export type {
 export type { JobContext } from './worker/context.ts';
 export type { QueueOptions, WorkOptions } from './worker/options.ts';
 export type { Worker } from './worker/worker.ts';
+export type { Workers } from './workers.ts';

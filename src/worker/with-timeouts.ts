@@ -16,6 +16,9 @@ export type WorkerStore = Pick<
   | 'cancelRequested'
   | 'pushes'
   | 'prune'
+  | 'schedules'
+  | 'writeSchedule'
+  | 'register'
   | 'onWork'
   | 'onJobs'
   | 'transactions'
@@ -36,6 +39,9 @@ export function withTimeouts(store: Store, clock: Clock, timeoutMs: number): Wor
     cancelRequested: (ids) => within(store.cancelRequested(ids)),
     pushes: store.pushes,
     prune: (retention, limit) => within(store.prune(retention, limit)),
+    schedules: (filter) => within(store.schedules(filter)),
+    writeSchedule: (write) => within(store.writeSchedule(write)),
+    register: (id, worker) => within(store.register(id, worker)),
     onWork: (listener) => store.onWork(listener),
     onJobs: (listener) => store.onJobs(listener),
     // How long a transaction takes is the handler's choice.

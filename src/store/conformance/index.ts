@@ -6,6 +6,7 @@ import { debounceCases } from './debounce.ts';
 import { discardCases } from './discard.ts';
 import { endedCases } from './ended.ts';
 import { enqueueCases } from './enqueue.ts';
+import { errorGroupCases } from './error-groups.ts';
 import { expiredCases } from './expired.ts';
 import { fenceCases } from './fence.ts';
 import { gateCases } from './gates.ts';
@@ -21,10 +22,12 @@ import { redriveCases } from './redrive.ts';
 import { refundCases } from './refund.ts';
 import { reportCases } from './report.ts';
 import { resultCases } from './result.ts';
+import { scheduleCases } from './schedules.ts';
 import { settleCases } from './settle.ts';
 import { statsCases } from './stats.ts';
 import { bind, type ConformanceCase, type ConformanceOptions, type OpenStore, type StoreCase } from './suite.ts';
 import { closeCases, wakeCases } from './wake.ts';
+import { workerCases } from './workers.ts';
 
 export type { ConformanceCase, ConformanceOptions, OpenStore, StoreHarness } from './suite.ts';
 
@@ -54,6 +57,9 @@ const suite: readonly StoreCase[] = [
   ...gateCases,
   ...pruneCases,
   ...statsCases,
+  ...scheduleCases,
+  ...workerCases,
+  ...errorGroupCases,
   ...wakeCases,
   ...closeCases,
 ];

@@ -70,6 +70,7 @@ function accept(state: MemoryState, job: NewJob, now: number): void {
     previousDelayMs: null,
     deadReason: null,
     lastError: null,
+    fingerprint: null,
     spent: null,
     progress: null,
     result: null,

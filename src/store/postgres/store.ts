@@ -13,6 +13,8 @@ import type {
   DeadSelection,
   EndedJob,
   Enqueued,
+  ErrorGroup,
+  ErrorGroupFilter,
   Fence,
   GateAnswer,
   GatedClaim,
@@ -26,16 +28,23 @@ import type {
   JobFilter,
   JobsListener,
   NewJob,
+  PruneAnswer,
   QueueInfo,
   Redriven,
   RedriveRequest,
+  RegisteredWorker,
   Retention,
+  ScheduleFilter,
+  Schedules,
+  ScheduleWrite,
+  ScheduleWritten,
   SettleAnswer,
   Settlement,
   Store,
   StoredGate,
   StoreStats,
   Unsubscribe,
+  WorkerDescription,
   WorkerReport,
 } from '../store.ts';
 import { claim } from './claim.ts';
@@ -46,16 +55,19 @@ import type { PoolLike } from './connection/driver.ts';
 import { isReplaced } from './connection/failure.ts';
 import { cancelRequested, ended } from './ended.ts';
 import { enqueue } from './enqueue.ts';
+import { errorGroups } from './error-groups.ts';
 import { expired } from './expired.ts';
 import { changeGate, gateHistory, gates, report } from './gates.ts';
 import { heartbeat, remember } from './heartbeat.ts';
 import { cancel, discard, hold, prune, redrive, release } from './operate.ts';
 import { get, list, queues, recall, runs, stats } from './read.ts';
+import { schedules, writeSchedule } from './schedules.ts';
 import { migrate, refuseOutdated } from './schema/migrate.ts';
 import { Session } from './session.ts';
 import { settle } from './settle.ts';
 import { PostgresTransactions } from './transactions/transactions.ts';
 import { Wake } from './wake.ts';
+import { register, workers } from './worker-registry.ts';
 
 export interface PostgresOptions {
   /** `postgres://user:password@host:port,host:port/database?schema=mulligan`. */
@@ -218,6 +230,12 @@ export class PostgresStore implements Store {
   queues(): Promise<QueueInfo[]> {
     return this.#do(queues);
   }
+  errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroup[]> {
+    return this.#do(errorGroups, filter);
+  }
+  schedules(filter: ScheduleFilter): Promise<Schedules> {
+    return this.#do(schedules, filter);
+  }
 
   async cancel(ids: readonly string[]): Promise<CancelAnswer[]> {
     const answers = await this.#do(cancel, ids);
@@ -244,8 +262,21 @@ export class PostgresStore implements Store {
     this.#wake.notify();
     return answer;
   }
-  prune(retention: Retention, limit: number): Promise<number> {
+  async writeSchedule(write: ScheduleWrite): Promise<ScheduleWritten> {
+    const answer = await this.#do(writeSchedule, write);
+    // Without jobs, too: a worker sleeps until the next tick it knows of. Jobs are due at their ticks, which have passed.
+    if (answer.written) this.#wake.notify(answer.jobs.length > 0);
+    return answer;
+  }
+  prune(retention: Retention, limit: number): Promise<PruneAnswer> {
     return this.#do(prune, retention, limit);
+  }
+
+  register(id: string, worker: WorkerDescription | null): Promise<void> {
+    return this.#do(register, id, worker);
+  }
+  workers(): Promise<RegisteredWorker[]> {
+    return this.#do(workers);
   }
 
   onWork(listener: () => void): Unsubscribe {

@@ -7,6 +7,7 @@ import { claimGated, claimGatedNothing } from './claim-gated.ts';
 import { discard, previewRedrive, redrive } from './dead.ts';
 import { cancelRequested, ended } from './ended.ts';
 import { enqueue } from './enqueue.ts';
+import { errorGroups } from './error-groups.ts';
 import { expired, expiredNothing } from './expired.ts';
 import { isBusy, toStoreError } from './failure.ts';
 import { changeGate, report } from './gates.ts';
@@ -17,8 +18,10 @@ import { cancel, hold, prune, release } from './operate.ts';
 import { Outage } from './outage.ts';
 import { get, list, queues, runs, stats } from './read.ts';
 import { gateHistory, gates } from './read-gates.ts';
+import { schedules, writeSchedule } from './schedules.ts';
 import { Session } from './session.ts';
 import { settle } from './settle.ts';
+import { register, workers } from './workers.ts';
 
 export type ReadName =
   | 'get'
@@ -29,6 +32,9 @@ export type ReadName =
   | 'queues'
   | 'gates'
   | 'gateHistory'
+  | 'schedules'
+  | 'workers'
+  | 'errorGroups'
   | 'ended'
   | 'cancelRequested'
   | 'previewRedrive';
@@ -50,6 +56,7 @@ const writes: Record<WriteName, Verb> = {
   settle,
   remember,
   enqueue,
+  writeSchedule,
   cancel,
   redrive,
   discard,
@@ -57,6 +64,7 @@ const writes: Record<WriteName, Verb> = {
   release,
   changeGate,
   prune,
+  register,
   expired,
   claimGated,
   claim,
@@ -70,6 +78,9 @@ const reads: Record<ReadName, Verb> = {
   queues,
   gates,
   gateHistory,
+  schedules,
+  workers,
+  errorGroups,
   ended,
   cancelRequested,
   previewRedrive,

@@ -6,13 +6,16 @@ import { claimGatedSql } from '../sql/claim-gated.ts';
 import { debounceSql } from '../sql/debounce.ts';
 import { endedSql } from '../sql/ended.ts';
 import { enqueueSql } from '../sql/enqueue.ts';
+import { errorGroupsSql } from '../sql/error-groups.ts';
 import { expiredSql } from '../sql/expired.ts';
 import { gatesSql } from '../sql/gates.ts';
 import { heartbeatSql } from '../sql/heartbeat.ts';
 import { internedSql } from '../sql/interned.ts';
 import { operateSql } from '../sql/operate.ts';
 import { partitionsSql } from '../sql/partitions.ts';
+import { schedulesSql } from '../sql/schedules.ts';
 import { settleSql } from '../sql/settle.ts';
+import { workersSql } from '../sql/workers.ts';
 
 /*
  * Functions are installed beside the tables under a version of their own: `claim` is `claim_1a2b3c4d` on the server,
@@ -64,8 +67,11 @@ export const functions: FunctionSet = functionSet(
     claimGatedSql,
     backScanSql,
     expiredSql,
+    errorGroupsSql,
     settleSql,
     heartbeatSql,
     operateSql,
+    schedulesSql,
+    workersSql,
   ].join('\n'),
 );

@@ -10,6 +10,7 @@ import { isAway, isConflict, isPassing, isReadOnly, isReplaced, toStoreError } f
 import { apartByKey, ENQUEUE, enqueued, enqueueInside, type Taken } from '../enqueue.ts';
 import type { Session } from '../session.ts';
 import { settleThrough } from '../settle.ts';
+import { OneAtATime } from './one-at-a-time.ts';
 import { withScopedClient } from './scoped-client.ts';
 
 /** Waits until no transaction holds the row any more: a COMMIT whose answer was lost may still be under way. */
@@ -50,6 +51,7 @@ export class PostgresTransactions implements Transactions {
   /** Called when the tables are other ones: too late for this transaction, but the next one finds them. */
   readonly #onReplaced: () => Promise<void>;
   readonly #hooks: TransactionHooks;
+  readonly #enqueues: OneAtATime = new OneAtATime();
 
   constructor(session: () => Session, onReplaced: () => Promise<void>, hooks: TransactionHooks) {
     this.#current = session;
@@ -60,9 +62,10 @@ export class PostgresTransactions implements Transactions {
   async enqueue(client: TransactionClient, jobs: readonly NewJob[]): Promise<Enqueued[]> {
     const session = this.#current();
     const notification = this.#hooks.takeNotification();
+    const send = (values: unknown[]): Promise<Taken[]> => this.#send(session, client, values);
     const answers: Enqueued[] = [];
     for (const some of apartByKey(jobs)) {
-      const taken = await enqueueInside(session, some, notification, (values) => this.#send(session, client, values));
+      const taken = await this.#enqueues.run(client, () => enqueueInside(session, some, notification, send));
       answers.push(...enqueued(some, taken));
     }
     return answers;
