@@ -37,7 +37,7 @@ export interface JobContext {
   /**
    * Runs `work` in a database transaction that also completes this job: either both are committed or neither, so
    * what `work` writes through its client happens exactly once. Needs PostgreSQL; once per run, and best last. The result of
-   * the job is then what `work` returned.
+   * the job is then what `work` returned, if JSON can carry that.
    * @example await ctx.transaction((tx) => tx.query('UPDATE accounts SET ... WHERE id = $1', [id]))
    */
   transaction<Result>(work: (tx: TransactionClient) => Promise<Result>): Promise<Result>;

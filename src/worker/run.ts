@@ -134,14 +134,10 @@ export class Run implements JobContext {
   #keepResult(value: unknown): void {
     // The transaction of this run has completed the job, with the result of its own work.
     if (this.recorded !== null) return;
-    this.result = this.#encodeResult(value);
-  }
-
-  #encodeResult(value: unknown): string | undefined {
     const { maxResultBytes, onLostResult } = this.#services;
     const encoded = encodeResult(value, maxResultBytes);
     if (encoded !== null && encoded.problem !== null) onLostResult(this.lease.job, encoded.problem);
-    return encoded?.text;
+    this.result = encoded?.text;
   }
 
   #validated(input: unknown): Promise<unknown> {
@@ -312,7 +308,9 @@ export class Run implements JobContext {
         () => {
           const { job, storeNow } = this.lease;
           const decision = decide(job, completed, storeNow, () => clock.random());
-          const result = this.#encodeResult(worked);
+          // Often it is what a query answered, which is no data and not meant as a result: then there is none.
+          const encoded = encodeResult(worked, this.#services.maxResultBytes);
+          const result = encoded?.problem === null ? encoded.text : undefined;
           const progress = this.unsentProgress ?? undefined;
           const parts = { startedAt: this.#startedAt, endedAt: storeNow, result, progress };
           settlement = settlementOf(job, parts, completed, decision);
