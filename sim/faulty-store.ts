@@ -57,6 +57,7 @@ const verbs: readonly VerbName[] = [
   'release',
   'changeGate',
   'prune',
+  'workers',
   'schedules',
   'writeSchedule',
 ];
