@@ -123,7 +123,8 @@ const optionNames = namesOf<JobOptions<unknown>>({
   onDead: true,
 });
 
-export function defineJob<Input = unknown, Parsed = Input, Output = unknown>(
+/** `Parsed` comes first, so that without a schema the input is what the handler says it takes. */
+export function defineJob<Parsed = unknown, Input = Parsed, Output = unknown>(
   options: JobOptions<Input, Parsed, Output> & JsonCheck<Input>,
 ): JobDefinition<Input, Parsed, Output> {
   const given = readOptions(options as JobOptions<Input, Parsed, Output>, optionNames, 'defineJob');

@@ -30,7 +30,10 @@ type Carried<T> =
       ? T
       : T extends Lost
         ? never
-        : { [Key in keyof T]: Carried<T[Key]> };
+        : // An index, and no array: the compiler looks into it only as far as it must, so a type may contain itself.
+          T extends readonly (infer Element)[]
+          ? { readonly [index: number]: Carried<Element> }
+          : { [Key in keyof T]: Carried<T[Key]> };
 
 /** A property that no object has: its name is the message of the compiler's error. */
 interface NotJson {
@@ -52,4 +55,8 @@ export type AfterJson<T> =
         ? AfterJson<Written>
         : T extends Lost
           ? never
-          : { [Key in keyof T]: AfterJson<T[Key]> };
+          : T extends readonly (infer Element)[]
+            ? number extends T['length']
+              ? AfterJson<Element>[]
+              : { [Key in keyof T]: AfterJson<T[Key]> }
+            : { [Key in keyof T]: AfterJson<T[Key]> };
