@@ -26,6 +26,7 @@ export interface StoredError {
   readonly code: string | null;
   readonly status: number | null;
   readonly stack: string | null;
+  readonly fingerprint?: string;
   /** What a schema said about the input, when that is why it failed. */
   readonly issues?: readonly { readonly message: string; readonly path: string }[];
 }

@@ -1,5 +1,6 @@
 import { isTerminal, type JobState, stateAt, transitions } from '../../job.ts';
 import type { Fence } from '../store.ts';
+import type { OperationRow } from './change.ts';
 import { Gates } from './gates.ts';
 import { Keys } from './keys.ts';
 import { Partitions } from './partitions.ts';
@@ -25,6 +26,8 @@ export class MemoryState {
   readonly keys: Keys = new Keys();
   readonly totals: TotalsBook = new TotalsBook();
   readonly wake: Wake = new Wake();
+  /** In the order they began. */
+  readonly operations: Map<string, OperationRow> = new Map();
   #accepted = 0;
 
   /** The row whose newest run the fence names, while that run still holds it; its lease may have expired. */
@@ -49,6 +52,13 @@ export class MemoryState {
     Object.assign(row, changes, { state: to });
     this.#file(row);
     this.keys.follow(row);
+  }
+
+  /** A waiting job falls due at another time. */
+  reschedule(row: Row, dueAt: number, availableAt: number): void {
+    this.#unfile(row);
+    Object.assign(row, { dueAt, availableAt });
+    this.#file(row);
   }
 
   remove(row: Row): void {

@@ -2,9 +2,9 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Clock } from '../../clock.ts';
 import type { MulliganError } from '../../errors.ts';
 import type { Store } from '../store.ts';
+import { change } from './change.ts';
 import { claim, claimNothing } from './claim.ts';
 import { claimGated, claimGatedNothing } from './claim-gated.ts';
-import { discard, previewRedrive, redrive } from './dead.ts';
 import { enqueue } from './enqueue.ts';
 import { expired, expiredNothing } from './expired.ts';
 import { isBusy, toStoreError } from './failure.ts';
@@ -13,9 +13,11 @@ import { heartbeat } from './heartbeat.ts';
 import { InPlace } from './in-place.ts';
 import { recall, remember } from './memo.ts';
 import { cancel, hold, prune, release } from './operate.ts';
+import { operations } from './operations.ts';
 import { Outage } from './outage.ts';
-import { get, list, queues, runs, stats } from './read.ts';
+import { get, queues, runs, stats } from './read.ts';
 import { gateHistory, gates } from './read-gates.ts';
+import { count, list } from './select.ts';
 import { Session } from './session.ts';
 import { settle } from './settle.ts';
 
@@ -28,7 +30,8 @@ export type ReadName =
   | 'queues'
   | 'gates'
   | 'gateHistory'
-  | 'previewRedrive';
+  | 'count'
+  | 'operations';
 export type WriteName = Exclude<keyof Store, ReadName | 'kind' | 'onWork' | 'close' | 'transactions'>;
 export type VerbName = ReadName | WriteName;
 
@@ -45,8 +48,7 @@ const writes: Record<WriteName, Verb> = {
   remember,
   enqueue,
   cancel,
-  redrive,
-  discard,
+  change,
   hold,
   release,
   changeGate,
@@ -55,7 +57,18 @@ const writes: Record<WriteName, Verb> = {
   claimGated,
   claim,
 };
-const reads: Record<ReadName, Verb> = { get, list, runs, recall, stats, queues, gates, gateHistory, previewRedrive };
+const reads: Record<ReadName, Verb> = {
+  get,
+  list,
+  count,
+  runs,
+  recall,
+  stats,
+  queues,
+  gates,
+  gateHistory,
+  operations,
+};
 /** What idle workers ask again and again must not compete for the write lock: these answer null when it takes a write. */
 const idle: Partial<Record<VerbName, Verb>> = {
   claim: claimNothing,

@@ -16,7 +16,7 @@ const FENCE = `
   AND (?5 IS NULL OR lease_ends_at <= ?5)`;
 const END = `
   UPDATE jobs SET state = ?7, attempts = max(0, attempts - ?6), crashes = crashes + ?8, finished_at = ?9,
-    dead_reason = ?10, last_error = coalesce(?11, last_error),
+    dead_reason = ?10, last_error = coalesce(?11, last_error), fingerprint = CASE WHEN ?11 IS NULL THEN fingerprint ELSE ?12 END,
     held_key = ${KEY_AFTER_END},
     worker = NULL, lease_ends_at = NULL, cancel_requested = 0
   WHERE ${FENCE}`;
@@ -25,6 +25,7 @@ const WAIT = `
   UPDATE jobs SET state = ?7, attempts = max(0, attempts - ?6), crashes = crashes + ?8,
     due_at = CASE ?7 WHEN ${STATE.ready} THEN due_at ELSE ?9 END,
     partition = ?10, queue = ?14, lane = ?15, last_error = coalesce(?11, last_error),
+    fingerprint = CASE WHEN ?11 IS NULL THEN fingerprint ELSE ?16 END,
     previous_delay_ms = coalesce(?12, previous_delay_ms),
     available_at = CASE ?13 WHEN 1 THEN ?9 ELSE available_at END,
     first_started_at = CASE WHEN ?13 = 0 AND first_started_at = claimed_at THEN NULL ELSE first_started_at END,
@@ -86,11 +87,12 @@ function writeJob(session: Session, { settlement, row, worker, error }: Ending, 
   const givenBack = (settled.counted ? 0 : 1) + (settlement.refund?.attempts ?? 0);
   const state = STATE[settled.state];
   const crashes = crashed ? 1 : 0;
+  const fingerprint = settlement.error?.fingerprint ?? null;
   if (settled.dueAt === null) {
     const { now } = session;
     const { changes } = session
       .sql(END)
-      .run(row.seq, id, run, worker, overBy, givenBack, state, crashes, now, settled.deadReason, error);
+      .run(row.seq, id, run, worker, overBy, givenBack, state, crashes, now, settled.deadReason, error, fingerprint);
     return changes === 1;
   }
   const { dueAt } = settled;
@@ -100,7 +102,7 @@ function writeJob(session: Session, { settlement, row, worker, error }: Ending, 
   const ran = settled.ran ? 1 : 0;
   const partition = session.partitions.enter({ ...row, queue, lane }, dueAt);
   const common = [row.seq, id, run, worker, overBy, givenBack, state, crashes];
-  const { changes } = session.sql(WAIT).run(...common, dueAt, partition, error, delayMs, ran, queue, lane);
+  const { changes } = session.sql(WAIT).run(...common, dueAt, partition, error, delayMs, ran, queue, lane, fingerprint);
   if (changes !== 1) session.partitions.leave(partition);
   return changes === 1;
 }
