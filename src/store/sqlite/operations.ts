@@ -7,9 +7,9 @@ const COLUMNS = `
   id, action, by, selection, state, started_at AS startedAt, updated_at AS updatedAt, ended_at AS endedAt, changed, skipped,
   canary, note, cursor, next_due_at AS nextDueAt`;
 const BY_ID = `SELECT ${COLUMNS} FROM operations WHERE id = ?`;
-const RUNNING = `SELECT ${COLUMNS} FROM operations WHERE action = ? AND "order" = ? AND ended_at IS NULL`;
+const RUNNING = `SELECT ${COLUMNS} FROM operations WHERE action = ? AND request = ? AND ended_at IS NULL`;
 const ADD = `
-  INSERT INTO operations (id, action, "order", by, selection, state, started_at, updated_at, changed, skipped, canary, next_due_at)
+  INSERT INTO operations (id, action, request, by, selection, state, started_at, updated_at, changed, skipped, canary, next_due_at)
   VALUES (?1, ?2, ?3, ?4, ?5, 'running', ?6, ?6, 0, 0, '[]', 0) RETURNING ${COLUMNS}`;
 const END = 'UPDATE operations SET state = ?2, note = ?3, ended_at = ?4, updated_at = ?4 WHERE id = ?1';
 const MOVE = `

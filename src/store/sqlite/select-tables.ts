@@ -26,7 +26,7 @@ export const selectTables = `
     id TEXT NOT NULL UNIQUE,
     action TEXT NOT NULL,
     by TEXT NOT NULL,
-    "order" TEXT NOT NULL,                 -- what makes two orders the same
+    request TEXT NOT NULL,                 -- what makes two orders the same
     selection TEXT NOT NULL,               -- JSON
     state TEXT NOT NULL,
     started_at INTEGER NOT NULL,
@@ -39,6 +39,6 @@ export const selectTables = `
     cursor TEXT,                           -- JSON: the job that was looked at last; null for none
     next_due_at REAL NOT NULL              -- of the next job, where due times are spread
   ) STRICT;
-  CREATE UNIQUE INDEX operations_running ON operations (action, "order") WHERE ended_at IS NULL;
+  CREATE UNIQUE INDEX operations_running ON operations (action, request) WHERE ended_at IS NULL;
   CREATE INDEX operations_updated ON operations (updated_at);
 `;

@@ -16,7 +16,8 @@ import {
 /** Many errors are alike, so texts are sent once and stored once, and pointed at by position. */
 const GIVEN = `
   SELECT g.id, g.run, g.worker, g.outcome, g.state, g.counted, g.delay, g.partition, g.backoff, g.reason,
-    g.refund, g.spent_at, g.spent_count, first_error + g.error AS error, p_decisions[g.decision] AS decision, g.started, g.ended, g.ord
+    g.refund, g.spent_at, g.spent_count, first_error + g.error AS error,
+    CASE WHEN g.error IS NOT NULL THEN p_errors[g.error]::json ->> 'fingerprint' END AS fingerprint, p_decisions[g.decision] AS decision, g.started, g.ended, g.ord
   FROM unnest(p_id, p_run, p_worker, p_outcome, p_state, p_counted, p_delay, p_partition, p_backoff, p_reason, p_error,
     p_decision, p_started, p_ended, p_refund, p_spent_at, p_spent_count) WITH ORDINALITY AS g (id, run, worker, outcome, state,
     counted, delay, partition, backoff, reason, error, decision, started, ended, refund, spent_at, spent_count, ord)`;
@@ -46,31 +47,33 @@ interface Ends {
   readonly refunded: string;
   /** The note that the job keeps, of spent_at and spent_count. */
   readonly note: string;
+  /** Of the job's last error. */
+  readonly fingerprint: string;
   /** Further parts of the statement. */
   readonly also: string;
   readonly answer: string;
 }
 
 /** Ends runs: the row leaves `live` for `finished`, and takes its last run along. */
-const end = ({ given, condition, carried, run, refunded, note, also, answer }: Ends): string => `
+const end = ({ given, condition, carried, run, refunded, note, fingerprint, also, answer }: Ends): string => `
     WITH gone AS (
       -- OFFSET 0 keeps what is given in one piece: each row of it is looked up, in its order.
       DELETE FROM live l USING (${given} OFFSET 0) g
       WHERE ${FENCE} AND ${condition}
       RETURNING ${carried} g.started, g.ended, l.attempts AS attempt, l.id, l.seq, l.enqueued_at, l.due_at, l.available_at,
         l.partition, l.job_type, l.payload_bytes, l.runs, l.crashes, l.first_started_at, l.previous_delay_ms, l.key_life, l.key, l.last_error,
-        l.progress, l.payload
+        l.progress, l.fingerprint, l.tags, l.payload
     ), kept AS (
       INSERT INTO finished (id, seq, finished_at, enqueued_at, due_at, available_at, lane, priority, queue, resource, job_type,
         payload_bytes, runs, attempts, crashes, state, dead_reason, first_started_at, previous_delay_ms, outcome, attempt, counted, failed, worker, started_at,
-        ended_at, decision, key_life, key, last_error, progress, spent_at, spent_count, payload)
+        ended_at, decision, key_life, key, last_error, fingerprint, tags, progress, spent_at, spent_count, payload)
       SELECT gone.id, seq, store_now, enqueued_at, due_at, available_at, p.lane, p.priority, p.queue, p.resource, job_type,
         payload_bytes, runs,
         greatest(0, CASE WHEN ${run.counted} THEN attempt ELSE attempt - 1 END - ${refunded}),
         CASE ${run.outcome} WHEN ${OUTCOME.crashed} THEN crashes + 1 ELSE crashes END,
         ${run.state}, ${run.deadReason}, first_started_at, previous_delay_ms, ${run.outcome}, attempt - ${refunded}, ${run.counted},
         ${run.error} IS NOT NULL, ${run.worker}, started, ended, ${run.decision}, key_life, key,
-        coalesce(${run.error}, last_error), progress, ${note}, payload
+        coalesce(${run.error}, last_error), ${fingerprint}, tags, progress, ${note}, payload
       FROM gone JOIN partitions p ON ${lookUp('p.id', 'gone.partition')}
     ), freed AS (
       DELETE FROM keys USING gone WHERE gone.key IS NOT NULL AND gone.key_life <> ${PRUNED} AND ${lookUp('keys.job', 'gone.id')}
@@ -84,11 +87,12 @@ const endEach = (given: string, condition: string, state = 'g.state', reason = '
   end({
     given,
     condition,
-    carried: `g.ord, g.outcome, g.counted, g.worker, g.decision, g.error, ${state} AS state, ${reason} AS dead_reason,
+    carried: `g.ord, g.outcome, g.counted, g.worker, g.decision, g.error, g.fingerprint AS new_fingerprint, ${state} AS state, ${reason} AS dead_reason,
         coalesce(g.refund, 0) AS refunded, ${noteOf('spent_at')} AS spent_at, ${noteOf('spent_count')} AS spent_count,`,
     run: asStored,
     refunded: 'refunded',
     note: 'spent_at, spent_count',
+    fingerprint: 'CASE WHEN error IS NULL THEN fingerprint ELSE new_fingerprint END',
     also: `stored AS (${storeErrors('gone')}),`,
     answer: 'array_agg(gone.ord) INTO just_applied',
   });
@@ -111,6 +115,7 @@ const END_COMPLETED = end({
   },
   refunded: '0',
   note: 'NULL, NULL',
+  fingerprint: 'fingerprint',
   also: 'over AS (DELETE FROM leases WHERE id = ANY (p_over)),',
   answer: `count(*), ${IS_SAME} INTO applied, is_same`,
 });
@@ -181,6 +186,7 @@ export const settleSql: string = `
           available_at = CASE WHEN ${RAN} THEN store_now + g.delay ELSE l.available_at END,
           first_started_at = CASE WHEN ${RAN} OR l.first_started_at <> l.claimed_at THEN l.first_started_at END,
           last_error = coalesce(g.error, l.last_error),
+          fingerprint = CASE WHEN g.error IS NULL THEN l.fingerprint ELSE g.fingerprint END,
           worker = NULL, lease_ends_at = NULL
         FROM (${GIVEN} WHERE g.delay IS NOT NULL OFFSET 0) g
         WHERE ${FENCE} AND ${BELIEVED} AND NOT l.cancel_requested
