@@ -21,6 +21,7 @@ import { Metrics } from './observe/metrics.ts';
 import { MOST_SERIES } from './observe/prometheus.ts';
 import { type Stats, summarise } from './observe/stats.ts';
 import { DeadJobs, Jobs, Queues } from './operate.ts';
+import { Operations } from './operations.ts';
 import { checkQueueResource } from './resource.ts';
 import type { RetryOptions } from './retry/policy.ts';
 import { openStore } from './store/open.ts';
@@ -82,6 +83,8 @@ export class Mulligan {
   /** Dead jobs: list, redrive or discard them. */
   readonly dead: DeadJobs;
   readonly queues: Queues;
+  /** Bulk actions: who did what, when, and to how many jobs. */
+  readonly operations: Operations;
   /** Gates: why jobs of a resource wait, and orders by hand. */
   readonly gates: Gates;
   readonly #store: Store;
@@ -116,8 +119,9 @@ export class Mulligan {
       hardCap,
       maxPayloadBytes,
     });
-    this.jobs = new Jobs(store);
-    this.dead = new DeadJobs(store);
+    this.jobs = new Jobs({ store, clock, maxPayloadBytes });
+    this.dead = new DeadJobs({ store, clock, maxPayloadBytes });
+    this.operations = new Operations(store);
     this.queues = new Queues(store);
     this.gates = new Gates(store, clock, (answer) => this.#reportGate(answer));
   }

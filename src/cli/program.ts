@@ -10,6 +10,7 @@ import { type ExitCode, reportOf } from './failure.ts';
 import { addGates } from './gates.ts';
 import { addJobs } from './jobs.ts';
 import { addMigrate } from './migrate.ts';
+import { addOperations } from './operations.ts';
 import { Output } from './output.ts';
 import { addPolicy } from './policy.ts';
 import { addQueues } from './queues.ts';
@@ -57,6 +58,7 @@ function build(program: CliCommand, shell: Shell): void {
   addWork(program, shell);
   addJobs(program, shell);
   addDead(program, shell);
+  addOperations(program, shell);
   addQueues(program, shell);
   addGates(program, shell);
   addStats(program, shell);
