@@ -3,7 +3,7 @@ import { type BulkOrder, type BulkProgress, type BulkResult, preview, runBulk } 
 import { type Rate, readInterval } from './bulk/rate.ts';
 import { checkConditions, orderText, readSelection, type Selection, selectionNames } from './bulk/selection.ts';
 import type { Clock } from './clock.ts';
-import { checkBoolean, checkInteger, namesOf, readOptions, unexpected } from './config.ts';
+import { checkBoolean, checkInteger, isPlainObject, namesOf, readOptions, unexpected } from './config.ts';
 import { checkName } from './definition.ts';
 import { type Duration, parseDuration } from './duration.ts';
 import { ConfigError } from './errors.ts';
@@ -12,6 +12,7 @@ import { encodeJson } from './payload.ts';
 import { type ChangeAction, statesFor } from './store/change.ts';
 import { type JobCount, type JobFilter, type JobList, type JobSelection, statesOf } from './store/selection.ts';
 import type { CancelAnswer, QueueInfo, Store } from './store/store.ts';
+import { read } from './untrusted/thrown.ts';
 
 const DEFAULT_PAGE = 50;
 const LARGEST_PAGE = 10_000;
@@ -125,7 +126,7 @@ export class Jobs {
   async cancel(id: string): Promise<CancelAnswer['result']>;
   async cancel(selection: CancelOptions): Promise<BulkResult>;
   async cancel(which: string | CancelOptions): Promise<CancelAnswer['result'] | BulkResult> {
-    if (typeof which === 'object' && which !== null && !Array.isArray(which)) {
+    if (isPlainObject(which)) {
       return order(this.#settings, 'cancel', readOptions(which, bulkNames, 'jobs.cancel'), 'jobs.cancel');
     }
     const [answer] = await this.#store.cancel([checkName(which, 'jobs.cancel: id')]);
@@ -150,8 +151,9 @@ export class DeadJobs {
 
   /** The newest dead first. */
   async list(options: Omit<ListOptions, 'state'> = {}): Promise<JobList> {
-    refuseState(options, 'dead.list');
-    return this.#settings.store.list({ ...readFilter(options, this.#settings, 'dead.list'), state: 'dead' });
+    const filter = readFilter(options, this.#settings, 'dead.list');
+    refuseState(filter, 'dead.list');
+    return this.#settings.store.list({ ...filter, state: 'dead' });
   }
 
   async count(selection: Omit<Selection, 'state'> = {}): Promise<JobCount> {
@@ -168,26 +170,28 @@ export class DeadJobs {
    * @example await mulligan.dead.redrive({ error: fingerprint, canary: 10, rate: '50/s' })
    */
   async redrive(options: RedriveOptions): Promise<BulkResult> {
-    refuseState(options, 'dead.redrive');
-    return order(this.#settings, 'redrive', readOptions(options, redriveNames, 'dead.redrive'), 'dead.redrive');
+    const given = readOptions(options, redriveNames, 'dead.redrive');
+    refuseState(given, 'dead.redrive');
+    return order(this.#settings, 'redrive', given, 'dead.redrive');
   }
 
   /** Deletes dead jobs and their ledgers for good, oldest first. */
   async discard(options: DiscardOptions): Promise<BulkResult> {
-    refuseState(options, 'dead.discard');
-    return order(this.#settings, 'discard', readOptions(options, bulkNames, 'dead.discard'), 'dead.discard');
+    const given = readOptions(options, bulkNames, 'dead.discard');
+    refuseState(given, 'dead.discard');
+    return order(this.#settings, 'discard', given, 'dead.discard');
   }
 
   #select(selection: Selection, what: string): JobSelection {
-    refuseState(selection, what);
     const given = readOptions(selection, selectionNames, what);
+    refuseState(given, what);
     return { ...readSelection(given, what, this.#settings.clock.now()), state: 'dead' };
   }
 }
 
 /** A state other than dead is a mistake here, and the answer says what to use. */
-function refuseState(options: unknown, what: string): void {
-  const state = typeof options === 'object' && options !== null ? (options as Selection).state : undefined;
+function refuseState(given: object, what: string): void {
+  const { state } = given as Selection;
   if (state === undefined || state === 'dead') return;
   throw unexpected(
     `${what}: state`,
@@ -235,9 +239,19 @@ function readOrder(
     payload,
     canary: canary === undefined ? 0 : checkInteger(canary, `${what}: canary`, { min: 1, max: 1_000 }),
     canaryTimeoutMs: parseDuration(canaryTimeout, `${what}: canaryTimeout`),
-    signal,
-    onProgress,
+    signal: checkSignal(signal, `${what}: signal`),
+    onProgress: checkCallback(onProgress, `${what}: onProgress`),
   };
+}
+
+function checkSignal(signal: unknown, what: string): AbortSignal | undefined {
+  if (signal === undefined || typeof read(signal, 'throwIfAborted') === 'function') return signal as AbortSignal;
+  throw unexpected(what, 'an AbortSignal', signal);
+}
+
+function checkCallback(callback: unknown, what: string): BulkOptions['onProgress'] {
+  if (callback === undefined || typeof callback === 'function') return callback as BulkOptions['onProgress'];
+  throw unexpected(what, 'a function', callback);
 }
 
 /** A selection of states that the action does not apply to could only ever find nothing. */
@@ -281,7 +295,7 @@ function readFilter(options: ListOptions, { clock }: OperateSettings, what: stri
   const given = readOptions(options, [...selectionNames, 'after'], what);
   const { limit = DEFAULT_PAGE, after } = given;
   return {
-    ...readSelection(given, what, clock.now()),
+    ...readSelection({ ...given, limit: 1 }, what, clock.now()),
     ...(after === undefined ? {} : { after: checkName(after, `${what}: after`) }),
     limit: checkInteger(limit, `${what}: limit`, { min: 1, max: LARGEST_PAGE }),
   };

@@ -225,13 +225,17 @@ function checkCancel(answers: readonly CancelAnswer[], { model, expect }: Check)
 function checkChange(request: ChangeRequest, answer: ChangeAnswer, check: Check): void {
   switch (request.action) {
     case 'redrive':
-      return checkRedrive(request, answer, check);
+      checkRedrive(request, answer, check);
+      break;
     case 'discard':
-      return checkDiscard(answer.ids, check);
+      checkDiscard(answer.ids, check);
+      break;
     case 'runNow':
-      return checkRunNow(answer.ids, check);
+      checkRunNow(answer.ids, check);
+      break;
     case 'cancel':
-      return checkCancelled(answer.ids, check);
+      checkCancelled(answer.ids, check);
+      break;
   }
 }
 
@@ -246,7 +250,11 @@ function checkRunNow(ids: readonly string[], { model, now, expect }: Check): voi
 function checkCancelled(ids: readonly string[], { model, expect }: Check): void {
   for (const id of ids) {
     const job = model.jobs.get(id);
-    expect(1, job?.state === 'waiting' || job?.state === 'running', () => `${id} was cancelled, but it is ${job?.state}`);
+    expect(
+      1,
+      job?.state === 'waiting' || job?.state === 'running',
+      () => `${id} was cancelled, but it is ${job?.state}`,
+    );
     if (job?.state === 'waiting') model.end(job, 'cancelled');
     else if (job?.state === 'running') job.cancelRequested = true;
   }

@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { formatDuration } from '../duration.ts';
 import type { Job } from '../job.ts';
+import type { StoredError } from '../retry/outcome.ts';
 import type { Store } from '../store/store.ts';
 
 /*
@@ -48,13 +49,17 @@ export async function watchCanaries(
   }
 }
 
+/** Why this canary shows that the rest would fail; null while nothing does. */
 async function failureOf(store: Pick<Store, 'runs'>, job: Job, since: number): Promise<string | null> {
   if (job.runs === 0) return null;
-  const runs = await store.runs(job.id);
-  const bad = runs.find(({ startedAt, counted, outcome }) => {
-    return startedAt >= since && counted && (outcome === 'failed' || outcome === 'crashed');
+  // It was dead when the operation began, so it has died again. Not by time: both may have been in one millisecond.
+  if (job.state === 'dead') return failureText(job, job.lastError, 'dead');
+  const bad = (await store.runs(job.id)).find(({ startedAt, counted, outcome }) => {
+    return startedAt > since && counted && (outcome === 'failed' || outcome === 'crashed');
   });
-  if (bad === undefined) return null;
-  const error = bad.error === null ? bad.outcome : `${bad.error.name}: ${bad.error.message}`;
-  return `${job.id} (${job.name}): ${error}`;
+  return bad === undefined ? null : failureText(job, bad.error, bad.outcome);
+}
+
+function failureText({ id, name }: Job, error: StoredError | null, outcome: string): string {
+  return `${id} (${name}): ${error === null ? outcome : `${error.name}: ${error.message}`}`;
 }

@@ -67,9 +67,12 @@ export async function bulk(shell: Shell, flags: BulkFlags, words: BulkWords, run
 }
 
 async function ask({ count, isExact }: BulkResult, { verb, what }: BulkWords): Promise<void> {
-  const many = `${isExact ? '' : 'at least '}${number(count)} ${what}`;
+  const many = `${isExact ? '' : 'at least '}${countOf(count, what)}`;
   if (!process.stdin.isTTY || !process.stderr.isTTY) {
-    throw new Failure('USAGE', `expected --yes to ${verb} ${many}, since no one can be asked. Nothing was changed; --dry-run shows them.`);
+    throw new Failure(
+      'USAGE',
+      `expected --yes to ${verb} ${many}, since no one can be asked. Nothing was changed; --dry-run shows them.`,
+    );
   }
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
@@ -109,7 +112,9 @@ function lines(result: BulkResult, { done, verb, what }: BulkWords, output: Outp
   const head = `${done[0]?.toUpperCase()}${done.slice(1)} ${countOf(count, what)}.`;
   return [
     ...(resumed && operation !== null
-      ? [`Continued what ${printable(operation.by)} began at ${new Date(operation.startedAt).toISOString()}; jobs that came since are left alone.`]
+      ? [
+          `Continued what ${printable(operation.by)} began at ${new Date(operation.startedAt).toISOString()}; jobs that came since are left alone.`,
+        ]
       : []),
     head,
     ...(ids.length <= SHOWN ? ids.map((id) => `  ${printable(id)}`) : []),

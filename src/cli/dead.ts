@@ -21,7 +21,11 @@ type RedriveFlags = SelectionFlags &
 
 export function addDead(program: CliCommand, shell: Shell): void {
   const dead = program.command('dead').description('List dead jobs, redrive them, or delete them.');
-  selecting(dead.command('list').description('Dead jobs, those that died last first.'), 'dead', `how many (default: ${PAGE})`)
+  selecting(
+    dead.command('list').description('Dead jobs, those that died last first.'),
+    'dead',
+    `how many (default: ${PAGE})`,
+  )
     .option('--after <id>', 'continue after this job, the last one of the page before')
     .addHelpText('after', '\nWith --json: { jobs: [...] }, times in ms since the epoch.')
     .action((flags: ListFlags) => list(shell, flags));

@@ -1,7 +1,7 @@
 import { systemClock } from '../clock.ts';
 import { isTerminal, type Job } from '../job.ts';
-import { type JobList, SCAN_ROWS } from '../store/selection.ts';
 import type { GateInfo } from '../observe/gate-info.ts';
+import { type JobList, SCAN_ROWS } from '../store/selection.ts';
 import { stateText as gateState } from './gate-facts.ts';
 import { errorText, stateStyles } from './ledger.ts';
 import type { Output } from './output.ts';

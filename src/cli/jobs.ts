@@ -28,7 +28,10 @@ export function addJobs(program: CliCommand, shell: Shell): void {
     .addHelpText('after', '\nWith --json: { jobs: [...] }, times in ms since the epoch.')
     .action((flags: ListFlags) => list(shell, flags));
   selecting(jobs.command('count').description('How many jobs match.'), 'any')
-    .addHelpText('after', '\nWith --json: { count, isExact }. Counting stops at 1,000,000, or by --message after 100,000 jobs.')
+    .addHelpText(
+      'after',
+      '\nWith --json: { count, isExact }. Counting stops at 1,000,000, or by --message after 100,000 jobs.',
+    )
     .action((flags: SelectionFlags) => count(shell, flags));
   jobs
     .command('show')
@@ -127,7 +130,10 @@ async function findOne({ jobs }: Mulligan, id: string): Promise<Job> {
   }
   const named = candidates.slice(0, MOST_CANDIDATES).map((job) => `${job.id} (${job.name}, ${job.state})`);
   const more = candidates.length > MOST_CANDIDATES ? ' and more' : '';
-  throw new Failure('NOT_FOUND', `expected the beginning of one id, got ${asked}, which begins ${named.join(', ')}${more}.`);
+  throw new Failure(
+    'NOT_FOUND',
+    `expected the beginning of one id, got ${asked}, which begins ${named.join(', ')}${more}.`,
+  );
 }
 
 /** The gates of resources that jobs of a page wait behind. */
@@ -181,5 +187,7 @@ async function runNow(
 function chosen(ids: readonly string[], flags: SelectionFlags): Selection {
   const selection = readFlags(flags, ids);
   if (!isEmpty(selection)) return selection;
-  throw wrongUsage('expected which jobs: their ids, --name, --state, --error or another option. See mulligan jobs list.');
+  throw wrongUsage(
+    'expected which jobs: their ids, --name, --state, --error or another option. See mulligan jobs list.',
+  );
 }

@@ -7,7 +7,10 @@ import { pointInTime } from './time.ts';
 export async function waitReasons(mulligan: Mulligan, job: Job): Promise<string[]> {
   if (!['scheduled', 'ready', 'retrying'].includes(job.state)) return [];
   const reasons: string[] = [];
-  if (job.state !== 'ready') reasons.push(`It is due ${pointInTime(job.dueAt, systemClock.now())}; mulligan jobs run-now ${job.id} starts it now.`);
+  if (job.state !== 'ready')
+    reasons.push(
+      `It is due ${pointInTime(job.dueAt, systemClock.now())}; mulligan jobs run-now ${job.id} starts it now.`,
+    );
   const queues = await mulligan.queues.list();
   if (queues.find(({ queue }) => queue === job.queue)?.paused) {
     reasons.push(`Its queue ${job.queue} is paused: mulligan queues resume ${job.queue}.`);
@@ -19,5 +22,7 @@ export async function waitReasons(mulligan: Mulligan, job: Job): Promise<string[
   }
   if (reasons.length > 0) return reasons;
   const alone = job.lane === 'suspect' ? ' Its next crash would bury it, so it waits to run alone.' : '';
-  return [`It is due and nothing holds it back: a worker that serves queue ${job.queue} and knows ${job.name} takes it next.${alone}`];
+  return [
+    `It is due and nothing holds it back: a worker that serves queue ${job.queue} and knows ${job.name} takes it next.${alone}`,
+  ];
 }
