@@ -7,6 +7,7 @@ export type { AnyJobDefinition, DeadJob, JobDefinition, JobOptions } from './def
 export { defineJob } from './definition.ts';
 export type { Duration } from './duration.ts';
 export type { EnqueueOptions, EnqueueResult } from './enqueue.ts';
+export type { ErrorGroups, ErrorListOptions } from './error-groups.ts';
 export {
   ClosedError,
   ConfigError,
@@ -54,7 +55,12 @@ export type { DeadReason, Decision, RetryCause } from './retry/decision.ts';
 export type { FailureClass, OutcomeKind, StoredError } from './retry/outcome.ts';
 export type { Backoff, BackoffOptions, Jitter, RetryOptions, RetryPolicy } from './retry/policy.ts';
 export { policies } from './retry/presets.ts';
+export type { MisfirePolicy } from './schedule/plan.ts';
+export type { Timing, TimingOptions } from './schedule/timing.ts';
+export type { Overlap, ScheduleDefinition, ScheduleOptions } from './schedule-options.ts';
+export type { ScheduleDetails, ScheduleInfo, ScheduleListOptions, Schedules } from './schedules.ts';
 export type { InputSchema } from './schema.ts';
+export type { ErrorGroup, ErrorGroupName, ErrorSample, GroupState } from './store/error-groups.ts';
 export type {
   CancelAnswer,
   ChangeAction,
@@ -64,6 +70,7 @@ export type {
   JobList,
   Operation,
   QueueInfo,
+  RegisteredWorker,
   SkippedJob,
   SkipReason,
   Store,
@@ -74,3 +81,4 @@ export type { TagsFunction } from './tags.ts';
 export type { JobContext } from './worker/context.ts';
 export type { QueueOptions, WorkOptions } from './worker/options.ts';
 export type { Worker } from './worker/worker.ts';
+export type { Workers } from './workers.ts';

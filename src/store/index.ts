@@ -12,6 +12,19 @@ export {
   transitions,
 } from '../job.ts';
 export { isExhausted, OPERATIONS_KEPT_MS, RESUMED_WITHIN_MS, sizeOfPart, statesFor } from './change.ts';
+export {
+  type Counts,
+  type ErrorChange,
+  type ErrorCount,
+  type ErrorGroup,
+  type ErrorGroupFilter,
+  errorChanges,
+  failureOf,
+  GROUP_KEPT_MS,
+  isOver,
+  isWanted,
+  toErrorGroups,
+} from './error-groups.ts';
 export { fillQuotas, fillTurns, type Take } from './fill.ts';
 export { isListedByEnd, isSelected, MOST_COUNTED, SCAN_ROWS, statesOf } from './selection.ts';
 export type {
@@ -31,11 +44,18 @@ export type {
   JobFilter,
   JobList,
   JobSelection,
+  JobTemplate,
   NewJob,
   Operation,
   QueueInfo,
   QueueQuota,
+  RegisteredWorker,
   Retention,
+  Schedule,
+  ScheduleFilter,
+  Schedules,
+  ScheduleWrite,
+  ScheduleWritten,
   SettleAnswer,
   Settlement,
   SkippedJob,
@@ -45,5 +65,6 @@ export type {
   StoreStats,
   Totals,
   Unsubscribe,
+  WorkerDescription,
 } from './store.ts';
 export { emptyTotals, type MutableTotals } from './totals.ts';

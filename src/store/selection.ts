@@ -77,7 +77,9 @@ export interface Selectable {
   readonly state: JobState;
   readonly dueAt: number;
   readonly deadReason: DeadReason | null;
-  readonly lastError: { readonly message: string; readonly fingerprint?: string } | null;
+  readonly lastError: { readonly message: string } | null;
+  /** Of the last failure. */
+  readonly fingerprint: string | null;
   readonly tags: readonly string[];
   readonly key: string | null;
   readonly enqueuedAt: number;
@@ -96,7 +98,7 @@ export function isSelected(job: Selectable, selection: JobSelection, now: number
     (queue === undefined || job.queue === queue) &&
     statesOf(selection).includes(state) &&
     (reason === undefined || job.deadReason === reason) &&
-    (error === undefined || job.lastError?.fingerprint === error) &&
+    (error === undefined || job.fingerprint === error) &&
     (message === undefined || hasMessage(job, message)) &&
     (tag === undefined || job.tags.includes(tag)) &&
     (key === undefined || job.key === key) &&

@@ -5,8 +5,9 @@ import type { Duration } from '../duration.ts';
 import { isRetry } from '../job.ts';
 import { type LogSink, makeLogger } from '../observe/log.ts';
 import type { Outcome, ReleaseCause } from '../retry/outcome.ts';
-import type { Claim, ClaimedJob, Retention, Settlement, Store } from '../store/store.ts';
+import type { Claim, ClaimedJob, Retention, Settlement, Store, WorkerDescription } from '../store/store.ts';
 import { RecentErrors } from '../untrusted/recent-errors.ts';
+import { packageVersion } from '../version.ts';
 import type { ActiveJob } from './active-job.ts';
 import { ActiveJobs } from './active-jobs.ts';
 import { Chore } from './chores.ts';
@@ -18,9 +19,11 @@ import { Lease } from './lease.ts';
 import { readGrace, type WorkPlan } from './options.ts';
 import { whileLeased } from './persist.ts';
 import { Prefetch } from './prefetch.ts';
+import { Registration } from './registration.ts';
 import type { Reporter } from './report.ts';
 import { rescue } from './rescue.ts';
 import { Run, type RunServices } from './run.ts';
+import { Ticker } from './schedules.ts';
 import { Trial } from './trial.ts';
 import { Trouble } from './trouble.ts';
 import { type WorkerStore, withTimeouts } from './with-timeouts.ts';
@@ -53,7 +56,8 @@ export interface WorkerParts {
  *   fetch (lanes, gates, capacity) -> run (signal, timeout, heartbeat) -> outcome -> gate -> decide -> settle
  *
  * `ActiveJobs` keeps the state of each job on that way. Beside it: the renewer extends leases, trials give suspects a run
- * of their own, the rescuer settles what silent workers left, the pruner deletes what outlived its retention.
+ * of their own, the rescuer settles what silent workers left, the pruner deletes what outlived its retention, the ticker
+ * enqueues the jobs of schedules.
  */
 export class Worker {
   readonly id: string;
@@ -66,6 +70,8 @@ export class Worker {
   readonly #finisher: Finisher;
   readonly #renewer: LeaseRenewer;
   readonly #chores: readonly Chore[];
+  readonly #ticker: Ticker;
+  readonly #registration: Registration;
   readonly #runServices: RunServices;
   readonly #trouble: Trouble;
   readonly #jobs: ActiveJobs = new ActiveJobs();
@@ -140,6 +146,15 @@ export class Worker {
       new Chore(clock, leaseMs / RESCUES_PER_LEASE, () => this.#rescue(), onError),
       new Chore(clock, PRUNE_EVERY_MS, () => this.#prune(), onError),
     ];
+    this.#ticker = new Ticker({
+      store,
+      clock,
+      pollMs: plan.pollMs,
+      log,
+      onEnqueued: (job, answer) => parts.report.enqueued(job, answer),
+      onError,
+    });
+    this.#registration = new Registration(store, clock, this.id, () => this.#description(), onError);
     this.#runServices = {
       clock,
       logSink,
@@ -157,10 +172,15 @@ export class Worker {
   }
 
   start(): void {
-    this.#unsubscribe = this.#store.onWork(() => this.#fetcher.wake('new-work'));
+    this.#unsubscribe = this.#store.onWork(() => {
+      this.#fetcher.wake('new-work');
+      this.#ticker.wake();
+    });
     this.#fetcher.start();
     this.#renewer.start();
     for (const chore of this.#chores) chore.start();
+    this.#ticker.start();
+    this.#registration.start();
   }
 
   /** Resolves once this worker holds no job and found none that is due, or has stopped. Jobs may still wait for later. */
@@ -193,6 +213,7 @@ export class Worker {
     this.#unsubscribe();
     this.#startTimer?.cancel();
     this.#trial.stop();
+    const ticking = this.#ticker.stop();
     const fetching = this.#fetcher.stop();
     this.#releaseBuffer({ kind: 'shutdown' });
     await fetching;
@@ -200,8 +221,10 @@ export class Worker {
     await this.#jobs.whenEmpty();
     this.#gates.stop();
     this.#renewer.stop();
-    await Promise.all(this.#chores.map((chore) => chore.stop()));
+    await Promise.all([ticking, ...this.#chores.map((chore) => chore.stop())]);
     await this.#finisher.flushed();
+    await this.#registration.stop();
+    this.#parts.report.stop();
     this.#stopped = true;
     this.#checkIdle();
     this.#parts.onStopped();
@@ -356,6 +379,20 @@ export class Worker {
 
   // Chores
 
+  #description(): WorkerDescription {
+    const { plan, definitions } = this.#parts;
+    return {
+      name: plan.name,
+      version: plan.version,
+      mulligan: packageVersion(),
+      host: hostname(),
+      pid: process.pid,
+      concurrency: plan.concurrency,
+      queues: plan.queues.map(({ queue }) => queue),
+      jobs: [...definitions.keys()].sort(),
+    };
+  }
+
   async #rescue(): Promise<void> {
     const { clock, report } = this.#parts;
     await rescue(this.#store, clock, ({ job, settlement, answer }) => report.rescued(job, settlement, answer));
@@ -363,7 +400,7 @@ export class Worker {
 
   async #prune(): Promise<void> {
     const { retention } = this.#parts;
-    while (!this.#stopping && (await this.#store.prune(retention, PRUNE_BATCH)) === PRUNE_BATCH);
+    while (!this.#stopping && !(await this.#store.prune(retention, PRUNE_BATCH)).isDone);
   }
 
   #checkIdle(): void {

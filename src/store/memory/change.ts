@@ -11,8 +11,9 @@ import {
   sizeOfPart,
   statesFor,
 } from '../change.ts';
+import { REDRIVEN } from '../error-groups.ts';
 import { isSelected, statesOf } from '../selection.ts';
-import { cancelOne } from './operate.ts';
+import { cancelOne, remove } from './operate.ts';
 import { kept, type Row } from './row.ts';
 import type { MemoryState } from './state.ts';
 
@@ -130,7 +131,7 @@ function apply(
       cancelOne(state, row, now);
       return null;
     case 'discard':
-      state.remove(row);
+      remove(state, row);
       return null;
     case 'runNow':
       runNow(state, row, nextDueAt(operation, request, now), now);
@@ -181,6 +182,7 @@ function redrive(state: MemoryState, row: Row, request: ChangeRequest, dueAt: nu
     deadReason: null,
   });
   if (wantsKey(row)) state.keys.take(row);
+  state.errorGroups.move(row, REDRIVEN);
 }
 
 export function operations(state: MemoryState, limit: number): Operation[] {

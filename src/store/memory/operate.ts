@@ -1,5 +1,5 @@
 import { isTerminal } from '../../job.ts';
-import type { CancelAnswer, HoldTarget, Retention } from '../store.ts';
+import type { CancelAnswer, HoldTarget, PruneAnswer, Retention } from '../store.ts';
 import { pruneOperations } from './change.ts';
 import type { Row } from './row.ts';
 import type { MemoryState } from './state.ts';
@@ -16,7 +16,14 @@ export function cancelOne(state: MemoryState, row: Row | undefined, now: number)
     return 'cancelling';
   }
   state.move(row, 'cancelled', now, { finishedAt: now });
+  state.errorGroups.move(row, { failing: -1 });
   return 'cancelled';
+}
+
+/** Deletes a finished job. */
+export function remove(state: MemoryState, row: Row): void {
+  if (row.state === 'dead') state.errorGroups.move(row, { dead: -1 });
+  state.remove(row);
 }
 
 export function hold(state: MemoryState, target: HoldTarget, until: number | null): void {
@@ -27,7 +34,7 @@ export function release(state: MemoryState, target: HoldTarget): void {
   if (state.partitions.release(target)) state.wake.hint();
 }
 
-export function prune(state: MemoryState, retention: Retention, limit: number, now: number): number {
+export function prune(state: MemoryState, retention: Retention, limit: number, now: number): PruneAnswer {
   const kinds = [
     [state.ended.completed, retention.completedMs],
     [state.ended.dead, retention.deadMs],
@@ -37,8 +44,9 @@ export function prune(state: MemoryState, retention: Retention, limit: number, n
     keptMs === null ? [] : [...rows].filter((row) => (row.finishedAt as number) <= now - keptMs),
   );
   const gone = outlived.slice(0, limit);
-  for (const row of gone) state.remove(row);
+  for (const row of gone) remove(state, row);
   state.gates.prune(now);
+  state.errorGroups.prune(now);
   pruneOperations(state, now);
-  return gone.length;
+  return { jobs: gone.length, isDone: gone.length < limit };
 }

@@ -13,6 +13,8 @@ import type {
   ClaimedJob,
   ClaimRequest,
   Enqueued,
+  ErrorGroup,
+  ErrorGroupFilter,
   Fence,
   GateAnswer,
   GatedClaim,
@@ -29,14 +31,21 @@ import type {
   JobSelection,
   NewJob,
   Operation,
+  PruneAnswer,
   QueueInfo,
+  RegisteredWorker,
   Retention,
+  ScheduleFilter,
+  Schedules,
+  ScheduleWrite,
+  ScheduleWritten,
   SettleAnswer,
   Settlement,
   Store,
   StoredGate,
   StoreStats,
   Unsubscribe,
+  WorkerDescription,
   WorkerReport,
 } from '../store.ts';
 import { change, operations } from './change.ts';
@@ -47,6 +56,7 @@ import { heartbeat } from './heartbeat.ts';
 import { recall, remember } from './memo.ts';
 import { cancel, hold, prune, release } from './operate.ts';
 import { count, get, list, queues, runs, stats } from './read.ts';
+import { schedules, writeSchedule } from './schedules.ts';
 import { settle } from './settle.ts';
 import { MemoryState } from './state.ts';
 
@@ -151,6 +161,19 @@ export class MemoryStore implements Store {
     return queues(this.#open());
   }
 
+  async errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroup[]> {
+    return this.#open().errorGroups.list(filter);
+  }
+
+  async schedules(filter: ScheduleFilter): Promise<Schedules> {
+    return schedules(this.#open(), filter, this.#clock.now());
+  }
+
+  async writeSchedule(write: ScheduleWrite): Promise<ScheduleWritten> {
+    checkPayloads(write.jobs);
+    return writeSchedule(this.#open(), write, this.#clock.now());
+  }
+
   async cancel(ids: readonly string[]): Promise<CancelAnswer[]> {
     return cancel(this.#open(), ids, this.#clock.now());
   }
@@ -174,8 +197,16 @@ export class MemoryStore implements Store {
     return answer;
   }
 
-  async prune(retention: Retention, limit: number): Promise<number> {
+  async prune(retention: Retention, limit: number): Promise<PruneAnswer> {
     return prune(this.#open(), retention, limit, this.#clock.now());
+  }
+
+  async register(id: string, worker: WorkerDescription | null): Promise<void> {
+    this.#open().workers.register(id, worker, this.#clock.now());
+  }
+
+  async workers(): Promise<RegisteredWorker[]> {
+    return this.#open().workers.list(this.#clock.now());
   }
 
   onWork(listener: () => void): Unsubscribe {

@@ -1,5 +1,5 @@
 import { STATE } from '../codes.ts';
-import type { CancelAnswer, HoldTarget, Retention } from '../store.ts';
+import type { CancelAnswer, HoldTarget, PruneAnswer, Retention } from '../store.ts';
 import { plain } from './connection/arrays.ts';
 import { pruneGates } from './gates.ts';
 import type { Session } from './session.ts';
@@ -7,7 +7,7 @@ import { FOR_GOOD } from './sql/shared.ts';
 import { isUuid } from './uuid.ts';
 
 /** So many partitions are looked at when jobs are pruned, unless it takes longer than this. */
-const PARTITIONS_AT_ONCE = 1_000;
+const PARTITIONS_AT_ONCE = 10_000;
 const LONGEST_LOOK_MS = 100;
 
 export async function cancel(session: Session, ids: readonly string[]): Promise<CancelAnswer[]> {
@@ -43,8 +43,9 @@ async function changeHold(session: Session, target: HoldTarget, until: number | 
   return (row as [boolean])[0];
 }
 
-export async function prune(session: Session, retention: Retention, limit: number): Promise<number> {
+export async function prune(session: Session, retention: Retention, limit: number): Promise<PruneAnswer> {
   await session.db.query('SELECT @.fold_counts()');
+  await session.db.query('SELECT @.fold_error_counts()');
   const keptFor = [
     [STATE.completed, retention.completedMs],
     [STATE.dead, retention.deadMs],
@@ -64,9 +65,9 @@ export async function prune(session: Session, retention: Retention, limit: numbe
   }
   session.pruned.end();
   await prunePartitions(session);
-  await pruneGates(session);
+  const hasMoreGates = await pruneGates(session);
   await session.db.query('SELECT @.prune_operations()');
-  return pruned;
+  return { jobs: pruned, isDone: pruned < limit && !hasMoreGates };
 }
 
 /** See sql/partitions.ts. */

@@ -12,6 +12,8 @@ import type {
   ClaimedJob,
   ClaimRequest,
   Enqueued,
+  ErrorGroup,
+  ErrorGroupFilter,
   Fence,
   GateAnswer,
   GatedClaim,
@@ -28,14 +30,21 @@ import type {
   JobSelection,
   NewJob,
   Operation,
+  PruneAnswer,
   QueueInfo,
+  RegisteredWorker,
   Retention,
+  ScheduleFilter,
+  Schedules,
+  ScheduleWrite,
+  ScheduleWritten,
   SettleAnswer,
   Settlement,
   Store,
   StoredGate,
   StoreStats,
   Unsubscribe,
+  WorkerDescription,
   WorkerReport,
 } from '../store.ts';
 import { change, operations } from './change.ts';
@@ -46,17 +55,20 @@ import { Database } from './connection/database.ts';
 import type { PoolLike } from './connection/driver.ts';
 import { isReplaced } from './connection/failure.ts';
 import { enqueue } from './enqueue.ts';
+import { errorGroups } from './error-groups.ts';
 import { expired } from './expired.ts';
 import { changeGate, gateHistory, gates, report } from './gates.ts';
 import { heartbeat, remember } from './heartbeat.ts';
 import { cancel, hold, prune, release } from './operate.ts';
 import { get, queues, recall, runs, stats } from './read.ts';
+import { schedules, writeSchedule } from './schedules.ts';
 import { migrate, refuseOutdated } from './schema/migrate.ts';
 import { count, list } from './select.ts';
 import { Session } from './session.ts';
 import { settle } from './settle.ts';
 import { PostgresTransactions } from './transactions/transactions.ts';
 import { Wake } from './wake.ts';
+import { register, workers } from './worker-registry.ts';
 
 export interface PostgresOptions {
   /** `postgres://user:password@host:port,host:port/database?schema=mulligan`. */
@@ -193,6 +205,12 @@ export class PostgresStore implements Store {
   queues(): Promise<QueueInfo[]> {
     return this.#do(queues);
   }
+  errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroup[]> {
+    return this.#do(errorGroups, filter);
+  }
+  schedules(filter: ScheduleFilter): Promise<Schedules> {
+    return this.#do(schedules, filter);
+  }
 
   cancel(ids: readonly string[]): Promise<CancelAnswer[]> {
     return this.#do(cancel, ids);
@@ -213,8 +231,21 @@ export class PostgresStore implements Store {
     this.#wake.notify();
     return answer;
   }
-  prune(retention: Retention, limit: number): Promise<number> {
+  async writeSchedule(write: ScheduleWrite): Promise<ScheduleWritten> {
+    const answer = await this.#do(writeSchedule, write);
+    // Without jobs, too: a worker sleeps until the next tick it knows of. Jobs are due at their ticks, which have passed.
+    if (answer.written) this.#wake.notify(answer.jobs.length > 0);
+    return answer;
+  }
+  prune(retention: Retention, limit: number): Promise<PruneAnswer> {
     return this.#do(prune, retention, limit);
+  }
+
+  register(id: string, worker: WorkerDescription | null): Promise<void> {
+    return this.#do(register, id, worker);
+  }
+  workers(): Promise<RegisteredWorker[]> {
+    return this.#do(workers);
   }
 
   onWork(listener: () => void): Unsubscribe {

@@ -1,8 +1,9 @@
 import { type ChangeAnswer, type ChangeRequest, type SkipReason, sizeOfPart, statesFor } from '../change.ts';
 import { LANE, STATE } from '../codes.ts';
+import { REDRIVEN } from '../error-groups.ts';
 import { type JobSelection, statesOf } from '../selection.ts';
 import { holderOf, KEY_AFTER_REDRIVE, type Keyed, wantsKeyAgain } from './keys.ts';
-import { cancelOne, remove, type StoredRow } from './operate.ts';
+import { cancelOne, moveError, remove, type StoredRow } from './operate.ts';
 import {
   beginOperation,
   endOperation,
@@ -41,7 +42,7 @@ const RUN_NOW = 'UPDATE jobs SET due_at = ?2, available_at = min(available_at, ?
 
 const COLUMNS = `
   seq, id, state, name, home_queue, queue, lane, priority, resource, policy, attempts, crashes, key, key_life, finished_at,
-  due_at, partition`;
+  due_at, partition, fingerprint`;
 
 interface Row extends StoredRow, Keyed {
   readonly id: string;
@@ -264,5 +265,6 @@ function redrive(session: Session, row: Row, { keepAttempts, payload }: ChangeRe
   const state = dueAt > session.now ? STATE.scheduled : STATE.ready;
   session.sql(REDRIVE).run(seq, dueAt, keepAttempts ? 0 : 1, partition, state, payload ?? null);
   session.count(queue, name, 'state:dead', -1);
+  moveError(session, row, REDRIVEN);
   session.madeWork = true;
 }

@@ -6,6 +6,7 @@ import { change } from './change.ts';
 import { claim, claimNothing } from './claim.ts';
 import { claimGated, claimGatedNothing } from './claim-gated.ts';
 import { enqueue } from './enqueue.ts';
+import { errorGroups } from './error-groups.ts';
 import { expired, expiredNothing } from './expired.ts';
 import { isBusy, toStoreError } from './failure.ts';
 import { changeGate, report } from './gates.ts';
@@ -17,9 +18,11 @@ import { operations } from './operations.ts';
 import { Outage } from './outage.ts';
 import { get, queues, runs, stats } from './read.ts';
 import { gateHistory, gates } from './read-gates.ts';
+import { schedules, writeSchedule } from './schedules.ts';
 import { count, list } from './select.ts';
 import { Session } from './session.ts';
 import { settle } from './settle.ts';
+import { register, workers } from './workers.ts';
 
 export type ReadName =
   | 'get'
@@ -31,7 +34,10 @@ export type ReadName =
   | 'gates'
   | 'gateHistory'
   | 'count'
-  | 'operations';
+  | 'operations'
+  | 'schedules'
+  | 'workers'
+  | 'errorGroups';
 export type WriteName = Exclude<keyof Store, ReadName | 'kind' | 'onWork' | 'close' | 'transactions'>;
 export type VerbName = ReadName | WriteName;
 
@@ -47,12 +53,14 @@ const writes: Record<WriteName, Verb> = {
   settle,
   remember,
   enqueue,
+  writeSchedule,
   cancel,
   change,
   hold,
   release,
   changeGate,
   prune,
+  register,
   expired,
   claimGated,
   claim,
@@ -68,6 +76,9 @@ const reads: Record<ReadName, Verb> = {
   gates,
   gateHistory,
   operations,
+  schedules,
+  workers,
+  errorGroups,
 };
 /** What idle workers ask again and again must not compete for the write lock: these answer null when it takes a write. */
 const idle: Partial<Record<VerbName, Verb>> = {

@@ -1,13 +1,15 @@
 import { isTerminal, type JobState, states } from '../../job.ts';
 import { OPERATIONS_KEPT_MS } from '../change.ts';
 import { STATE } from '../codes.ts';
-import type { CancelAnswer, HoldTarget, Retention } from '../store.ts';
+import type { Counts } from '../error-groups.ts';
+import type { CancelAnswer, HoldTarget, PruneAnswer, Retention } from '../store.ts';
 import { forgetGates } from './forget-gates.ts';
+import { forgetNames } from './forget-names.ts';
 import { KEY_AFTER_END } from './keys.ts';
 import { NEVER } from './restrictions.ts';
 import type { Session } from './session.ts';
 
-const FIND = 'SELECT seq, state, name, home_queue, partition FROM jobs WHERE id = ?';
+const FIND = 'SELECT seq, state, name, home_queue, partition, fingerprint FROM jobs WHERE id = ?';
 const CANCEL_WAITING = `
   UPDATE jobs SET state = ${STATE.cancelled}, partition = NULL, finished_at = ?2, cancel_requested = 0, held_key = ${KEY_AFTER_END}
   WHERE seq = ?1`;
@@ -17,7 +19,7 @@ const DELETE_MEMOS = 'DELETE FROM memos WHERE job = ?';
 const DELETE_JOB = 'DELETE FROM jobs WHERE seq = ? RETURNING tags';
 const DELETE_TAGS = 'DELETE FROM tags WHERE seq = ? AND tag IN (SELECT value FROM json_each(?))';
 const FINISHED_BEFORE = `
-  SELECT seq, home_queue, name FROM jobs WHERE state = ? AND finished_at <= ?
+  SELECT seq, home_queue, name, fingerprint FROM jobs WHERE state = ? AND finished_at <= ?
   ORDER BY finished_at LIMIT ?`;
 const OLD_OPERATIONS = 'DELETE FROM operations WHERE updated_at <= ?';
 const ENDED_HOLDS = 'DELETE FROM holds WHERE until <= ?';
@@ -26,6 +28,12 @@ export interface StoredRow {
   readonly seq: number;
   readonly name: number;
   readonly home_queue: number;
+  readonly fingerprint: string | null;
+}
+
+/** A job changes its state without a run: what that makes of its error group. */
+export function moveError(session: Session, row: StoredRow, counts: Partial<Counts>): void {
+  session.errorCounts.move({ homeQueue: row.home_queue, name: row.name }, row.fingerprint, counts);
 }
 
 export function cancel(session: Session, ids: readonly string[]): CancelAnswer[] {
@@ -43,6 +51,7 @@ export function cancelOne(session: Session, id: string): CancelAnswer['result'] 
   session.sql(CANCEL_WAITING).run(row.seq, session.now);
   session.partitions.leave(row.partition);
   session.count(row.home_queue, row.name, 'state:cancelled');
+  moveError(session, row, { failing: -1 });
   return 'cancelled';
 }
 
@@ -54,9 +63,10 @@ export function remove(session: Session, row: StoredRow, state: JobState): void 
   const { tags } = session.sql(DELETE_JOB).get(row.seq) as { tags: string | null };
   if (tags !== null) session.sql(DELETE_TAGS).run(row.seq, tags);
   session.count(row.home_queue, row.name, `state:${state}`, -1);
+  if (state === 'dead') moveError(session, row, { dead: -1 });
 }
 
-export function prune(session: Session, retention: Retention, limit: number): number {
+export function prune(session: Session, retention: Retention, limit: number): PruneAnswer {
   let pruned = 0;
   const keptFor = [
     ['completed', retention.completedMs],
@@ -71,8 +81,10 @@ export function prune(session: Session, retention: Retention, limit: number): nu
   }
   session.sql(ENDED_HOLDS).run(session.now);
   session.sql(OLD_OPERATIONS).run(session.now - OPERATIONS_KEPT_MS);
-  forgetGates(session);
-  return pruned;
+  session.errorCounts.prune();
+  const hasMoreGates = forgetGates(session);
+  const hasMoreNames = forgetNames(session);
+  return { jobs: pruned, isDone: pruned < limit && !hasMoreGates && !hasMoreNames };
 }
 
 export function hold(session: Session, target: HoldTarget, until: number | null): void {

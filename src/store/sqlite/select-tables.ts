@@ -5,7 +5,6 @@ import { STATE } from '../codes.ts';
  * null, and rows of `tags` behind when they delete a job: whoever reads `tags` also compares the job's own list.
  */
 export const selectTables = `
-  ALTER TABLE jobs ADD COLUMN fingerprint TEXT;        -- of the last error
   ALTER TABLE jobs ADD COLUMN tags TEXT;               -- a JSON list; null for none
 
   CREATE TABLE tags (

@@ -1,5 +1,6 @@
-import { isTerminal, type Settled, settledBy } from '../../job.ts';
+import { isTerminal, type Lane, lanes, type Settled, settledBy } from '../../job.ts';
 import { LANE, STATE } from '../codes.ts';
+import { errorChanges, failureOf } from '../error-groups.ts';
 import type { Refund, SettleAnswer, Settlement } from '../store.ts';
 import { KEY_AFTER_END } from './keys.ts';
 import { type PackedAnswers, type PackedSettlement, packAnswers, unpackSettlement } from './packed-settlements.ts';
@@ -16,7 +17,7 @@ const FENCE = `
   AND (?5 IS NULL OR lease_ends_at <= ?5)`;
 const END = `
   UPDATE jobs SET state = ?7, attempts = max(0, attempts - ?6), crashes = crashes + ?8, finished_at = ?9,
-    dead_reason = ?10, last_error = coalesce(?11, last_error), fingerprint = CASE WHEN ?11 IS NULL THEN fingerprint ELSE ?12 END,
+    dead_reason = ?10, last_error = coalesce(?11, last_error),
     held_key = ${KEY_AFTER_END},
     worker = NULL, lease_ends_at = NULL, cancel_requested = 0
   WHERE ${FENCE}`;
@@ -25,16 +26,17 @@ const WAIT = `
   UPDATE jobs SET state = ?7, attempts = max(0, attempts - ?6), crashes = crashes + ?8,
     due_at = CASE ?7 WHEN ${STATE.ready} THEN due_at ELSE ?9 END,
     partition = ?10, queue = ?14, lane = ?15, last_error = coalesce(?11, last_error),
-    fingerprint = CASE WHEN ?11 IS NULL THEN fingerprint ELSE ?16 END,
     previous_delay_ms = coalesce(?12, previous_delay_ms),
     available_at = CASE ?13 WHEN 1 THEN ?9 ELSE available_at END,
     first_started_at = CASE WHEN ?13 = 0 AND first_started_at = claimed_at THEN NULL ELSE first_started_at END,
     worker = NULL, lease_ends_at = NULL
   WHERE ${FENCE} AND cancel_requested = 0`;
 const FIND = `
-  SELECT seq, attempts AS attempt, name, home_queue AS homeQueue, retry_queue AS retryQueue, queue, lane, priority, resource
+  SELECT seq, attempts AS attempt, name, home_queue AS homeQueue, retry_queue AS retryQueue, queue, lane, priority, resource,
+    fingerprint
   FROM jobs WHERE id = ?`;
 const SPENT = 'UPDATE jobs SET spent_at = ?2, spent_count = ?3 WHERE seq = ?1';
+const FINGERPRINT = 'UPDATE jobs SET fingerprint = ?2 WHERE seq = ?1';
 const ALREADY = 'SELECT 1 FROM runs WHERE job = ? AND run = ? AND worker = ? AND outcome = ?';
 const LEDGER = `
   INSERT INTO runs (job, run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision, error)
@@ -67,6 +69,7 @@ function settleOne(session: Session, settlement: Settlement): SettleAnswer {
   if (settlement.refund !== undefined) writeSpent(session, row.seq, settlement.refund);
   writeLedger(session, ending, settled);
   countRun(session, ending, settled);
+  countErrors(session, ending, settled);
   session.madeWork ||= settled.dueAt !== null && settled.dueAt <= session.now;
   return settled.overruled ? 'cancelled' : 'settled';
 }
@@ -87,12 +90,11 @@ function writeJob(session: Session, { settlement, row, worker, error }: Ending, 
   const givenBack = (settled.counted ? 0 : 1) + (settlement.refund?.attempts ?? 0);
   const state = STATE[settled.state];
   const crashes = crashed ? 1 : 0;
-  const fingerprint = settlement.error?.fingerprint ?? null;
   if (settled.dueAt === null) {
     const { now } = session;
     const { changes } = session
       .sql(END)
-      .run(row.seq, id, run, worker, overBy, givenBack, state, crashes, now, settled.deadReason, error, fingerprint);
+      .run(row.seq, id, run, worker, overBy, givenBack, state, crashes, now, settled.deadReason, error);
     return changes === 1;
   }
   const { dueAt } = settled;
@@ -102,7 +104,7 @@ function writeJob(session: Session, { settlement, row, worker, error }: Ending, 
   const ran = settled.ran ? 1 : 0;
   const partition = session.partitions.enter({ ...row, queue, lane }, dueAt);
   const common = [row.seq, id, run, worker, overBy, givenBack, state, crashes];
-  const { changes } = session.sql(WAIT).run(...common, dueAt, partition, error, delayMs, ran, queue, lane, fingerprint);
+  const { changes } = session.sql(WAIT).run(...common, dueAt, partition, error, delayMs, ran, queue, lane);
   if (changes !== 1) session.partitions.leave(partition);
   return changes === 1;
 }
@@ -120,6 +122,18 @@ function writeLedger(session: Session, { settlement, row, worker, error }: Endin
   session
     .sql(LEDGER)
     .run(row.seq, run, attempt, outcome, counted, worker, startedAt, endedAt, settled.dueAt, text, error);
+}
+
+function countErrors(session: Session, { settlement, row }: Ending, settled: Settled): void {
+  const failure = failureOf(settlement);
+  if (failure === null && row.fingerprint === null) return;
+  const { fingerprint } = row;
+  const attempt = row.attempt - (settlement.refund?.attempts ?? 0);
+  const ran = { fingerprint, lane: lanes[row.lane] as Lane, attempt };
+  session.errorCounts.add(row, errorChanges(ran, failure, settled));
+  if (failure === null || settlement.error === null) return;
+  if (failure !== fingerprint) session.sql(FINGERPRINT).run(row.seq, failure);
+  session.errorCounts.sample(failure, settlement.id, settlement.error);
 }
 
 function countRun(session: Session, { settlement, row }: Ending, settled: Settled): void {

@@ -5,8 +5,8 @@ import { STATE } from '../../codes.ts';
  * null, and rows of job_tags behind when they delete a job: what reads job_tags joins the jobs.
  */
 export const selectTables = `
-  ALTER TABLE live ADD COLUMN fingerprint text, ADD COLUMN tags text[];
-  ALTER TABLE finished ADD COLUMN fingerprint text, ADD COLUMN tags text[];
+  ALTER TABLE live ADD COLUMN tags text[];
+  ALTER TABLE finished ADD COLUMN tags text[];
 
   CREATE TABLE job_tags (
     tag text NOT NULL,

@@ -163,6 +163,7 @@ export const changeSql: string = `
           next_due := next_due + p_interval;
           taken := taken || job.id;
           redriven := redriven || job.job_type;
+          PERFORM move_error(job.fingerprint, job.job_type, 1, -1, 1);
         ELSE
           passed := passed + 1;
           RETURN NEXT;

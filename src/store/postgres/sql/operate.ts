@@ -29,6 +29,7 @@ export const operateSql: string = `
     FROM partitions p WHERE p.id = ended.partition;
     IF ended.key IS NOT NULL AND ended.key_life <> ${PRUNED} THEN DELETE FROM keys WHERE job = p_id; END IF;
     INSERT INTO counts (job_type, now_cancelled) VALUES (ended.job_type, 1);
+    PERFORM move_error(ended.fingerprint, ended.job_type, -1, 0, 0);
     RETURN 'cancelled';
   END $$;
 
@@ -38,7 +39,7 @@ export const operateSql: string = `
   BEGIN
     WITH gone AS (
       DELETE FROM finished f USING unnest(p_ids) AS g (id) WHERE ${lookUp('f.id', 'g.id')}
-      RETURNING f.id, f.tags, f.job_type, f.state, CASE WHEN f.failed THEN f.last_error END AS error
+      RETURNING f.id, f.tags, f.job_type, f.state, f.fingerprint, CASE WHEN f.failed THEN f.last_error END AS error
     ), untagged AS (
       DELETE FROM job_tags t USING gone, unnest(gone.tags) AS u (tag)
       WHERE gone.tags IS NOT NULL AND t.tag = u.tag AND ${lookUp('t.job', 'gone.id')}
@@ -57,6 +58,10 @@ export const operateSql: string = `
       SELECT job_type, -count(*) FILTER (WHERE state = ${STATE.completed}), -count(*) FILTER (WHERE state = ${STATE.dead}),
         -count(*) FILTER (WHERE state = ${STATE.cancelled})
       FROM gone GROUP BY job_type
+    ), grouped AS (
+      INSERT INTO error_counts (fingerprint, job_type, dead)
+      SELECT fingerprint, job_type, -count(*) FROM gone WHERE state = ${STATE.dead} AND fingerprint IS NOT NULL
+      GROUP BY fingerprint, job_type
     )
     SELECT array_agg(id) INTO unused FROM released WHERE uses <= 0;
     DELETE FROM errors WHERE id = ANY (unused);
