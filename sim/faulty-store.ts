@@ -52,6 +52,7 @@ const verbs: readonly VerbName[] = [
   'count',
   'change',
   'operations',
+  'workers',
   'hold',
   'release',
   'changeGate',

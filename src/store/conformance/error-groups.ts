@@ -208,7 +208,7 @@ export const errorGroupCases: readonly StoreCase[] = cases('errorGroups', {
 
   'pruning adds counters up and changes none of them': async ({ store }) => {
     const ids = [await buryOne(store), await buryOne(store, { name: 'b' }), await buryOne(store, {}, network)];
-    await redrive(store, ids.slice(0, 2));
+    await redrive(store, { ids: ids.slice(0, 2) });
     await settleOne(store, await claimOne(store), complete);
     await failOne(store, { queue: 'other' });
     const before = await groups(store);
