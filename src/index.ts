@@ -54,6 +54,7 @@ export type {
   QueueInfo,
   Redriven,
   RedriveRefusal,
+  RegisteredWorker,
   Store,
   Totals,
   TransactionClient,
@@ -61,3 +62,4 @@ export type {
 export type { JobContext } from './worker/context.ts';
 export type { QueueOptions, WorkOptions } from './worker/options.ts';
 export type { Worker } from './worker/worker.ts';
+export type { Workers } from './workers.ts';

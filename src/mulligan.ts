@@ -32,6 +32,7 @@ import type { GateAnswer, Retention, Store } from './store/store.ts';
 import { planWork, readGrace, type WorkOptions } from './worker/options.ts';
 import { Reporter } from './worker/report.ts';
 import { Worker } from './worker/worker.ts';
+import { Workers } from './workers.ts';
 
 export interface QueueDefaults {
   readonly retry?: RetryOptions;
@@ -95,6 +96,8 @@ export class Mulligan {
   /** Dead jobs: list, redrive or discard them. */
   readonly dead: DeadJobs;
   readonly queues: Queues;
+  /** Workers of all processes: what runs where. */
+  readonly workers: Workers;
   /** Gates: why jobs of a resource wait, and orders by hand. */
   readonly gates: Gates;
   /** Schedules: jobs that recur, or run once at a given time. */
@@ -144,6 +147,7 @@ export class Mulligan {
     this.jobs = new Jobs(store);
     this.dead = new DeadJobs(store);
     this.queues = new Queues(store);
+    this.workers = new Workers(store);
     this.errors = new ErrorGroups(store);
     this.gates = new Gates(store, clock, (answer) => this.#reportGate(answer));
     const targetOf = (job: unknown, what: string): Target => this.#target(job, what);
@@ -184,7 +188,7 @@ export class Mulligan {
       clock,
       definitions,
       plan: planWork(options, queuesOf(definitions.values())),
-      report: new Reporter(this.#events, this.#metrics, this.#log, definitions),
+      report: new Reporter(this.#events, this.#metrics, this.#log, definitions, clock),
       logSink: log,
       retention,
       maxPayloadBytes,

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { CommanderError } from 'commander';
+import { packageVersion } from '../version.ts';
 import { CliCommand, HELP, makeShell, type Shell } from './command.ts';
 import { DEFAULT_DATABASE, KINDS } from './database.ts';
 import { addDead } from './dead.ts';
@@ -17,6 +17,7 @@ import { addQueues } from './queues.ts';
 import { addSchedules } from './schedules.ts';
 import { addStats } from './stats.ts';
 import { addWork } from './work.ts';
+import { addWorkers } from './workers.ts';
 
 /** Runs one command line and returns the exit code. Never rejects. */
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<ExitCode> {
@@ -61,17 +62,13 @@ function build(program: CliCommand, shell: Shell): void {
   addDead(program, shell);
   addErrors(program, shell);
   addQueues(program, shell);
+  addWorkers(program, shell);
   addGates(program, shell);
   addSchedules(program, shell);
   addStats(program, shell);
   addMigrate(program, shell);
   addDoctor(program, shell);
   addPolicy(program, shell);
-}
-
-function packageVersion(): string {
-  const manifest = new URL('../../package.json', import.meta.url);
-  return (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version;
 }
 
 const EXAMPLES = `

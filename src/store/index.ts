@@ -44,6 +44,7 @@ export type {
   Redriven,
   RedriveRefusal,
   RedriveRequest,
+  RegisteredWorker,
   Retention,
   Schedule,
   ScheduleFilter,
@@ -57,5 +58,6 @@ export type {
   StoreStats,
   Totals,
   Unsubscribe,
+  WorkerDescription,
 } from './store.ts';
 export { emptyTotals, type MutableTotals } from './totals.ts';

@@ -85,6 +85,8 @@ const verbs: Readonly<Record<Exclude<keyof Store, 'kind' | 'transactions'>, true
   release: true,
   changeGate: true,
   prune: true,
+  register: true,
+  workers: true,
   onWork: true,
   close: true,
 };

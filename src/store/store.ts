@@ -9,8 +9,10 @@ import type { RetryPolicy } from '../retry/policy.ts';
 import type { MisfirePolicy } from '../schedule/plan.ts';
 import type { Timing } from '../schedule/timing.ts';
 import type { ErrorGroup, ErrorGroupFilter } from './error-groups.ts';
+import type { RegisteredWorker, WorkerDescription } from './workers.ts';
 
 export type { ErrorGroup, ErrorGroupFilter } from './error-groups.ts';
+export type { RegisteredWorker, WorkerDescription } from './workers.ts';
 
 /**
  * What every store can do, in the words of the queue: no SQL and no driver type crosses this line.
@@ -77,6 +79,8 @@ export interface Store {
   queues(): Promise<QueueInfo[]>;
   /** Schedules by name, or with `soonest` those that have a next tick, the earliest first. */
   schedules(filter: ScheduleFilter): Promise<Schedules>;
+  /** Workers that have registered and not stopped, in the order in which they started. */
+  workers(): Promise<RegisteredWorker[]>;
   /** What jobs fail with: the groups with the most failing and dead jobs first. Its cost does not grow with the number of jobs. */
   errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroup[]>;
 
@@ -101,6 +105,11 @@ export interface Store {
    * that the caller has read. So of all workers that fire a tick, one does, and the tick is passed in the same write.
    */
   writeSchedule(write: ScheduleWrite): Promise<ScheduleWritten>;
+  /**
+   * Says that a worker lives, and what it is; null when it has stopped. A worker is listed from its first call on, and
+   * forgotten an hour after its last one.
+   */
+  register(id: string, worker: WorkerDescription | null): Promise<void>;
   /** Deletes up to `limit` finished jobs that outlived their retention, and gates that say nothing any more. */
   prune(retention: Retention, limit: number): Promise<PruneAnswer>;
 

@@ -24,6 +24,7 @@ import { settleCases } from './settle.ts';
 import { statsCases } from './stats.ts';
 import { bind, type ConformanceCase, type ConformanceOptions, type OpenStore, type StoreCase } from './suite.ts';
 import { closeCases, wakeCases } from './wake.ts';
+import { workerCases } from './workers.ts';
 
 export type { ConformanceCase, ConformanceOptions, OpenStore, StoreHarness } from './suite.ts';
 
@@ -51,6 +52,7 @@ const suite: readonly StoreCase[] = [
   ...pruneCases,
   ...statsCases,
   ...scheduleCases,
+  ...workerCases,
   ...errorGroupCases,
   ...wakeCases,
   ...closeCases,

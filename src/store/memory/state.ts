@@ -8,6 +8,7 @@ import type { Lease, Row } from './row.ts';
 import { Running } from './running.ts';
 import { TotalsBook } from './totals.ts';
 import { Wake } from './wake.ts';
+import { Workers } from './workers.ts';
 
 type Ended = 'completed' | 'dead' | 'cancelled';
 
@@ -28,6 +29,7 @@ export class MemoryState {
   readonly errorGroups: ErrorGroups = new ErrorGroups();
   readonly wake: Wake = new Wake();
   readonly schedules: Map<string, Schedule> = new Map();
+  readonly workers: Workers = new Workers();
   #accepted = 0;
 
   /** The row whose newest run the fence names, while that run still holds it; its lease may have expired. */

@@ -30,6 +30,7 @@ import type {
   QueueInfo,
   Redriven,
   RedriveRequest,
+  RegisteredWorker,
   Retention,
   ScheduleFilter,
   Schedules,
@@ -41,6 +42,7 @@ import type {
   StoredGate,
   StoreStats,
   Unsubscribe,
+  WorkerDescription,
   WorkerReport,
 } from '../store.ts';
 import { claim, claimGated } from './claim.ts';
@@ -189,6 +191,14 @@ export class MemoryStore implements Store {
 
   async prune(retention: Retention, limit: number): Promise<PruneAnswer> {
     return prune(this.#open(), retention, limit, this.#clock.now());
+  }
+
+  async register(id: string, worker: WorkerDescription | null): Promise<void> {
+    this.#open().workers.register(id, worker, this.#clock.now());
+  }
+
+  async workers(): Promise<RegisteredWorker[]> {
+    return this.#open().workers.list(this.#clock.now());
   }
 
   onWork(listener: () => void): Unsubscribe {

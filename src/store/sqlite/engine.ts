@@ -20,6 +20,7 @@ import { gateHistory, gates } from './read-gates.ts';
 import { schedules, writeSchedule } from './schedules.ts';
 import { Session } from './session.ts';
 import { settle } from './settle.ts';
+import { register, workers } from './workers.ts';
 
 export type ReadName =
   | 'get'
@@ -31,6 +32,7 @@ export type ReadName =
   | 'gates'
   | 'gateHistory'
   | 'schedules'
+  | 'workers'
   | 'errorGroups'
   | 'previewRedrive';
 export type WriteName = Exclude<keyof Store, ReadName | 'kind' | 'onWork' | 'close' | 'transactions'>;
@@ -56,6 +58,7 @@ const writes: Record<WriteName, Verb> = {
   release,
   changeGate,
   prune,
+  register,
   expired,
   claimGated,
   claim,
@@ -70,6 +73,7 @@ const reads: Record<ReadName, Verb> = {
   gates,
   gateHistory,
   schedules,
+  workers,
   errorGroups,
   previewRedrive,
 };

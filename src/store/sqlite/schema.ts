@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { LANE, STATE } from '../codes.ts';
 import { errorGroupTables } from './error-group-tables.ts';
 import { scheduleTables } from './schedules-tables.ts';
+import { workersTables } from './workers-tables.ts';
 
 /*
  * How a queue lies in a SQLite file.
@@ -200,6 +201,7 @@ export const migrations: readonly string[] = [
   CREATE INDEX jobs_resource ON jobs (resource) WHERE resource <> 0;
   `,
   scheduleTables,
+  workersTables,
   errorGroupTables,
 ];
 

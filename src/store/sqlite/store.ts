@@ -30,6 +30,7 @@ import type {
   QueueInfo,
   Redriven,
   RedriveRequest,
+  RegisteredWorker,
   Retention,
   ScheduleFilter,
   Schedules,
@@ -41,6 +42,7 @@ import type {
   StoredGate,
   StoreStats,
   Unsubscribe,
+  WorkerDescription,
   WorkerReport,
 } from '../store.ts';
 import { type Channel, DirectChannel, ThreadChannel } from './channel.ts';
@@ -181,6 +183,9 @@ export class SqliteStore implements Store {
     const answer = (await this.#call('writeSchedule', write, packNewJobs(jobs))) as PackedScheduleWritten;
     return answer === null ? { written: false, jobs: [] } : { written: true, jobs: unpackEnqueued(answer, jobs) };
   }
+  register(id: string, worker: WorkerDescription | null): Promise<void> {
+    return this.#write('register', id, worker);
+  }
   async expired(limit: number): Promise<ClaimedJob[]> {
     return unpackJobs((await this.#call('expired', limit)) as PackedJobs);
   }
@@ -214,6 +219,10 @@ export class SqliteStore implements Store {
   }
   gateHistory(gate: GateRef, limit: number): Promise<GateEvent[]> {
     return this.#read('gateHistory', gate, limit);
+  }
+
+  workers(): Promise<RegisteredWorker[]> {
+    return this.#read('workers');
   }
 
   onWork(listener: () => void): Unsubscribe {

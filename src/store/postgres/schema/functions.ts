@@ -13,6 +13,7 @@ import { operateSql } from '../sql/operate.ts';
 import { partitionsSql } from '../sql/partitions.ts';
 import { schedulesSql } from '../sql/schedules.ts';
 import { settleSql } from '../sql/settle.ts';
+import { workersSql } from '../sql/workers.ts';
 
 /*
  * Functions are installed beside the tables under a version of their own: `claim` is `claim_1a2b3c4d` on the server,
@@ -67,5 +68,6 @@ export const functions: FunctionSet = functionSet(
     heartbeatSql,
     operateSql,
     schedulesSql,
+    workersSql,
   ].join('\n'),
 );

@@ -3,6 +3,7 @@ import { errorGroupTables } from './error-group-tables.ts';
 import { gateTables } from './gate-tables.ts';
 import { identityTables } from './identity.ts';
 import { scheduleTables } from './schedules-tables.ts';
+import { workersTables } from './workers-tables.ts';
 
 /*
  * How a queue lies in a PostgreSQL schema.
@@ -241,5 +242,6 @@ export const migrations: readonly string[] = [
   [identityTables, tables].join('\n'),
   gateTables,
   scheduleTables,
+  workersTables,
   errorGroupTables,
 ];
