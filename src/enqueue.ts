@@ -24,6 +24,7 @@ import { resolvePolicy } from './retry/resolve.ts';
 import { doubling, withRetries } from './retrying.ts';
 import { checkInput } from './schema.ts';
 import type { Debounce, Enqueued, NewJob, Store, TransactionClient } from './store/store.ts';
+import { checkTags, tagsOf } from './tags.ts';
 import { read } from './untrusted/thrown.ts';
 
 export interface EnqueueOptions {
@@ -44,6 +45,8 @@ export interface EnqueueOptions {
    * that time replaces it and puts it off again, at most until `maxWait` after the first. A job that has started is not touched.
    */
   readonly debounce?: Duration | { readonly wait: Duration; readonly maxWait?: Duration };
+  /** Texts that the job is found by, beside those of its definition: `['endpoint:42']`. */
+  readonly tags?: readonly string[];
   /** Overrides the definition's policy, field by field. */
   readonly retry?: RetryOptions;
   /**
@@ -72,6 +75,7 @@ const optionNames = namesOf<EnqueueOptions>({
   key: true,
   keyUntil: true,
   debounce: true,
+  tags: true,
   retry: true,
   tx: true,
 });
@@ -262,6 +266,7 @@ export class Enqueuer {
       dueAt: options.dueAt,
       key: options.key,
       keyLife: options.keyLife,
+      tags: tagsOf(definition?.tags ?? null, options.tags, parsed, target.name),
       ...(options.debounce && { debounce: options.debounce }),
     };
     return { job, capped };
@@ -374,13 +379,14 @@ interface CheckedOptions {
   readonly key: string | null;
   readonly keyLife: KeyLife;
   readonly debounce: Debounce | undefined;
+  readonly tags: readonly string[] | null;
   readonly retry: RetryOptions | undefined;
   readonly tx: TransactionClient | null;
 }
 
 function checkOptions(options: EnqueueOptions, what = 'enqueue'): CheckedOptions {
   const given = readOptions(options, optionNames, what);
-  const { delay, at, priority, queue, key, keyUntil, debounce, retry, tx } = given;
+  const { delay, at, priority, queue, key, keyUntil, debounce, tags, retry, tx } = given;
   if (delay !== undefined && at !== undefined) {
     throw new ConfigError(`${what}: expected delay or at, got both. Give one of them.`);
   }
@@ -392,6 +398,7 @@ function checkOptions(options: EnqueueOptions, what = 'enqueue'): CheckedOptions
     key: key === undefined ? null : checkName(key, `${what}: key`),
     keyLife: keyUntil === undefined ? 'finished' : checkOneOf(keyUntil, keyLives, `${what}: keyUntil`),
     debounce: undefined,
+    tags: tags === undefined ? null : checkTags(tags, `${what}: tags`),
     retry: retry === undefined ? undefined : checkRetry(retry, `${what}: retry`),
     tx: tx === undefined ? null : checkClient(tx, what),
   };

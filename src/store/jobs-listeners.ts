@@ -1,3 +1,4 @@
+import type { ChangeAnswer, ChangeRequest } from './change.ts';
 import type { CancelAnswer, JobsListener, SettleAnswer, Settlement, Unsubscribe } from './store.ts';
 
 /** The listeners of one store in this process (`Store.onJobs`), and what its own writes tell them. */
@@ -32,6 +33,13 @@ export class JobsListeners {
       answers.filter((answer) => answer.result === result).map(({ id }) => id);
     this.ended(idsOf('cancelled'));
     this.cancelling(idsOf('cancelling'));
+  }
+
+  /** After a part of a bulk action was answered, which does not tell apart the cancelled jobs that ran. */
+  changed({ action }: ChangeRequest, { ids }: ChangeAnswer): void {
+    if (action !== 'cancel') return;
+    this.ended(ids);
+    this.cancelling(ids);
   }
 
   clear(): void {

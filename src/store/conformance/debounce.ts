@@ -79,6 +79,16 @@ export const debounceCases = cases('enqueue', {
     assert.deepEqual([queue, priority, resource], ['b', 1, 'y']);
   },
 
+  async 'a replaced job has the tags of the last one'({ store }) {
+    const { id } = await sent(store, debounced(1, { tags: ['a', 'b'] }));
+    await sent(store, debounced(2, { tags: ['b', 'c'] }));
+    assert.deepEqual(only(await store.get([id])).tags, ['b', 'c']);
+    const found = async (tag: string): Promise<number> => (await store.list({ tag, limit: 5 })).length;
+    assert.deepEqual([await found('a'), await found('b'), await found('c')], [0, 1, 1]);
+    await sent(store, debounced(3));
+    assert.deepEqual([await found('b'), await found('c')], [0, 0]);
+  },
+
   async 'a replaced job counts as enqueued once'({ store }) {
     await sent(store, debounced(1));
     await sent(store, debounced(2));

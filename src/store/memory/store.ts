@@ -8,10 +8,11 @@ import { JobsListeners } from '../jobs-listeners.ts';
 import { checkPayloads } from '../json.ts';
 import type {
   CancelAnswer,
+  ChangeAnswer,
+  ChangeRequest,
   Claim,
   ClaimedJob,
   ClaimRequest,
-  DeadSelection,
   EndedJob,
   Enqueued,
   ErrorGroup,
@@ -26,13 +27,15 @@ import type {
   Heartbeat,
   HeartbeatAnswer,
   HoldTarget,
+  JobCount,
   JobFilter,
+  JobList,
+  JobSelection,
   JobsListener,
   NewJob,
+  Operation,
   PruneAnswer,
   QueueInfo,
-  Redriven,
-  RedriveRequest,
   RegisteredWorker,
   Retention,
   ScheduleFilter,
@@ -48,13 +51,14 @@ import type {
   WorkerDescription,
   WorkerReport,
 } from '../store.ts';
+import { change, operations } from './change.ts';
 import { claim, claimGated } from './claim.ts';
 import { enqueue } from './enqueue.ts';
 import { expired } from './expired.ts';
 import { heartbeat } from './heartbeat.ts';
 import { recall, remember } from './memo.ts';
-import { cancel, discard, hold, prune, redrive, release } from './operate.ts';
-import { ended, get, list, queues, runs, stats } from './read.ts';
+import { cancel, hold, prune, release } from './operate.ts';
+import { count, ended, get, list, queues, runs, stats } from './read.ts';
 import { schedules, writeSchedule } from './schedules.ts';
 import { settle } from './settle.ts';
 import { MemoryState } from './state.ts';
@@ -143,8 +147,16 @@ export class MemoryStore implements Store {
     return ended(this.#open(), ids);
   }
 
-  async list(filter: JobFilter): Promise<Job[]> {
+  async list(filter: JobFilter): Promise<JobList> {
     return list(this.#open(), filter, this.#clock.now());
+  }
+
+  async count(selection: JobSelection): Promise<JobCount> {
+    return count(this.#open(), selection, this.#clock.now());
+  }
+
+  async operations(limit: number): Promise<Operation[]> {
+    return operations(this.#open(), limit);
   }
 
   async runs(jobId: string): Promise<RunRecord[]> {
@@ -186,12 +198,10 @@ export class MemoryStore implements Store {
     return answers;
   }
 
-  async redrive(request: RedriveRequest): Promise<Redriven> {
-    return redrive(this.#open(), request, this.#clock.now());
-  }
-
-  async discard(selection: DeadSelection): Promise<string[]> {
-    return discard(this.#open(), selection);
+  async change(request: ChangeRequest): Promise<ChangeAnswer> {
+    const answer = change(this.#open(), request, this.#clock.now());
+    this.#jobs.changed(request, answer);
+    return answer;
   }
 
   async hold(target: HoldTarget, until: number | null): Promise<void> {
