@@ -334,7 +334,7 @@ export class World implements Faults {
     const jobs = await engine.list({ limit: 10_000 });
     const ledgers = new Map<string, Awaited<ReturnType<Store['runs']>>>();
     for (const job of jobs) ledgers.set(job.id, await engine.runs(job.id));
-    return { jobs, ledgers };
+    return { jobs, ledgers, errorGroups: await engine.errorGroups({ limit: 10_000 }) };
   }
 }
 

@@ -75,9 +75,11 @@ export function check(history: History, final: FinalState, options: CheckOptions
     once.observe(event, expect);
     if (history.healedAt !== null && event.at >= history.healedAt) liveness.observe(check);
   }
-  checkFinal(model, final, options.ended, (guarantee, holds, text) => {
+  const expectFinally: Check['expect'] = (guarantee, holds, text) => {
     if (!holds) violations.push({ guarantee, at: Number.POSITIVE_INFINITY, text: text() });
-  });
+  };
+  checkFinal(model, final, options.ended, expectFinally);
+  model.errorGroups.check(final.errorGroups, expectFinally);
   return violations;
 }
 
@@ -282,6 +284,7 @@ function checkRedrive(request: ChangeRequest, { ids }: ChangeAnswer, { model, no
       firstStartedAt: null,
       holdsKey: takesKey,
     });
+    model.errorGroups.redriven(id);
     if (!request.keepAttempts) {
       Object.assign(job, { attempts: 0, crashes: 0, previousDelayMs: null, spent: null });
     } else {

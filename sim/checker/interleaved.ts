@@ -81,9 +81,14 @@ export function checkInterleaved(history: History, final: FinalState, options: C
     checkClaimAmongOthers(call, stays, held, report);
   // A job whose answers nothing explains has been reported, and the model does not know it.
   const explained = violations.length === 0;
-  checkFinal(model, explained ? final : { jobs: [], ledgers: new Map() }, options.ended, (guarantee, holds, text) => {
-    if (!holds && explained) report(guarantee, Number.POSITIVE_INFINITY, text());
-  });
+  checkFinal(
+    model,
+    explained ? final : { jobs: [], ledgers: new Map(), errorGroups: [] },
+    options.ended,
+    (guarantee, holds, text) => {
+      if (!holds && explained) report(guarantee, Number.POSITIVE_INFINITY, text());
+    },
+  );
   return violations;
 }
 

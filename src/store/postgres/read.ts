@@ -13,7 +13,7 @@ import type { Session } from './session.ts';
 import { FOR_GOOD } from './sql/shared.ts';
 import { isUuid } from './uuid.ts';
 
-export const LIVE_JOBS = `
+export const LIVE_JOBS: string = `
   SELECT l.id, job_type, p.queue, p.lane, p.priority, p.resource,
     CASE WHEN worker IS NULL THEN state ELSE ${STATE.running} END AS state, runs, attempts,
     crashes, enqueued_at, due_at, first_started_at, NULL::bigint AS finished_at, lease_ends_at, worker,

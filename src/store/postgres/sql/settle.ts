@@ -200,9 +200,12 @@ export const settleSql: string = `
           worker = NULL, lease_ends_at = NULL
         FROM (
           -- Read before it is written: the group that the job leaves. Nothing but its settlement changes that while it runs.
-          SELECT g.*, before.fingerprint AS before, p.lane AS lane_before FROM (${GIVEN} WHERE g.delay IS NOT NULL OFFSET 0) g
-          LEFT JOIN live before ON g.failure IS NOT NULL AND ${lookUp('before.id', 'g.id')}
-          LEFT JOIN partitions p ON ${lookUp('p.id', 'before.partition')} ORDER BY g.ord OFFSET 0
+          SELECT g.*, b.fingerprint AS before, (SELECT p.lane FROM partitions p WHERE p.id = b.partition) AS lane_before
+          FROM (${GIVEN} WHERE g.delay IS NOT NULL OFFSET 0) g
+          LEFT JOIN LATERAL (
+            SELECT l.fingerprint, l.partition FROM live l WHERE l.id = g.id OFFSET 0
+          ) b ON g.failure IS NOT NULL
+          ORDER BY g.ord OFFSET 0
         ) g
         WHERE ${FENCE} AND ${BELIEVED} AND NOT l.cancel_requested
         RETURNING g.ord, l.id, g.run, g.outcome, g.counted, g.worker, g.started, g.ended, store_now + g.delay AS next,
