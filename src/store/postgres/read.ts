@@ -25,7 +25,7 @@ export const FINISHED_JOBS = `
     first_started_at, finished_at, NULL::bigint AS lease_ends_at, NULL::int AS worker, dead_reason,
     false AS cancel_requested, key, payload, last_error, progress, tags, fingerprint, seq, result
   FROM @.finished`;
-export const ALL_JOBS: string = `${LIVE_JOBS} UNION ALL ${FINISHED_JOBS}`;
+const ALL_JOBS = `${LIVE_JOBS} UNION ALL ${FINISHED_JOBS}`;
 
 /** Live and finished rows in one shape. A job is in exactly one of the two tables. */
 export const jobsOf = (tables: string): string => `
