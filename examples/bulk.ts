@@ -19,8 +19,15 @@ await using queue = await testQueue({ jobs: [deliver], retention: { completed: n
 const { mulligan, clock } = queue;
 
 const inputs = Array.from({ length: 200 }, (_, n) => ({ endpoint: n % 4, attempts: 1 }));
-await mulligan.enqueueMany(deliver, inputs.slice(0, 100), { retry: { maxAttempts: 1 } });
-await mulligan.enqueueMany(deliver, inputs.slice(100));
+await mulligan.enqueueMany(
+  deliver,
+  inputs.slice(0, 100).map((input) => ({ input })),
+  { retry: { maxAttempts: 1 } },
+);
+await mulligan.enqueueMany(
+  deliver,
+  inputs.slice(100).map((input) => ({ input })),
+);
 await clock.advance(1_000);
 
 // One selection for everything: conditions add up.
