@@ -35,8 +35,16 @@ describe('mulligan.errors', () => {
   it('groups failing and dead jobs by what they failed with, whatever ids are in the messages', async () => {
     await using queue = await testQueue({ jobs: [send, parse], work: { queues: ['default', 'files'] } });
     const { mulligan } = queue;
-    await mulligan.enqueueMany(send, [1, 2, 3, 14, 15, 16, 17]);
-    await mulligan.enqueueMany(parse, [1, 2]);
+    await mulligan.enqueueMany(send, [
+      { input: 1 },
+      { input: 2 },
+      { input: 3 },
+      { input: 14 },
+      { input: 15 },
+      { input: 16 },
+      { input: 17 },
+    ]);
+    await mulligan.enqueueMany(parse, [{ input: 1 }, { input: 2 }]);
     await queue.drain();
     const [full, broken, ...others] = await mulligan.errors.list();
     expect(others).toEqual([]);
@@ -54,7 +62,7 @@ describe('mulligan.errors', () => {
   it('lists what its options ask for', async () => {
     await using queue = await testQueue({ jobs: [send, parse], work: { queues: ['default', 'files'] } });
     const { mulligan, clock } = queue;
-    await mulligan.enqueueMany(parse, [1, 2]);
+    await mulligan.enqueueMany(parse, [{ input: 1 }, { input: 2 }]);
     await queue.drain();
     await clock.advance(3_600_000);
     await mulligan.enqueue(send, 20);
@@ -102,7 +110,7 @@ describe('mulligan.errors', () => {
 
   it('has a group for timeouts', async () => {
     await using queue = await testQueue({ jobs: [slow] });
-    await queue.mulligan.enqueueMany(slow, [1, 2]);
+    await queue.mulligan.enqueueMany(slow, [{ input: 1 }, { input: 2 }]);
     await queue.drain();
     expect(await queue.mulligan.errors.list()).toMatchObject([
       { dead: 2, sample: { error: { name: 'TimeoutError' } } },

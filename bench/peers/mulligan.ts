@@ -179,7 +179,10 @@ class OpenMulligan implements OpenPeer {
 
   async enqueueBulk(payloads: readonly Payload[]): Promise<void> {
     const kind = payloads[0]?.kind ?? 'noop';
-    await (await this.#queue()).enqueueMany(this.#definition(kind), payloads);
+    await (await this.#queue()).enqueueMany(
+      this.#definition(kind),
+      payloads.map((input) => ({ input })),
+    );
   }
 
   async startWorker(handler: Handler, { concurrency, crashSoon }: WorkerOptions): Promise<Running> {
@@ -199,7 +202,11 @@ class OpenMulligan implements OpenPeer {
     for (let done = 0; done < count; done += BACKLOG_PART) {
       const length = Math.min(BACKLOG_PART, count - done);
       const payloads = Array.from({ length }, (): Payload => ({ n: -1, kind: 'noop', sentAt: 0 }));
-      await mulligan.enqueueMany(this.#definition('noop'), payloads, { priority: 9 });
+      await mulligan.enqueueMany(
+        this.#definition('noop'),
+        payloads.map((input) => ({ input })),
+        { priority: 9 },
+      );
     }
   }
 
