@@ -1,5 +1,6 @@
 import type {
   CancelAnswer,
+  ChangeAnswer,
   Claim,
   ClaimRequest,
   Enqueued,
@@ -8,7 +9,6 @@ import type {
   HoldTarget,
   NewJob,
   QueueQuota,
-  Redriven,
   SettleAnswer,
   Settlement,
 } from '../../src/store/store.ts';
@@ -157,10 +157,8 @@ function rowsOf({ verb, args, value }: ExecutedEvent): Row[] {
       return [{ id: (first as { id: string }).id, args, value }];
     case 'cancel':
       return (value as CancelAnswer[]).map((answer) => ({ id: answer.id, args: [[answer.id]], value: [answer] }));
-    case 'redrive':
-      return (value as Redriven).ids.map((id) => ({ id, args, value: { ...(value as Redriven), ids: [id] } }));
-    case 'discard':
-      return (value as string[]).map((id) => ({ id, args, value: [id] }));
+    case 'change':
+      return (value as ChangeAnswer).ids.map((id) => ({ id, args, value: { ...(value as ChangeAnswer), ids: [id] } }));
     default:
       return [];
   }

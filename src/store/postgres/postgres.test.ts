@@ -14,6 +14,7 @@ import {
   newJob,
   newJobs,
   quota,
+  redrive,
   retryIn,
   settlement,
 } from '../conformance/builders.ts';
@@ -643,7 +644,7 @@ describe('partitions', () => {
       expect(retried.id).toBe(first.id);
       await store.settle([settlement(retried, die())]);
       await pruneAll();
-      expect((await store.redrive({ ids: [first.id], attempts: 'reset', dryRun: false })).ids).toEqual([first.id]);
+      expect((await redrive(store, { ids: [first.id] })).ids).toEqual([first.id]);
       await store.settle([settlement(await start(), complete)]);
       await pruneAll();
     }

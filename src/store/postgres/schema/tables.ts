@@ -3,6 +3,7 @@ import { errorGroupTables } from './error-group-tables.ts';
 import { gateTables } from './gate-tables.ts';
 import { identityTables } from './identity.ts';
 import { scheduleTables } from './schedules-tables.ts';
+import { selectTables } from './select-tables.ts';
 import { workersTables } from './workers-tables.ts';
 
 /*
@@ -18,6 +19,7 @@ import { workersTables } from './workers-tables.ts';
  *   holds       which queues and resources are held, and until when; partitions carry it along.
  *   leases      which jobs each claim took, and when to check whether they are still held.
  *   gates       the gates that have something to say; gate_history is what happened to them (gate-tables.ts).
+ *   job_tags    which jobs have which tag; operations: bulk actions (select-tables.ts).
  *   error_counts error groups, as additions; error_samples is the first error of each (error-group-tables.ts).
  *   memos       results of once-only effects.
  *   keys        which job holds which key.
@@ -244,4 +246,5 @@ export const migrations: readonly string[] = [
   scheduleTables,
   workersTables,
   errorGroupTables,
+  selectTables,
 ];
