@@ -10,6 +10,7 @@ import type {
   Counts,
   Gated,
   GatedKind,
+  Grouped,
   Guard,
   Handler,
   Kind,
@@ -267,6 +268,11 @@ class OpenMulligan implements OpenPeer {
     return new MulliganGates(this.#place, await this.#openStore(), (fill) => this.#filled(fill));
   }
 
+  async errors(): Promise<Grouped> {
+    const { MulliganErrors } = await import('./mulligan-errors.ts');
+    return new MulliganErrors(this.#place, await this.#openStore(), (fill) => this.#filled(fill));
+  }
+
   async usage(): Promise<Usage> {
     if (this.#place.usage === undefined) throw new Error(`${this.#place.url} has no server`);
     return await this.#place.usage();
@@ -350,7 +356,7 @@ async function fillPartitions(store: Store, { jobs, partitions, held }: Partitio
 export async function enqueueMany(
   store: Store,
   count: number,
-  job: (n: number) => { readonly kind: Kind; readonly resource: string },
+  job: (n: number) => { readonly kind: Kind; readonly resource: string | null },
 ): Promise<void> {
   const newJob = (n: number): NewJob => {
     const { kind, resource } = job(n);
