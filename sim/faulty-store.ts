@@ -54,6 +54,8 @@ const verbs: readonly VerbName[] = [
   'release',
   'changeGate',
   'prune',
+  'schedules',
+  'writeSchedule',
 ];
 
 const changesGates: ReadonlySet<VerbName> = new Set<VerbName>(['report', 'claimGated', 'changeGate', 'prune']);
@@ -72,6 +74,7 @@ export function storeFor(process: SimProcess, shared: SharedStore): Store {
       }),
     // Nothing that is checked depends on who is registered, so these calls take no faults, and no chance from the others.
     register: () => Promise.resolve(),
+    workers: () => Promise.resolve([]),
     close: () => Promise.resolve(),
   } as unknown as Store;
 }

@@ -13,6 +13,7 @@ import { addMigrate } from './migrate.ts';
 import { Output } from './output.ts';
 import { addPolicy } from './policy.ts';
 import { addQueues } from './queues.ts';
+import { addSchedules } from './schedules.ts';
 import { addStats } from './stats.ts';
 import { addWork } from './work.ts';
 import { addWorkers } from './workers.ts';
@@ -61,6 +62,7 @@ function build(program: CliCommand, shell: Shell): void {
   addQueues(program, shell);
   addWorkers(program, shell);
   addGates(program, shell);
+  addSchedules(program, shell);
   addStats(program, shell);
   addMigrate(program, shell);
   addDoctor(program, shell);
@@ -74,6 +76,7 @@ Examples:
   mulligan work --jobs jobs.ts
   mulligan jobs show 0198c0de-...
   mulligan gates show smtp
+  mulligan schedules set nightly report.daily --cron '0 3 * * *' --timezone Europe/Berlin
   mulligan policy preview --preset financial
 
 Durations are 500ms, 30s, 5m, 2h or 3d. Exit codes: 0 done, 1 could not be done, 2 wrong usage.

@@ -74,6 +74,8 @@ const verbs: Readonly<Record<Exclude<keyof Store, 'kind' | 'transactions'>, true
   stats: true,
   gates: true,
   gateHistory: true,
+  schedules: true,
+  writeSchedule: true,
   queues: true,
   cancel: true,
   redrive: true,

@@ -9,7 +9,7 @@ import { groupOf } from '../observe/group-of.ts';
 import type { Logger, LogLevel } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { StoredError } from '../retry/outcome.ts';
-import type { ClaimedJob, GateRef, Settlement } from '../store/store.ts';
+import type { ClaimedJob, Enqueued, GateRef, NewJob, Settlement } from '../store/store.ts';
 import type { Applied } from './settle.ts';
 
 /** Tells the world what happened to a run: events, metrics, the log, and the definition's `onDead`. */
@@ -37,6 +37,11 @@ export class Reporter {
   /** Writes what the log still owes. */
   stop(): void {
     this.#failures.stop();
+  }
+
+  /** A tick of a schedule has stored a job. */
+  enqueued({ name, queue }: NewJob, { id, existed }: Enqueued): void {
+    this.#events.emit('enqueued', () => ({ id, name, queue, existed }));
   }
 
   started(job: ClaimedJob, startedAt: number): void {

@@ -14,6 +14,8 @@ export type WorkerStore = Pick<
   | 'remember'
   | 'recall'
   | 'prune'
+  | 'schedules'
+  | 'writeSchedule'
   | 'register'
   | 'onWork'
   | 'transactions'
@@ -32,6 +34,8 @@ export function withTimeouts(store: Store, clock: Clock, timeoutMs: number): Wor
     remember: (fence, key, value) => within(store.remember(fence, key, value)),
     recall: (id) => within(store.recall(id)),
     prune: (retention, limit) => within(store.prune(retention, limit)),
+    schedules: (filter) => within(store.schedules(filter)),
+    writeSchedule: (write) => within(store.writeSchedule(write)),
     register: (id, worker) => within(store.register(id, worker)),
     onWork: (listener) => store.onWork(listener),
     // How long a transaction takes is the handler's choice.

@@ -23,6 +23,7 @@ import { Registration } from './registration.ts';
 import type { Reporter } from './report.ts';
 import { rescue } from './rescue.ts';
 import { Run, type RunServices } from './run.ts';
+import { Ticker } from './schedules.ts';
 import { Trial } from './trial.ts';
 import { Trouble } from './trouble.ts';
 import { type WorkerStore, withTimeouts } from './with-timeouts.ts';
@@ -55,7 +56,8 @@ export interface WorkerParts {
  *   fetch (lanes, gates, capacity) -> run (signal, timeout, heartbeat) -> outcome -> gate -> decide -> settle
  *
  * `ActiveJobs` keeps the state of each job on that way. Beside it: the renewer extends leases, trials give suspects a run
- * of their own, the rescuer settles what silent workers left, the pruner deletes what outlived its retention.
+ * of their own, the rescuer settles what silent workers left, the pruner deletes what outlived its retention, the ticker
+ * enqueues the jobs of schedules.
  */
 export class Worker {
   readonly id: string;
@@ -68,6 +70,7 @@ export class Worker {
   readonly #finisher: Finisher;
   readonly #renewer: LeaseRenewer;
   readonly #chores: readonly Chore[];
+  readonly #ticker: Ticker;
   readonly #registration: Registration;
   readonly #runServices: RunServices;
   readonly #trouble: Trouble;
@@ -143,6 +146,14 @@ export class Worker {
       new Chore(clock, leaseMs / RESCUES_PER_LEASE, () => this.#rescue(), onError),
       new Chore(clock, PRUNE_EVERY_MS, () => this.#prune(), onError),
     ];
+    this.#ticker = new Ticker({
+      store,
+      clock,
+      pollMs: plan.pollMs,
+      log,
+      onEnqueued: (job, answer) => parts.report.enqueued(job, answer),
+      onError,
+    });
     this.#registration = new Registration(store, clock, this.id, () => this.#description(), onError);
     this.#runServices = {
       clock,
@@ -161,10 +172,14 @@ export class Worker {
   }
 
   start(): void {
-    this.#unsubscribe = this.#store.onWork(() => this.#fetcher.wake('new-work'));
+    this.#unsubscribe = this.#store.onWork(() => {
+      this.#fetcher.wake('new-work');
+      this.#ticker.wake();
+    });
     this.#fetcher.start();
     this.#renewer.start();
     for (const chore of this.#chores) chore.start();
+    this.#ticker.start();
     this.#registration.start();
   }
 
@@ -198,6 +213,7 @@ export class Worker {
     this.#unsubscribe();
     this.#startTimer?.cancel();
     this.#trial.stop();
+    const ticking = this.#ticker.stop();
     const fetching = this.#fetcher.stop();
     this.#releaseBuffer({ kind: 'shutdown' });
     await fetching;
@@ -205,7 +221,7 @@ export class Worker {
     await this.#jobs.whenEmpty();
     this.#gates.stop();
     this.#renewer.stop();
-    await Promise.all(this.#chores.map((chore) => chore.stop()));
+    await Promise.all([ticking, ...this.#chores.map((chore) => chore.stop())]);
     await this.#finisher.flushed();
     await this.#registration.stop();
     this.#parts.report.stop();
@@ -384,7 +400,7 @@ export class Worker {
 
   async #prune(): Promise<void> {
     const { retention } = this.#parts;
-    while (!this.#stopping && (await this.#store.prune(retention, PRUNE_BATCH)) === PRUNE_BATCH);
+    while (!this.#stopping && !(await this.#store.prune(retention, PRUNE_BATCH)).isDone);
   }
 
   #checkIdle(): void {

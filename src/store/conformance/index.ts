@@ -18,6 +18,7 @@ import { readCases } from './read.ts';
 import { redriveCases } from './redrive.ts';
 import { refundCases } from './refund.ts';
 import { reportCases } from './report.ts';
+import { scheduleCases } from './schedules.ts';
 import { settleCases } from './settle.ts';
 import { statsCases } from './stats.ts';
 import { bind, type ConformanceCase, type ConformanceOptions, type OpenStore, type StoreCase } from './suite.ts';
@@ -49,6 +50,7 @@ const suite: readonly StoreCase[] = [
   ...gateCases,
   ...pruneCases,
   ...statsCases,
+  ...scheduleCases,
   ...workerCases,
   ...wakeCases,
   ...closeCases,

@@ -4,6 +4,7 @@ import type {
   CancelAnswer,
   DeadSelection,
   HoldTarget,
+  PruneAnswer,
   Redriven,
   RedriveRefusal,
   RedriveRequest,
@@ -117,7 +118,7 @@ export function release(state: MemoryState, target: HoldTarget): void {
   if (state.partitions.release(target)) state.wake.hint();
 }
 
-export function prune(state: MemoryState, retention: Retention, limit: number, now: number): number {
+export function prune(state: MemoryState, retention: Retention, limit: number, now: number): PruneAnswer {
   const kinds = [
     [state.ended.completed, retention.completedMs],
     [state.ended.dead, retention.deadMs],
@@ -129,5 +130,5 @@ export function prune(state: MemoryState, retention: Retention, limit: number, n
   const gone = outlived.slice(0, limit);
   for (const row of gone) state.remove(row);
   state.gates.prune(now);
-  return gone.length;
+  return { jobs: gone.length, isDone: gone.length < limit };
 }

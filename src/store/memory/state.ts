@@ -1,5 +1,5 @@
 import { isTerminal, type JobState, stateAt, transitions } from '../../job.ts';
-import type { Fence } from '../store.ts';
+import type { Fence, Schedule } from '../store.ts';
 import { Gates } from './gates.ts';
 import { Keys } from './keys.ts';
 import { Partitions } from './partitions.ts';
@@ -26,6 +26,7 @@ export class MemoryState {
   readonly keys: Keys = new Keys();
   readonly totals: TotalsBook = new TotalsBook();
   readonly wake: Wake = new Wake();
+  readonly schedules: Map<string, Schedule> = new Map();
   readonly workers: Workers = new Workers();
   #accepted = 0;
 

@@ -24,11 +24,16 @@ import type {
   HoldTarget,
   JobFilter,
   NewJob,
+  PruneAnswer,
   QueueInfo,
   Redriven,
   RedriveRequest,
   RegisteredWorker,
   Retention,
+  ScheduleFilter,
+  Schedules,
+  ScheduleWrite,
+  ScheduleWritten,
   SettleAnswer,
   Settlement,
   Store,
@@ -45,6 +50,7 @@ import { heartbeat } from './heartbeat.ts';
 import { recall, remember } from './memo.ts';
 import { cancel, discard, hold, prune, redrive, release } from './operate.ts';
 import { get, list, queues, runs, stats } from './read.ts';
+import { schedules, writeSchedule } from './schedules.ts';
 import { settle } from './settle.ts';
 import { MemoryState } from './state.ts';
 
@@ -141,6 +147,15 @@ export class MemoryStore implements Store {
     return queues(this.#open());
   }
 
+  async schedules(filter: ScheduleFilter): Promise<Schedules> {
+    return schedules(this.#open(), filter, this.#clock.now());
+  }
+
+  async writeSchedule(write: ScheduleWrite): Promise<ScheduleWritten> {
+    checkPayloads(write.jobs);
+    return writeSchedule(this.#open(), write, this.#clock.now());
+  }
+
   async cancel(ids: readonly string[]): Promise<CancelAnswer[]> {
     return cancel(this.#open(), ids, this.#clock.now());
   }
@@ -168,7 +183,7 @@ export class MemoryStore implements Store {
     return answer;
   }
 
-  async prune(retention: Retention, limit: number): Promise<number> {
+  async prune(retention: Retention, limit: number): Promise<PruneAnswer> {
     return prune(this.#open(), retention, limit, this.#clock.now());
   }
 

@@ -4,6 +4,7 @@ import type {
   CancelAnswer,
   DeadSelection,
   HoldTarget,
+  PruneAnswer,
   Redriven,
   RedriveRefusal,
   RedriveRequest,
@@ -16,7 +17,7 @@ import { FOR_GOOD } from './sql/shared.ts';
 import { isUuid } from './uuid.ts';
 
 /** So many partitions are looked at when jobs are pruned, unless it takes longer than this. */
-const PARTITIONS_AT_ONCE = 1_000;
+const PARTITIONS_AT_ONCE = 10_000;
 const LONGEST_LOOK_MS = 100;
 
 const SELECTION = '$1::uuid[], $2, $3, $4::smallint, $5::bigint';
@@ -82,7 +83,7 @@ async function changeHold(session: Session, target: HoldTarget, until: number | 
   return (row as [boolean])[0];
 }
 
-export async function prune(session: Session, retention: Retention, limit: number): Promise<number> {
+export async function prune(session: Session, retention: Retention, limit: number): Promise<PruneAnswer> {
   await session.db.query('SELECT @.fold_counts()');
   const keptFor = [
     [STATE.completed, retention.completedMs],
@@ -103,8 +104,8 @@ export async function prune(session: Session, retention: Retention, limit: numbe
   }
   session.pruned.end();
   await prunePartitions(session);
-  await pruneGates(session);
-  return pruned;
+  const hasMoreGates = await pruneGates(session);
+  return { jobs: pruned, isDone: pruned < limit && !hasMoreGates };
 }
 
 /** See sql/partitions.ts. */

@@ -16,6 +16,7 @@ import { cancel, hold, prune, release } from './operate.ts';
 import { Outage } from './outage.ts';
 import { get, list, queues, runs, stats } from './read.ts';
 import { gateHistory, gates } from './read-gates.ts';
+import { schedules, writeSchedule } from './schedules.ts';
 import { Session } from './session.ts';
 import { settle } from './settle.ts';
 import { register, workers } from './workers.ts';
@@ -29,6 +30,7 @@ export type ReadName =
   | 'queues'
   | 'gates'
   | 'gateHistory'
+  | 'schedules'
   | 'workers'
   | 'previewRedrive';
 export type WriteName = Exclude<keyof Store, ReadName | 'kind' | 'onWork' | 'close' | 'transactions'>;
@@ -46,6 +48,7 @@ const writes: Record<WriteName, Verb> = {
   settle,
   remember,
   enqueue,
+  writeSchedule,
   cancel,
   redrive,
   discard,
@@ -67,6 +70,7 @@ const reads: Record<ReadName, Verb> = {
   queues,
   gates,
   gateHistory,
+  schedules,
   workers,
   previewRedrive,
 };

@@ -1,7 +1,8 @@
 import { isTerminal, type JobState, states } from '../../job.ts';
 import { STATE } from '../codes.ts';
-import type { CancelAnswer, HoldTarget, Retention } from '../store.ts';
+import type { CancelAnswer, HoldTarget, PruneAnswer, Retention } from '../store.ts';
 import { forgetGates } from './forget-gates.ts';
+import { forgetNames } from './forget-names.ts';
 import { KEY_AFTER_END } from './keys.ts';
 import { NEVER } from './restrictions.ts';
 import type { Session } from './session.ts';
@@ -52,7 +53,7 @@ export function remove(session: Session, row: StoredRow, state: JobState): void 
   session.count(row.home_queue, row.name, `state:${state}`, -1);
 }
 
-export function prune(session: Session, retention: Retention, limit: number): number {
+export function prune(session: Session, retention: Retention, limit: number): PruneAnswer {
   let pruned = 0;
   const keptFor = [
     ['completed', retention.completedMs],
@@ -66,8 +67,9 @@ export function prune(session: Session, retention: Retention, limit: number): nu
     pruned += rows.length;
   }
   session.sql(ENDED_HOLDS).run(session.now);
-  forgetGates(session);
-  return pruned;
+  const hasMoreGates = forgetGates(session);
+  const hasMoreNames = forgetNames(session);
+  return { jobs: pruned, isDone: pruned < limit && !hasMoreGates && !hasMoreNames };
 }
 
 export function hold(session: Session, target: HoldTarget, until: number | null): void {

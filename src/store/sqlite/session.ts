@@ -23,6 +23,8 @@ export class Session {
   now = 0;
   /** The number of the last gate that was looked at for forgetting; 0 to begin with the first. */
   lastGateLookedAt = 0;
+  /** The same of names. */
+  lastNameLookedAt = 0;
   /** Set by a verb that made work claimable at once. */
   madeWork = false;
   readonly running: RunningRows = new RunningRows();

@@ -24,11 +24,16 @@ import type {
   HoldTarget,
   JobFilter,
   NewJob,
+  PruneAnswer,
   QueueInfo,
   Redriven,
   RedriveRequest,
   RegisteredWorker,
   Retention,
+  ScheduleFilter,
+  Schedules,
+  ScheduleWrite,
+  ScheduleWritten,
   SettleAnswer,
   Settlement,
   Store,
@@ -49,6 +54,7 @@ import { type PackedJobs, unpackJobs } from './packed-claim.ts';
 import { type PackedEnqueued, packNewJobs, unpackEnqueued } from './packed-jobs.ts';
 import { bytesOfSettlement, type PackedAnswers, packSettlement, unpackAnswers } from './packed-settlements.ts';
 import { PART_BYTES } from './parts.ts';
+import type { PackedScheduleWritten } from './schedules.ts';
 
 export interface SqliteOptions {
   /** The file. Its folder must exist. */
@@ -167,8 +173,13 @@ export class SqliteStore implements Store {
   changeGate(gate: GateRef, order: GateOrder, operator: string): Promise<GateAnswer> {
     return this.#write('changeGate', gate, order, operator);
   }
-  prune(retention: Retention, limit: number): Promise<number> {
+  prune(retention: Retention, limit: number): Promise<PruneAnswer> {
     return this.#write('prune', retention, limit);
+  }
+  async writeSchedule({ jobs, ...write }: ScheduleWrite): Promise<ScheduleWritten> {
+    checkPayloads(jobs);
+    const answer = (await this.#call('writeSchedule', write, packNewJobs(jobs))) as PackedScheduleWritten;
+    return answer === null ? { written: false, jobs: [] } : { written: true, jobs: unpackEnqueued(answer, jobs) };
   }
   register(id: string, worker: WorkerDescription | null): Promise<void> {
     return this.#write('register', id, worker);
@@ -194,6 +205,9 @@ export class SqliteStore implements Store {
   }
   queues(): Promise<QueueInfo[]> {
     return this.#read('queues');
+  }
+  schedules(filter: ScheduleFilter): Promise<Schedules> {
+    return this.#read('schedules', filter);
   }
   gates(filter: GateFilter): Promise<StoredGate[]> {
     return this.#read('gates', filter);

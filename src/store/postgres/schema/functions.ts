@@ -10,6 +10,7 @@ import { heartbeatSql } from '../sql/heartbeat.ts';
 import { internedSql } from '../sql/interned.ts';
 import { operateSql } from '../sql/operate.ts';
 import { partitionsSql } from '../sql/partitions.ts';
+import { schedulesSql } from '../sql/schedules.ts';
 import { settleSql } from '../sql/settle.ts';
 import { workersSql } from '../sql/workers.ts';
 
@@ -64,6 +65,7 @@ export const functions: FunctionSet = functionSet(
     settleSql,
     heartbeatSql,
     operateSql,
+    schedulesSql,
     workersSql,
   ].join('\n'),
 );

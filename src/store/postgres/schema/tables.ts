@@ -1,6 +1,7 @@
 import { partitionDigest, resourceStart } from '../sql/shared.ts';
 import { gateTables } from './gate-tables.ts';
 import { identityTables } from './identity.ts';
+import { scheduleTables } from './schedules-tables.ts';
 import { workersTables } from './workers-tables.ts';
 
 /*
@@ -235,4 +236,9 @@ const tables = `
  * One entry per version of the tables; forward only, and never edited once released. An entry that an older program
  * cannot work with raises `minimum_reader` in `schema_identity` to its own version.
  */
-export const migrations: readonly string[] = [[identityTables, tables].join('\n'), gateTables, workersTables];
+export const migrations: readonly string[] = [
+  [identityTables, tables].join('\n'),
+  gateTables,
+  scheduleTables,
+  workersTables,
+];
