@@ -6,10 +6,12 @@ import { addDead } from './dead.ts';
 import { addDemo } from './demo.ts';
 import { addDoctor } from './doctor.ts';
 import { addEnqueue } from './enqueue.ts';
+import { addErrors } from './errors.ts';
 import { type ExitCode, reportOf } from './failure.ts';
 import { addGates } from './gates.ts';
 import { addJobs } from './jobs.ts';
 import { addMigrate } from './migrate.ts';
+import { addOperations } from './operations.ts';
 import { Output } from './output.ts';
 import { addPolicy } from './policy.ts';
 import { addQueues } from './queues.ts';
@@ -59,6 +61,8 @@ function build(program: CliCommand, shell: Shell): void {
   addWork(program, shell);
   addJobs(program, shell);
   addDead(program, shell);
+  addOperations(program, shell);
+  addErrors(program, shell);
   addQueues(program, shell);
   addWorkers(program, shell);
   addGates(program, shell);
@@ -75,6 +79,7 @@ Examples:
   mulligan enqueue email.send '{"to":"a@example.com"}' --delay 5m
   mulligan work --jobs jobs.ts
   mulligan jobs show 0198c0de-...
+  mulligan errors list
   mulligan gates show smtp
   mulligan schedules set nightly report.daily --cron '0 3 * * *' --timezone Europe/Berlin
   mulligan policy preview --preset financial
