@@ -13,7 +13,7 @@ import type { Session } from './session.ts';
 import { FOR_GOOD } from './sql/shared.ts';
 import { isUuid } from './uuid.ts';
 
-export const LIVE_JOBS = `
+export const LIVE_JOBS: string = `
   SELECT l.id, job_type, p.queue, p.lane, p.priority, p.resource,
     CASE WHEN worker IS NULL THEN state ELSE ${STATE.running} END AS state, runs, attempts,
     crashes, enqueued_at, due_at, first_started_at, NULL::bigint AS finished_at, lease_ends_at, worker,
@@ -24,7 +24,7 @@ export const FINISHED_JOBS = `
     first_started_at, finished_at, NULL::bigint AS lease_ends_at, NULL::int AS worker, dead_reason,
     false AS cancel_requested, key, payload, last_error, progress, tags, fingerprint, seq
   FROM @.finished`;
-export const ALL_JOBS = `${LIVE_JOBS} UNION ALL ${FINISHED_JOBS}`;
+export const ALL_JOBS: string = `${LIVE_JOBS} UNION ALL ${FINISHED_JOBS}`;
 
 /** Live and finished rows in one shape. A job is in exactly one of the two tables. */
 export const jobsOf = (tables: string): string => `

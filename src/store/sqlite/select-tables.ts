@@ -2,9 +2,9 @@ import { STATE } from '../codes.ts';
 
 /*
  * Selecting jobs by their last error, tags and key; and bulk actions (change.ts). Versions without these leave the columns
- * null, and rows of `tags` behind when they delete a job: whoever reads `tags` also compares the job's own list.
+ * null, and rows of `tags` behind when they delete a job: a read of `tags` also compares the job's own list.
  */
-export const selectTables = `
+export const selectTables: string = `
   ALTER TABLE jobs ADD COLUMN tags TEXT;               -- a JSON list; null for none
 
   CREATE TABLE tags (

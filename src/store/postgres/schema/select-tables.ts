@@ -4,7 +4,7 @@ import { STATE } from '../../codes.ts';
  * Selecting jobs by their last error and by tags; and bulk actions (sql/change.ts). Versions without these leave the columns
  * null, and rows of job_tags behind when they delete a job: what reads job_tags joins the jobs.
  */
-export const selectTables = `
+export const selectTables: string = `
   ALTER TABLE live ADD COLUMN tags text[];
   ALTER TABLE finished ADD COLUMN tags text[];
 
