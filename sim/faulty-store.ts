@@ -77,7 +77,6 @@ export function storeFor(process: SimProcess, shared: SharedStore): Store {
       }),
     // Nothing that is checked depends on who is registered, so these calls take no faults, and no chance from the others.
     register: () => Promise.resolve(),
-    workers: () => Promise.resolve([]),
     close: () => Promise.resolve(),
   } as unknown as Store;
 }
