@@ -1,7 +1,7 @@
 // A dead job is kept with its reason and its whole ledger. Review it, redrive it when the cause is fixed, or delete it.
 // Bringing it back is a redrive, never a "retry".
 
-import { defineJob, Mulligan, Unrecoverable } from 'mulligan';
+import { defineJob, type LogEntry, Mulligan, Unrecoverable } from 'mulligan';
 
 let isFixed = false;
 const post = defineJob<{ invoice: number }>({
@@ -15,7 +15,9 @@ const post = defineJob<{ invoice: number }>({
   onDead: ({ payload, decision }) => console.log(`onDead: ${JSON.stringify(payload)}, by ${decision.rule}`),
 });
 
-await using mulligan = await Mulligan.open('memory:', { jobs: [post] });
+// By default the first dead job of each kind is logged on standard error, and then how many died like it. `log` takes it.
+const log = ({ level, message }: LogEntry): void => console.log(`log: ${level}: ${message}`);
+await using mulligan = await Mulligan.open('memory:', { jobs: [post], log });
 const buried = Promise.withResolvers<void>();
 const redone = Promise.withResolvers<void>();
 let dead = 0;
@@ -38,7 +40,7 @@ for (const job of await mulligan.dead.list({ name: 'invoice.post' })) {
 // A dry run first. Conditions add up; at least one is needed.
 const selection = { name: 'invoice.post', reason: 'exhausted', limit: 100 } as const;
 const preview = await mulligan.dead.redrive({ ...selection, dryRun: true });
-console.log(`\na redrive would bring back ${preview.ids.length}`);
+console.log(`\na redrive would bring back ${preview.count}`);
 isFixed = true;
 const { ids, skipped } = await mulligan.dead.redrive(selection);
 console.log(`redriven ${ids.length}, skipped ${skipped.length}`);
@@ -50,4 +52,4 @@ if (redriven) {
 }
 
 const gone = await mulligan.dead.discard({ reason: 'unrecoverable' });
-console.log(`discarded ${gone.length}; dead now: ${(await mulligan.dead.list()).length}`);
+console.log(`discarded ${gone.count}; dead now: ${(await mulligan.dead.list()).length}`);

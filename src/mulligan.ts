@@ -11,6 +11,7 @@ import {
 } from './definition.ts';
 import { type Duration, parseDuration } from './duration.ts';
 import { type EnqueueOptions, type EnqueueResult, Enqueuer, LEAST_RETENTION_MS, type Target } from './enqueue.ts';
+import { ErrorGroups } from './error-groups.ts';
 import { ClosedError } from './errors.ts';
 import { Gates } from './gates.ts';
 import { finishedStates } from './job.ts';
@@ -21,6 +22,7 @@ import { Metrics } from './observe/metrics.ts';
 import { MOST_SERIES } from './observe/prometheus.ts';
 import { type Stats, summarise } from './observe/stats.ts';
 import { DeadJobs, Jobs, Queues } from './operate.ts';
+import { Operations } from './operations.ts';
 import { checkQueueResource } from './resource.ts';
 import type { RetryOptions } from './retry/policy.ts';
 import { type ReadSchedule, readSchedules, type ScheduleDefinition } from './schedule-options.ts';
@@ -31,6 +33,7 @@ import type { GateAnswer, Retention, Store } from './store/store.ts';
 import { planWork, readGrace, type WorkOptions } from './worker/options.ts';
 import { Reporter } from './worker/report.ts';
 import { Worker } from './worker/worker.ts';
+import { Workers } from './workers.ts';
 
 export interface QueueDefaults {
   readonly retry?: RetryOptions;
@@ -94,10 +97,16 @@ export class Mulligan {
   /** Dead jobs: list, redrive or discard them. */
   readonly dead: DeadJobs;
   readonly queues: Queues;
+  /** Bulk actions: who did what, when, and to how many jobs. */
+  readonly operations: Operations;
+  /** Workers of all processes: what runs where. */
+  readonly workers: Workers;
   /** Gates: why jobs of a resource wait, and orders by hand. */
   readonly gates: Gates;
   /** Schedules: jobs that recur, or run once at a given time. */
   readonly schedules: Schedules;
+  /** What jobs fail with: errors of one kind are one group. */
+  readonly errors: ErrorGroups;
   readonly #store: Store;
   readonly #settings: Settings;
   readonly #events: Events;
@@ -138,9 +147,12 @@ export class Mulligan {
       hardCap,
       maxPayloadBytes,
     });
-    this.jobs = new Jobs(store);
-    this.dead = new DeadJobs(store);
+    this.jobs = new Jobs({ store, clock, maxPayloadBytes });
+    this.dead = new DeadJobs({ store, clock, maxPayloadBytes });
+    this.operations = new Operations(store);
     this.queues = new Queues(store);
+    this.workers = new Workers(store);
+    this.errors = new ErrorGroups(store);
     this.gates = new Gates(store, clock, (answer) => this.#reportGate(answer));
     const targetOf = (job: unknown, what: string): Target => this.#target(job, what);
     this.#scheduleWriter = new ScheduleWriter({ store, clock, enqueuer: this.#enqueuer, targetOf });
@@ -180,7 +192,7 @@ export class Mulligan {
       clock,
       definitions,
       plan: planWork(options, queuesOf(definitions.values())),
-      report: new Reporter(this.#events, this.#metrics, this.#log, definitions),
+      report: new Reporter(this.#events, this.#metrics, this.#log, definitions, clock),
       logSink: log,
       retention,
       maxPayloadBytes,

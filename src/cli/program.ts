@@ -1,21 +1,24 @@
-import { readFileSync } from 'node:fs';
 import { CommanderError } from 'commander';
+import { packageVersion } from '../version.ts';
 import { CliCommand, HELP, makeShell, type Shell } from './command.ts';
 import { DEFAULT_DATABASE, KINDS } from './database.ts';
 import { addDead } from './dead.ts';
 import { addDemo } from './demo.ts';
 import { addDoctor } from './doctor.ts';
 import { addEnqueue } from './enqueue.ts';
+import { addErrors } from './errors.ts';
 import { type ExitCode, reportOf } from './failure.ts';
 import { addGates } from './gates.ts';
 import { addJobs } from './jobs.ts';
 import { addMigrate } from './migrate.ts';
+import { addOperations } from './operations.ts';
 import { Output } from './output.ts';
 import { addPolicy } from './policy.ts';
 import { addQueues } from './queues.ts';
 import { addSchedules } from './schedules.ts';
 import { addStats } from './stats.ts';
 import { addWork } from './work.ts';
+import { addWorkers } from './workers.ts';
 
 /** Runs one command line and returns the exit code. Never rejects. */
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<ExitCode> {
@@ -58,7 +61,10 @@ function build(program: CliCommand, shell: Shell): void {
   addWork(program, shell);
   addJobs(program, shell);
   addDead(program, shell);
+  addOperations(program, shell);
+  addErrors(program, shell);
   addQueues(program, shell);
+  addWorkers(program, shell);
   addGates(program, shell);
   addSchedules(program, shell);
   addStats(program, shell);
@@ -67,17 +73,13 @@ function build(program: CliCommand, shell: Shell): void {
   addPolicy(program, shell);
 }
 
-function packageVersion(): string {
-  const manifest = new URL('../../package.json', import.meta.url);
-  return (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version;
-}
-
 const EXAMPLES = `
 Examples:
   mulligan demo
   mulligan enqueue email.send '{"to":"a@example.com"}' --delay 5m
   mulligan work --jobs jobs.ts
   mulligan jobs show 0198c0de-...
+  mulligan errors list
   mulligan gates show smtp
   mulligan schedules set nightly report.daily --cron '0 3 * * *' --timezone Europe/Berlin
   mulligan policy preview --preset financial

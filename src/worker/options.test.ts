@@ -15,6 +15,7 @@ describe('a plan of work', () => {
       pollMs: 1_000,
       unknownJobTimeoutMs: 7 * 86_400_000,
       name: null,
+      version: null,
     });
     expect(planWork({}, named(['a', 'b'])).queues.map(({ queue }) => queue)).toEqual(['a', 'b']);
   });

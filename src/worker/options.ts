@@ -33,6 +33,8 @@ export interface WorkOptions {
   readonly unknownJobTimeout?: Duration;
   /** A name for this worker in the ledger; a random part is added. Default: host and process id. */
   readonly name?: string;
+  /** The version of your application, for `mulligan workers list`: a release, a commit. */
+  readonly version?: string;
 }
 
 export interface QueueOptions {
@@ -52,6 +54,7 @@ export interface WorkPlan {
   readonly pollMs: number;
   readonly unknownJobTimeoutMs: number;
   readonly name: string | null;
+  readonly version: string | null;
 }
 
 export const workOptionNames: readonly (keyof WorkOptions)[] = namesOf<WorkOptions>({
@@ -63,6 +66,7 @@ export const workOptionNames: readonly (keyof WorkOptions)[] = namesOf<WorkOptio
   poll: true,
   unknownJobTimeout: true,
   name: true,
+  version: true,
 });
 const queueOptionNames = namesOf<QueueOptions>({ weight: true, retryShare: true, maxRetriesInFlight: true });
 
@@ -80,6 +84,7 @@ export function planWork(options: WorkOptions, named: NamedQueues = queuesOf([])
     pollMs: Math.max(1, parseDuration(given.poll ?? '1s', 'work: poll')),
     unknownJobTimeoutMs: parseDuration(given.unknownJobTimeout ?? '7d', 'work: unknownJobTimeout'),
     name: given.name === undefined ? null : checkName(given.name, 'work: name'),
+    version: given.version === undefined ? null : checkName(given.version, 'work: version'),
   };
 }
 

@@ -16,6 +16,7 @@ export type WorkerStore = Pick<
   | 'prune'
   | 'schedules'
   | 'writeSchedule'
+  | 'register'
   | 'onWork'
   | 'transactions'
 >;
@@ -35,6 +36,7 @@ export function withTimeouts(store: Store, clock: Clock, timeoutMs: number): Wor
     prune: (retention, limit) => within(store.prune(retention, limit)),
     schedules: (filter) => within(store.schedules(filter)),
     writeSchedule: (write) => within(store.writeSchedule(write)),
+    register: (id, worker) => within(store.register(id, worker)),
     onWork: (listener) => store.onWork(listener),
     // How long a transaction takes is the handler's choice.
     ...(store.transactions && { transactions: store.transactions }),

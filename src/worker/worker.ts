@@ -5,8 +5,9 @@ import type { Duration } from '../duration.ts';
 import { isRetry } from '../job.ts';
 import { type LogSink, makeLogger } from '../observe/log.ts';
 import type { Outcome, ReleaseCause } from '../retry/outcome.ts';
-import type { Claim, ClaimedJob, Retention, Settlement, Store } from '../store/store.ts';
+import type { Claim, ClaimedJob, Retention, Settlement, Store, WorkerDescription } from '../store/store.ts';
 import { RecentErrors } from '../untrusted/recent-errors.ts';
+import { packageVersion } from '../version.ts';
 import type { ActiveJob } from './active-job.ts';
 import { ActiveJobs } from './active-jobs.ts';
 import { Chore } from './chores.ts';
@@ -18,6 +19,7 @@ import { Lease } from './lease.ts';
 import { readGrace, type WorkPlan } from './options.ts';
 import { whileLeased } from './persist.ts';
 import { Prefetch } from './prefetch.ts';
+import { Registration } from './registration.ts';
 import type { Reporter } from './report.ts';
 import { rescue } from './rescue.ts';
 import { Run, type RunServices } from './run.ts';
@@ -69,6 +71,7 @@ export class Worker {
   readonly #renewer: LeaseRenewer;
   readonly #chores: readonly Chore[];
   readonly #ticker: Ticker;
+  readonly #registration: Registration;
   readonly #runServices: RunServices;
   readonly #trouble: Trouble;
   readonly #jobs: ActiveJobs = new ActiveJobs();
@@ -151,6 +154,7 @@ export class Worker {
       onEnqueued: (job, answer) => parts.report.enqueued(job, answer),
       onError,
     });
+    this.#registration = new Registration(store, clock, this.id, () => this.#description(), onError);
     this.#runServices = {
       clock,
       logSink,
@@ -176,6 +180,7 @@ export class Worker {
     this.#renewer.start();
     for (const chore of this.#chores) chore.start();
     this.#ticker.start();
+    this.#registration.start();
   }
 
   /** Resolves once this worker holds no job and found none that is due, or has stopped. Jobs may still wait for later. */
@@ -218,6 +223,8 @@ export class Worker {
     this.#renewer.stop();
     await Promise.all([ticking, ...this.#chores.map((chore) => chore.stop())]);
     await this.#finisher.flushed();
+    await this.#registration.stop();
+    this.#parts.report.stop();
     this.#stopped = true;
     this.#checkIdle();
     this.#parts.onStopped();
@@ -371,6 +378,20 @@ export class Worker {
   }
 
   // Chores
+
+  #description(): WorkerDescription {
+    const { plan, definitions } = this.#parts;
+    return {
+      name: plan.name,
+      version: plan.version,
+      mulligan: packageVersion(),
+      host: hostname(),
+      pid: process.pid,
+      concurrency: plan.concurrency,
+      queues: plan.queues.map(({ queue }) => queue),
+      jobs: [...definitions.keys()].sort(),
+    };
+  }
 
   async #rescue(): Promise<void> {
     const { clock, report } = this.#parts;

@@ -1,9 +1,11 @@
 import { cancelCases } from './cancel.ts';
+import { changeCases } from './change.ts';
 import { claimCases } from './claim.ts';
 import { behindGatesCases } from './claim-behind-gates.ts';
 import { claimGatedCases } from './claim-gated.ts';
 import { discardCases } from './discard.ts';
 import { enqueueCases } from './enqueue.ts';
+import { errorGroupCases } from './error-groups.ts';
 import { expiredCases } from './expired.ts';
 import { fenceCases } from './fence.ts';
 import { gateCases } from './gates.ts';
@@ -19,10 +21,12 @@ import { redriveCases } from './redrive.ts';
 import { refundCases } from './refund.ts';
 import { reportCases } from './report.ts';
 import { scheduleCases } from './schedules.ts';
+import { selectionCases } from './selection.ts';
 import { settleCases } from './settle.ts';
 import { statsCases } from './stats.ts';
 import { bind, type ConformanceCase, type ConformanceOptions, type OpenStore, type StoreCase } from './suite.ts';
 import { closeCases, wakeCases } from './wake.ts';
+import { workerCases } from './workers.ts';
 
 export type { ConformanceCase, ConformanceOptions, OpenStore, StoreHarness } from './suite.ts';
 
@@ -42,14 +46,18 @@ const suite: readonly StoreCase[] = [
   ...expiredCases,
   ...memoCases,
   ...readCases,
+  ...selectionCases,
   ...cancelCases,
   ...redriveCases,
   ...discardCases,
+  ...changeCases,
   ...holdCases,
   ...gateCases,
   ...pruneCases,
   ...statsCases,
   ...scheduleCases,
+  ...workerCases,
+  ...errorGroupCases,
   ...wakeCases,
   ...closeCases,
 ];

@@ -16,14 +16,15 @@ export interface Row {
   readonly retryQueue: string | null;
   readonly resource: string | null;
   readonly priority: number;
-  readonly payload: string;
   readonly policy: RetryPolicy;
   readonly key: string | null;
   readonly keyLife: KeyLife;
+  readonly tags: readonly string[];
   readonly enqueuedAt: number;
   readonly ledger: RunRecord[];
   readonly memos: Map<string, string>;
 
+  payload: string;
   queue: string;
   state: JobState;
   /** Stays as it was claimed while the job runs. */
@@ -40,6 +41,8 @@ export interface Row {
   previousDelayMs: number | null;
   deadReason: DeadReason | null;
   lastError: StoredError | null;
+  /** Of the last failure: the error group that it is in. */
+  fingerprint: string | null;
   spent: Spent | null;
   /** JSON text. */
   progress: string | null;
@@ -63,6 +66,7 @@ export function toJob(row: Row, now: number): Job {
     priority: row.priority,
     payload: JSON.parse(row.payload),
     key: row.key,
+    tags: row.tags,
     resource: row.resource,
     policy: row.policy,
     runs: row.runs,

@@ -6,11 +6,14 @@ import type { Job, RunRecord } from '../../job.ts';
 import { isNewsToWorkers } from '../gates.ts';
 import type {
   CancelAnswer,
+  ChangeAnswer,
+  ChangeRequest,
   Claim,
   ClaimedJob,
   ClaimRequest,
-  DeadSelection,
   Enqueued,
+  ErrorGroup,
+  ErrorGroupFilter,
   Fence,
   GateAnswer,
   GatedClaim,
@@ -21,12 +24,15 @@ import type {
   Heartbeat,
   HeartbeatAnswer,
   HoldTarget,
+  JobCount,
   JobFilter,
+  JobList,
+  JobSelection,
   NewJob,
+  Operation,
   PruneAnswer,
   QueueInfo,
-  Redriven,
-  RedriveRequest,
+  RegisteredWorker,
   Retention,
   ScheduleFilter,
   Schedules,
@@ -38,8 +44,10 @@ import type {
   StoredGate,
   StoreStats,
   Unsubscribe,
+  WorkerDescription,
   WorkerReport,
 } from '../store.ts';
+import { change, operations } from './change.ts';
 import { claim } from './claim.ts';
 import { claimGated } from './claim-gated.ts';
 import { connect } from './connection/connect.ts';
@@ -47,17 +55,20 @@ import { Database } from './connection/database.ts';
 import type { PoolLike } from './connection/driver.ts';
 import { isReplaced } from './connection/failure.ts';
 import { enqueue } from './enqueue.ts';
+import { errorGroups } from './error-groups.ts';
 import { expired } from './expired.ts';
 import { changeGate, gateHistory, gates, report } from './gates.ts';
 import { heartbeat, remember } from './heartbeat.ts';
-import { cancel, discard, hold, prune, redrive, release } from './operate.ts';
-import { get, list, queues, recall, runs, stats } from './read.ts';
+import { cancel, hold, prune, release } from './operate.ts';
+import { get, queues, recall, runs, stats } from './read.ts';
 import { schedules, writeSchedule } from './schedules.ts';
 import { migrate, refuseOutdated } from './schema/migrate.ts';
+import { count, list } from './select.ts';
 import { Session } from './session.ts';
 import { settle } from './settle.ts';
 import { PostgresTransactions } from './transactions/transactions.ts';
 import { Wake } from './wake.ts';
+import { register, workers } from './worker-registry.ts';
 
 export interface PostgresOptions {
   /** `postgres://user:password@host:port,host:port/database?schema=mulligan`. */
@@ -170,8 +181,14 @@ export class PostgresStore implements Store {
   get(ids: readonly string[]): Promise<Job[]> {
     return this.#do(get, ids);
   }
-  list(filter: JobFilter): Promise<Job[]> {
+  list(filter: JobFilter): Promise<JobList> {
     return this.#do(list, filter);
+  }
+  count(selection: JobSelection): Promise<JobCount> {
+    return this.#do(count, selection);
+  }
+  operations(limit: number): Promise<Operation[]> {
+    return this.#do(operations, limit);
   }
   runs(jobId: string): Promise<RunRecord[]> {
     return this.#do(runs, jobId);
@@ -188,6 +205,9 @@ export class PostgresStore implements Store {
   queues(): Promise<QueueInfo[]> {
     return this.#do(queues);
   }
+  errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroup[]> {
+    return this.#do(errorGroups, filter);
+  }
   schedules(filter: ScheduleFilter): Promise<Schedules> {
     return this.#do(schedules, filter);
   }
@@ -195,13 +215,10 @@ export class PostgresStore implements Store {
   cancel(ids: readonly string[]): Promise<CancelAnswer[]> {
     return this.#do(cancel, ids);
   }
-  async redrive(request: RedriveRequest): Promise<Redriven> {
-    const redriven = await this.#do(redrive, request);
-    if (redriven.ids.length > 0 && !request.dryRun) this.#wake.notify();
-    return redriven;
-  }
-  discard(selection: DeadSelection): Promise<string[]> {
-    return this.#do(discard, selection);
+  async change(request: ChangeRequest): Promise<ChangeAnswer> {
+    const answer = await this.#do(change, request);
+    if (answer.ids.length > 0 && request.action !== 'discard') this.#wake.notify();
+    return answer;
   }
   hold(target: HoldTarget, until: number | null): Promise<void> {
     return this.#do(hold, target, until);
@@ -222,6 +239,13 @@ export class PostgresStore implements Store {
   }
   prune(retention: Retention, limit: number): Promise<PruneAnswer> {
     return this.#do(prune, retention, limit);
+  }
+
+  register(id: string, worker: WorkerDescription | null): Promise<void> {
+    return this.#do(register, id, worker);
+  }
+  workers(): Promise<RegisteredWorker[]> {
+    return this.#do(workers);
   }
 
   onWork(listener: () => void): Unsubscribe {

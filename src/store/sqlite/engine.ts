@@ -2,10 +2,11 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Clock } from '../../clock.ts';
 import type { MulliganError } from '../../errors.ts';
 import type { Store } from '../store.ts';
+import { change } from './change.ts';
 import { claim, claimNothing } from './claim.ts';
 import { claimGated, claimGatedNothing } from './claim-gated.ts';
-import { discard, previewRedrive, redrive } from './dead.ts';
 import { enqueue } from './enqueue.ts';
+import { errorGroups } from './error-groups.ts';
 import { expired, expiredNothing } from './expired.ts';
 import { isBusy, toStoreError } from './failure.ts';
 import { changeGate, report } from './gates.ts';
@@ -13,12 +14,15 @@ import { heartbeat } from './heartbeat.ts';
 import { InPlace } from './in-place.ts';
 import { recall, remember } from './memo.ts';
 import { cancel, hold, prune, release } from './operate.ts';
+import { operations } from './operations.ts';
 import { Outage } from './outage.ts';
-import { get, list, queues, runs, stats } from './read.ts';
+import { get, queues, runs, stats } from './read.ts';
 import { gateHistory, gates } from './read-gates.ts';
 import { schedules, writeSchedule } from './schedules.ts';
+import { count, list } from './select.ts';
 import { Session } from './session.ts';
 import { settle } from './settle.ts';
+import { register, workers } from './workers.ts';
 
 export type ReadName =
   | 'get'
@@ -29,8 +33,11 @@ export type ReadName =
   | 'queues'
   | 'gates'
   | 'gateHistory'
+  | 'count'
+  | 'operations'
   | 'schedules'
-  | 'previewRedrive';
+  | 'workers'
+  | 'errorGroups';
 export type WriteName = Exclude<keyof Store, ReadName | 'kind' | 'onWork' | 'close' | 'transactions'>;
 export type VerbName = ReadName | WriteName;
 
@@ -48,12 +55,12 @@ const writes: Record<WriteName, Verb> = {
   enqueue,
   writeSchedule,
   cancel,
-  redrive,
-  discard,
+  change,
   hold,
   release,
   changeGate,
   prune,
+  register,
   expired,
   claimGated,
   claim,
@@ -61,14 +68,17 @@ const writes: Record<WriteName, Verb> = {
 const reads: Record<ReadName, Verb> = {
   get,
   list,
+  count,
   runs,
   recall,
   stats,
   queues,
   gates,
   gateHistory,
+  operations,
   schedules,
-  previewRedrive,
+  workers,
+  errorGroups,
 };
 /** What idle workers ask again and again must not compete for the write lock: these answer null when it takes a write. */
 const idle: Partial<Record<VerbName, Verb>> = {

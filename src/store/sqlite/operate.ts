@@ -1,5 +1,7 @@
 import { isTerminal, type JobState, states } from '../../job.ts';
+import { OPERATIONS_KEPT_MS } from '../change.ts';
 import { STATE } from '../codes.ts';
+import type { Counts } from '../error-groups.ts';
 import type { CancelAnswer, HoldTarget, PruneAnswer, Retention } from '../store.ts';
 import { forgetGates } from './forget-gates.ts';
 import { forgetNames } from './forget-names.ts';
@@ -7,30 +9,38 @@ import { KEY_AFTER_END } from './keys.ts';
 import { NEVER } from './restrictions.ts';
 import type { Session } from './session.ts';
 
-const FIND = 'SELECT seq, state, name, home_queue, partition FROM jobs WHERE id = ?';
+const FIND = 'SELECT seq, state, name, home_queue, partition, fingerprint FROM jobs WHERE id = ?';
 const CANCEL_WAITING = `
   UPDATE jobs SET state = ${STATE.cancelled}, partition = NULL, finished_at = ?2, cancel_requested = 0, held_key = ${KEY_AFTER_END}
   WHERE seq = ?1`;
 const CANCEL_RUNNING = 'UPDATE jobs SET cancel_requested = 1 WHERE seq = ?';
 const DELETE_RUNS = 'DELETE FROM runs WHERE job = ? RETURNING error';
 const DELETE_MEMOS = 'DELETE FROM memos WHERE job = ?';
-const DELETE_JOB = 'DELETE FROM jobs WHERE seq = ?';
+const DELETE_JOB = 'DELETE FROM jobs WHERE seq = ? RETURNING tags';
+const DELETE_TAGS = 'DELETE FROM tags WHERE seq = ? AND tag IN (SELECT value FROM json_each(?))';
 const FINISHED_BEFORE = `
-  SELECT seq, home_queue, name FROM jobs WHERE state = ? AND finished_at <= ?
+  SELECT seq, home_queue, name, fingerprint FROM jobs WHERE state = ? AND finished_at <= ?
   ORDER BY finished_at LIMIT ?`;
+const OLD_OPERATIONS = 'DELETE FROM operations WHERE updated_at <= ?';
 const ENDED_HOLDS = 'DELETE FROM holds WHERE until <= ?';
 
 export interface StoredRow {
   readonly seq: number;
   readonly name: number;
   readonly home_queue: number;
+  readonly fingerprint: string | null;
+}
+
+/** A job changes its state without a run: what that makes of its error group. */
+export function moveError(session: Session, row: StoredRow, counts: Partial<Counts>): void {
+  session.errorCounts.move({ homeQueue: row.home_queue, name: row.name }, row.fingerprint, counts);
 }
 
 export function cancel(session: Session, ids: readonly string[]): CancelAnswer[] {
   return ids.map((id) => ({ id, result: cancelOne(session, id) }));
 }
 
-function cancelOne(session: Session, id: string): CancelAnswer['result'] {
+export function cancelOne(session: Session, id: string): CancelAnswer['result'] {
   const row = session.sql(FIND).get(id) as (StoredRow & { state: number; partition: number }) | undefined;
   if (!row) return 'not-found';
   if (isTerminal(states[row.state] as JobState)) return 'already-ended';
@@ -41,6 +51,7 @@ function cancelOne(session: Session, id: string): CancelAnswer['result'] {
   session.sql(CANCEL_WAITING).run(row.seq, session.now);
   session.partitions.leave(row.partition);
   session.count(row.home_queue, row.name, 'state:cancelled');
+  moveError(session, row, { failing: -1 });
   return 'cancelled';
 }
 
@@ -49,8 +60,10 @@ export function remove(session: Session, row: StoredRow, state: JobState): void 
   const runs = session.sql(DELETE_RUNS).all(row.seq) as { error: number | null }[];
   for (const { error } of runs) if (error !== null) session.errors.release(error);
   session.sql(DELETE_MEMOS).run(row.seq);
-  session.sql(DELETE_JOB).run(row.seq);
+  const { tags } = session.sql(DELETE_JOB).get(row.seq) as { tags: string | null };
+  if (tags !== null) session.sql(DELETE_TAGS).run(row.seq, tags);
   session.count(row.home_queue, row.name, `state:${state}`, -1);
+  if (state === 'dead') moveError(session, row, { dead: -1 });
 }
 
 export function prune(session: Session, retention: Retention, limit: number): PruneAnswer {
@@ -67,6 +80,8 @@ export function prune(session: Session, retention: Retention, limit: number): Pr
     pruned += rows.length;
   }
   session.sql(ENDED_HOLDS).run(session.now);
+  session.sql(OLD_OPERATIONS).run(session.now - OPERATIONS_KEPT_MS);
+  session.errorCounts.prune();
   const hasMoreGates = forgetGates(session);
   const hasMoreNames = forgetNames(session);
   return { jobs: pruned, isDone: pruned < limit && !hasMoreGates && !hasMoreNames };

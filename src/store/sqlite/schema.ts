@@ -1,6 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { LANE, STATE } from '../codes.ts';
+import { errorGroupTables } from './error-group-tables.ts';
 import { scheduleTables } from './schedules-tables.ts';
+import { selectTables } from './select-tables.ts';
+import { workersTables } from './workers-tables.ts';
 
 /*
  * How a queue lies in a SQLite file.
@@ -16,8 +19,10 @@ import { scheduleTables } from './schedules-tables.ts';
  *   tallies      totals and the sizes of the finished states per queue and name, kept in the same transactions.
  *   identity     one row: which file this is, and which versions of Mulligan may use it.
  *   lease_expiry one row: see expired.ts.
+ *   tags         which jobs have which tag; operations: bulk actions. See select-tables.ts.
  *   gates        the gates that have something to say, and gate_history what happened to them. See gates.ts.
  *   schedules    rules that enqueue a job at each of their times. See schedules.ts.
+ *   error_counts error groups, as counters; error_samples what their first job threw. See error-counts.ts.
  *
  * Codes are positions in the lists of codes.ts.
  */
@@ -198,6 +203,9 @@ export const migrations: readonly string[] = [
   CREATE INDEX jobs_resource ON jobs (resource) WHERE resource <> 0;
   `,
   scheduleTables,
+  workersTables,
+  errorGroupTables,
+  selectTables,
 ];
 
 /** Brings the file to the newest version. Call inside BEGIN IMMEDIATE: a second process then finds it done. */

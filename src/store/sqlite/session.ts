@@ -1,6 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Random } from '../../retry/jitter.ts';
 import type { RetryPolicy } from '../../retry/policy.ts';
+import { ErrorCounts } from './error-counts.ts';
 import { Errors } from './errors.ts';
 import { InternedStrings } from './interned.ts';
 import { LastText } from './last-text.ts';
@@ -17,6 +18,7 @@ export class Session {
   readonly strings: InternedStrings;
   readonly partitions: Partitions;
   readonly errors: Errors;
+  readonly errorCounts: ErrorCounts;
   readonly outage: Outage;
   readonly random: Random;
   /** Store time of the transaction under way. */
@@ -42,6 +44,7 @@ export class Session {
     this.strings = new InternedStrings(db);
     this.partitions = new Partitions(this);
     this.errors = new Errors(db);
+    this.errorCounts = new ErrorCounts(this);
   }
 
   /** A statement, prepared once per connection. */
@@ -90,6 +93,7 @@ export class Session {
   endCall(): void {
     this.#tally.write(this.sql(ADD_TALLY));
     this.errors.write();
+    this.errorCounts.write();
     this.partitions.forget();
   }
 
@@ -97,6 +101,7 @@ export class Session {
   forget(): void {
     this.#tally.clear();
     this.errors.forget();
+    this.errorCounts.forget();
     this.partitions.forget();
     this.running.clear();
     this.strings.forget();

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
 import { quoted } from '../connection/address.ts';
 import { backScanSql } from '../sql/back-scan.ts';
+import { changeSql } from '../sql/change.ts';
 import { claimSql } from '../sql/claim.ts';
 import { claimGatedSql } from '../sql/claim-gated.ts';
 import { enqueueSql } from '../sql/enqueue.ts';
+import { errorGroupsSql } from '../sql/error-groups.ts';
 import { expiredSql } from '../sql/expired.ts';
 import { gatesSql } from '../sql/gates.ts';
 import { heartbeatSql } from '../sql/heartbeat.ts';
@@ -12,6 +14,7 @@ import { operateSql } from '../sql/operate.ts';
 import { partitionsSql } from '../sql/partitions.ts';
 import { schedulesSql } from '../sql/schedules.ts';
 import { settleSql } from '../sql/settle.ts';
+import { workersSql } from '../sql/workers.ts';
 
 /*
  * Functions are installed beside the tables under a version of their own: `claim` is `claim_1a2b3c4d` on the server,
@@ -61,9 +64,12 @@ export const functions: FunctionSet = functionSet(
     claimGatedSql,
     backScanSql,
     expiredSql,
+    errorGroupsSql,
     settleSql,
     heartbeatSql,
     operateSql,
+    changeSql,
     schedulesSql,
+    workersSql,
   ].join('\n'),
 );
