@@ -185,9 +185,12 @@ export class World implements Faults {
       const options = { every: everyMs, overlap, misfire: 'all', misfireLimit: 10_000 } as const;
       const script = { kind: 'complete', ms: this.#random.pick([0, 20, 300]), times: 1 };
       const { schedules } = await this.#connectOperator();
+      let isSet = false;
+      const set = schedules.set(`schedule-${index}`, 'steady', script, options).finally(() => {
+        isSet = true;
+      });
       // Nothing has gone wrong yet, but calls take their time.
-      const set = schedules.set(`schedule-${index}`, 'steady', script, options);
-      await this.#scheduler.run(this.#scheduler.now + 10 * this.#scenario.slowestCallMs);
+      while (!isSet) await this.#scheduler.run(this.#scheduler.now + 100);
       await set;
     }
   }
