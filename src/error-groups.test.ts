@@ -75,14 +75,15 @@ describe('mulligan.errors', () => {
     expect(await namesOf({ queue: 'files' })).toEqual(['parse']);
     expect(await namesOf({ state: 'failing' })).toEqual(['send']);
     expect(await namesOf({ state: 'dead' })).toEqual(['parse']);
-    expect(await namesOf({ since: clock.now() - 60_000 })).toEqual(['send']);
+    expect(await namesOf({ since: '1m' })).toEqual(['send']);
     expect(await namesOf({ since: new Date(clock.now() - 7_200_000) })).toEqual(['parse', 'send']);
   });
 
   it.each([
     [{ state: 'retrying' }, /errors\.list: state/],
-    [{ since: 'yesterday' }, /errors\.list: since: expected a Date, or a point in time/],
-    [{ since: new Date('x') }, /errors\.list: since/],
+    [{ since: 'yesterday' }, /errors\.list: since: expected/],
+    [{ since: new Date('x') }, /errors\.list: since: expected a Date, or how long ago/],
+    [{ since: 5 }, /errors\.list: since: expected a Date, or how long ago/],
     [{ limit: 0 }, /errors\.list: limit/],
     [{ nmae: 'x' }, /Did you mean name\?|did you mean/i],
   ])('refuses %j', async (options, message) => {

@@ -185,7 +185,7 @@ export class Mulligan {
     this.operations = new Operations(store);
     this.queues = new Queues(store);
     this.workers = new Workers(store);
-    this.errors = new ErrorGroups(store);
+    this.errors = new ErrorGroups(store, clock);
     this.gates = new Gates(store, clock, (answer) => this.#reportGate(answer));
     const targetOf = (job: unknown, what: string): Target => this.#target(job, what);
     this.#scheduleWriter = new ScheduleWriter({ store, clock, enqueuer: this.#enqueuer, targetOf });

@@ -37,6 +37,7 @@ export function jobFacts(job: Job, gate: GateInfo | null, output: Output): strin
     ['finished', time(job.finishedAt)],
     ['fingerprint', job.lastError?.fingerprint ?? null],
     ['last error', job.lastError === null ? null : errorText(job.lastError)],
+    ['error group', job.lastError?.fingerprint ?? null],
   ];
   return factLines(
     facts.filter((fact): fact is [string, string] => fact[1] !== null),

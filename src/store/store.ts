@@ -16,7 +16,7 @@ import type { RegisteredWorker, WorkerDescription } from './workers.ts';
 export type { ChangeAction, ChangeAnswer, ChangeRequest, Operation, SkippedJob, SkipReason } from './change.ts';
 export type { ErrorGroup, ErrorGroupFilter } from './error-groups.ts';
 export type { JobCount, JobFilter, JobList, JobSelection } from './selection.ts';
-export type { RegisteredWorker, WorkerDescription } from './workers.ts';
+export { type RegisteredWorker, SEEN_EVERY_MS, type WorkerDescription } from './workers.ts';
 
 /**
  * What every store can do, in the words of the queue: no SQL and no driver type crosses this line.

@@ -17,7 +17,7 @@ async function sent(store: Store, job: NewJob) {
   return only(await store.enqueue([job]));
 }
 
-export const debounceCases: StoreCase[] = cases('enqueue', {
+export const debounceCases: readonly StoreCase[] = cases('enqueue', {
   async 'a debounced job is replaced by the next of its key, and put off'({ store, advance }) {
     const first = await sent(store, debounced(1));
     await advance(3 * MINUTE);

@@ -32,7 +32,7 @@ function told(store: Store, change: 'ended' | 'cancelling', id: string): Promise
 
 const endOf = async (store: Store, id: string): Promise<EndedJob> => only(await store.ended([id], null));
 
-export const endedCases: StoreCase[] = cases('ended', {
+export const endedCases: readonly StoreCase[] = cases('ended', {
   async 'a job that waits or runs has not ended'({ store }) {
     const running = await startOne(store);
     const waiting = await enqueueOne(store);

@@ -10,7 +10,7 @@ async function jobOf(store: Store, id: string) {
   return only(await store.get([id]));
 }
 
-export const resultCases: StoreCase[] = cases('settle', {
+export const resultCases: readonly StoreCase[] = cases('settle', {
   async 'the result of a completed run is kept with the job'({ store }) {
     const results = [{ url: 'a/b', n: [1, null, "it's"] }, 'line\nbreak "quoted" \\', 0, false, null, []];
     for (const result of results) {
