@@ -24,6 +24,8 @@ describe('defineJob', () => {
     expect(defineJob({ name: 'email.send', run })).toEqual({
       name: 'email.send',
       input: undefined,
+      version: null,
+      migrate: undefined,
       queue: 'default',
       retryQueue: null,
       resource: null,

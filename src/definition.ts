@@ -20,6 +20,13 @@ export interface JobOptions<Input, Parsed = Input> {
   readonly name: string;
   /** Any Standard Schema (zod, valibot, ...). Checked at enqueue, and again before each run. */
   readonly input?: InputSchema<Input, Parsed>;
+  /**
+   * The version of the input, an integer from 1 on: raise it when you change what the input means. It is stored with each
+   * job. A worker leaves jobs of a later version than its own to workers that have that one.
+   */
+  readonly version?: number;
+  /** Makes an input of this version from a payload that was enqueued with an earlier one. The schema checks what it returns. */
+  readonly migrate?: (payload: never, fromVersion: number) => unknown;
   readonly run: (input: Parsed, context: JobContext) => unknown;
   readonly queue?: string;
   /** Where retries wait, to be worked apart from fresh jobs. */
@@ -64,6 +71,9 @@ export interface DeadJob {
 export interface JobDefinition<Input = unknown, Parsed = unknown> {
   readonly name: string;
   readonly input: InputSchema<Input, Parsed> | undefined;
+  /** Null when it carries none, and is then taken for 1. */
+  readonly version: number | null;
+  readonly migrate: ((payload: unknown, fromVersion: number) => unknown) | undefined;
   readonly queue: string;
   readonly retryQueue: string | null;
   /** `null`: none was named, so the queue's, if it has one. */
@@ -87,6 +97,8 @@ const optionNames = namesOf<JobOptions<unknown>>({
   name: true,
   input: true,
   run: true,
+  version: true,
+  migrate: true,
   queue: true,
   retryQueue: true,
   resource: true,
@@ -110,13 +122,15 @@ export function defineJob<Input = unknown, Parsed = Input>(
   if (given.input !== undefined && !isSchema(given.input)) {
     throw unexpected(`${what}: input`, 'a Standard Schema (zod, valibot, arktype, ...)', given.input);
   }
-  for (const hook of ['classify', 'backoff', 'onDead'] as const) {
+  for (const hook of ['classify', 'backoff', 'onDead', 'migrate'] as const) {
     const value = given[hook];
     if (value !== undefined && typeof value !== 'function') throw unexpected(`${what}: ${hook}`, 'a function', value);
   }
   return branded({
     name,
     input: given.input,
+    version: given.version === undefined ? null : checkVersion(given.version, `${what}: version`),
+    migrate: given.migrate as JobDefinition['migrate'],
     queue: checkName(given.queue ?? DEFAULT_QUEUE, `${what}: queue`),
     retryQueue: given.retryQueue === undefined ? null : checkName(given.retryQueue, `${what}: retryQueue`),
     ...readGate(given, what),
@@ -203,6 +217,13 @@ export function checkRetry(value: RetryOptions, what: string): RetryOptions {
 
 export function checkPriority(value: unknown, what: string): number {
   return checkInteger(value, what, { min: 0, max: LOWEST_PRIORITY, hint: '0 runs first, 9 last.' });
+}
+
+/** At most what every store can hold. */
+const LATEST_VERSION = 1_000_000;
+
+function checkVersion(value: unknown, what: string): number {
+  return checkInteger(value, what, { min: 1, max: LATEST_VERSION });
 }
 
 function checkTimeout(value: unknown, what: string): number {

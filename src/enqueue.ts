@@ -192,6 +192,7 @@ export class Enqueuer {
       dueAt: options.dueAt,
       key: options.key,
       keyLife: options.keyLife,
+      version: definition?.version ?? undefined,
     };
     return { job, capped };
   }

@@ -6,6 +6,7 @@ import type { Job, JobState, KeyLife, Lane, RunRecord } from '../job.ts';
 import type { DeadReason, Decision } from '../retry/decision.ts';
 import type { OutcomeKind, StoredError } from '../retry/outcome.ts';
 import type { RetryPolicy } from '../retry/policy.ts';
+import type { KnownJobs } from './aside.ts';
 
 /**
  * What every store can do, in the words of the queue: no SQL and no driver type crosses this line.
@@ -30,7 +31,8 @@ export interface Store {
    * Jobs wait in partitions: those of one queue, lane, priority and resource, and in the lanes `retry` and `redrive` also
    * of one job name. `fillQuotas` shares the places of a claim among queues and lanes; inside a lane the lowest priority
    * number comes first, and inside a priority `fillTurns` shares the places among the partitions that are admissible, the
-   * least recently served first. Inside a partition jobs come in due order, then in the order of acceptance.
+   * least recently served first. Inside a partition jobs come in due order, then in the order of acceptance. Jobs that were
+   * settled with an `aside` wait in partitions of their own, by name and that, which only some workers read (`mayRead`).
    */
   claim(request: ClaimRequest): Promise<Claim>;
   /**
@@ -87,7 +89,10 @@ export interface Store {
   release(target: HoldTarget): Promise<void>;
   /** Changes a gate by hand; makes its row when it has none. */
   changeGate(gate: GateRef, change: GateOrder, operator: string): Promise<GateAnswer>;
-  /** Deletes up to `limit` finished jobs that outlived their retention, and gates that say nothing any more. Answers how many jobs. */
+  /**
+   * Deletes up to `limit` finished jobs that outlived their retention, and gates that say nothing any more. Jobs that have
+   * waited aside for too long go back among those that every worker may take. Answers how many jobs in all.
+   */
   prune(retention: Retention, limit: number): Promise<number>;
 
   /** For stores that can share a database, and so a transaction, with the caller's own data. */
@@ -144,6 +149,8 @@ export interface NewJob {
   readonly dueAt: number | null;
   readonly key: string | null;
   readonly keyLife: KeyLife;
+  /** Of its definition, when that carries one. */
+  readonly version?: number | undefined;
 }
 
 export interface Enqueued {
@@ -166,6 +173,11 @@ export interface ClaimRequest {
   readonly limit: number;
   /** Served in this order: first each queue its `share`, then what is left of `limit`. */
   readonly queues: readonly QueueQuota[];
+  /**
+   * The job names that this worker knows, with the versions of their definitions. Of jobs that wait aside it gets only those
+   * that `mayRead` allows it, and `nextDueAt`, `suspectsWait` and `gated` leave the others out. None when it is left out.
+   */
+  readonly knows?: KnownJobs;
 }
 
 /** How many of a claim's places each queue and lane may take; `fillQuotas` says how they combine. */
@@ -275,6 +287,8 @@ export interface ClaimedJob extends Fence {
   /** Attempts spent, this run included. */
   readonly attempts: number;
   readonly crashes: number;
+  /** Of the definition with which it was enqueued; null when that carried none. */
+  readonly version: number | null;
   readonly enqueuedAt: number;
   /** When it fell due for this run. */
   readonly dueAt: number;
@@ -381,6 +395,15 @@ export interface Retention {
   readonly completedMs: number | null;
   readonly deadMs: number | null;
   readonly cancelledMs: number | null;
+  /** How long a due job waits aside before it goes back among the jobs that every worker may take; undefined for ever. */
+  readonly aside?: AsideTimeouts;
+}
+
+export interface AsideTimeouts {
+  /** For a worker that knows its name, and its version. */
+  readonly unknownMs: number;
+  /** For a worker of another version, since one rejected its payload. */
+  readonly rejectedMs: number;
 }
 
 export interface QueueInfo {

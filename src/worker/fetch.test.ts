@@ -30,6 +30,7 @@ function makeFetcher(options: WorkOptions = {}) {
     clock,
     plan,
     worker: 'w',
+    knows: new Map(),
     callTimeoutMs: 5_000,
     store: {
       async claim(request) {

@@ -1,6 +1,7 @@
 import { type Clock, nextTurn } from '../clock.ts';
 import type { GateEvent } from '../gate/index.ts';
 import { doubling, Pauses } from '../retrying.ts';
+import type { KnownJobs } from '../store/aside.ts';
 import type { Claim, ClaimedJob, GatedClaim, GateRef, QueueQuota, Store } from '../store/store.ts';
 import { Quotas } from './lanes.ts';
 import type { WorkPlan } from './options.ts';
@@ -24,6 +25,7 @@ export interface FetcherParts {
   readonly clock: Clock;
   readonly plan: WorkPlan;
   readonly worker: string;
+  readonly knows: KnownJobs;
   readonly callTimeoutMs: number;
   readonly prefetch: Prefetch;
   readonly load: () => Load;
@@ -157,12 +159,12 @@ export class Fetcher {
 
   /** Asks each gate that the last claim named, for up to half of the places: ordinary jobs get the others. */
   async #claimGated(places: number): Promise<void> {
-    const { store, plan, worker, accept, onGate } = this.#parts;
+    const { store, plan, worker, knows, accept, onGate } = this.#parts;
     const resources = this.#gated.filter((resource) => this.#untilAsked(resource) === 0);
     const limit = Math.max(1, Math.ceil(places / 2 / resources.length));
     this.#gated = [];
     for (const resource of resources) {
-      const request = { worker, leaseMs: plan.leaseMs, limit, queues: this.#quotas.next(limit), resource };
+      const request = { worker, leaseMs: plan.leaseMs, limit, queues: this.#quotas.next(limit), resource, knows };
       const answer = await this.#ask(store.claimGated(request));
       if (answer === null || this.#stopped) return;
       const { claim, askedAt } = answer;
@@ -203,8 +205,8 @@ export class Fetcher {
   }
 
   #claim(limit: number, queues: QueueQuota[]): Promise<Answer<Claim> | null> {
-    const { store, plan, worker } = this.#parts;
-    return this.#ask(store.claim({ worker, leaseMs: plan.leaseMs, limit, queues }));
+    const { store, plan, worker, knows } = this.#parts;
+    return this.#ask(store.claim({ worker, leaseMs: plan.leaseMs, limit, queues, knows }));
   }
 
   /** Null when the store did not answer; then it has already waited. */

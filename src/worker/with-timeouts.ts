@@ -13,6 +13,7 @@ export type WorkerStore = Pick<
   | 'expired'
   | 'remember'
   | 'recall'
+  | 'runs'
   | 'prune'
   | 'onWork'
   | 'transactions'
@@ -30,6 +31,7 @@ export function withTimeouts(store: Store, clock: Clock, timeoutMs: number): Wor
     expired: (limit) => within(store.expired(limit)),
     remember: (fence, key, value) => within(store.remember(fence, key, value)),
     recall: (id) => within(store.recall(id)),
+    runs: (id) => within(store.runs(id)),
     prune: (retention, limit) => within(store.prune(retention, limit)),
     onWork: (listener) => store.onWork(listener),
     // How long a transaction takes is the handler's choice.

@@ -23,6 +23,7 @@ import { rescue } from './rescue.ts';
 import { Run, type RunServices } from './run.ts';
 import { Trial } from './trial.ts';
 import { Trouble } from './trouble.ts';
+import { isNewer, versionOf } from './versions.ts';
 import { type WorkerStore, withTimeouts } from './with-timeouts.ts';
 
 const PRUNE_EVERY_MS = 30_000;
@@ -125,6 +126,7 @@ export class Worker {
       clock,
       plan,
       worker: this.id,
+      knows: new Map([...parts.definitions.values()].map((one) => [one.name, versionOf(one)])),
       callTimeoutMs,
       prefetch: this.#prefetch,
       load: () => this.#jobs,
@@ -147,6 +149,7 @@ export class Worker {
       renew: (run) => this.#renew(run),
       renewSoon: () => this.#renewer.renewSoon(),
       maxPayloadBytes: parts.maxPayloadBytes,
+      rejectedPayloadTimeoutMs: plan.rejectedPayloadTimeoutMs,
       recentErrors: new RecentErrors(),
     };
   }
@@ -283,8 +286,9 @@ export class Worker {
     this.#jobs.runs(job);
     job.startedAt = lease.storeNow;
     const definition = definitions.get(lease.job.name);
-    if (definition === undefined) {
-      const because: ReleaseCause = { kind: 'no-handler', giveUpAfterMs: plan.unknownJobTimeoutMs };
+    if (definition === undefined || isNewer(lease.job, definition)) {
+      const known = definition === undefined ? null : versionOf(definition);
+      const because: ReleaseCause = { kind: 'no-handler', known, giveUpAfterMs: plan.unknownJobTimeoutMs };
       this.#end(job, { kind: 'released', because });
       return;
     }
@@ -362,8 +366,9 @@ export class Worker {
   }
 
   async #prune(): Promise<void> {
-    const { retention } = this.#parts;
-    while (!this.#stopping && (await this.#store.prune(retention, PRUNE_BATCH)) === PRUNE_BATCH);
+    const { plan, retention } = this.#parts;
+    const aside = { unknownMs: plan.unknownJobTimeoutMs, rejectedMs: plan.rejectedPayloadTimeoutMs };
+    while (!this.#stopping && (await this.#store.prune({ ...retention, aside }, PRUNE_BATCH)) === PRUNE_BATCH);
   }
 
   #checkIdle(): void {

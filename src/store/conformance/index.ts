@@ -1,3 +1,4 @@
+import { asideCases } from './aside.ts';
 import { cancelCases } from './cancel.ts';
 import { claimCases } from './claim.ts';
 import { behindGatesCases } from './claim-behind-gates.ts';
@@ -33,6 +34,7 @@ const suite: readonly StoreCase[] = [
   ...partitionCases,
   ...behindGatesCases,
   ...claimGatedCases,
+  ...asideCases,
   ...reportCases,
   ...heartbeatCases,
   ...settleCases,

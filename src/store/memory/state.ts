@@ -51,6 +51,13 @@ export class MemoryState {
     this.keys.follow(row);
   }
 
+  /** A waiting job goes back among those that every worker may take. */
+  leaveAside(row: Row): void {
+    this.#unfile(row);
+    row.aside = null;
+    this.#file(row);
+  }
+
   remove(row: Row): void {
     this.#unfile(row);
     this.keys.release(row);

@@ -1,6 +1,7 @@
 import { ConfigError } from '../../errors.ts';
 import { DEAD_REASON, STATE } from '../codes.ts';
 import type {
+  AsideTimeouts,
   CancelAnswer,
   DeadSelection,
   HoldTarget,
@@ -82,7 +83,12 @@ async function changeHold(session: Session, target: HoldTarget, until: number | 
   return (row as [boolean])[0];
 }
 
-export async function prune(session: Session, retention: Retention, limit: number): Promise<number> {
+/** `released` have waited aside for too long. */
+export async function prune(
+  session: Session,
+  retention: Retention,
+  limit: number,
+): Promise<{ readonly deleted: number; readonly released: number }> {
   await session.db.query('SELECT @.fold_counts()');
   const keptFor = [
     [STATE.completed, retention.completedMs],
@@ -104,7 +110,16 @@ export async function prune(session: Session, retention: Retention, limit: numbe
   session.pruned.end();
   await prunePartitions(session);
   await pruneGates(session);
-  return pruned;
+  return { deleted: pruned, released: await leaveAside(session, retention.aside, limit - pruned) };
+}
+
+async function leaveAside({ db, cursors }: Session, aside: AsideTimeouts | undefined, limit: number): Promise<number> {
+  if (aside === undefined) return 0;
+  const values = [aside.unknownMs, aside.rejectedMs, limit];
+  const moved = await db.query<[number, number, number]>('SELECT * FROM @.leave_aside($1, $2, $3)', values);
+  // They keep their due times, which claims have passed.
+  for (const [partition, dueAt, seq] of moved) cursors.rewind(partition, dueAt, seq);
+  return moved.length;
 }
 
 /** See sql/partitions.ts. */

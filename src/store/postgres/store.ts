@@ -205,8 +205,10 @@ export class PostgresStore implements Store {
     this.#wake.notify();
     return answer;
   }
-  prune(retention: Retention, limit: number): Promise<number> {
-    return this.#do(prune, retention, limit);
+  async prune(retention: Retention, limit: number): Promise<number> {
+    const { deleted, released } = await this.#do(prune, retention, limit);
+    if (released > 0) this.#wake.notify(true);
+    return deleted + released;
   }
 
   onWork(listener: () => void): Unsubscribe {

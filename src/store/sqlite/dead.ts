@@ -101,7 +101,7 @@ export function previewRedrive(session: Session, request: RedriveRequest, after:
 }
 
 function refusal(session: Session, row: DeadRow, request: RedriveRequest): RedriveRefusal | null {
-  const { maxAttempts, maxCrashes } = session.policy(row.policy);
+  const { maxAttempts, maxCrashes } = session.policy(row.policy).policy;
   if (request.attempts === 'keep' && (row.attempts >= maxAttempts || row.crashes >= maxCrashes)) return 'nothing-left';
   if (!wantsKeyAgain(row)) return null;
   const holder = holderOf(session, row.name, row.key);

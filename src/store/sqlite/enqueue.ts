@@ -1,5 +1,6 @@
 import { KEY_LIFE, LANE, STATE } from '../codes.ts';
 import { splitJson } from '../json.ts';
+import { formatPolicy } from '../stored-policy.ts';
 import { holderOf } from './keys.ts';
 import type { PackedEnqueued, PackedNewJobs, SharedParts } from './packed-jobs.ts';
 import type { Session } from './session.ts';
@@ -67,7 +68,9 @@ function commonValues(
   const dueAt = Math.max(0, shared.dueAt ?? now + shared.delayMs);
   const resource = shared.resource === null ? 0 : strings.intern(shared.resource);
   const partition = session.partitions.enter({ queue, lane: LANE.fresh, priority, resource, name }, dueAt);
-  const policy = strings.intern(session.policyText.of(shared.policy));
+  const { version } = shared;
+  const policyText = version === undefined ? session.policyText.of(shared.policy) : formatPolicy(shared.policy, version);
+  const policy = strings.intern(policyText);
   const state = dueAt > now ? STATE.scheduled : STATE.ready;
   const retriesIn = retryQueue === null ? null : strings.intern(retryQueue);
   const keyLife = KEY_LIFE[shared.keyLife];

@@ -1,6 +1,7 @@
 import { isTerminal, type JobState, states } from '../../job.ts';
 import { STATE } from '../codes.ts';
 import type { CancelAnswer, HoldTarget, Retention } from '../store.ts';
+import { leaveAside } from './aside.ts';
 import { forgetGates } from './forget-gates.ts';
 import { KEY_AFTER_END } from './keys.ts';
 import { NEVER } from './restrictions.ts';
@@ -67,7 +68,7 @@ export function prune(session: Session, retention: Retention, limit: number): nu
   }
   session.sql(ENDED_HOLDS).run(session.now);
   forgetGates(session);
-  return pruned;
+  return pruned + leaveAside(session, retention.aside, limit - pruned);
 }
 
 export function hold(session: Session, target: HoldTarget, until: number | null): void {

@@ -39,7 +39,8 @@ function shares(a: NewJob, b: SharedParts): boolean {
     a.delayMs === b.delayMs &&
     a.dueAt === b.dueAt &&
     a.key === b.key &&
-    a.keyLife === b.keyLife
+    a.keyLife === b.keyLife &&
+    a.version === b.version
   );
 }
 

@@ -142,10 +142,10 @@ export class Partitions {
     else if (startsAt > this.#session.now && startsAt !== partition.admissibleAt) this.#move(id, startsAt, 0);
   }
 
-  /** The tiers of a queue in which jobs wait, by lane and priority. */
-  tiers(queue: number): Tier[] {
+  /** The tiers of a queue in which jobs wait, by lane and priority. Those of jobs aside are held by the queue they were in. */
+  tiers(queue: number, heldBy: number = queue): Tier[] {
     const tiers: Tier[] = [];
-    const queueHeldUntil = heldUntil(this.#session, 'queue', queue);
+    const queueHeldUntil = heldUntil(this.#session, 'queue', heldBy);
     let [lane, priority] = [-1, 0];
     for (;;) {
       const row = this.#session.sql(NEXT_TIER).get(queue, lane, priority);

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { LANE, STATE } from '../codes.ts';
+import { asideTables } from './aside-tables.ts';
 
 /*
  * How a queue lies in a SQLite file.
@@ -15,6 +16,7 @@ import { LANE, STATE } from '../codes.ts';
  *   tallies      totals and the sizes of the finished states per queue and name, kept in the same transactions.
  *   identity     one row: which file this is, and which versions of Mulligan may use it.
  *   lease_expiry one row: see expired.ts.
+ *   asides       where jobs wait that some worker could not run. See aside-tables.ts.
  *   gates        the gates that have something to say, and gate_history what happened to them. See gates.ts.
  *
  * Codes are positions in the lists of codes.ts.
@@ -186,6 +188,7 @@ export const migrations: readonly string[] = [
   ALTER TABLE jobs ADD COLUMN spent_at INTEGER;        -- attempts that an outage may have cost
   ALTER TABLE jobs ADD COLUMN spent_count INTEGER;
   `,
+  asideTables,
 ];
 
 /** Brings the file to the newest version. Call inside BEGIN IMMEDIATE: a second process then finds it done. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { quoted } from '../connection/address.ts';
+import { asideSql } from '../sql/aside.ts';
 import { backScanSql } from '../sql/back-scan.ts';
 import { claimSql } from '../sql/claim.ts';
 import { claimGatedSql } from '../sql/claim-gated.ts';
@@ -54,6 +55,7 @@ export const functions: FunctionSet = functionSet(
   [
     internedSql,
     partitionsSql,
+    asideSql,
     gatesSql,
     enqueueSql,
     claimSql,

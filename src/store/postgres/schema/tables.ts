@@ -1,4 +1,5 @@
 import { partitionDigest, resourceStart } from '../sql/shared.ts';
+import { asideTables } from './aside-tables.ts';
 import { gateTables } from './gate-tables.ts';
 import { identityTables } from './identity.ts';
 
@@ -15,6 +16,7 @@ import { identityTables } from './identity.ts';
  *   holds       which queues and resources are held, and until when; partitions carry it along.
  *   leases      which jobs each claim took, and when to check whether they are still held.
  *   gates       the gates that have something to say; gate_history is what happened to them (gate-tables.ts).
+ *   asides      where jobs wait that some worker could not run (aside-tables.ts).
  *   memos       results of once-only effects.
  *   keys        which job holds which key.
  *   job_types   what the jobs of one definition share: the queue they are enqueued in, name, policy and retry queue.
@@ -234,4 +236,4 @@ const tables = `
  * One entry per version of the tables; forward only, and never edited once released. An entry that an older program
  * cannot work with raises `minimum_reader` in `schema_identity` to its own version.
  */
-export const migrations: readonly string[] = [[identityTables, tables].join('\n'), gateTables];
+export const migrations: readonly string[] = [[identityTables, tables].join('\n'), gateTables, asideTables];
