@@ -241,6 +241,7 @@ function checkRedrive(request: RedriveRequest, { ids }: Redriven, { model, now, 
     Object.assign(job, {
       state: 'waiting',
       lane: 'redrive',
+      aside: null,
       queue: made.queue,
       dueAt: now,
       deadReason: null,

@@ -46,16 +46,16 @@ const noHandler = (giveUpAfterMs: number, known: number | null = null): Outcome 
   because: { kind: 'no-handler', known, giveUpAfterMs },
 });
 /** `ago`: how long ago a worker first rejected the payload. */
-const rejected = (by: number | null, ago: number | null, giveUpAfterMs = 3_600_000): Outcome => ({
+const rejected = (times: number, ago: number, giveUpAfterMs = 3_600_000): Outcome => ({
   kind: 'released',
-  because: { kind: 'rejected', error, by, since: ago === null ? null : now - ago, giveUpAfterMs },
+  because: { kind: 'rejected', error, before: times === 0 ? null : { times, since: now - ago }, giveUpAfterMs },
 });
-const aside = { version: 1, except: null };
-const rejectedAfter = (delayMs: number, except: number | null, version = 1): Decision => ({
+const aside = { version: 1, isRejected: false };
+const rejectedAfter = (delayMs: number, version = 1): Decision => ({
   kind: 'release',
   delayMs,
   rule: 'payload rejected',
-  aside: { version, except },
+  aside: { version, isRejected: true },
 });
 
 const withPolicy = (change: Partial<RetryPolicy>): Partial<DecidableJob> => ({ policy: { ...policy, ...change } });
@@ -235,7 +235,7 @@ const releases: Case[] = [
     'no handler of a later version',
     { version: 3 },
     noHandler(60_001, 2),
-    { kind: 'release', delayMs: 0, rule: 'no-handler: version 3, known 2', aside: { version: 3, except: null } },
+    { kind: 'release', delayMs: 0, rule: 'no-handler: version 3, known 2', aside: { version: 3, isRejected: false } },
   ],
   [
     'no handler for too long',
@@ -250,17 +250,16 @@ const releases: Case[] = [
     noHandler(60_000, 2),
     { kind: 'dead', reason: 'no-handler', counted: false, rule: 'no-handler: version 3, known 2 for 1m' },
   ],
-  ['a payload rejected for the first time, by a version', { version: 2 }, rejected(3, null), rejectedAfter(0, 3, 2)],
-  ['a payload rejected for the first time, by no version', {}, rejected(null, null), rejectedAfter(100, null)],
-  ['a payload rejected again at once', {}, rejected(3, 50), rejectedAfter(100, 3)],
-  ['a payload rejected again', {}, rejected(3, 60_000), rejectedAfter(30_000, 3)],
-  ['a payload rejected for long', {}, rejected(null, 1_800_000), rejectedAfter(300_000, null)],
-  ['a payload rejected before the clock stepped back', {}, rejected(3, -60_000), rejectedAfter(100, 3)],
-  ['a payload rejected, to be cancelled', cancelRequested, rejected(3, null), cancelUncounted],
+  ['a payload rejected for the first time', { version: 2 }, rejected(0, 0), rejectedAfter(0, 2)],
+  ['a payload rejected by a few workers', {}, rejected(19, 60_000), rejectedAfter(0)],
+  ['a payload rejected by many workers', {}, rejected(20, 60_000), rejectedAfter(15_000)],
+  ['a payload rejected for long', {}, rejected(30, 1_800_000), rejectedAfter(300_000)],
+  ['a payload rejected before the clock stepped back', {}, rejected(30, -60_000), rejectedAfter(0)],
+  ['a payload rejected, to be cancelled', cancelRequested, rejected(0, 0), cancelUncounted],
   [
     'a payload rejected for too long',
     {},
-    rejected(null, 3_600_000),
+    rejected(1, 3_600_000),
     { kind: 'dead', reason: 'unrecoverable', counted: false, rule: 'payload rejected for 1h' },
   ],
   ['deadline', withPolicy({ deadlineMs: 60_000 }), pastDeadline, late(false)],
@@ -353,7 +352,7 @@ describe('any job and any outcome', () => {
     anyFailure.map((change) => failed(change as Partial<Failure>)),
     fc.constant(crashed),
     delay.map((delayMs): Outcome => ({ kind: 'snoozed', delayMs })),
-    fc.constantFrom(shutdown, tooLate, pastDeadline, noHandler(1), noHandler(now), rejected(2, 1), rejected(null, now)),
+    fc.constantFrom(shutdown, tooLate, pastDeadline, noHandler(1), noHandler(now), rejected(50, 1), rejected(1, now)),
   );
   const drawn = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 

@@ -22,8 +22,10 @@ export interface DecidableJob {
   readonly cancelRequested: boolean;
 }
 
-/** Before a rejected payload is tried again: half the time since it was first rejected, within these bounds. */
-const REJECTED_DELAY = { share: 0.5, minMs: 100, maxMs: 5 * 60_000 };
+/** So many workers may reject a payload one right after the other. Then the time since the first one did grows by this share. */
+const REJECTED_AT_ONCE = 20;
+const REJECTED_SHARE = 0.25;
+const LONGEST_REJECTED_DELAY_MS = 5 * 60_000;
 
 /** At most this share of a Retry-After is added to it, and never more than this. */
 const RETRY_AFTER_STRETCH = 0.1;
@@ -175,7 +177,7 @@ function afterRelease(job: DecidableJob, because: ReleaseCause, now: number): De
       const what = because.known === null ? 'no-handler' : `no-handler: version ${version}, known ${because.known}`;
       const rule = `${what} for ${formatDuration(because.giveUpAfterMs)}`;
       if (waitedLong) return { kind: 'dead', reason: 'no-handler', counted: false, rule };
-      return { kind: 'release', delayMs: 0, rule: what, aside: { version, except: null } };
+      return { kind: 'release', delayMs: 0, rule: what, aside: { version, isRejected: false } };
     }
     case 'rejected':
       return afterRejection(job, because, now);
@@ -183,20 +185,18 @@ function afterRelease(job: DecidableJob, because: ReleaseCause, now: number): De
 }
 
 /**
- * The payload may be of another version than this worker's definition, so another worker may be able to read it. It is
- * tried at once by a worker of another version. A definition that carries no version cannot be told from another one, so
- * then any worker that knows the name tries again, after a delay. The delay grows, so that workers which all reject the
- * payload do not hand it to each other all the time.
+ * Another version of the definition may be able to read the payload, so the job goes to another worker, at once. A worker that
+ * has rejected a payload leaves those to the others for a while (worker/rejections.ts), and where many workers reject it, the
+ * job waits longer and longer.
  */
-function afterRejection(job: DecidableJob, { by, since, giveUpAfterMs }: Rejection, now: number): Decision {
-  const waitedMs = since === null ? 0 : Math.max(0, now - since);
-  if (since !== null && waitedMs >= giveUpAfterMs) {
+function afterRejection(job: DecidableJob, { before, giveUpAfterMs }: Rejection, now: number): Decision {
+  const waitedMs = before === null ? 0 : Math.max(0, now - before.since);
+  if (before !== null && waitedMs >= giveUpAfterMs) {
     return { ...dead('unrecoverable', `${REJECTED_RULE} for ${formatDuration(giveUpAfterMs)}`), counted: false };
   }
-  const { share, minMs, maxMs } = REJECTED_DELAY;
-  const isFirstOfVersion = since === null && by !== null;
-  const delayMs = isFirstOfVersion ? 0 : Math.round(Math.min(maxMs, Math.max(minMs, waitedMs * share)));
-  const aside = { version: job.version ?? FIRST_VERSION, except: by };
+  const isAtOnce = before === null || before.times < REJECTED_AT_ONCE;
+  const delayMs = isAtOnce ? 0 : Math.round(Math.min(LONGEST_REJECTED_DELAY_MS, waitedMs * REJECTED_SHARE));
+  const aside = { version: job.version ?? FIRST_VERSION, isRejected: true };
   return { kind: 'release', delayMs, rule: REJECTED_RULE, aside };
 }
 

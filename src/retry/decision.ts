@@ -13,13 +13,11 @@ export const FIRST_VERSION = 1;
 /** The rule of a release because of the payload; on the ledger it tells since when workers have rejected it. */
 export const REJECTED_RULE = 'payload rejected';
 
-/**
- * Where a job goes that a worker could not run: only workers that know its name in this version or a later one look there,
- * and none whose definition has the version `except`, which rejected the payload.
- */
+/** Where a job goes that a worker could not run: only workers that know its name in this version or a later one look there. */
 export interface Aside {
   readonly version: number;
-  readonly except: number | null;
+  /** A worker that knows it rejected its payload. */
+  readonly isRejected: boolean;
 }
 
 /** What the policy chose. `rule` names what made the choice; `note` what went wrong on the way to it. */

@@ -36,11 +36,14 @@ export type ReleaseCause =
 /** The definition of this worker cannot read the payload. */
 export interface Rejection {
   readonly error: StoredError;
-  /** The version of the definition; null when it carries none. */
-  readonly by: number | null;
-  /** When a worker first rejected it; null when this one is the first. */
-  readonly since: number | null;
+  readonly before: RejectedBefore | null;
   readonly giveUpAfterMs: number;
+}
+
+/** What the ledger says of a payload that workers have rejected since the job last ran. */
+export interface RejectedBefore {
+  readonly times: number;
+  readonly since: number;
 }
 
 /** permanent: retrying cannot help; environment: a dependency is in trouble; job: everything else. */

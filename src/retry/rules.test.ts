@@ -33,7 +33,12 @@ describe('the default rules', () => {
   });
 
   test('a text that is not JSON, such as the body of a response, is no reason to give up', () => {
-    expect(matchRules(caught(() => JSON.parse('<html>')), defaultRules)).toBeNull();
+    expect(
+      matchRules(
+        caught(() => JSON.parse('<html>')),
+        defaultRules,
+      ),
+    ).toBeNull();
   });
 
   test('every HTTP status: 4xx is permanent except 408, 425 and 429; they and 5xx are the environment', () => {

@@ -12,10 +12,17 @@ import type { Aside, Decision } from '../retry/decision.ts';
 /** Job names, with the versions of the definitions that a worker has of them. */
 export type KnownJobs = ReadonlyMap<string, number>;
 
-/** Whether a worker that knows these jobs may take jobs of this name that wait aside. */
-export function mayRead(knows: KnownJobs | undefined, name: string, { version, except }: Aside): boolean {
+/** What a worker says of itself with each claim. */
+export interface Reader {
+  readonly knows?: KnownJobs;
+  /** Names of which it has just rejected a payload: it leaves rejected ones of these names to others for now. */
+  readonly avoids?: ReadonlySet<string>;
+}
+
+/** Whether a worker may take jobs of this name that wait aside. */
+export function mayRead({ knows, avoids }: Reader, name: string, { version, isRejected }: Aside): boolean {
   const known = knows?.get(name);
-  return known !== undefined && known >= version && known !== except;
+  return known !== undefined && known >= version && !(isRejected && avoids?.has(name));
 }
 
 /** Where the job waits after this decision; null for among those that every worker may take. */
@@ -25,13 +32,14 @@ export function asideAfter(decision: Decision): Aside | null {
 
 /** Stands in no name of a job or a queue. */
 const MARK = '\u0001';
+const REJECTED = 'rejected';
 
 /**
  * SQLite and PostgreSQL keep the partitions of jobs aside under a queue of their own, which they name like this: so claims of
  * the queue itself do not meet them, those of an older version included.
  */
-export function asideQueue(queue: string, name: string, { version, except }: Aside): string {
-  return [queue, name, version, except ?? ''].join(MARK);
+export function asideQueue(queue: string, name: string, { version, isRejected }: Aside): string {
+  return [queue, name, version, isRejected ? REJECTED : ''].join(MARK);
 }
 
 export interface ParsedQueue {
@@ -42,6 +50,6 @@ export interface ParsedQueue {
 
 export function parseQueue(text: string): ParsedQueue {
   if (!text.includes(MARK)) return { queue: text, aside: null };
-  const [queue, name, version, except] = text.split(MARK) as [string, string, string, string];
-  return { queue, aside: { name, version: Number(version), except: except === '' ? null : Number(except) } };
+  const [queue, name, version, kind] = text.split(MARK) as [string, string, string, string];
+  return { queue, aside: { name, version: Number(version), isRejected: kind === REJECTED } };
 }

@@ -6,7 +6,7 @@ import type { Job, JobState, KeyLife, Lane, RunRecord } from '../job.ts';
 import type { DeadReason, Decision } from '../retry/decision.ts';
 import type { OutcomeKind, StoredError } from '../retry/outcome.ts';
 import type { RetryPolicy } from '../retry/policy.ts';
-import type { KnownJobs } from './aside.ts';
+import type { Reader } from './aside.ts';
 
 /**
  * What every store can do, in the words of the queue: no SQL and no driver type crosses this line.
@@ -32,7 +32,8 @@ export interface Store {
    * of one job name. `fillQuotas` shares the places of a claim among queues and lanes; inside a lane the lowest priority
    * number comes first, and inside a priority `fillTurns` shares the places among the partitions that are admissible, the
    * least recently served first. Inside a partition jobs come in due order, then in the order of acceptance. Jobs that were
-   * settled with an `aside` wait in partitions of their own, by name and that, which only some workers read (`mayRead`).
+   * settled with an `aside` wait in partitions of their own, by name and that. A claim takes nothing from those that its
+   * worker may not read (`mayRead`), and `nextDueAt`, `suspectsWait` and `gated` leave them out.
    */
   claim(request: ClaimRequest): Promise<Claim>;
   /**
@@ -166,18 +167,13 @@ export interface Fence {
   readonly worker: string;
 }
 
-export interface ClaimRequest {
+export interface ClaimRequest extends Reader {
   readonly worker: string;
   readonly leaseMs: number;
   /** At most this many in all. */
   readonly limit: number;
   /** Served in this order: first each queue its `share`, then what is left of `limit`. */
   readonly queues: readonly QueueQuota[];
-  /**
-   * The job names that this worker knows, with the versions of their definitions. Of jobs that wait aside it gets only those
-   * that `mayRead` allows it, and `nextDueAt`, `suspectsWait` and `gated` leave the others out. None when it is left out.
-   */
-  readonly knows?: KnownJobs;
 }
 
 /** How many of a claim's places each queue and lane may take; `fillQuotas` says how they combine. */
@@ -396,14 +392,7 @@ export interface Retention {
   readonly deadMs: number | null;
   readonly cancelledMs: number | null;
   /** How long a due job waits aside before it goes back among the jobs that every worker may take; undefined for ever. */
-  readonly aside?: AsideTimeouts;
-}
-
-export interface AsideTimeouts {
-  /** For a worker that knows its name, and its version. */
-  readonly unknownMs: number;
-  /** For a worker of another version, since one rejected its payload. */
-  readonly rejectedMs: number;
+  readonly asideMs?: number;
 }
 
 export interface QueueInfo {

@@ -31,6 +31,7 @@ function makeFetcher(options: WorkOptions = {}) {
     plan,
     worker: 'w',
     knows: new Map(),
+    rejections: { avoided: () => undefined, untilNext: () => Number.POSITIVE_INFINITY },
     callTimeoutMs: 5_000,
     store: {
       async claim(request) {

@@ -19,7 +19,7 @@ import { Memos } from './once.ts';
 import { readLeaseMs } from './options.ts';
 import { whileLeased } from './persist.ts';
 import { settlementOf } from './settlement.ts';
-import { decode, migrateInput, needsMigration, rejectedSince } from './versions.ts';
+import { decode, migrateInput, needsMigration, rejectedBefore } from './versions.ts';
 
 /** Why a run must stop. */
 export type StopReason = 'timeout' | 'cancel' | 'shutdown' | 'lease-lost';
@@ -141,9 +141,8 @@ export class Run implements JobContext {
     const { store, rejectedPayloadTimeoutMs, recentErrors } = this.#services;
     const rejection = {
       error: toStoredError(thrown, recentErrors),
-      by: this.#definition.version,
       // Without the ledger it is as if this were the first time.
-      since: await rejectedSince(store, this.lease.job.id).catch(() => null),
+      before: await rejectedBefore(store, this.lease.job.id).catch(() => null),
       giveUpAfterMs: rejectedPayloadTimeoutMs,
     };
     return { kind: 'released', because: { kind: 'rejected', ...rejection } };

@@ -1,7 +1,8 @@
 import type { AnyJobDefinition } from '../definition.ts';
 import { InputError } from '../errors.ts';
-import { FIRST_VERSION, REJECTED_RULE } from '../retry/decision.ts';
 import { controlErrorOf, Unrecoverable } from '../retry/control-errors.ts';
+import { FIRST_VERSION, REJECTED_RULE } from '../retry/decision.ts';
+import type { RejectedBefore } from '../retry/outcome.ts';
 import type { ClaimedJob, Store } from '../store/store.ts';
 import { toStoredError } from '../untrusted/stored-error.ts';
 
@@ -45,12 +46,10 @@ export async function migrateInput(input: unknown, job: ClaimedJob, definition: 
   }
 }
 
-/** Since when workers have rejected the payload, by the ledger; null when none has since the job last ran. */
-export async function rejectedSince(store: Pick<Store, 'runs'>, jobId: string): Promise<number | null> {
-  let since: number | null = null;
-  for (const { outcome, decision, endedAt } of await store.runs(jobId)) {
-    if (outcome !== 'released') since = null;
-    else if (decision.rule === REJECTED_RULE) since ??= endedAt;
-  }
-  return since;
+/** How often and since when workers have rejected the payload, by the ledger; null when none has since the job last ran or ended. */
+export async function rejectedBefore(store: Pick<Store, 'runs'>, jobId: string): Promise<RejectedBefore | null> {
+  const runs = await store.runs(jobId);
+  const lastRan = runs.findLastIndex(({ outcome, decision }) => outcome !== 'released' || decision.kind !== 'release');
+  const rejected = runs.slice(lastRan + 1).filter(({ decision }) => decision.rule === REJECTED_RULE);
+  return rejected[0] === undefined ? null : { times: rejected.length, since: rejected[0].endedAt };
 }

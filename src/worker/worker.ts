@@ -5,6 +5,7 @@ import type { Duration } from '../duration.ts';
 import { isRetry } from '../job.ts';
 import { type LogSink, makeLogger } from '../observe/log.ts';
 import type { Outcome, ReleaseCause } from '../retry/outcome.ts';
+import { asideAfter } from '../store/aside.ts';
 import type { Claim, ClaimedJob, Retention, Settlement, Store } from '../store/store.ts';
 import { RecentErrors } from '../untrusted/recent-errors.ts';
 import type { ActiveJob } from './active-job.ts';
@@ -18,6 +19,7 @@ import { Lease } from './lease.ts';
 import { readGrace, type WorkPlan } from './options.ts';
 import { whileLeased } from './persist.ts';
 import { Prefetch } from './prefetch.ts';
+import { Rejections } from './rejections.ts';
 import type { Reporter } from './report.ts';
 import { rescue } from './rescue.ts';
 import { Run, type RunServices } from './run.ts';
@@ -69,6 +71,7 @@ export class Worker {
   readonly #chores: readonly Chore[];
   readonly #runServices: RunServices;
   readonly #trouble: Trouble;
+  readonly #rejections: Rejections;
   readonly #jobs: ActiveJobs = new ActiveJobs();
   #startTimer: Timer | null = null;
   #unsubscribe: () => void = () => {};
@@ -110,6 +113,7 @@ export class Worker {
     });
     this.#renewer = new LeaseRenewer(store, clock, leaseMs, () => this.#renewable(), onError);
     this.#prefetch = new Prefetch(clock, concurrency);
+    this.#rejections = new Rejections(clock, plan.rejectedPayloadTimeoutMs);
     this.#trial = new Trial({
       clock,
       leaseMs,
@@ -126,6 +130,7 @@ export class Worker {
       clock,
       plan,
       worker: this.id,
+      rejections: this.#rejections,
       knows: new Map([...parts.definitions.values()].map((one) => [one.name, versionOf(one)])),
       callTimeoutMs,
       prefetch: this.#prefetch,
@@ -334,6 +339,8 @@ export class Worker {
     this.#fetcher.wake(isRetry(job.lease.job.lane) ? 'retry-ended' : 'room');
     this.#trial.jobChanged();
     this.#checkIdle();
+    const aside = settlement === null ? null : asideAfter(settlement.decision);
+    if (aside?.isRejected) this.#rejections.add(job.lease.job.name);
     // The job may fall due sooner than anything the fetcher knows of.
     if (settlement !== null && 'delayMs' in settlement.decision) this.#fetcher.wake('due');
   }
@@ -367,8 +374,8 @@ export class Worker {
 
   async #prune(): Promise<void> {
     const { plan, retention } = this.#parts;
-    const aside = { unknownMs: plan.unknownJobTimeoutMs, rejectedMs: plan.rejectedPayloadTimeoutMs };
-    while (!this.#stopping && (await this.#store.prune({ ...retention, aside }, PRUNE_BATCH)) === PRUNE_BATCH);
+    const kept = { ...retention, asideMs: plan.unknownJobTimeoutMs };
+    while (!this.#stopping && (await this.#store.prune(kept, PRUNE_BATCH)) === PRUNE_BATCH);
   }
 
   #checkIdle(): void {

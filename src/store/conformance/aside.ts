@@ -25,12 +25,11 @@ import {
 import { claimGated, claimProbe, trip } from './gate-builders.ts';
 import { cases, type StoreCase } from './suite.ts';
 
-const usual: Aside = { version: 1, except: null };
+const usual: Aside = { version: 1, isRejected: false };
 /** A worker of the deploy that knows the new name. */
 const knows: ReadonlyMap<string, number> = new Map([['new', 1]]);
 /** Workers that do not: one of another deploy, and one that says nothing. */
 const strangers = [{ knows: new Map([['old', 1]]) }, { knows: new Map() }, {}];
-const timeouts = { unknownMs: HOUR, rejectedMs: 10 * MINUTE };
 const keepAll = { completedMs: null, deadMs: null, cancelledMs: null };
 
 function goAside(changes: Partial<Aside> = {}, delayMs = 0): Decision {
@@ -91,10 +90,14 @@ const who: StoreCase[] = cases('aside', {
     assert.deepEqual([job.id, job.version], [id, 3]);
   },
 
-  'a rejected payload is not for workers of the version that rejected it': async ({ store }) => {
-    const ids = await putAside(store, 1, {}, { except: 2 });
-    await assertNothing(store, { knows: new Map([['new', 2]]) });
-    assert.deepEqual(idsOf((await claim(store, { knows: new Map([['new', 3]]) })).jobs), ids);
+  'a rejected payload is not for workers that avoid it, which get all other jobs of its name': async ({ store }) => {
+    const [rejected] = await putAside(store, 1, {}, { isRejected: true });
+    const avoiding = { knows, avoids: new Set(['new']) };
+    await assertNothing(store, avoiding);
+    const [other] = await putAside(store, 1);
+    assert.deepEqual(idsOf((await claim(store, avoiding)).jobs), [other]);
+    for (const stranger of strangers) await assertNothing(store, stranger);
+    assert.deepEqual(idsOf((await claim(store, { knows, avoids: new Set(['other']) })).jobs), [rejected]);
   },
 
   'names and versions wait apart, each for its own workers': async ({ store }) => {
@@ -111,7 +114,8 @@ const who: StoreCase[] = cases('aside', {
     await store.enqueue(newJobs(20, { name: 'old' }));
     const names = [];
     for (let claims = 0; claims < 10; claims++) names.push((await claimOne(store, { knows })).name);
-    for (const name of ['old', 'new']) assert.ok(names.filter((one) => one === name).length >= 3, `${name} of ${names}`);
+    for (const name of ['old', 'new'])
+      assert.ok(names.filter((one) => one === name).length >= 3, `${name} of ${names}`);
     const { jobs } = await claim(store, { limit: 20, knows });
     for (const name of ['old', 'new']) assert.ok(jobs.filter((job) => job.name === name).length >= 8, name);
     assert.equal((await claim(store, { limit: 100, knows })).jobs.length, 10);
@@ -119,7 +123,6 @@ const who: StoreCase[] = cases('aside', {
 
   'a job aside of a lower priority number comes before the others': async ({ store }) => {
     const urgent = await putAside(store, 1, { priority: 1 });
-    await assertNothing(store, strangers[0]);
     await store.enqueue(newJobs(2, { priority: 5 }));
     assert.deepEqual(idsOf((await claim(store, { limit: 1, knows })).jobs), urgent);
   },
@@ -303,20 +306,27 @@ const times: StoreCase[] = cases('aside', {
 
   'jobs that have waited aside for too long go back among those that all may take': async ({ store, advance }) => {
     const unknown = await putAside(store, 2);
-    const rejected = await putAside(store, 1, {}, { except: 1 });
-    await store.prune({ ...keepAll, aside: timeouts }, 100);
-    await assertNothing(store, strangers[0]);
+    const rejected = await putAside(store, 1, { priority: 6 }, { isRejected: true });
+    await store.prune({ ...keepAll, asideMs: HOUR }, 100);
+    await advance(50 * MINUTE);
+    assert.equal(await store.prune({ ...keepAll, asideMs: HOUR }, 100), 0);
     await advance(20 * MINUTE);
-    assert.equal(await store.prune({ ...keepAll, aside: timeouts }, 100), 1);
-    assert.deepEqual(idsOf((await claim(store)).jobs), rejected);
-    await advance(HOUR);
     await store.prune(keepAll, 100);
-    await assertNothing(store);
-    assert.equal(await store.prune({ ...keepAll, aside: timeouts }, 1), 1);
-    assert.equal(await store.prune({ ...keepAll, aside: timeouts }, 100), 1);
+    await assertNothing(store, strangers[0]);
+    assert.equal(await store.prune({ ...keepAll, asideMs: HOUR }, 1), 1);
+    assert.equal(await store.prune({ ...keepAll, asideMs: HOUR }, 100), 2);
     const { jobs } = await claim(store);
-    assert.deepEqual(idsOf(jobs), unknown);
+    assert.deepEqual(idsOf(jobs), [...unknown, ...rejected]);
     assert.deepEqual([jobs[0]?.queue, jobs[0]?.lane], ['default', 'fresh']);
+  },
+
+  'a job that was due long before it was enqueued waits aside as long as others': async ({ store, advance }) => {
+    const [id] = await putAside(store, 1, { dueAt: 1_000 });
+    await advance(30 * MINUTE);
+    assert.equal(await store.prune({ ...keepAll, asideMs: HOUR }, 100), 0);
+    await advance(40 * MINUTE);
+    assert.equal(await store.prune({ ...keepAll, asideMs: HOUR }, 100), 1);
+    assert.equal((await claimOne(store)).id, id);
   },
 
   'pruning forgets where jobs waited aside once none does, and later ones are found again': async (harness) => {
@@ -326,7 +336,7 @@ const times: StoreCase[] = cases('aside', {
       assert.deepEqual(idsOf((await claim(store, { knows })).jobs), ids);
       await advance(HOUR);
       for (let times = 0; times < 3; times++) {
-        await store.prune({ ...keepAll, aside: timeouts }, 100);
+        await store.prune({ ...keepAll, asideMs: HOUR }, 100);
         await advance(10 * MINUTE);
       }
     }

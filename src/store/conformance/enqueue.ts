@@ -44,6 +44,7 @@ const putting: StoreCase[] = cases('enqueue', {
       key: null,
       resource: null,
       policy,
+      version: null,
       runs: 0,
       attempts: 0,
       crashes: 0,

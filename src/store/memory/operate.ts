@@ -1,7 +1,6 @@
 import { ConfigError } from '../../errors.ts';
 import { isTerminal } from '../../job.ts';
 import type {
-  AsideTimeouts,
   CancelAnswer,
   DeadSelection,
   HoldTarget,
@@ -130,18 +129,16 @@ export function prune(state: MemoryState, retention: Retention, limit: number, n
   const gone = outlived.slice(0, limit);
   for (const row of gone) state.remove(row);
   state.gates.prune(now);
-  return gone.length + leaveAside(state, retention.aside, limit - gone.length, now);
+  return gone.length + leaveAside(state, retention.asideMs, limit - gone.length, now);
 }
 
 /** Jobs that have waited aside for too long. */
-function leaveAside(state: MemoryState, timeouts: AsideTimeouts | undefined, limit: number, now: number): number {
-  if (timeouts === undefined) return 0;
-  const { unknownMs, rejectedMs } = timeouts;
-  const rows = state.partitions
-    .aside()
-    .flatMap((partition) => partition.due(now - (partition.aside?.except == null ? unknownMs : rejectedMs)))
-    .slice(0, limit);
-  for (const row of rows) state.leaveAside(row);
-  if (rows.length > 0) state.wake.hint();
-  return rows.length;
+function leaveAside(state: MemoryState, asideMs: number | undefined, limit: number, now: number): number {
+  if (asideMs === undefined) return 0;
+  const since = now - asideMs;
+  const rows = state.partitions.aside().flatMap((partition) => partition.due(since));
+  const moved = rows.filter(({ availableAt }) => availableAt <= since).slice(0, limit);
+  for (const row of moved) state.leaveAside(row);
+  if (moved.length > 0) state.wake.hint();
+  return moved.length;
 }

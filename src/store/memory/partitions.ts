@@ -1,7 +1,7 @@
 import { accessFor, accessOf, freeAccess, type GateAccess, type GateState, isFree } from '../../gate/index.ts';
 import type { Lane } from '../../job.ts';
 import type { Aside } from '../../retry/decision.ts';
-import { type KnownJobs, mayRead } from '../aside.ts';
+import { mayRead, type Reader } from '../aside.ts';
 import type { HoldTarget } from '../store.ts';
 import { Heap } from './heap.ts';
 import type { Row } from './row.ts';
@@ -94,16 +94,10 @@ export class Partitions {
   }
 
   /**
-   * What a claim of a worker that knows these jobs may take from now: by priority, and inside a priority the least recently
+   * What a claim of this worker may take from now: by priority, and inside a priority the least recently
    * served partition first. Gated partitions are admissible to a claim of their resource only.
    */
-  admissible(
-    queue: string,
-    lane: Lane,
-    now: number,
-    knows: KnownJobs | undefined,
-    resource: string | null = null,
-  ): Partition[][] {
+  admissible(queue: string, lane: Lane, now: number, reader: Reader, resource: string | null = null): Partition[][] {
     const priorities = this.#queues.get(queue)?.get(lane) ?? new Map<number, Map<string, Partition>>();
     return [...priorities.keys()]
       .sort((a, b) => a - b)
@@ -112,15 +106,15 @@ export class Partitions {
           .filter(
             (partition) =>
               partition.firstDue(now) !== undefined &&
-              isReadBy(partition, knows) &&
+              isReadBy(partition, reader) &&
               this.#admits(partition, resource, now),
           )
           .sort((a, b) => a.servedTurn - b.servedTurn),
       );
   }
 
-  hasDue(queue: string, lane: Lane, now: number, knows: KnownJobs | undefined): boolean {
-    return this.admissible(queue, lane, now, knows).some((partitions) => partitions.length > 0);
+  hasDue(queue: string, lane: Lane, now: number, reader: Reader): boolean {
+    return this.admissible(queue, lane, now, reader).some((partitions) => partitions.length > 0);
   }
 
   served(partition: Partition): void {
@@ -128,19 +122,19 @@ export class Partitions {
   }
 
   /** When the next job of these queues may start that may not start now. */
-  nextDueAt(queues: readonly string[], now: number, knows: KnownJobs | undefined): number | null {
+  nextDueAt(queues: readonly string[], now: number, reader: Reader): number | null {
     let next = Number.POSITIVE_INFINITY;
     for (const partition of this.#in(queues)) {
-      const startsAt = isReadBy(partition, knows) ? this.#startsAt(partition) : now;
+      const startsAt = isReadBy(partition, reader) ? this.#startsAt(partition) : now;
       if (startsAt > now) next = Math.min(next, startsAt);
     }
     return Number.isFinite(next) ? next : null;
   }
 
   /** Resources of gated partitions in these queues from which a job may start now, those that have waited longest first. */
-  gated(queues: readonly string[], now: number, knows: KnownJobs | undefined): string[] {
+  gated(queues: readonly string[], now: number, reader: Reader): string[] {
     const waiting = this.#in(queues)
-      .filter((partition) => isReadBy(partition, knows))
+      .filter((partition) => isReadBy(partition, reader))
       .filter((partition) => this.#accessTo(partition).gated && this.#startsAt(partition) <= now)
       .sort((a, b) => this.#startsAt(a) - this.#startsAt(b));
     return [...new Set(waiting.map(({ resource }) => resource as string))];
@@ -224,8 +218,8 @@ function sharedBy({ lane, resource, name, aside }: Row): string {
   return JSON.stringify(lane === 'retry' || lane === 'redrive' ? [resource, name] : [resource]);
 }
 
-function isReadBy({ aside }: Partition, knows: KnownJobs | undefined): boolean {
-  return aside === null || mayRead(knows, aside.name, aside);
+function isReadBy({ aside }: Partition, reader: Reader): boolean {
+  return aside === null || mayRead(reader, aside.name, aside);
 }
 
 function keyOf(target: HoldTarget): string {

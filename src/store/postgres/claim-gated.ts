@@ -130,7 +130,7 @@ class GatedClaiming {
       plain(known.map(({ id }) => id)),
       plain(ranges.map(({ from }) => from.dueAt)),
       plain(ranges.map(({ from }) => from.seq)),
-      texts(asides.readable(this.#queues, this.#request.knows)),
+      texts(asides.readable(this.#queues, this.#request)),
     ]);
     const [now, version, state, access, parentVersion, parentState, waitingText, room, probes] = row as DemandRow;
     if (version === null) return { now, demand: null };

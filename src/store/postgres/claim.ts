@@ -91,7 +91,7 @@ class Claiming {
     this.#session = session;
     this.#request = request;
     this.#queues = request.queues.map(({ queue }) => queue);
-    this.#read = session.asides.readable(this.#queues, request.knows);
+    this.#read = session.asides.readable(this.#queues, request);
     this.#candidates = session.candidates.of(this.#read);
   }
 
@@ -244,7 +244,7 @@ class Claiming {
   #setAsides(text: string): void {
     const { asides } = this.#session;
     asides.set(this.#queues, text);
-    const readable = asides.readable(this.#queues, this.#request.knows);
+    const readable = asides.readable(this.#queues, this.#request);
     this.isOutdated ||= readable.some((queue) => !this.#read.includes(queue));
   }
 

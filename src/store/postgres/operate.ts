@@ -1,7 +1,6 @@
 import { ConfigError } from '../../errors.ts';
 import { DEAD_REASON, STATE } from '../codes.ts';
 import type {
-  AsideTimeouts,
   CancelAnswer,
   DeadSelection,
   HoldTarget,
@@ -110,13 +109,12 @@ export async function prune(
   session.pruned.end();
   await prunePartitions(session);
   await pruneGates(session);
-  return { deleted: pruned, released: await leaveAside(session, retention.aside, limit - pruned) };
+  return { deleted: pruned, released: await leaveAside(session, retention.asideMs, limit - pruned) };
 }
 
-async function leaveAside({ db, cursors }: Session, aside: AsideTimeouts | undefined, limit: number): Promise<number> {
-  if (aside === undefined) return 0;
-  const values = [aside.unknownMs, aside.rejectedMs, limit];
-  const moved = await db.query<[number, number, number]>('SELECT * FROM @.leave_aside($1, $2, $3)', values);
+async function leaveAside({ db, cursors }: Session, asideMs: number | undefined, limit: number): Promise<number> {
+  if (asideMs === undefined) return 0;
+  const moved = await db.query<[number, number, number]>('SELECT * FROM @.leave_aside($1, $2)', [asideMs, limit]);
   // They keep their due times, which claims have passed.
   for (const [partition, dueAt, seq] of moved) cursors.rewind(partition, dueAt, seq);
   return moved.length;

@@ -33,7 +33,10 @@ export class Session {
     this.jobTypes = new JobTypes(db);
     this.candidates = new Candidates();
     this.asides = new Asides();
-    this.partitions = new Partitions(db, (partition) => this.candidates.add(partition));
+    this.partitions = new Partitions(db, (partition) => {
+      this.candidates.add(partition);
+      if (partition.aside !== null) this.asides.add(partition.aside);
+    });
     this.cursors = new ScanCursors(db);
     this.leases = new Leases();
     this.pruned = new Pruned(db.clock);

@@ -1,6 +1,5 @@
 import type { Aside } from '../../retry/decision.ts';
-import { asideQueue, type KnownJobs, mayRead, parseQueue } from '../aside.ts';
-import type { AsideTimeouts } from '../store.ts';
+import { asideQueue, mayRead, parseQueue, type Reader } from '../aside.ts';
 import type { RunningRow } from './running.ts';
 import type { Session } from './session.ts';
 
@@ -8,13 +7,13 @@ import type { Session } from './session.ts';
 
 const ADD = 'INSERT OR IGNORE INTO asides (queue, aside) VALUES (?, ?)';
 const OF_QUEUE = 'SELECT aside FROM asides WHERE queue = ?';
-const ALL = 'SELECT aside FROM asides';
-const REMOVE_EMPTY = 'DELETE FROM asides WHERE NOT EXISTS (SELECT 1 FROM partitions WHERE partitions.queue = asides.aside)';
+const REMOVE_EMPTY =
+  'DELETE FROM asides WHERE NOT EXISTS (SELECT 1 FROM partitions WHERE partitions.queue = asides.aside)';
 const OVERDUE = `
   SELECT seq, jobs.partition AS partition, jobs.queue AS queue, jobs.lane AS lane, jobs.priority AS priority,
     jobs.resource AS resource, jobs.name AS name, due_at AS dueAt
-  FROM partitions CROSS JOIN jobs ON jobs.partition = partitions.id
-  WHERE partitions.queue = ?1 AND due_at <= ?2 AND available_at <= ?2 LIMIT ?3`;
+  FROM asides CROSS JOIN partitions ON partitions.queue = asides.aside CROSS JOIN jobs ON jobs.partition = partitions.id
+  WHERE due_at <= ?1 AND available_at <= ?1 LIMIT ?2`;
 const MOVE = 'UPDATE jobs SET partition = ?2 WHERE seq = ?1';
 
 interface WaitingRow extends Pick<RunningRow, 'seq' | 'queue' | 'lane' | 'priority' | 'resource' | 'name'> {
@@ -31,28 +30,23 @@ export function enterAside(session: Session, queue: number, name: number, aside:
 }
 
 /** The queues of jobs aside in `queue` that a worker may read. Costs a probe of the table when there are none. */
-export function readableAsides(session: Session, queue: number, knows: KnownJobs | undefined): number[] {
-  if (knows === undefined || knows.size === 0) return [];
+export function readableAsides(session: Session, queue: number, reader: Reader): number[] {
+  if (reader.knows === undefined || reader.knows.size === 0) return [];
   const rows = session.sql(OF_QUEUE).all(queue) as { aside: number }[];
   return rows.flatMap(({ aside }) => {
     const { aside: parsed } = parseQueue(session.strings.text(aside));
-    return parsed !== null && mayRead(knows, parsed.name, parsed) ? [aside] : [];
+    return parsed !== null && mayRead(reader, parsed.name, parsed) ? [aside] : [];
   });
 }
 
 /** Lets up to `limit` jobs that have waited aside for too long wait among all others. Answers how many. */
-export function leaveAside(session: Session, timeouts: AsideTimeouts | undefined, limit: number): number {
-  let moved = 0;
-  for (const { aside } of timeouts === undefined ? [] : (session.sql(ALL).all() as { aside: number }[])) {
-    const { except } = parseQueue(session.strings.text(aside)).aside as Aside;
-    const waitedMs = except === null ? timeouts?.unknownMs : timeouts?.rejectedMs;
-    const rows = session.sql(OVERDUE).all(aside, session.now - (waitedMs as number), limit - moved);
-    for (const row of rows as unknown as WaitingRow[]) moveBack(session, row);
-    moved += rows.length;
-  }
-  session.madeWork ||= moved > 0;
+export function leaveAside(session: Session, asideMs: number | undefined, limit: number): number {
   session.sql(REMOVE_EMPTY).run();
-  return moved;
+  if (asideMs === undefined) return 0;
+  const rows = session.sql(OVERDUE).all(session.now - asideMs, limit) as unknown as WaitingRow[];
+  for (const row of rows) moveBack(session, row);
+  session.madeWork ||= rows.length > 0;
+  return rows.length;
 }
 
 function moveBack(session: Session, row: WaitingRow): void {

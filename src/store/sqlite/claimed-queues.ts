@@ -1,6 +1,6 @@
 import { isRetry, type Lane } from '../../job.ts';
+import type { Reader } from '../aside.ts';
 import { LANE, STATE } from '../codes.ts';
-import type { KnownJobs } from '../aside.ts';
 import type { ClaimRequest, QueueQuota } from '../store.ts';
 import { readableAsides } from './aside.ts';
 import { type GatedInQueue, gatedIn } from './gated-partitions.ts';
@@ -21,11 +21,11 @@ export class ClaimedQueue {
   readonly tiers: readonly Tier[];
   readonly #session: Session;
 
-  constructor(session: Session, quota: QueueQuota, knows: KnownJobs | undefined) {
+  constructor(session: Session, quota: QueueQuota, reader: Reader) {
     this.#session = session;
     this.quota = quota;
     this.id = session.strings.find(quota.queue);
-    this.ids = this.id === null ? [] : [this.id, ...readableAsides(session, this.id, knows)];
+    this.ids = this.id === null ? [] : [this.id, ...readableAsides(session, this.id, reader)];
     this.tiers = this.readTiers();
   }
 
@@ -74,6 +74,6 @@ export class ClaimedQueue {
 }
 
 /** By name, in the order of the request. */
-export function claimedQueues(session: Session, { queues, knows }: ClaimRequest): Map<string, ClaimedQueue> {
-  return new Map(queues.map((quota) => [quota.queue, new ClaimedQueue(session, quota, knows)]));
+export function claimedQueues(session: Session, request: ClaimRequest): Map<string, ClaimedQueue> {
+  return new Map(request.queues.map((quota) => [quota.queue, new ClaimedQueue(session, quota, request)]));
 }

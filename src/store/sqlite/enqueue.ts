@@ -69,7 +69,8 @@ function commonValues(
   const resource = shared.resource === null ? 0 : strings.intern(shared.resource);
   const partition = session.partitions.enter({ queue, lane: LANE.fresh, priority, resource, name }, dueAt);
   const { version } = shared;
-  const policyText = version === undefined ? session.policyText.of(shared.policy) : formatPolicy(shared.policy, version);
+  const policyText =
+    version === undefined ? session.policyText.of(shared.policy) : formatPolicy(shared.policy, version);
   const policy = strings.intern(policyText);
   const state = dueAt > now ? STATE.scheduled : STATE.ready;
   const retriesIn = retryQueue === null ? null : strings.intern(retryQueue);

@@ -68,7 +68,7 @@ export function prune(session: Session, retention: Retention, limit: number): nu
   }
   session.sql(ENDED_HOLDS).run(session.now);
   forgetGates(session);
-  return pruned + leaveAside(session, retention.aside, limit - pruned);
+  return pruned + leaveAside(session, retention.asideMs, limit - pruned);
 }
 
 export function hold(session: Session, target: HoldTarget, until: number | null): void {

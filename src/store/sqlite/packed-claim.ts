@@ -15,7 +15,9 @@ import type { Session } from './session.ts';
  */
 
 /** A request on its way to the thread: what the worker knows is the same with each claim, and travels as one text. */
-export type PackedRequest<Request extends ClaimRequest> = Omit<Request, 'knows'> & { readonly knowsText: string | null };
+export type PackedRequest<Request extends ClaimRequest> = Omit<Request, 'knows'> & {
+  readonly knowsText: string | null;
+};
 
 const textOf = new WeakMap<KnownJobs, string>();
 

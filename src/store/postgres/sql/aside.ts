@@ -37,23 +37,20 @@ export const asideSql: string = `
   END $$;
 
   -- Lets up to p_limit jobs that have been due aside for longer than this wait among all others. Answers where.
-  CREATE FUNCTION leave_aside(p_unknown bigint, p_rejected bigint, p_limit bigint)
+  CREATE FUNCTION leave_aside(p_longest bigint, p_limit bigint)
   RETURNS TABLE (partition bigint, due_at bigint, seq bigint) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   #variable_conflict use_column
   DECLARE
-    store_now bigint := now_ms();
-    since bigint;
+    since bigint := now_ms() - p_longest;
     one record;
     chosen uuid[];
     home bigint;
     moved bigint := 0;
   BEGIN
     FOR one IN
-      SELECT p.id, p.lane, p.priority, p.resource, a.queue, split_part(a.aside, E'\\x01', 2) AS name,
-        split_part(a.aside, E'\\x01', 4) = '' AS is_unknown
+      SELECT p.id, p.lane, p.priority, p.resource, a.queue, split_part(a.aside, E'\\x01', 2) AS name
       FROM asides a JOIN partitions p ON ${lookUp('p.queue', 'a.aside')}
     LOOP
-      since := store_now - CASE WHEN one.is_unknown THEN p_unknown ELSE p_rejected END;
       chosen := ARRAY (
         SELECT w.id FROM live w
         WHERE w.partition = one.id AND w.worker IS NULL AND w.due_at <= since AND w.available_at <= since

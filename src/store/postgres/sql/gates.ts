@@ -37,7 +37,8 @@ const heldUntil = (queue: string, resource: string): string => `
     (SELECT until FROM holds WHERE scope = 'resource' AND holds.name = ${resource}))`;
 
 /** Until when a hold keeps a partition back, whatever its gate says. */
-export const holdUntil = (partition: string): string => heldUntil(queueOf(`${partition}.queue`), `${partition}.resource`);
+export const holdUntil = (partition: string): string =>
+  heldUntil(queueOf(`${partition}.queue`), `${partition}.resource`);
 
 /** `held_until` and `gate_at` of a partition, by the holds and the gate that concern it. */
 export const admissionOf = (partition: string): string => `
