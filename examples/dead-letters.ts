@@ -1,7 +1,7 @@
 // A dead job is kept with its reason and its whole ledger. Review it, redrive it when the cause is fixed, or delete it.
 // Bringing it back is a redrive, never a "retry".
 
-import { defineJob, Mulligan, Unrecoverable } from 'mulligan';
+import { defineJob, type LogEntry, Mulligan, Unrecoverable } from 'mulligan';
 
 let isFixed = false;
 const post = defineJob<{ invoice: number }>({
@@ -15,7 +15,9 @@ const post = defineJob<{ invoice: number }>({
   onDead: ({ payload, decision }) => console.log(`onDead: ${JSON.stringify(payload)}, by ${decision.rule}`),
 });
 
-await using mulligan = await Mulligan.open('memory:', { jobs: [post] });
+// By default the first dead job of each kind is logged on standard error, and then how many died like it. `log` takes it.
+const log = ({ level, message }: LogEntry): void => console.log(`log: ${level}: ${message}`);
+await using mulligan = await Mulligan.open('memory:', { jobs: [post], log });
 const buried = Promise.withResolvers<void>();
 const redone = Promise.withResolvers<void>();
 let dead = 0;

@@ -4,15 +4,16 @@
 import { defineJob, Mulligan } from 'mulligan';
 
 const reindex = defineJob<{ customer: number }>({ name: 'search.reindex', run: () => {} });
+const forget = defineJob<{ customer: number }>({ name: 'search.forget', run: () => {} });
 
-await using mulligan = await Mulligan.open('memory:', { jobs: [reindex] });
+await using mulligan = await Mulligan.open('memory:', { jobs: [reindex, forget] });
 
 const first = await mulligan.enqueue(reindex, { customer: 42 }, { key: 'customer-42' });
 const second = await mulligan.enqueue(reindex, { customer: 42 }, { key: 'customer-42' });
 console.log(`enqueued again while it waits: existed ${second.existed}, the same job: ${second.id === first.id}`);
 
 // Keys belong to a job name; another name may use the same key.
-const other = await mulligan.enqueue('search.forget', { customer: 42 }, { key: 'customer-42' });
+const other = await mulligan.enqueue(forget, { customer: 42 }, { key: 'customer-42' });
 console.log(`the same key under another name: existed ${other.existed}\n`);
 
 for (const keyUntil of ['started', 'finished', 'pruned'] as const) {

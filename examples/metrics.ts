@@ -13,7 +13,8 @@ const flaky = defineJob<{ fails: number }>({
   },
 });
 
-await using mulligan = await Mulligan.open('memory:', { jobs: [flaky] });
+// No log here: the events below say what died.
+await using mulligan = await Mulligan.open('memory:', { jobs: [flaky], log: () => {} });
 
 // Events: what just happened in this process.
 const ended = Promise.withResolvers<void>();

@@ -55,12 +55,21 @@ test.each([
 });
 
 test('the message names the option, what was expected, what was given and what to do', () => {
-  const expected = "expected a duration such as '500ms', '30s', '5m', '2h' or '3d', or a number of milliseconds";
+  const expected = "expected a duration such as '500ms', '30s', '5m', '2h' or '3d'";
   expect(() => parseDuration('5sec', 'retry.backoff.base')).toThrow(
     `retry.backoff.base: ${expected}, got "5sec". There is no unit sec.`,
   );
-  expect(() => parseDuration('5', 'timeout')).toThrow(`timeout: ${expected}, got "5". Add a unit.`);
-  expect(() => parseDuration(-5, 'timeout')).toThrow(`${expected}, got -5. A duration cannot be negative.`);
+  expect(() => parseDuration(-5, 'timeout')).toThrow(
+    `${expected}, or a number of milliseconds, got -5. A duration cannot be negative.`,
+  );
+});
+
+test('text without a unit is refused without a word about numbers, which text never is', () => {
+  expect(() => parseDuration('10', 'lease')).toThrow(
+    new ConfigError(
+      `lease: expected a duration such as '500ms', '30s', '5m', '2h' or '3d', got "10". Add a unit, such as 10s or 10ms.`,
+    ),
+  );
 });
 
 test.each([

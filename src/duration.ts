@@ -11,26 +11,34 @@ const DAY_MS = 24 * HOUR_MS;
 
 const unitMs: Readonly<Record<Unit, number>> = { ms: 1, s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS };
 
-const EXPECTED = "a duration such as '500ms', '30s', '5m', '2h' or '3d', or a number of milliseconds";
+const EXPECTED_TEXT = "a duration such as '500ms', '30s', '5m', '2h' or '3d'";
+const EXPECTED = `${EXPECTED_TEXT}, or a number of milliseconds`;
 const pattern = /^(\d+(?:\.\d+)?)([a-z]+)$/i;
 
 /** Milliseconds, rounded to whole ones. `what` names the option in the message of the ConfigError. */
 export function parseDuration(value: unknown, what: string): number {
   const exactMs = typeof value === 'string' ? parseText(value, what) : typeof value === 'number' ? value : NaN;
   const ms = Math.round(exactMs);
-  if (!Number.isSafeInteger(ms) || exactMs < 0) throw unexpected(what, EXPECTED, value, advice(value));
+  if (!Number.isSafeInteger(ms) || exactMs < 0) {
+    // Text is never a number of milliseconds, so '10' must not read as if it were one.
+    throw unexpected(what, typeof value === 'string' ? EXPECTED_TEXT : EXPECTED, value, advice(value));
+  }
   return Math.abs(ms); // -0 is 0
 }
 
 function parseText(text: string, what: string): number {
   const [, amount, unit] = pattern.exec(text) ?? [];
   if (amount === undefined || unit === undefined) return NaN;
-  if (!Object.hasOwn(unitMs, unit)) throw unexpected(what, EXPECTED, text, `There is no unit ${unit.slice(0, 20)}.`);
+  if (!Object.hasOwn(unitMs, unit))
+    throw unexpected(what, EXPECTED_TEXT, text, `There is no unit ${unit.slice(0, 20)}.`);
   return Number(amount) * unitMs[unit as Unit];
 }
 
 function advice(value: unknown): string | undefined {
-  if (typeof value === 'string' && /^\d+$/.test(value)) return 'Add a unit.';
+  if (typeof value === 'string' && /^\d+(\.\d+)?$/.test(value)) {
+    const amount = value.slice(0, 20);
+    return `Add a unit, such as ${amount}s or ${amount}ms.`;
+  }
   if (typeof value === 'number' && value < 0) return 'A duration cannot be negative.';
   return undefined;
 }

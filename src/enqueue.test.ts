@@ -97,7 +97,7 @@ describe('the options of an enqueue', () => {
     ],
     ['delay and at together', { delay: '1s', at: new Date() }, 'enqueue: expected delay or at, got both.'],
     ['a negative delay', { delay: -1 }, 'enqueue: delay: expected a duration'],
-    ['a delay without a unit', { delay: '5' }, 'got "5". Add a unit.'],
+    ['a delay without a unit', { delay: '5' }, 'got "5". Add a unit, such as 5s or 5ms.'],
     [
       'a delay of more than a year',
       { delay: '366d' },

@@ -113,6 +113,17 @@ export class Enqueuer {
     return this.#answer(job, answer as Enqueued, capped);
   }
 
+  /** The job as `enqueue` would store it, for a schedule to store it later. */
+  async prepare(target: Target, input: unknown, options: EnqueueOptions): Promise<Prepared> {
+    return this.#prepare(target, input, checkOptions(options));
+  }
+
+  /** Stores a job that was prepared. */
+  async enqueuePrepared(job: NewJob): Promise<EnqueueResult> {
+    const [answer] = await this.#store([job], null);
+    return this.#answer(job, answer as Enqueued, null);
+  }
+
   /** Checks all inputs before it sends the first; then sends them in batches. */
   async enqueueMany(
     target: Target,
@@ -250,7 +261,7 @@ function isAwayOrBusy(error: unknown): boolean {
   return isAway(error) || error instanceof StoreBusyError;
 }
 
-interface Prepared {
+export interface Prepared {
   readonly job: NewJob;
   readonly capped: { readonly asked: number; readonly hardCap: number } | null;
 }

@@ -3,6 +3,7 @@ export type { AnyJobDefinition, DeadJob, JobDefinition, JobOptions } from './def
 export { defineJob } from './definition.ts';
 export type { Duration } from './duration.ts';
 export type { EnqueueOptions, EnqueueResult } from './enqueue.ts';
+export type { ErrorGroups, ErrorListOptions } from './error-groups.ts';
 export {
   ClosedError,
   ConfigError,
@@ -39,7 +40,12 @@ export type { DeadReason, Decision, RetryCause } from './retry/decision.ts';
 export type { FailureClass, OutcomeKind, StoredError } from './retry/outcome.ts';
 export type { Backoff, BackoffOptions, Jitter, RetryOptions, RetryPolicy } from './retry/policy.ts';
 export { policies } from './retry/presets.ts';
+export type { MisfirePolicy } from './schedule/plan.ts';
+export type { Timing, TimingOptions } from './schedule/timing.ts';
+export type { Overlap, ScheduleDefinition, ScheduleOptions } from './schedule-options.ts';
+export type { ScheduleDetails, ScheduleInfo, ScheduleListOptions, Schedules } from './schedules.ts';
 export type { InputSchema } from './schema.ts';
+export type { ErrorGroup, ErrorGroupName, ErrorSample, GroupState } from './store/error-groups.ts';
 export type {
   CancelAnswer,
   DeadSelection,
@@ -48,6 +54,7 @@ export type {
   QueueInfo,
   Redriven,
   RedriveRefusal,
+  RegisteredWorker,
   Store,
   Totals,
   TransactionClient,
@@ -55,3 +62,4 @@ export type {
 export type { JobContext } from './worker/context.ts';
 export type { QueueOptions, WorkOptions } from './worker/options.ts';
 export type { Worker } from './worker/worker.ts';
+export type { Workers } from './workers.ts';

@@ -1,5 +1,5 @@
 import { type Clock, checkClock, systemClock } from './clock.ts';
-import { checkInteger, namesOf, readEntries, readOptions, unexpected } from './config.ts';
+import { checkBoolean, checkInteger, namesOf, readEntries, readOptions, unexpected } from './config.ts';
 import {
   type AnyJobDefinition,
   checkName,
@@ -10,7 +10,8 @@ import {
   queuesOf,
 } from './definition.ts';
 import { type Duration, parseDuration } from './duration.ts';
-import { type EnqueueOptions, type EnqueueResult, Enqueuer, LEAST_RETENTION_MS } from './enqueue.ts';
+import { type EnqueueOptions, type EnqueueResult, Enqueuer, LEAST_RETENTION_MS, type Target } from './enqueue.ts';
+import { ErrorGroups } from './error-groups.ts';
 import { ClosedError } from './errors.ts';
 import { Gates } from './gates.ts';
 import { finishedStates } from './job.ts';
@@ -23,11 +24,15 @@ import { type Stats, summarise } from './observe/stats.ts';
 import { DeadJobs, Jobs, Queues } from './operate.ts';
 import { checkQueueResource } from './resource.ts';
 import type { RetryOptions } from './retry/policy.ts';
+import { type ReadSchedule, readSchedules, type ScheduleDefinition } from './schedule-options.ts';
+import { ScheduleWriter } from './schedule-writer.ts';
+import { Schedules } from './schedules.ts';
 import { openStore } from './store/open.ts';
 import type { GateAnswer, Retention, Store } from './store/store.ts';
 import { planWork, readGrace, type WorkOptions } from './worker/options.ts';
 import { Reporter } from './worker/report.ts';
 import { Worker } from './worker/worker.ts';
+import { Workers } from './workers.ts';
 
 export interface QueueDefaults {
   readonly retry?: RetryOptions;
@@ -54,6 +59,13 @@ export interface MulliganOptions {
     readonly dead?: Duration | null;
     readonly cancelled?: Duration | null;
   };
+  /**
+   * Schedules of this application. Opening creates those that are not stored yet, and changes those that the code gives
+   * differently than when it was last opened; the others stay as they are, with what was changed by hand since.
+   */
+  readonly schedules?: readonly ScheduleDefinition[];
+  /** Removes stored schedules that came from code and are not in `schedules`, also those of other applications. Default false. */
+  readonly removeMissingSchedules?: boolean;
   /** Where log entries go. Default: standard error. */
   readonly log?: LogSink;
   /** First part of all metric names. Default `mulligan`. */
@@ -68,6 +80,8 @@ export const mulliganOptionNames: readonly (keyof MulliganOptions)[] = namesOf<M
   hardCap: true,
   maxPayloadBytes: true,
   retention: true,
+  schedules: true,
+  removeMissingSchedules: true,
   log: true,
   metricsPrefix: true,
   clock: true,
@@ -82,14 +96,21 @@ export class Mulligan {
   /** Dead jobs: list, redrive or discard them. */
   readonly dead: DeadJobs;
   readonly queues: Queues;
+  /** Workers of all processes: what runs where. */
+  readonly workers: Workers;
   /** Gates: why jobs of a resource wait, and orders by hand. */
   readonly gates: Gates;
+  /** Schedules: jobs that recur, or run once at a given time. */
+  readonly schedules: Schedules;
+  /** What jobs fail with: errors of one kind are one group. */
+  readonly errors: ErrorGroups;
   readonly #store: Store;
   readonly #settings: Settings;
   readonly #events: Events;
   readonly #metrics: Metrics;
   readonly #log: Logger;
   readonly #enqueuer: Enqueuer;
+  readonly #scheduleWriter: ScheduleWriter;
   readonly #workers: Set<Worker> = new Set();
   #closing: Promise<void> | null = null;
   #closed = false;
@@ -97,7 +118,14 @@ export class Mulligan {
   /** Opens `sqlite:path/to/file.db` (`sqlite://` means the same), `postgres://host/database`, `memory:`, or a store of your own. */
   static async open(target: string | Store, options: MulliganOptions = {}): Promise<Mulligan> {
     const settings = readSettings(options);
-    return new Mulligan(await openStore(target, settings.clock), settings);
+    const mulligan = new Mulligan(await openStore(target, settings.clock), settings);
+    try {
+      await mulligan.#reconcileSchedules();
+      return mulligan;
+    } catch (error) {
+      if (typeof target === 'string') await mulligan.close();
+      throw error;
+    }
   }
 
   private constructor(store: Store, settings: Settings) {
@@ -119,7 +147,14 @@ export class Mulligan {
     this.jobs = new Jobs(store);
     this.dead = new DeadJobs(store);
     this.queues = new Queues(store);
+    this.workers = new Workers(store);
+    this.errors = new ErrorGroups(store);
     this.gates = new Gates(store, clock, (answer) => this.#reportGate(answer));
+    const targetOf = (job: unknown, what: string): Target => this.#target(job, what);
+    this.#scheduleWriter = new ScheduleWriter({ store, clock, enqueuer: this.#enqueuer, targetOf });
+    this.schedules = new Schedules(store, this.#scheduleWriter, (template) =>
+      this.#enqueuer.enqueuePrepared({ ...template, id: clock.newId(), delayMs: 0, dueAt: null }),
+    );
   }
 
   /**
@@ -153,7 +188,7 @@ export class Mulligan {
       clock,
       definitions,
       plan: planWork(options, queuesOf(definitions.values())),
-      report: new Reporter(this.#events, this.#metrics, this.#log, definitions),
+      report: new Reporter(this.#events, this.#metrics, this.#log, definitions, clock),
       logSink: log,
       retention,
       maxPayloadBytes,
@@ -205,15 +240,21 @@ export class Mulligan {
     await this.#store.close();
   }
 
+  async #reconcileSchedules(): Promise<void> {
+    const { schedules, removeMissingSchedules } = this.#settings;
+    await this.#scheduleWriter.reconcile(schedules, 'Mulligan.open: schedules');
+    if (removeMissingSchedules) await this.#scheduleWriter.removeMissing(schedules);
+  }
+
   #reportGate(answer: GateAnswer): void {
     const to = { events: this.#events, metrics: this.#metrics, log: this.#log };
     for (const event of answer.events) reportGate(to, answer.gate, event, answer);
   }
 
-  #target(job: unknown): AnyJobDefinition | { name: string } {
+  #target(job: unknown, what = 'enqueue'): Target {
     if (isDefinition(job)) return job;
-    if (typeof job !== 'string') throw unexpected('enqueue', 'a definition made by defineJob, or a job name', job);
-    return this.#settings.definitions.get(job) ?? { name: checkName(job, 'enqueue: job name') };
+    if (typeof job !== 'string') throw unexpected(what, 'a definition made by defineJob, or a job name', job);
+    return this.#settings.definitions.get(job) ?? { name: checkName(job, `${what}: job name`) };
   }
 
   /** Every call returns a promise: an error that is thrown at once becomes a rejection. */
@@ -234,6 +275,8 @@ interface Settings {
   readonly hardCap: number | undefined;
   readonly maxPayloadBytes: number;
   readonly retention: Retention;
+  readonly schedules: readonly ReadSchedule[];
+  readonly removeMissingSchedules: boolean;
   readonly log: LogSink;
   readonly metricsPrefix: string;
   readonly clock: Clock;
@@ -249,6 +292,11 @@ function readSettings(options: MulliganOptions): Settings {
     hardCap: hardCap === undefined ? undefined : checkInteger(hardCap, 'Mulligan.open: hardCap', { min: 1 }),
     maxPayloadBytes: checkInteger(maxPayloadBytes, 'Mulligan.open: maxPayloadBytes', { min: 1 }),
     retention: readRetention(given.retention ?? {}),
+    schedules: readSchedules(given.schedules ?? [], 'Mulligan.open: schedules'),
+    removeMissingSchedules: checkBoolean(
+      given.removeMissingSchedules ?? false,
+      'Mulligan.open: removeMissingSchedules',
+    ),
     log,
     metricsPrefix: readPrefix(given.metricsPrefix ?? 'mulligan'),
     clock: checkClock(clock, 'Mulligan.open: clock'),

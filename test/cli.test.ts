@@ -54,6 +54,9 @@ describe.concurrent('mulligan', () => {
     [['gates'], /expected mulligan gates list \| show \| open \| close \| unpin \| reset/],
     [['gates', 'open'], /missing required argument 'name'/],
     [['gates', 'list', '--kind', 'jobs'], /--kind: expected one of resource, job, parent.* Did you mean job\?/],
+    [['work', '--job', 'jobs.ts'], /unknown option '--job'\. Did you mean --jobs\?/],
+    [['work', '--cocurrency', '5'], /unknown option '--cocurrency'\. Did you mean --concurrency\?/],
+    [['work', '--queue', 'a'], /required option '--jobs <file>' not specified/],
     [['gates', 'open', 'a', '--kind', 'job'], /unknown option '--kind'/],
     [['jobs', 'show', 'a', 'b'], /too many arguments/],
     [['enqueue', 'a', '{to'], /the input: expected JSON/],
@@ -220,5 +223,24 @@ describe.concurrent('mulligan jobs and queues', () => {
     expect((await cli.run(['queues', 'list'])).stdout).toMatch(/^q +paused +0 +1/m);
     expect(await cli.json('queues', 'resume', 'q')).toEqual({ queue: 'q', paused: false });
     expect(await cli.json('queues', 'list')).toMatchObject({ queues: [{ paused: false }] });
+  });
+
+  it('refuses to pause or resume a queue that there is not, and names the one that was meant', async ({ cli }) => {
+    await cli.run(['enqueue', 'a', '1', '--queue', 'emails']);
+    expect(await cli.run(['queues', 'pause', 'emials'])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'mulligan: there is no queue emials. Did you mean emails? --force pauses it before its first job.\n',
+    });
+    expect(await cli.run(['queues', 'resume', 'other'])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'mulligan: there is no queue other. mulligan queues list names them all.\n',
+    });
+    const { queues } = await cli.json<{ queues: { queue: string }[] }>('queues', 'list');
+    expect(queues.map(({ queue }) => queue)).toEqual(['emails']);
+    expect(await cli.json('queues', 'pause', 'later', '--force')).toEqual({ queue: 'later', paused: true });
+    await cli.run(['enqueue', 'a', '1', '--queue', 'later']);
+    expect(await cli.json('queues', 'resume', 'later')).toEqual({ queue: 'later', paused: false });
   });
 });

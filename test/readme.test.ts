@@ -1,4 +1,5 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   existsSync,
   globSync,
@@ -10,11 +11,13 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { Agent, get } from 'node:http';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { storeConformance } from '../src/store/conformance/index.ts';
 import { type NamedTest, testNamesIn } from './support/test-names.ts';
 
@@ -78,6 +81,62 @@ describe('the program in the README', () => {
     expect(program?.text.trimEnd().split('\n').length).toBeLessThanOrEqual(20);
   });
 });
+
+describe('the server in the README', () => {
+  beforeAll(needBuild);
+
+  it('ends cleanly on SIGTERM under load from keep-alive connections', async () => {
+    const port = await freePort();
+    const blocks = namedBlocks('README.md')
+      .filter(({ file }) => file === 'server.ts' || file === 'jobs.ts')
+      .map(({ file, text }) => ({
+        file,
+        text: text
+          .replace('.listen(3000)', `.listen(${port}, '127.0.0.1')`)
+          .replace(/https:\/\/mail[\w.]+/, 'http://127.0.0.1:1'),
+      }));
+    using project = new Project(blocks);
+    const child = spawn(process.execPath, ['server.ts'], { cwd: project.folder });
+    let stderr = '';
+    child.stderr.on('data', (text) => (stderr += text));
+    const ended = once(child, 'exit');
+    const agent = new Agent({ keepAlive: true, maxSockets: 20 });
+    const ask = (): Promise<number> =>
+      new Promise((resolve, reject) => {
+        const request = get({ port, host: '127.0.0.1', agent }, (response) => {
+          response.resume().on('end', () => resolve(response.statusCode ?? 0));
+        });
+        request.on('error', reject);
+      });
+    while ((await ask().catch(() => 0)) === 0) expect(child.exitCode, stderr).toBe(null);
+    const answers: number[] = [];
+    let stopped = false;
+    const clients = Array.from({ length: 20 }, async () => {
+      while (!stopped)
+        await ask().then(
+          (status) => answers.push(status),
+          () => new Promise(setImmediate),
+        );
+    });
+    await vi.waitFor(() => expect(answers.length).toBeGreaterThan(100), 10_000);
+    child.kill('SIGTERM');
+    const [code, signal] = await ended;
+    stopped = true;
+    await Promise.all(clients);
+    agent.destroy();
+    expect({ code, signal, stderr }).toEqual({ code: 0, signal: null, stderr: '' });
+    expect(new Set(answers)).toEqual(new Set([200]));
+  }, 30_000);
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
 
 describe.concurrent('the TypeScript files shown on a page compile', () => {
   beforeAll(needBuild);

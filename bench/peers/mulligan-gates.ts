@@ -71,8 +71,8 @@ export class MulliganGates implements Gated {
     const retention = { completedMs: 0, deadMs: 0, cancelledMs: 0 };
     let last = '';
     for (let calls = 1, idle = 0; ; calls++) {
-      const pruned = await this.#store.prune(retention, PRUNED_AT_ONCE);
-      if (pruned > 0) continue;
+      const { isDone } = await this.#store.prune(retention, PRUNED_AT_ONCE);
+      if (!isDone) continue;
       const rows = JSON.stringify(await this.rows());
       idle = rows === last ? idle + 1 : 0;
       last = rows;

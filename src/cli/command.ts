@@ -28,7 +28,10 @@ export class CliCommand extends Command {
   }
 
   override error(message: string): never {
-    const text = message.replace(/^error: /, '').replace(/\n\(Did you mean (.+)\?\)$/, '. Did you mean $1?');
+    const said = message.replace(/^error: /, '').replace(/\n\(Did you mean (.+)\?\)$/, '. Did you mean $1?');
+    // `work --job FILE` lacks `--jobs`, but what its user needs to know is which option was misspelt.
+    const unknown = this.args.find((arg) => arg.startsWith('-') && !isOption(this, arg));
+    const text = said.startsWith('required option') && unknown !== undefined ? `unknown option '${unknown}'` : said;
     throw wrongUsage(`${text}${/[.?]$/.test(text) ? '' : '.'}${this.#meant(text)} See ${this.path} --help.`);
   }
 

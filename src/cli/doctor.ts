@@ -1,5 +1,6 @@
 import type { CliCommand, Shell } from './command.ts';
 import { naming, shownName } from './database.ts';
+import { loadDefinitions } from './definitions.ts';
 import { type Check, type Health, worst } from './doctor/check.ts';
 import { examine } from './doctor/examine.ts';
 import { count } from './doctor/words.ts';
@@ -12,17 +13,18 @@ export function addDoctor(program: CliCommand, shell: Shell): void {
     .description(
       'Check the database and its surroundings: settings, privileges, tables, clocks, jobs. Changes nothing.',
     )
+    .option('--jobs <file>', 'a module with definitions: warns of schedules whose job is not among them')
     .addHelpText(
       'after',
       '\nEach check is ok, warn (it works, but should be looked at) or bad. Exit code 1 when one is bad.\nWith --json: { database, health, checks: [{ name, health, found, advice }] }.',
     )
-    .action(() => doctor(shell));
+    .action((flags: { readonly jobs?: string }) => doctor(shell, flags));
 }
 
-async function doctor(shell: Shell): Promise<void> {
+async function doctor(shell: Shell, { jobs }: { readonly jobs?: string }): Promise<void> {
   const { output } = shell;
   const database = shell.database();
-  const checks = await naming(database, () => examine(database));
+  const checks = await naming(database, async () => examine(database, await namesIn(jobs)));
   const health = worst(checks);
   output.answer({ database: shownName(database), health, checks }, () => [
     ...checkLines(checks, output),
@@ -30,6 +32,10 @@ async function doctor(shell: Shell): Promise<void> {
     summary(checks, output),
   ]);
   if (health === 'bad') shell.exitCode = 1;
+}
+
+async function namesIn(file: string | undefined): Promise<ReadonlySet<string> | null> {
+  return file === undefined ? null : new Set((await loadDefinitions(file)).map(({ name }) => name));
 }
 
 const styles: Readonly<Record<Health, Style>> = { ok: 'green', warn: 'yellow', bad: 'red' };

@@ -1,11 +1,12 @@
-import { readFileSync } from 'node:fs';
 import { CommanderError } from 'commander';
+import { packageVersion } from '../version.ts';
 import { CliCommand, HELP, makeShell, type Shell } from './command.ts';
 import { DEFAULT_DATABASE, KINDS } from './database.ts';
 import { addDead } from './dead.ts';
 import { addDemo } from './demo.ts';
 import { addDoctor } from './doctor.ts';
 import { addEnqueue } from './enqueue.ts';
+import { addErrors } from './errors.ts';
 import { type ExitCode, reportOf } from './failure.ts';
 import { addGates } from './gates.ts';
 import { addJobs } from './jobs.ts';
@@ -13,8 +14,10 @@ import { addMigrate } from './migrate.ts';
 import { Output } from './output.ts';
 import { addPolicy } from './policy.ts';
 import { addQueues } from './queues.ts';
+import { addSchedules } from './schedules.ts';
 import { addStats } from './stats.ts';
 import { addWork } from './work.ts';
+import { addWorkers } from './workers.ts';
 
 /** Runs one command line and returns the exit code. Never rejects. */
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<ExitCode> {
@@ -57,17 +60,15 @@ function build(program: CliCommand, shell: Shell): void {
   addWork(program, shell);
   addJobs(program, shell);
   addDead(program, shell);
+  addErrors(program, shell);
   addQueues(program, shell);
+  addWorkers(program, shell);
   addGates(program, shell);
+  addSchedules(program, shell);
   addStats(program, shell);
   addMigrate(program, shell);
   addDoctor(program, shell);
   addPolicy(program, shell);
-}
-
-function packageVersion(): string {
-  const manifest = new URL('../../package.json', import.meta.url);
-  return (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version;
 }
 
 const EXAMPLES = `
@@ -76,7 +77,9 @@ Examples:
   mulligan enqueue email.send '{"to":"a@example.com"}' --delay 5m
   mulligan work --jobs jobs.ts
   mulligan jobs show 0198c0de-...
+  mulligan errors list
   mulligan gates show smtp
+  mulligan schedules set nightly report.daily --cron '0 3 * * *' --timezone Europe/Berlin
   mulligan policy preview --preset financial
 
 Durations are 500ms, 30s, 5m, 2h or 3d. Exit codes: 0 done, 1 could not be done, 2 wrong usage.

@@ -1,6 +1,9 @@
+import { closest } from '../config.ts';
 import { states } from '../job.ts';
+import type { Mulligan } from '../mulligan.ts';
 import type { CliCommand, Shell } from './command.ts';
 import { withExisting } from './database.ts';
+import { Failure } from './failure.ts';
 import { printable } from './printable.ts';
 import { tableLines } from './table.ts';
 
@@ -15,8 +18,9 @@ export function addQueues(program: CliCommand, shell: Shell): void {
     .command('pause')
     .description('Pause a queue: no job of it starts. Running jobs go on, and jobs can still be enqueued.')
     .argument('<queue>', 'the name of the queue')
+    .option('--force', 'also when there is no queue of that name yet')
     .addHelpText('after', '\nWith --json: { queue, paused }.')
-    .action((queue: string) => setPaused(shell, queue, 'paused'));
+    .action((queue: string, flags: { force?: true }) => setPaused(shell, queue, 'paused', flags.force));
   queues
     .command('resume')
     .description('Let workers claim from a queue again.')
@@ -50,9 +54,28 @@ function rightAligned(title: string): { title: string; align: 'right' } {
   return { title, align: 'right' };
 }
 
-async function setPaused({ output, ...shell }: Shell, queue: string, wanted: 'paused' | 'resumed'): Promise<void> {
-  await withExisting(shell.database(), ({ queues }) =>
-    wanted === 'paused' ? queues.pause(queue) : queues.resume(queue),
-  );
+async function setPaused(
+  { output, ...shell }: Shell,
+  queue: string,
+  wanted: 'paused' | 'resumed',
+  force: true | undefined = undefined,
+): Promise<void> {
+  await withExisting(shell.database(), async (mulligan) => {
+    if (!force) await refuseUnknown(mulligan, queue, wanted);
+    await (wanted === 'paused' ? mulligan.queues.pause(queue) : mulligan.queues.resume(queue));
+  });
   output.answer({ queue, paused: wanted === 'paused' }, () => [`Queue ${printable(queue)} is ${wanted}.`]);
+}
+
+/** A misspelt name would be paused without a word, and the queue that was meant would go on. */
+async function refuseUnknown(mulligan: Mulligan, queue: string, wanted: 'paused' | 'resumed'): Promise<void> {
+  const [queues, workers] = await Promise.all([mulligan.queues.list(), mulligan.workers.list()]);
+  const known = new Set([...queues.map((one) => one.queue), ...workers.flatMap((worker) => worker.queues)]);
+  if (known.has(queue)) return;
+  const meant = closest(queue, [...known]);
+  const hints = [
+    ...(meant === null ? ['mulligan queues list names them all.'] : [`Did you mean ${meant}?`]),
+    ...(wanted === 'paused' ? ['--force pauses it before its first job.'] : []),
+  ];
+  throw new Failure('NOT_FOUND', `there is no queue ${queue}. ${hints.join(' ')}`);
 }

@@ -112,7 +112,8 @@ function stopAtOnce(signal: NodeJS.Signals, worker: Worker, output: Output): nev
 /** Entries on standard error: text, or JSON lines. Their fields may hold anything that a handler logs. */
 function logTo(output: Output): (entry: LogEntry) => void {
   return (entry) => {
-    if (entry.level === 'debug') return;
+    // A dead job is in the output already, line by line.
+    if (entry.level === 'debug' || entry.event === 'dead') return;
     const { level, message, ...rest } = plain(entry);
     const fields = Object.entries(rest).map(([key, value]) => ` ${printable(key)}=${printableJson(value)}`);
     output.log({ level, message, ...rest }, `mulligan ${level}: ${printable(String(message))}${fields.join('')}`);

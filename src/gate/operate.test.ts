@@ -53,6 +53,20 @@ describe('a gate pinned closed', () => {
     expect(gate.admit({ due: 77 })).toBe(77);
     expect(gate.wait(1).trip().state.phase).toBe('open');
   });
+
+  test('has ended the outage: the next one is reported as long again when it is', () => {
+    const gate = new Gate().trip();
+    const failForDays = () => {
+      for (let hour = 0; hour < 5 * 24 + 10; hour++) {
+        gate.wait(3_600_000).admit();
+        gate.report({ environment: 1 });
+      }
+    };
+    failForDays();
+    unpinned(pinned(gate, 'closed')).wait(1).trip();
+    failForDays();
+    expect(gate.rules.filter((rule) => rule.startsWith('dormant'))).toHaveLength(2);
+  });
 });
 
 test('reset forgets everything but the peak and the outages that jobs may be refunded for', () => {

@@ -38,6 +38,17 @@ describe('listeners', () => {
     all.emit('enqueued', makes);
   });
 
+  it.each([
+    ['complted', 'completed'],
+    ['leaseLost', 'lease-lost'],
+    ['failed', 'retrying or dead'],
+    ['stalled', 'rescued'],
+  ])('of the unknown event %s are refused, with a hint at %s', (name, meant) => {
+    const { events: all } = events();
+    expect(() => all.on(name as EventName, () => {})).toThrow(ConfigError);
+    expect(() => all.on(name as EventName, () => {})).toThrow(`got "${name}". Did you mean ${meant}?`);
+  });
+
   it('stop when they say so, and saying it twice is saying it once', () => {
     const { events: all } = events();
     let heard = 0;

@@ -66,6 +66,21 @@ const eventNames: Readonly<Record<EventName, true>> = {
   gate: true,
 };
 
+/** What other queues call these events. By its letters alone, `failed` would be closest to `settle-failed`. */
+const usualNames: Readonly<Record<string, string>> = {
+  failed: 'retrying or dead',
+  failure: 'retrying or dead',
+  error: 'retrying or dead',
+  retried: 'retrying',
+  succeeded: 'completed',
+  success: 'completed',
+  finished: 'completed or dead',
+  active: 'started',
+  added: 'enqueued',
+  waiting: 'enqueued',
+  stalled: 'rescued',
+};
+
 /** An error of a listener is reported, and the queue goes on. */
 export class Events {
   readonly #listeners: Map<EventName, Set<{ readonly call: Listener<never> }>> = new Map();
@@ -76,6 +91,9 @@ export class Events {
   }
 
   on<Name extends EventName>(name: Name, listener: Listener<Name>): () => void {
+    const meant = Object.hasOwn(usualNames, name) ? usualNames[name as string] : undefined;
+    if (meant !== undefined)
+      throw unexpected('on', `one of ${Object.keys(eventNames).join(', ')}`, name, `Did you mean ${meant}?`);
     checkOneOf(name, Object.keys(eventNames), 'on');
     if (typeof listener !== 'function') throw unexpected(`on(${JSON.stringify(name)})`, 'a function', listener);
     const listeners = this.#listeners.get(name) ?? new Set();

@@ -41,7 +41,7 @@ test('the delays the presets are known by', () => {
   expect(delays('harbor', 6)).toEqual([200, 400, 800, 1_600, 3_200, 5_000]);
 });
 
-test('patient spreads its 20 attempts over about 3 days', () => {
+test('the delays of patient add up to nearly 3 days before jitter', () => {
   const days = delays('patient', 19).reduce((sum, ms) => sum + ms, 0) / 86_400_000;
   expect(days).toBeCloseTo(2.98, 2);
 });

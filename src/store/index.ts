@@ -11,6 +11,19 @@ export {
   stateAt,
   transitions,
 } from '../job.ts';
+export {
+  type Counts,
+  type ErrorChange,
+  type ErrorCount,
+  type ErrorGroup,
+  type ErrorGroupFilter,
+  errorChanges,
+  failureOf,
+  GROUP_KEPT_MS,
+  isOver,
+  isWanted,
+  toErrorGroups,
+} from './error-groups.ts';
 export { fillQuotas, fillTurns, type Take } from './fill.ts';
 export type {
   CancelAnswer,
@@ -24,13 +37,20 @@ export type {
   HeartbeatAnswer,
   HoldTarget,
   JobFilter,
+  JobTemplate,
   NewJob,
   QueueInfo,
   QueueQuota,
   Redriven,
   RedriveRefusal,
   RedriveRequest,
+  RegisteredWorker,
   Retention,
+  Schedule,
+  ScheduleFilter,
+  Schedules,
+  ScheduleWrite,
+  ScheduleWritten,
   SettleAnswer,
   Settlement,
   StatsRow,
@@ -38,5 +58,6 @@ export type {
   StoreStats,
   Totals,
   Unsubscribe,
+  WorkerDescription,
 } from './store.ts';
 export { emptyTotals, type MutableTotals } from './totals.ts';

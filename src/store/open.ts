@@ -74,6 +74,9 @@ const verbs: Readonly<Record<Exclude<keyof Store, 'kind' | 'transactions'>, true
   stats: true,
   gates: true,
   gateHistory: true,
+  schedules: true,
+  writeSchedule: true,
+  errorGroups: true,
   queues: true,
   cancel: true,
   redrive: true,
@@ -82,6 +85,8 @@ const verbs: Readonly<Record<Exclude<keyof Store, 'kind' | 'transactions'>, true
   release: true,
   changeGate: true,
   prune: true,
+  register: true,
+  workers: true,
   onWork: true,
   close: true,
 };

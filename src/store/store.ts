@@ -6,7 +6,14 @@ import type { Job, JobState, KeyLife, Lane, RunRecord } from '../job.ts';
 import type { DeadReason, Decision } from '../retry/decision.ts';
 import type { OutcomeKind, StoredError } from '../retry/outcome.ts';
 import type { RetryPolicy } from '../retry/policy.ts';
+import type { MisfirePolicy } from '../schedule/plan.ts';
+import type { Timing } from '../schedule/timing.ts';
+import type { ErrorGroup, ErrorGroupFilter } from './error-groups.ts';
+import type { RegisteredWorker, WorkerDescription } from './workers.ts';
 import type { Reader } from './aside.ts';
+
+export type { ErrorGroup, ErrorGroupFilter } from './error-groups.ts';
+export type { RegisteredWorker, WorkerDescription } from './workers.ts';
 
 /**
  * What every store can do, in the words of the queue: no SQL and no driver type crosses this line.
@@ -73,6 +80,12 @@ export interface Store {
   /** What happened to a gate, newest first. */
   gateHistory(gate: GateRef, limit: number): Promise<GateEvent[]>;
   queues(): Promise<QueueInfo[]>;
+  /** Schedules by name, or with `soonest` those that have a next tick, the earliest first. */
+  schedules(filter: ScheduleFilter): Promise<Schedules>;
+  /** Workers that have registered and not stopped, in the order in which they started. */
+  workers(): Promise<RegisteredWorker[]>;
+  /** What jobs fail with: the groups with the most failing and dead jobs first. Its cost does not grow with the number of jobs. */
+  errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroup[]>;
 
   // Operating
   /** A waiting job ends at once; a running one is told at its next heartbeat. */
@@ -91,16 +104,26 @@ export interface Store {
   /** Changes a gate by hand; makes its row when it has none. */
   changeGate(gate: GateRef, change: GateOrder, operator: string): Promise<GateAnswer>;
   /**
-   * Deletes up to `limit` finished jobs that outlived their retention, and gates that say nothing any more. Jobs that have
-   * waited aside for too long go back among those that every worker may take. Answers how many jobs in all.
+   * Writes or removes a schedule and stores jobs, all or nothing. Does nothing when the schedule is not in the version
+   * that the caller has read. So of all workers that fire a tick, one does, and the tick is passed in the same write.
    */
-  prune(retention: Retention, limit: number): Promise<number>;
+  writeSchedule(write: ScheduleWrite): Promise<ScheduleWritten>;
+  /**
+   * Says that a worker lives, and what it is; null when it has stopped. A worker is listed from its first call on, and
+   * forgotten an hour after its last one.
+   */
+  register(id: string, worker: WorkerDescription | null): Promise<void>;
+  /**
+   * Deletes up to `limit` finished jobs that outlived their retention, and gates that say nothing any more. Up to as many
+   * jobs that have waited aside for too long go back among those that every worker may take.
+   */
+  prune(retention: Retention, limit: number): Promise<PruneAnswer>;
 
   /** For stores that can share a database, and so a transaction, with the caller's own data. */
   readonly transactions?: Transactions;
 
   // Living
-  /** Calls back when work may have become claimable. A hint: it may come late, twice or never. */
+  /** Calls back when work may have become claimable, or a schedule was written. A hint: it may come late, twice or never. */
   onWork(listener: () => void): Unsubscribe;
   close(): Promise<void>;
 }
@@ -386,6 +409,13 @@ export interface CancelAnswer {
   readonly result: 'cancelled' | 'cancelling' | 'already-ended' | 'not-found';
 }
 
+export interface PruneAnswer {
+  /** How many jobs were deleted. */
+  readonly jobs: number;
+  /** False when another call would delete more, of jobs or of gates. */
+  readonly isDone: boolean;
+}
+
 /** How long finished jobs and their ledgers are kept; null for ever. */
 export interface Retention {
   readonly completedMs: number | null;
@@ -393,6 +423,59 @@ export interface Retention {
   readonly cancelledMs: number | null;
   /** How long a due job waits aside before it goes back among the jobs that every worker may take; undefined for ever. */
   readonly asideMs?: number;
+}
+
+/** What the jobs of a schedule have in common. */
+export type JobTemplate = Omit<NewJob, 'id' | 'delayMs' | 'dueAt'>;
+
+/** A stored rule that enqueues a job at each of its times. Stores keep it as JSON, and look only at the first three fields. */
+export interface Schedule {
+  readonly name: string;
+  /** Another one with each write, made by the writer. */
+  readonly version: string;
+  /** The first tick that was not fired yet, in store time; null when there is none, and while it is paused. */
+  readonly nextAt: number | null;
+  readonly timing: Timing;
+  readonly job: JobTemplate;
+  readonly misfire: MisfirePolicy;
+  readonly misfireLimit: number;
+  readonly paused: boolean;
+  /** The last tick that was fired. */
+  readonly lastAt: number | null;
+  /** A digest of the schedule as code last gave it; null when it was never given in code. */
+  readonly code: string | null;
+  /** When it was last set, paused or resumed. */
+  readonly updatedAt: number;
+}
+
+export interface ScheduleFilter {
+  readonly names?: readonly string[];
+  /** Only those with a next tick, the earliest first, instead of all of them by name. */
+  readonly soonest?: boolean;
+  readonly limit: number;
+  /** By name: continue after this one. */
+  readonly after?: string;
+}
+
+export interface Schedules {
+  /** Store time of this answer. */
+  readonly now: number;
+  readonly schedules: readonly Schedule[];
+}
+
+export interface ScheduleWrite {
+  readonly name: string;
+  /** The version that was read; null when there was no schedule of this name. */
+  readonly from: string | null;
+  /** The schedule as it is from now on; null removes it. */
+  readonly to: Schedule | null;
+  readonly jobs: readonly NewJob[];
+}
+
+export interface ScheduleWritten {
+  /** False when the schedule was not in the version `from`: then nothing was written. */
+  readonly written: boolean;
+  readonly jobs: readonly Enqueued[];
 }
 
 export interface QueueInfo {

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { defineJob } from '../definition.ts';
 import { ConfigError } from '../errors.ts';
@@ -58,6 +61,79 @@ describe('draining a test queue', () => {
     const { id } = await queue.mulligan.enqueue(job, null);
     await queue.drain();
     expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'completed', runs: 1 });
+  });
+
+  it('fires no timeout while a handler waits for something real that answers in time', async () => {
+    const job = defineJob<null>({
+      name: 'job',
+      timeout: '5s',
+      async run(_, { signal }) {
+        await new Promise<void>((done) => void setTimeout(done, 50));
+        await readFile(new URL(import.meta.url));
+        signal.throwIfAborted();
+      },
+    });
+    await using queue = await testQueue({ jobs: [job] });
+    const { id } = await queue.mulligan.enqueue(job, null);
+    await queue.drain();
+    expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'completed', runs: 1, lastError: null });
+    expect(queue.clock.monotonic()).toBeLessThan(5_000);
+  });
+
+  it('fires no timeout while a handler waits for a connection that was open before', async () => {
+    const server = createServer((socket) => socket.on('data', () => void setTimeout(() => socket.write('answer'), 50)));
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    await once(socket, 'connect');
+    const job = defineJob<null>({
+      name: 'job',
+      timeout: '5s',
+      async run(_, { signal }) {
+        socket.write('question');
+        await once(socket, 'data', { signal });
+      },
+    });
+    await using queue = await testQueue({ jobs: [job] });
+    const { id } = await queue.mulligan.enqueue(job, null);
+    await queue.drain();
+    expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'completed', runs: 1 });
+    socket.destroy();
+    server.close();
+    await once(server, 'close');
+  });
+
+  it('fires the timeouts of handlers that wait for nothing real, without real waiting', async () => {
+    const job = defineJob<null>({
+      name: 'job',
+      timeout: '5m',
+      retry: { maxAttempts: 2 },
+      run: (_, { signal }) => new Promise<void>((_resolve, reject) => (signal.onabort = () => reject(signal.reason))),
+    });
+    await using queue = await testQueue({ jobs: [job] });
+    const { id } = await queue.mulligan.enqueue(job, null);
+    await queue.drain();
+    expect(await queue.mulligan.jobs.get(id)).toMatchObject({
+      state: 'dead',
+      runs: 2,
+      lastError: { name: 'TimeoutError' },
+    });
+    expect(queue.clock.monotonic()).toBeGreaterThan(10 * 60_000);
+  });
+
+  it('refuses jobs of a name that has no handler, at once, and counts them', async () => {
+    const job = defineJob<number>({ name: 'email.send', run: () => {} });
+    await using queue = await testQueue({ jobs: [job] });
+    await queue.mulligan.enqueue('email.sent', 1);
+    await queue.mulligan.enqueue('email.sent', 2, { delay: '1h' });
+    const { id } = await queue.mulligan.enqueue('report', 3);
+    const error = await queue.drain().catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(ConfigError);
+    expect((error as Error).message).toBe(
+      'drain: expected a handler for every job, got 2 of "email.sent" (did you mean "email.send"?), 1 of "report". Add their definitions to jobs.',
+    );
+    expect((await queue.mulligan.jobs.get(id))?.runs).toBeLessThan(2);
+    for (const waiting of await queue.mulligan.jobs.list()) await queue.mulligan.jobs.cancel(waiting.id);
+    await queue.drain();
   });
 
   it('can be done again', async () => {

@@ -1,12 +1,14 @@
-import { readOptions } from '../config.ts';
-import type { AnyJobDefinition } from '../definition.ts';
+import { closest, readOptions } from '../config.ts';
+import { type AnyJobDefinition, definitionsByName } from '../definition.ts';
 import { formatDuration } from '../duration.ts';
 import { ConfigError } from '../errors.ts';
+import { isTerminal } from '../job.ts';
 import { Mulligan, type MulliganOptions, mulliganOptionNames } from '../mulligan.ts';
 import type { Stats } from '../observe/stats.ts';
 import { MemoryStore } from '../store/memory/store.ts';
 import { type WorkOptions, workOptionNames } from '../worker/options.ts';
 import type { Worker } from '../worker/worker.ts';
+import { RealWork, realMoment } from './real-work.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
 /** Jobs that still wait after this much virtual time will hardly ever end. */
@@ -30,7 +32,11 @@ export interface TestQueue extends AsyncDisposable {
   readonly mulligan: Mulligan;
   readonly clock: VirtualClock;
   readonly worker: Worker;
-  /** Runs everything to its end, retries and delays included, without waiting for any of it in real time. */
+  /**
+   * Runs everything to its end, retries and delays included, without waiting for any of it in real time. While a handler
+   * waits for something real (a timer, a socket, a file), virtual time runs only as fast as real time, so that timeouts
+   * fire as they would in production. Rejects when a job has no handler among `jobs`.
+   */
   drain(): Promise<void>;
 }
 
@@ -46,13 +52,21 @@ export interface TestQueue extends AsyncDisposable {
 export async function testQueue(options: TestQueueOptions): Promise<TestQueue> {
   const { work, seed, ...rest } = readOptions(options, optionNames, 'testQueue');
   const clock = new VirtualClock(seed === undefined ? {} : { seed });
-  const mulligan = await Mulligan.open(new MemoryStore({ clock }), { log: () => {}, ...rest, clock });
+  const definitions = definitionsByName(rest.jobs ?? [], 'Mulligan.open: jobs');
+  const opened = { log: () => {}, ...rest, jobs: [...definitions.values()], clock };
+  const mulligan = await Mulligan.open(new MemoryStore({ clock }), opened);
+  const unknown = new UnknownJobs(mulligan, [...definitions.keys()]);
   const worker = mulligan.work({ poll: POLL, ...readOptions(work ?? {}, workOptionNames, 'work') });
+  const real = new RealWork();
+  // This event is emitted just before the handler is called.
+  mulligan.on('started', () => {
+    if (worker.running <= 1) real.noHandlerRuns();
+  });
   return {
     mulligan,
     clock,
     worker,
-    drain: () => drain(mulligan, clock),
+    drain: () => drain(mulligan, clock, real, unknown),
     async [Symbol.asyncDispose]() {
       const closed = mulligan.close({ grace: 0 });
       // Stopping waits for timers of its own, which only run when time does.
@@ -62,21 +76,27 @@ export async function testQueue(options: TestQueueOptions): Promise<TestQueue> {
       };
       closed.then(done, done);
       while (!isClosed) await clock.advance(STEP_WHILE_RUNNING_MS);
+      real[Symbol.dispose]();
       await closed;
     },
   };
 }
 
-async function drain(mulligan: Mulligan, clock: VirtualClock): Promise<void> {
+async function drain(mulligan: Mulligan, clock: VirtualClock, real: RealWork, unknown: UnknownJobs): Promise<void> {
   const startedAt = clock.monotonic();
   let lastChange = { at: startedAt, seen: '' };
   for (;;) {
     await clock.advance(0);
+    await unknown.refuse();
     const { states, totals, queues } = await mulligan.stats();
-    const stepMs = await untilNextStep(mulligan, clock, states);
-    if (stepMs === null) return;
     const seen = JSON.stringify([states, totals]);
     if (seen !== lastChange.seen || states.running > 0) lastChange = { at: clock.monotonic(), seen };
+    if (states.running > 0 && real.isUnderWay) {
+      await clock.advance(await realMoment());
+      continue;
+    }
+    const stepMs = await untilNextStep(mulligan, clock, states);
+    if (stepMs === null) return;
     if (states.ready > 0 && clock.monotonic() - lastChange.at > LONGEST_IDLE_MS) throw unclaimed(queues);
     await clock.advance(stepMs);
     if (clock.monotonic() - startedAt > LONGEST_DRAIN_MS) {
@@ -102,4 +122,39 @@ async function untilNextStep(mulligan: Mulligan, clock: VirtualClock, states: St
   );
   const nextDueAt = Math.min(...later.flat().map((job) => job.dueAt));
   return Math.max(1, nextDueAt - clock.now());
+}
+
+/**
+ * Jobs whose name has no handler here would wait, or be claimed and handed back, for days of virtual time. The test most
+ * likely misspelt a name, or forgot a definition.
+ */
+class UnknownJobs {
+  readonly #mulligan: Mulligan;
+  readonly #known: readonly string[];
+  readonly #ids: Set<string> = new Set();
+
+  constructor(mulligan: Mulligan, known: readonly string[]) {
+    this.#mulligan = mulligan;
+    this.#known = known;
+    mulligan.on('enqueued', ({ id, name }) => void (this.#known.includes(name) || this.#ids.add(id)));
+  }
+
+  async refuse(): Promise<void> {
+    const counts = new Map<string, number>();
+    for (const id of this.#ids) {
+      const job = await this.#mulligan.jobs.get(id);
+      if (job === null || isTerminal(job.state)) this.#ids.delete(id);
+      else counts.set(job.name, (counts.get(job.name) ?? 0) + 1);
+    }
+    if (counts.size === 0) return;
+    const list = [...counts]
+      .map(([name, count]) => `${count} of ${JSON.stringify(name)}${this.#hint(name)}`)
+      .join(', ');
+    throw new ConfigError(`drain: expected a handler for every job, got ${list}. Add their definitions to jobs.`);
+  }
+
+  #hint(name: string): string {
+    const meant = closest(name, this.#known);
+    return meant === null ? '' : ` (did you mean ${JSON.stringify(meant)}?)`;
+  }
 }

@@ -23,6 +23,7 @@ test('an ordinary error keeps its name, message, code, status and stack, and not
     code: 'E_BOOM',
     status: 503,
     stack: expect.any(String),
+    fingerprint: expect.stringMatching(/^e1[0-9a-f]{12}$/),
   });
   expect(stored.stack).toMatch(/^TypeError: boom\n\s+at /);
   expect(JSON.stringify(stored)).not.toContain('hunter2');

@@ -1,4 +1,5 @@
 import { describe } from '../config.ts';
+import { fingerprintOf } from './fingerprint.ts';
 import { scrub } from './scrub.ts';
 import { causeChain, codeOf, namesOf, read, readList, readString, statusOf } from './thrown.ts';
 
@@ -26,12 +27,14 @@ export interface StoredError {
   readonly code: string | null;
   readonly status: number | null;
   readonly stack: string | null;
+  /** Equal for failures of one kind: what groups them. Errors that older versions stored have none. */
+  readonly fingerprint?: string;
   /** What a schema said about the input, when that is why it failed. */
   readonly issues?: readonly { readonly message: string; readonly path: string }[];
 }
 
 /** The parts of an error that are stored, as they were read: neither cleaned nor trimmed. */
-export type ReadError = Omit<StoredError, 'issues'>;
+export type ReadError = Omit<StoredError, 'issues' | 'fingerprint'>;
 
 /** May answer with what was made of an equal error before. */
 export interface ErrorCache {
@@ -59,13 +62,18 @@ function readError(thrown: unknown): ReadError {
 }
 
 function clean({ name, message, code, status, stack }: ReadError): StoredError {
-  return {
+  return withFingerprint({
     name: tidy(name, NAME_BYTES),
     message: tidy(message, MESSAGE_BYTES),
     code: code?.slice(0, CODE_BYTES).toWellFormed().replaceAll('\0', '') ?? null,
     status,
     stack: stack === null ? null : tidy(stack, STACK_BYTES),
-  };
+  });
+}
+
+/** Of what is stored, so that it can be computed again. */
+export function withFingerprint(error: ReadError): StoredError & { readonly fingerprint: string } {
+  return { ...error, fingerprint: fingerprintOf(error) };
 }
 
 /** The name of the class when it did not set its own `name`: it says more than `Error`. */

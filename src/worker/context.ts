@@ -30,7 +30,8 @@ export interface JobContext {
   progress(value: unknown): void;
   /**
    * Runs `effect` at most until its result has been recorded: later runs of this job get the recorded result.
-   * The result must be JSON. A crash between the effect and its recording lets it run again.
+   * The result must be JSON: when it cannot be stored, the effect is not repeated, and the job is dead (`Unrecoverable`).
+   * A crash between the effect and its recording lets it run again.
    */
   once<Result>(key: string, effect: () => Result | Promise<Result>): Promise<Result>;
   /**

@@ -3,11 +3,15 @@ import { unexpected } from '../config.ts';
 import { checkName } from '../definition.ts';
 import { LeaseLostError } from '../errors.ts';
 import { encodeJson } from '../payload.ts';
+import { Unrecoverable } from '../retry/control-errors.ts';
 import type { Store } from '../store/store.ts';
 import type { Lease } from './lease.ts';
 import { whileLeased } from './persist.ts';
 
 const TOO_LARGE = 'Store the data elsewhere and answer a reference to it, or raise maxPayloadBytes.';
+
+/** Stored in place of a result that could not be. It is no JSON, so no result looks like it. */
+const RESULT_UNKNOWN = 'result unknown';
 
 /** The durable memo of one run: what earlier runs recorded, and what this one adds. */
 export class Memos {
@@ -17,6 +21,7 @@ export class Memos {
   readonly #maxBytes: number;
   #recalled: Promise<ReadonlyMap<string, string>> | null = null;
   readonly #underWay: Map<string, Promise<unknown>> = new Map();
+  readonly #withoutResult: Set<string> = new Set();
 
   constructor(lease: Lease, store: Pick<Store, 'recall' | 'remember'>, clock: Clock, maxBytes: number) {
     this.#lease = lease;
@@ -42,16 +47,33 @@ export class Memos {
   }
 
   async #resolve(key: string, effect: () => unknown): Promise<unknown> {
-    const recorded = (await this.#recall()).get(key);
+    const recorded = this.#withoutResult.has(key) ? RESULT_UNKNOWN : (await this.#recall()).get(key);
+    if (recorded === RESULT_UNKNOWN) throw lostResult(key);
     if (recorded !== undefined) return JSON.parse(recorded);
     if (this.#lease.ended) throw this.#lostLease(key);
-    const limit = { maxBytes: this.#maxBytes, advice: TOO_LARGE };
-    const text = encodeJson(await effect(), limit, `once(${JSON.stringify(key)})`);
-    // The effect has happened: losing its result would repeat it, so storing is tried for as long as the lease lasts.
-    const kept = await whileLeased([this.#lease], this.#clock, () => this.#store.remember(this.#lease.job, key, text));
-    if (!kept) throw this.#lostLease(key);
+    const text = await this.#encode(key, await effect());
+    await this.#remember(key, text);
     // What a later run would get, so that the first one sees the same.
     return JSON.parse(text);
+  }
+
+  /** An effect whose result cannot be stored would be repeated by each later run. So its job fails for good instead. */
+  async #encode(key: string, result: unknown): Promise<string> {
+    const limit = { maxBytes: this.#maxBytes, advice: TOO_LARGE };
+    try {
+      return encodeJson(result, limit, `once(${JSON.stringify(key)})`);
+    } catch (cause) {
+      this.#withoutResult.add(key);
+      await this.#remember(key, RESULT_UNKNOWN);
+      const done = `once(${JSON.stringify(key)}): the effect is done and will not be repeated, but its result cannot be stored`;
+      throw new Unrecoverable(`${done}: ${(cause as Error).message}`, { cause });
+    }
+  }
+
+  /** The effect has happened: losing its result would repeat it, so storing is tried for as long as the lease lasts. */
+  async #remember(key: string, text: string): Promise<void> {
+    const kept = await whileLeased([this.#lease], this.#clock, () => this.#store.remember(this.#lease.job, key, text));
+    if (!kept) throw this.#lostLease(key);
   }
 
   #lostLease(key: string): LeaseLostError {
@@ -64,4 +86,10 @@ export class Memos {
     this.#recalled ??= whileLeased([this.#lease], this.#clock, () => this.#store.recall(this.#lease.job.id));
     return this.#recalled;
   }
+}
+
+function lostResult(key: string): Unrecoverable {
+  return new Unrecoverable(
+    `once(${JSON.stringify(key)}): the effect was done before, but its result could not be stored. Catch this error where the handler can go on without the result.`,
+  );
 }

@@ -16,6 +16,7 @@ describe('a plan of work', () => {
       unknownJobTimeoutMs: 7 * 86_400_000,
       rejectedPayloadTimeoutMs: 3_600_000,
       name: null,
+      version: null,
     });
     expect(planWork({}, named(['a', 'b'])).queues.map(({ queue }) => queue)).toEqual(['a', 'b']);
   });

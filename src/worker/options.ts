@@ -35,6 +35,8 @@ export interface WorkOptions {
   readonly rejectedPayloadTimeout?: Duration;
   /** A name for this worker in the ledger; a random part is added. Default: host and process id. */
   readonly name?: string;
+  /** The version of your application, for `mulligan workers list`: a release, a commit. */
+  readonly version?: string;
 }
 
 export interface QueueOptions {
@@ -55,6 +57,7 @@ export interface WorkPlan {
   readonly unknownJobTimeoutMs: number;
   readonly rejectedPayloadTimeoutMs: number;
   readonly name: string | null;
+  readonly version: string | null;
 }
 
 export const workOptionNames: readonly (keyof WorkOptions)[] = namesOf<WorkOptions>({
@@ -67,6 +70,7 @@ export const workOptionNames: readonly (keyof WorkOptions)[] = namesOf<WorkOptio
   unknownJobTimeout: true,
   rejectedPayloadTimeout: true,
   name: true,
+  version: true,
 });
 const queueOptionNames = namesOf<QueueOptions>({ weight: true, retryShare: true, maxRetriesInFlight: true });
 
@@ -85,6 +89,7 @@ export function planWork(options: WorkOptions, named: NamedQueues = queuesOf([])
     unknownJobTimeoutMs: parseDuration(given.unknownJobTimeout ?? '7d', 'work: unknownJobTimeout'),
     rejectedPayloadTimeoutMs: parseDuration(given.rejectedPayloadTimeout ?? '1h', 'work: rejectedPayloadTimeout'),
     name: given.name === undefined ? null : checkName(given.name, 'work: name'),
+    version: given.version === undefined ? null : checkName(given.version, 'work: version'),
   };
 }
 

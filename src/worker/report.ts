@@ -1,11 +1,15 @@
+import type { Clock } from '../clock.ts';
 import type { AnyJobDefinition, DeadJob } from '../definition.ts';
 import type { GateEvent } from '../gate/index.ts';
 import type { Events, RunEvent } from '../observe/events.ts';
+import { FailureLog } from '../observe/failure-log.ts';
 import type { GateMoment } from '../observe/gate-words.ts';
 import { reportGate } from '../observe/gates.ts';
-import type { Logger } from '../observe/log.ts';
+import { groupOf } from '../observe/group-of.ts';
+import type { Logger, LogLevel } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
-import type { ClaimedJob, GateRef, Settlement } from '../store/store.ts';
+import type { StoredError } from '../retry/outcome.ts';
+import type { ClaimedJob, Enqueued, GateRef, NewJob, Settlement } from '../store/store.ts';
 import type { Applied } from './settle.ts';
 
 /** Tells the world what happened to a run: events, metrics, the log, and the definition's `onDead`. */
@@ -14,12 +18,30 @@ export class Reporter {
   readonly #metrics: Metrics;
   readonly #log: Logger;
   readonly #definitions: ReadonlyMap<string, AnyJobDefinition>;
+  readonly #failures: FailureLog;
 
-  constructor(events: Events, metrics: Metrics, log: Logger, definitions: ReadonlyMap<string, AnyJobDefinition>) {
+  constructor(
+    events: Events,
+    metrics: Metrics,
+    log: Logger,
+    definitions: ReadonlyMap<string, AnyJobDefinition>,
+    clock: Clock,
+  ) {
     this.#events = events;
     this.#metrics = metrics;
     this.#log = log;
     this.#definitions = definitions;
+    this.#failures = new FailureLog(log, clock);
+  }
+
+  /** Writes what the log still owes. */
+  stop(): void {
+    this.#failures.stop();
+  }
+
+  /** A tick of a schedule has stored a job. */
+  enqueued({ name, queue }: NewJob, { id, existed }: Enqueued): void {
+    this.#events.emit('enqueued', () => ({ id, name, queue, existed }));
   }
 
   started(job: ClaimedJob, startedAt: number): void {
@@ -46,15 +68,41 @@ export class Reporter {
         return;
       case 'retry':
       case 'defer':
+        this.#logFailure(job, settlement, 'debug', 'a run failed; it will be tried again');
         this.#events.emit('retrying', () => ({ ...finished(), delayMs: decision.delayMs }));
         return;
       case 'dead':
         this.#events.emit('dead', () => ({ ...finished(), reason: decision.reason }));
+        this.#logFailure(job, settlement, 'warn', `a job is dead (${decision.reason})`);
         this.#callOnDead(job, settlement);
         return;
       default:
+        if (decision.rule === 'no-handler') this.noHandler(job);
         this.#events.emit('released', () => ({ ...finished(), delayMs: decision.delayMs }));
     }
+  }
+
+  /** A job of a name that this worker has no handler for. */
+  noHandler({ id, name, queue, worker }: Pick<ClaimedJob, 'id' | 'name' | 'queue' | 'worker'>): void {
+    this.#failures.write({
+      level: 'warn',
+      message: `no handler for ${JSON.stringify(name)} here; its jobs wait for a worker that has one`,
+      group: `no-handler ${name}`,
+      fields: { event: 'no-handler', id, name, queue, worker },
+      common: { event: 'no-handler', name, queue, worker },
+    });
+  }
+
+  #logFailure(job: ClaimedJob, { decision, outcome, error }: Settlement, level: LogLevel, message: string): void {
+    const event = decision.kind === 'dead' ? 'dead' : 'retrying';
+    const common = { event, name: job.name, outcome, error: error === null ? null : inShort(error) };
+    this.#failures.write({
+      level,
+      message,
+      group: `${job.name} ${message} ${outcome} ${groupOf(error)}`,
+      fields: { ...runEvent(job), ...common },
+      common,
+    });
   }
 
   gate(gate: GateRef, events: readonly GateEvent[], after?: GateMoment): void {
@@ -105,6 +153,12 @@ export class Reporter {
       complain(thrown);
     }
   }
+}
+
+const LONGEST_MESSAGE = 300;
+
+function inShort({ name, message }: StoredError): string {
+  return `${name}: ${message.length <= LONGEST_MESSAGE ? message : `${message.slice(0, LONGEST_MESSAGE)}...`}`;
 }
 
 function runEvent({ id, name, queue, run, attempts, worker }: ClaimedJob): RunEvent & Record<string, unknown> {

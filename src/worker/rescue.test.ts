@@ -77,7 +77,7 @@ describe('a rescuer', () => {
         worker: 'silent',
         startedAt: job.claimedAt,
         endedAt: job.leaseEndsAt,
-        error: null,
+        error: { name: 'Crashed', code: 'CRASHED', fingerprint: expect.any(String) },
         decision: { kind: 'retry', why: 'crash', delayMs: 5_000 },
       },
     ]);

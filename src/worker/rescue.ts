@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts';
 import { gateOfJob, refund } from '../gate/index.ts';
 import { decide } from '../retry/decide.ts';
 import type { ClaimedJob, Refund, SettleAnswer, Settlement, Store } from '../store/store.ts';
+import { crashed } from './own-errors.ts';
 import type { Applied } from './settle.ts';
 
 const BATCH = 200;
@@ -25,7 +26,7 @@ export async function rescue(
     const expired = await store.expired(BATCH);
     if (expired.length === 0) return;
     const refunds = await refundsOf(store, expired);
-    const crashes = expired.map((job) => ({ job, settlement: crashed(job, refunds.get(job.id), clock) }));
+    const crashes = expired.map((job) => ({ job, settlement: crashOf(job, refunds.get(job.id), clock) }));
     const answers = await store.settle(crashes.map(({ settlement }) => settlement));
     for (const [index, crash] of crashes.entries()) {
       const answer = answers[index] as SettleAnswer;
@@ -39,7 +40,7 @@ export async function rescue(
  * Dated to the end of the lease, since no one knows when the worker died. A wall clock that stepped back may put that before
  * the claim.
  */
-function crashed(job: ClaimedJob, refund: Refund | undefined, clock: Clock): Settlement {
+function crashOf(job: ClaimedJob, refund: Refund | undefined, clock: Clock): Settlement {
   const { id, run, worker, claimedAt, leaseEndsAt } = job;
   const left = { ...job, attempts: job.attempts - (refund?.attempts ?? 0) };
   const decision = decide(left, { kind: 'crashed' }, leaseEndsAt, () => clock.random());
@@ -50,7 +51,7 @@ function crashed(job: ClaimedJob, refund: Refund | undefined, clock: Clock): Set
     worker,
     outcome: 'crashed',
     decision,
-    error: null,
+    error: crashed,
     startedAt: claimedAt,
     endedAt,
   } as const;

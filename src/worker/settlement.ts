@@ -1,15 +1,17 @@
 import type { Decision } from '../retry/decision.ts';
 import type { Outcome, OutcomeKind, StoredError } from '../retry/outcome.ts';
-import type { Fence, Refund, Settlement } from '../store/store.ts';
+import type { ClaimedJob, Refund, Settlement } from '../store/store.ts';
+import { errorOfDeath } from './own-errors.ts';
 
 /** What is recorded of a run that ended. The times are the store's. */
 export function settlementOf(
-  { id, run, worker }: Fence,
+  job: Pick<ClaimedJob, 'id' | 'run' | 'worker' | 'name' | 'lastError'>,
   { startedAt, endedAt, refund }: Pick<Settlement, 'startedAt' | 'endedAt'> & { readonly refund?: Refund | undefined },
   outcome: Outcome,
   decision: Decision,
 ): Settlement {
-  const error = errorOf(outcome);
+  const { id, run, worker } = job;
+  const error = errorOf(outcome) ?? errorOfDeath(decision, job);
   const settlement = { id, run, worker, outcome: ledgerWord(outcome, decision), decision, error, startedAt, endedAt };
   return refund === undefined ? settlement : { ...settlement, refund };
 }

@@ -15,6 +15,9 @@ export type WorkerStore = Pick<
   | 'recall'
   | 'runs'
   | 'prune'
+  | 'schedules'
+  | 'writeSchedule'
+  | 'register'
   | 'onWork'
   | 'transactions'
 >;
@@ -33,6 +36,9 @@ export function withTimeouts(store: Store, clock: Clock, timeoutMs: number): Wor
     recall: (id) => within(store.recall(id)),
     runs: (id) => within(store.runs(id)),
     prune: (retention, limit) => within(store.prune(retention, limit)),
+    schedules: (filter) => within(store.schedules(filter)),
+    writeSchedule: (write) => within(store.writeSchedule(write)),
+    register: (id, worker) => within(store.register(id, worker)),
     onWork: (listener) => store.onWork(listener),
     // How long a transaction takes is the handler's choice.
     ...(store.transactions && { transactions: store.transactions }),

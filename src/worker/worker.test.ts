@@ -396,7 +396,7 @@ describe('a running job', () => {
       ],
       [
         'once',
-        'once("effect"): expected at most 262144 bytes of JSON, got 300002. Store the data elsewhere and answer a reference to it, or raise maxPayloadBytes.',
+        'once("effect"): the effect is done and will not be repeated, but its result cannot be stored: once("effect"): expected at most 262144 bytes of JSON, got 300002. Store the data elsewhere and answer a reference to it, or raise maxPayloadBytes.',
       ],
     ] as const) {
       const { id } = await queue.mulligan.enqueue(job, what);

@@ -6,8 +6,9 @@ import { isRetry } from '../job.ts';
 import { type LogSink, makeLogger } from '../observe/log.ts';
 import type { Outcome, ReleaseCause } from '../retry/outcome.ts';
 import { asideAfter } from '../store/aside.ts';
-import type { Claim, ClaimedJob, Retention, Settlement, Store } from '../store/store.ts';
+import type { Claim, ClaimedJob, Retention, Settlement, Store, WorkerDescription } from '../store/store.ts';
 import { RecentErrors } from '../untrusted/recent-errors.ts';
+import { packageVersion } from '../version.ts';
 import type { ActiveJob } from './active-job.ts';
 import { ActiveJobs } from './active-jobs.ts';
 import { Chore } from './chores.ts';
@@ -19,10 +20,12 @@ import { Lease } from './lease.ts';
 import { readGrace, type WorkPlan } from './options.ts';
 import { whileLeased } from './persist.ts';
 import { Prefetch } from './prefetch.ts';
+import { Registration } from './registration.ts';
 import { Rejections } from './rejections.ts';
 import type { Reporter } from './report.ts';
 import { rescue } from './rescue.ts';
 import { Run, type RunServices } from './run.ts';
+import { Ticker } from './schedules.ts';
 import { Trial } from './trial.ts';
 import { Trouble } from './trouble.ts';
 import { isNewer, versionOf } from './versions.ts';
@@ -56,7 +59,8 @@ export interface WorkerParts {
  *   fetch (lanes, gates, capacity) -> run (signal, timeout, heartbeat) -> outcome -> gate -> decide -> settle
  *
  * `ActiveJobs` keeps the state of each job on that way. Beside it: the renewer extends leases, trials give suspects a run
- * of their own, the rescuer settles what silent workers left, the pruner deletes what outlived its retention.
+ * of their own, the rescuer settles what silent workers left, the pruner deletes what outlived its retention, the ticker
+ * enqueues the jobs of schedules.
  */
 export class Worker {
   readonly id: string;
@@ -69,6 +73,8 @@ export class Worker {
   readonly #finisher: Finisher;
   readonly #renewer: LeaseRenewer;
   readonly #chores: readonly Chore[];
+  readonly #ticker: Ticker;
+  readonly #registration: Registration;
   readonly #runServices: RunServices;
   readonly #trouble: Trouble;
   readonly #rejections: Rejections;
@@ -147,6 +153,15 @@ export class Worker {
       new Chore(clock, leaseMs / RESCUES_PER_LEASE, () => this.#rescue(), onError),
       new Chore(clock, PRUNE_EVERY_MS, () => this.#prune(), onError),
     ];
+    this.#ticker = new Ticker({
+      store,
+      clock,
+      pollMs: plan.pollMs,
+      log,
+      onEnqueued: (job, answer) => parts.report.enqueued(job, answer),
+      onError,
+    });
+    this.#registration = new Registration(store, clock, this.id, () => this.#description(), onError);
     this.#runServices = {
       clock,
       logSink,
@@ -165,10 +180,15 @@ export class Worker {
   }
 
   start(): void {
-    this.#unsubscribe = this.#store.onWork(() => this.#fetcher.wake('new-work'));
+    this.#unsubscribe = this.#store.onWork(() => {
+      this.#fetcher.wake('new-work');
+      this.#ticker.wake();
+    });
     this.#fetcher.start();
     this.#renewer.start();
     for (const chore of this.#chores) chore.start();
+    this.#ticker.start();
+    this.#registration.start();
   }
 
   /** Resolves once this worker holds no job and found none that is due, or has stopped. Jobs may still wait for later. */
@@ -201,6 +221,7 @@ export class Worker {
     this.#unsubscribe();
     this.#startTimer?.cancel();
     this.#trial.stop();
+    const ticking = this.#ticker.stop();
     const fetching = this.#fetcher.stop();
     this.#releaseBuffer({ kind: 'shutdown' });
     await fetching;
@@ -208,8 +229,10 @@ export class Worker {
     await this.#jobs.whenEmpty();
     this.#gates.stop();
     this.#renewer.stop();
-    await Promise.all(this.#chores.map((chore) => chore.stop()));
+    await Promise.all([ticking, ...this.#chores.map((chore) => chore.stop())]);
     await this.#finisher.flushed();
+    await this.#registration.stop();
+    this.#parts.report.stop();
     this.#stopped = true;
     this.#checkIdle();
     this.#parts.onStopped();
@@ -367,6 +390,20 @@ export class Worker {
 
   // Chores
 
+  #description(): WorkerDescription {
+    const { plan, definitions } = this.#parts;
+    return {
+      name: plan.name,
+      version: plan.version,
+      mulligan: packageVersion(),
+      host: hostname(),
+      pid: process.pid,
+      concurrency: plan.concurrency,
+      queues: plan.queues.map(({ queue }) => queue),
+      jobs: [...definitions.keys()].sort(),
+    };
+  }
+
   async #rescue(): Promise<void> {
     const { clock, report } = this.#parts;
     await rescue(this.#store, clock, ({ job, settlement, answer }) => report.rescued(job, settlement, answer));
@@ -375,7 +412,7 @@ export class Worker {
   async #prune(): Promise<void> {
     const { plan, retention } = this.#parts;
     const kept = { ...retention, asideMs: plan.unknownJobTimeoutMs };
-    while (!this.#stopping && (await this.#store.prune(kept, PRUNE_BATCH)) === PRUNE_BATCH);
+    while (!this.#stopping && !(await this.#store.prune(kept, PRUNE_BATCH)).isDone);
   }
 
   #checkIdle(): void {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { defineJob, type JobContext, MulliganError, Snooze } from '../../src/index.ts';
+import { defineJob, type JobContext, MulliganError, Snooze, Unrecoverable } from '../../src/index.ts';
 import { testQueue } from '../../src/testing/index.ts';
 import { anything, evenEndless, goodDuration, goodName, json, text } from './arbitraries.ts';
 import { hold } from './cases.ts';
@@ -96,7 +96,8 @@ it('a handler may use its context in any way: it gets what it asked for, or an e
             try {
               await make()(context);
             } catch (error) {
-              const isExpected = error instanceof MulliganError || error instanceof Snooze;
+              // Unrecoverable: the effect is done, but its result cannot be stored.
+              const isExpected = [MulliganError, Snooze, Unrecoverable].some((known) => error instanceof known);
               if (!isExpected && !/^the effect failed/.test((error as Error | null)?.message ?? '')) odd.push(error);
             }
           }

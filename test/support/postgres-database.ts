@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { expect } from 'vitest';
+import { STATE } from '../../src/store/codes.ts';
 import { newSchema, runSql } from './postgres-schema.ts';
 
 /** A database of its own on a shared server: a test may do anything to its connections. */
@@ -73,7 +74,23 @@ export async function expectSoundTables(url: string, schema = 'mulligan'): Promi
       (SELECT count(*)::int FROM ${schema}.live l WHERE l.worker IS NOT NULL AND NOT EXISTS (
         SELECT 1 FROM ${schema}.leases h WHERE l.id = ANY (h.jobs) AND h.check_at <= l.lease_ends_at)) AS unwatched,
       (SELECT count(*)::int FROM ${schema}.live l WHERE NOT EXISTS (
-        SELECT 1 FROM ${schema}.partitions p WHERE p.id = l.partition)) AS nowhere`,
+        SELECT 1 FROM ${schema}.partitions p WHERE p.id = l.partition)) AS nowhere,
+      (SELECT count(*)::int FROM (
+        SELECT fingerprint, t.counted_as, sum(failing) AS failing, sum(dead) AS dead FROM (
+          SELECT fingerprint, job_type, failing, dead FROM ${schema}.error_counts
+          UNION ALL SELECT fingerprint, job_type, -1, 0 FROM ${schema}.live
+          UNION ALL SELECT fingerprint, job_type, 0, -(state = ${STATE.dead})::int FROM ${schema}.finished) g
+        JOIN ${schema}.job_types t ON t.id = g.job_type
+        WHERE fingerprint IS NOT NULL GROUP BY 1, 2) g WHERE failing <> 0 OR dead <> 0) AS misgrouped`,
   );
-  expect(found).toEqual({ misplaced: 0, orphans: 0, keys: 0, miscounted: 0, dangling: 0, unwatched: 0, nowhere: 0 });
+  expect(found).toEqual({
+    misplaced: 0,
+    orphans: 0,
+    keys: 0,
+    miscounted: 0,
+    dangling: 0,
+    unwatched: 0,
+    nowhere: 0,
+    misgrouped: 0,
+  });
 }

@@ -16,7 +16,7 @@ export interface StoredErrors {
 export async function expectErrorsStoredOnce({ store, advance }: StoreHarness, stored: StoredErrors): Promise<void> {
   const prune = async (): Promise<number> => {
     await advance(1_000);
-    return store.prune({ completedMs: 1, deadMs: null, cancelledMs: null }, 10);
+    return (await store.prune({ completedMs: 1, deadMs: null, cancelledMs: null }, 10)).jobs;
   };
   await store.enqueue(newJobs(3));
   const request = claimRequest({ limit: 3, queues: [quota({ share: 3, retry: 3 })] });

@@ -3,12 +3,12 @@ import { type Database, refuseMissing } from '../database.ts';
 import type { Check } from './check.ts';
 
 /** Everything there is to know about a database. Each kind is loaded only when it is asked for. */
-export async function examine(database: Database): Promise<Check[]> {
+export async function examine(database: Database, known: ReadonlySet<string> | null = null): Promise<Check[]> {
   if (isPostgresUrl(database.url)) {
     const { examinePostgres } = await import('./postgres/examine.ts');
-    return examinePostgres(database);
+    return examinePostgres(database, known);
   }
   refuseMissing(database);
   const { examineSqlite } = await import('./sqlite.ts');
-  return examineSqlite(database);
+  return examineSqlite(database, known);
 }

@@ -3,6 +3,7 @@ import type { Mulligan } from '../../mulligan.ts';
 import { span } from '../time.ts';
 import { type Check, ok, warn } from './check.ts';
 import { gates, MOST_GATES } from './gates.ts';
+import { MOST_SCHEDULES, schedules } from './schedules.ts';
 import { count, some } from './words.ts';
 
 /** Times that no verb of a store returns, in store time. */
@@ -17,12 +18,17 @@ export interface JobTimes {
 /** Workers look for due jobs every second, and for expired leases several times a minute. */
 const LONG_WAIT_MS = 60_000;
 
-/** Checks of the jobs themselves, the same for every store. */
-export async function jobChecks(mulligan: Mulligan, times: JobTimes): Promise<Check[]> {
-  const [stats, queues, listed] = await Promise.all([
+/** Checks of the jobs themselves, the same for every store. `known`: the names of jobs that workers know, if that can be told. */
+export async function jobChecks(
+  mulligan: Mulligan,
+  times: JobTimes,
+  known: ReadonlySet<string> | null = null,
+): Promise<Check[]> {
+  const [stats, queues, listed, scheduled] = await Promise.all([
     mulligan.stats(),
     mulligan.queues.list(),
     mulligan.gates.list({ limit: MOST_GATES }),
+    mulligan.schedules.list({ limit: MOST_SCHEDULES }),
   ]);
   const inStates = states.filter((state) => stats.states[state] > 0).map((state) => `${stats.states[state]} ${state}`);
   return [
@@ -31,6 +37,7 @@ export async function jobChecks(mulligan: Mulligan, times: JobTimes): Promise<Ch
     leases(times),
     pauses(queues.filter(({ paused }) => paused).map(({ queue }) => queue)),
     gates(listed),
+    schedules(scheduled, known, times.now),
   ];
 }
 

@@ -38,7 +38,7 @@ describe('a SQLite file', () => {
     expect(others.filter(({ health }) => health !== 'ok')).toEqual([]);
     expect([...found.keys()]).toEqual([
       ...['sqlite', 'disk', 'schema', 'journal', 'size', 'integrity', 'writing'],
-      ...['jobs', 'waiting', 'leases', 'paused queues', 'gates'],
+      ...['jobs', 'waiting', 'leases', 'paused queues', 'gates', 'schedules'],
     ]);
     expect(found.get('writing')?.found).toContain('synchronous is FULL');
     expect(readdirSync(folder)).toEqual(['jobs.db']);

@@ -20,7 +20,7 @@ const NO_ROOM = 10_000_000;
 const LOCK_TIMEOUT_MS = 5_000;
 const FULL = 2;
 
-export async function examineSqlite(database: Database): Promise<Check[]> {
+export async function examineSqlite(database: Database, known: ReadonlySet<string> | null): Promise<Check[]> {
   const path = resolve(sqlitePath(database.url));
   const { checks, times } = await readOnly(path);
   // Opening would migrate it, or refuse it.
@@ -28,7 +28,7 @@ export async function examineSqlite(database: Database): Promise<Check[]> {
   return [
     ...checks,
     ...(await look('writing', () => writing(path))),
-    ...(await look('jobs', () => withExisting(database, (mulligan) => jobChecks(mulligan, times)))),
+    ...(await look('jobs', () => withExisting(database, (mulligan) => jobChecks(mulligan, times, known)))),
   ];
 }
 

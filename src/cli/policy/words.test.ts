@@ -44,6 +44,8 @@ it('says when it gives up', () => {
 
 it('says how long it takes', () => {
   expect(explain({ jitter: 'none' })).toContain('The waits add up to 3.5s, always.');
-  expect(explain({ jitter: 'equal' })).toContain('3.5s before jitter; with it, to anything from 1.8s to 3.5s at worst');
+  expect(explain({ jitter: 'equal' })).toContain(
+    '3.5s before jitter; with it, from 2s to 3.3s for 98 of 100 jobs, and anything from 1.8s to 3.5s at worst',
+  );
   expect(explain({ maxAttempts: 1 })).toMatch(/^it: a job is tried once and never retried\./);
 });

@@ -3,6 +3,7 @@ import { LONGEST_DELAY_MS } from '../../retry/backoff.ts';
 import type { Backoff, Jitter, RetryPolicy } from '../../retry/policy.ts';
 import { span } from '../time.ts';
 import { type ForecastTotals, totalsOf, type Wait } from './forecast.ts';
+import { type LikelyTotals, likelyTotals } from './likely.ts';
 
 /** A policy on one line. */
 export function policySummary(policy: RetryPolicy): string {
@@ -62,7 +63,7 @@ export function explainLines(name: string, policy: RetryPolicy, waits: readonly 
     `${name}: a job is tried up to ${maxAttempts} times, the first attempt and ${retries}.`,
     `Between them it waits ${listed.join(', ')}${waits.length > MOST_LISTED ? ', ...' : ''} (${backoffWords(backoff)}).`,
     jitterWords(jitter),
-    totalWords(jitter, totalsOf(waits)),
+    totalWords(jitter, totalsOf(waits), likelyTotals(policy, waits.length)),
     'The time the attempts take comes on top, and a Retry-After makes a wait longer, never shorter.',
     '',
     'It gives up',
@@ -70,9 +71,15 @@ export function explainLines(name: string, policy: RetryPolicy, waits: readonly 
   ];
 }
 
-function totalWords(jitter: Jitter, { totalMs, shortestTotalMs, longestTotalMs }: ForecastTotals): string {
+/** How long jobs are kept trying, jitter included. */
+export function likelyWords({ soonestMs, latestMs }: LikelyTotals): string {
+  return soonestMs === latestMs ? span(soonestMs) : `${span(soonestMs)} to ${span(latestMs)}`;
+}
+
+function totalWords(jitter: Jitter, totals: ForecastTotals, likely: LikelyTotals): string {
+  const { totalMs, shortestTotalMs, longestTotalMs } = totals;
   if (jitter === 'none') return `The waits add up to ${span(totalMs)}, always.`;
-  return `The waits add up to ${span(totalMs)} before jitter; with it, to anything from ${span(shortestTotalMs)} to ${span(longestTotalMs)} at worst.`;
+  return `The waits add up to ${span(totalMs)} before jitter; with it, from ${likelyWords(likely)} for 98 of 100 jobs, and anything from ${span(shortestTotalMs)} to ${span(longestTotalMs)} at worst.`;
 }
 
 function givesUp({ maxAttempts, maxCrashes, deadlineMs }: RetryPolicy, waits: readonly Wait[]): string[] {

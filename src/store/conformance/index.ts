@@ -5,6 +5,7 @@ import { behindGatesCases } from './claim-behind-gates.ts';
 import { claimGatedCases } from './claim-gated.ts';
 import { discardCases } from './discard.ts';
 import { enqueueCases } from './enqueue.ts';
+import { errorGroupCases } from './error-groups.ts';
 import { expiredCases } from './expired.ts';
 import { fenceCases } from './fence.ts';
 import { gateCases } from './gates.ts';
@@ -19,10 +20,12 @@ import { readCases } from './read.ts';
 import { redriveCases } from './redrive.ts';
 import { refundCases } from './refund.ts';
 import { reportCases } from './report.ts';
+import { scheduleCases } from './schedules.ts';
 import { settleCases } from './settle.ts';
 import { statsCases } from './stats.ts';
 import { bind, type ConformanceCase, type ConformanceOptions, type OpenStore, type StoreCase } from './suite.ts';
 import { closeCases, wakeCases } from './wake.ts';
+import { workerCases } from './workers.ts';
 
 export type { ConformanceCase, ConformanceOptions, OpenStore, StoreHarness } from './suite.ts';
 
@@ -50,6 +53,9 @@ const suite: readonly StoreCase[] = [
   ...gateCases,
   ...pruneCases,
   ...statsCases,
+  ...scheduleCases,
+  ...workerCases,
+  ...errorGroupCases,
   ...wakeCases,
   ...closeCases,
 ];

@@ -120,6 +120,8 @@ export const closeCases: readonly StoreCase[] = cases('close', {
       hold: () => store.hold({ queue: 'default' }, null),
       release: () => store.release({ queue: 'default' }),
       changeGate: () => store.changeGate(gateOf('smtp'), 'open', 'ann'),
+      register: () => store.register('worker', null),
+      workers: () => store.workers(),
       prune: () => store.prune({ completedMs: 0, deadMs: 0, cancelledMs: 0 }, 1),
     };
     for (const [verb, call] of Object.entries(verbs)) await assert.rejects(call(), { code: 'CLOSED' }, verb);

@@ -46,6 +46,7 @@ function accept(state: MemoryState, job: NewJob, now: number): void {
     previousDelayMs: null,
     deadReason: null,
     lastError: null,
+    fingerprint: null,
     spent: null,
     progress: null,
     cancelRequested: false,

@@ -1,9 +1,11 @@
 import { ConfigError } from '../../errors.ts';
 import { isTerminal } from '../../job.ts';
+import { REDRIVEN } from '../error-groups.ts';
 import type {
   CancelAnswer,
   DeadSelection,
   HoldTarget,
+  PruneAnswer,
   Redriven,
   RedriveRefusal,
   RedriveRequest,
@@ -25,6 +27,7 @@ function cancelOne(state: MemoryState, row: Row | undefined, now: number): Cance
     return 'cancelling';
   }
   state.move(row, 'cancelled', now, { finishedAt: now });
+  state.errorGroups.move(row, { failing: -1 });
   return 'cancelled';
 }
 
@@ -80,13 +83,20 @@ function bringBack(state: MemoryState, row: Row, attempts: RedriveRequest['attem
     deadReason: null,
   });
   if (wantsKey(row)) state.keys.take(row);
+  state.errorGroups.move(row, REDRIVEN);
 }
 
 export function discard(state: MemoryState, selection: DeadSelection): string[] {
   return selectDead(state, selection).map((row) => {
-    state.remove(row);
+    remove(state, row);
     return row.id;
   });
+}
+
+/** Deletes a finished job. */
+function remove(state: MemoryState, row: Row): void {
+  if (row.state === 'dead') state.errorGroups.move(row, { dead: -1 });
+  state.remove(row);
 }
 
 /** Oldest dead first. The limit bounds what is looked at, so a refused job takes a place of it too. */
@@ -117,7 +127,7 @@ export function release(state: MemoryState, target: HoldTarget): void {
   if (state.partitions.release(target)) state.wake.hint();
 }
 
-export function prune(state: MemoryState, retention: Retention, limit: number, now: number): number {
+export function prune(state: MemoryState, retention: Retention, limit: number, now: number): PruneAnswer {
   const kinds = [
     [state.ended.completed, retention.completedMs],
     [state.ended.dead, retention.deadMs],
@@ -127,12 +137,14 @@ export function prune(state: MemoryState, retention: Retention, limit: number, n
     keptMs === null ? [] : [...rows].filter((row) => (row.finishedAt as number) <= now - keptMs),
   );
   const gone = outlived.slice(0, limit);
-  for (const row of gone) state.remove(row);
+  for (const row of gone) remove(state, row);
   state.gates.prune(now);
-  return gone.length + leaveAside(state, retention.asideMs, limit - gone.length, now);
+  state.errorGroups.prune(now);
+  const moved = leaveAside(state, retention.asideMs, limit, now);
+  return { jobs: gone.length, isDone: gone.length < limit && moved < limit };
 }
 
-/** Jobs that have waited aside for too long. */
+/** Jobs that have waited aside for too long. Answers how many. */
 function leaveAside(state: MemoryState, asideMs: number | undefined, limit: number, now: number): number {
   if (asideMs === undefined) return 0;
   const since = now - asideMs;

@@ -43,6 +43,8 @@ export interface Row {
   previousDelayMs: number | null;
   deadReason: DeadReason | null;
   lastError: StoredError | null;
+  /** Of the last failure: the error group that it is in. */
+  fingerprint: string | null;
   spent: Spent | null;
   /** JSON text. */
   progress: string | null;

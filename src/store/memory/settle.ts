@@ -1,5 +1,6 @@
 import { isRetry, type Settled, settledBy } from '../../job.ts';
 import { asideAfter } from '../aside.ts';
+import { errorChanges, failureOf } from '../error-groups.ts';
 import type { SettleAnswer, Settlement } from '../store.ts';
 import { kept, type Row } from './row.ts';
 import type { MemoryState } from './state.ts';
@@ -13,6 +14,7 @@ export function settle(state: MemoryState, settlements: readonly Settlement[], n
     const settled = settledBy(settlement.decision, row.cancelRequested, now);
     record(row, settlement, settled);
     count(state, row, settlement, settled);
+    countErrors(state, row, settlement, settled, now);
     end(state, row, settlement, settled, now);
     return settled.overruled ? 'cancelled' : 'settled';
   });
@@ -53,6 +55,16 @@ function count(state: MemoryState, row: Row, settlement: Settlement, settled: Se
     totals.retries++;
     if (settlement.outcome === 'completed') totals.successfulRetries++;
   }
+}
+
+function countErrors(state: MemoryState, row: Row, settlement: Settlement, settled: Settled, now: number): void {
+  const failure = failureOf(settlement);
+  if (failure === null && row.fingerprint === null) return;
+  const attempt = row.attempts - (settlement.refund?.attempts ?? 0);
+  state.errorGroups.add(row, errorChanges({ ...row, attempt }, failure, settled), now);
+  if (failure === null || settlement.error === null) return;
+  row.fingerprint = failure;
+  state.errorGroups.sample(failure, row.id, settlement.error);
 }
 
 function end(state: MemoryState, row: Row, settlement: Settlement, settled: Settled, now: number): void {

@@ -1,5 +1,6 @@
 import { isTerminal, type JobState, stateAt, transitions } from '../../job.ts';
-import type { Fence } from '../store.ts';
+import type { Fence, Schedule } from '../store.ts';
+import { ErrorGroups } from './error-groups.ts';
 import { Gates } from './gates.ts';
 import { Keys } from './keys.ts';
 import { Partitions } from './partitions.ts';
@@ -7,6 +8,7 @@ import type { Lease, Row } from './row.ts';
 import { Running } from './running.ts';
 import { TotalsBook } from './totals.ts';
 import { Wake } from './wake.ts';
+import { Workers } from './workers.ts';
 
 type Ended = 'completed' | 'dead' | 'cancelled';
 
@@ -24,7 +26,10 @@ export class MemoryState {
   readonly ended: Record<Ended, Set<Row>> = { completed: new Set(), dead: new Set(), cancelled: new Set() };
   readonly keys: Keys = new Keys();
   readonly totals: TotalsBook = new TotalsBook();
+  readonly errorGroups: ErrorGroups = new ErrorGroups();
   readonly wake: Wake = new Wake();
+  readonly schedules: Map<string, Schedule> = new Map();
+  readonly workers: Workers = new Workers();
   #accepted = 0;
 
   /** The row whose newest run the fence names, while that run still holds it; its lease may have expired. */

@@ -12,6 +12,8 @@ import type {
   ClaimRequest,
   DeadSelection,
   Enqueued,
+  ErrorGroup,
+  ErrorGroupFilter,
   Fence,
   GateAnswer,
   GatedClaim,
@@ -24,16 +26,23 @@ import type {
   HoldTarget,
   JobFilter,
   NewJob,
+  PruneAnswer,
   QueueInfo,
   Redriven,
   RedriveRequest,
+  RegisteredWorker,
   Retention,
+  ScheduleFilter,
+  Schedules,
+  ScheduleWrite,
+  ScheduleWritten,
   SettleAnswer,
   Settlement,
   Store,
   StoredGate,
   StoreStats,
   Unsubscribe,
+  WorkerDescription,
   WorkerReport,
 } from '../store.ts';
 import { claim, claimGated } from './claim.ts';
@@ -43,6 +52,7 @@ import { heartbeat } from './heartbeat.ts';
 import { recall, remember } from './memo.ts';
 import { cancel, discard, hold, prune, redrive, release } from './operate.ts';
 import { get, list, queues, runs, stats } from './read.ts';
+import { schedules, writeSchedule } from './schedules.ts';
 import { settle } from './settle.ts';
 import { MemoryState } from './state.ts';
 
@@ -139,6 +149,19 @@ export class MemoryStore implements Store {
     return queues(this.#open());
   }
 
+  async errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroup[]> {
+    return this.#open().errorGroups.list(filter);
+  }
+
+  async schedules(filter: ScheduleFilter): Promise<Schedules> {
+    return schedules(this.#open(), filter, this.#clock.now());
+  }
+
+  async writeSchedule(write: ScheduleWrite): Promise<ScheduleWritten> {
+    checkPayloads(write.jobs);
+    return writeSchedule(this.#open(), write, this.#clock.now());
+  }
+
   async cancel(ids: readonly string[]): Promise<CancelAnswer[]> {
     return cancel(this.#open(), ids, this.#clock.now());
   }
@@ -166,8 +189,16 @@ export class MemoryStore implements Store {
     return answer;
   }
 
-  async prune(retention: Retention, limit: number): Promise<number> {
+  async prune(retention: Retention, limit: number): Promise<PruneAnswer> {
     return prune(this.#open(), retention, limit, this.#clock.now());
+  }
+
+  async register(id: string, worker: WorkerDescription | null): Promise<void> {
+    this.#open().workers.register(id, worker, this.#clock.now());
+  }
+
+  async workers(): Promise<RegisteredWorker[]> {
+    return this.#open().workers.list(this.#clock.now());
   }
 
   onWork(listener: () => void): Unsubscribe {

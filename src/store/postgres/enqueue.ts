@@ -9,9 +9,11 @@ import { keyedOf, type Partition, type PartitionIdentity, partitionIn } from './
 import type { Session } from './session.ts';
 import { LARGEST_CALL } from './sql/shared.ts';
 
-export const ENQUEUE = `
-  SELECT * FROM @.enqueue($1, $2::uuid[], $3::int[], $4::int[], $5::int[], $6::bigint[], $7::bigint[], $8::bigint[],
-    $9::smallint[], $10::text[], $11::text[], $12, $13::bigint[], $14, $15, $16)`;
+/** The values of `enqueueValues`, and then whether jobs may be sent again, and whether their partitions are admitted. */
+export const ENQUEUE_ARGUMENTS: string = `$1, $2::uuid[], $3::int[], $4::int[], $5::int[], $6::bigint[], $7::bigint[], $8::bigint[],
+    $9::smallint[], $10::text[], $11::text[], $12, $13::bigint[], $14, $15, $16`;
+export const ENQUEUE: string = `
+  SELECT * FROM @.enqueue(${ENQUEUE_ARGUMENTS})`;
 
 const bounds: PartBounds<NewJob> = {
   limit: LARGEST_CALL - 1,
@@ -97,6 +99,24 @@ async function sendOnce(session: Session, sql: string, values: readonly unknown[
     if (!isDuplicate(error)) throw error;
     return session.db.query<Taken>(sql, [...values, true, null]);
   }
+}
+
+/**
+ * As part of another function's work: `query` sends the values to it. It answers null, and has written nothing, when the
+ * partitions are to be looked up again.
+ */
+export async function enqueueWith<Answer>(
+  session: Session,
+  jobs: readonly NewJob[],
+  query: (values: unknown[]) => Promise<Answer | null>,
+): Promise<Answer> {
+  checkPayloads(jobs);
+  const types = await session.jobTypes.intern(jobs);
+  const answer = await session.partitions.use(homesOf(jobs), (partitions) =>
+    query([...enqueueValues(session.identity, jobs, types, partitions, null), true, null]),
+  );
+  await rewind(session, jobs);
+  return answer;
 }
 
 /**

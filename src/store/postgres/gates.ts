@@ -201,8 +201,8 @@ type QuietRow = [
   isWaitedFor: boolean,
 ];
 
-/** Looks at some gates, those that were not heard of for longest first, and goes on with the next ones the next time. */
-export async function pruneGates(session: Session): Promise<void> {
+/** Looks at some gates, those that were not heard of for longest first, and goes on with the next ones the next time. True when there may be more to delete. */
+export async function pruneGates(session: Session): Promise<boolean> {
   const rows = await session.db.lookUp<QuietRow>(QUIET, [...session.prunedGate, PRUNED_AT_ONCE]);
   const last = rows.at(-1);
   session.prunedGate = rows.length < PRUNED_AT_ONCE || last === undefined ? [0, '', ''] : [last[1], last[2], last[3]];
@@ -211,4 +211,5 @@ export async function pruneGates(session: Session): Promise<void> {
     return mayForget(gate, stateOf(gate, state, now), isWaitedFor, now) ? [{ ...gate, version }] : [];
   });
   await session.db.query(FORGET, [JSON.stringify(forgotten), GATE_HISTORY_MS, PRUNED_AT_ONCE]);
+  return rows.length === PRUNED_AT_ONCE && forgotten.length > 0;
 }

@@ -4,6 +4,7 @@ import type {
   CancelAnswer,
   DeadSelection,
   HoldTarget,
+  PruneAnswer,
   Redriven,
   RedriveRefusal,
   RedriveRequest,
@@ -16,7 +17,7 @@ import { FOR_GOOD } from './sql/shared.ts';
 import { isUuid } from './uuid.ts';
 
 /** So many partitions are looked at when jobs are pruned, unless it takes longer than this. */
-const PARTITIONS_AT_ONCE = 1_000;
+const PARTITIONS_AT_ONCE = 10_000;
 const LONGEST_LOOK_MS = 100;
 
 const SELECTION = '$1::uuid[], $2, $3, $4::smallint, $5::bigint';
@@ -82,13 +83,14 @@ async function changeHold(session: Session, target: HoldTarget, until: number | 
   return (row as [boolean])[0];
 }
 
-/** `released` have waited aside for too long. */
+/** `moved` have waited aside for too long. */
 export async function prune(
   session: Session,
   retention: Retention,
   limit: number,
-): Promise<{ readonly deleted: number; readonly released: number }> {
+): Promise<{ readonly answer: PruneAnswer; readonly moved: number }> {
   await session.db.query('SELECT @.fold_counts()');
+  await session.db.query('SELECT @.fold_error_counts()');
   const keptFor = [
     [STATE.completed, retention.completedMs],
     [STATE.dead, retention.deadMs],
@@ -108,8 +110,9 @@ export async function prune(
   }
   session.pruned.end();
   await prunePartitions(session);
-  await pruneGates(session);
-  return { deleted: pruned, released: await leaveAside(session, retention.asideMs, limit - pruned) };
+  const hasMoreGates = await pruneGates(session);
+  const moved = await leaveAside(session, retention.asideMs, limit);
+  return { answer: { jobs: pruned, isDone: pruned < limit && !hasMoreGates && moved < limit }, moved };
 }
 
 async function leaveAside({ db, cursors }: Session, asideMs: number | undefined, limit: number): Promise<number> {

@@ -4,8 +4,9 @@ import type { Decision } from '../../retry/decision.ts';
 import type { StoredError } from '../../retry/outcome.ts';
 import { asideAfter } from '../aside.ts';
 import { DEAD_REASON, OUTCOME, STATE } from '../codes.ts';
+import { failureOf } from '../error-groups.ts';
 import type { SettleAnswer, Settlement } from '../store.ts';
-import { plain, TextList } from './connection/arrays.ts';
+import { plain, TextList, texts } from './connection/arrays.ts';
 import type { Runner } from './connection/database.ts';
 import type { HeldJob } from './leases.ts';
 import { keyedOf, type Partition, type PartitionIdentity, partitionIn } from './partitions.ts';
@@ -15,7 +16,7 @@ import { isUuid } from './uuid.ts';
 const SETTLE = `
   SELECT * FROM @.settle($1, $2::uuid[], $3::int[], $4::int[], $5::smallint[], $6::smallint[], $7::boolean[], $8::bigint[],
     $9::bigint[], $10::bigint[], $11::smallint[], $12::int[], $13::int[], $14::bigint[], $15::bigint[], $16::text[],
-    $17::text[], $18::bigint[], $19::bigint[], $20::int[], $21::bigint[], $22::int[])`;
+    $17::text[], $18::bigint[], $19::bigint[], $20::int[], $21::bigint[], $22::int[], $23::text[])`;
 const COMPLETE = 'SELECT @.complete($1, $2::uuid[], $3::int[], $4, $5, $6::bigint[], $7::bigint[], $8::bigint[])';
 const PLACES = 'SELECT partition, due_at, seq FROM @.live WHERE id = ANY ($1::uuid[]) AND worker IS NULL';
 const FIND = 'SELECT id, partition, job_type FROM @.live WHERE id = ANY ($1::uuid[])';
@@ -195,6 +196,13 @@ function sendTo(
 ): Promise<[position: number, answer: number][]> {
   const errors = new TextList<StoredError>();
   const decisions = new TextList<Decision>();
+  const fingerprints: (string | null)[] = [];
+  const addError = (sent: Settlement): number | null => {
+    if (sent.error === null) return null;
+    const position = errors.add(sent.error);
+    fingerprints[position - 1] ??= failureOf(sent);
+    return position;
+  };
   return runner.query(SETTLE, [
     session.identity,
     plain(effects.map(({ sent }) => sent.id)),
@@ -207,7 +215,7 @@ function sendTo(
     plain(partitions.map((partition) => partition?.id ?? null)),
     plain(effects.map(({ sent: { decision } }) => (isAgain(decision) ? decision.delayMs : null))),
     plain(effects.map(({ settled: { deadReason } }) => deadReason && DEAD_REASON[deadReason])),
-    plain(effects.map(({ sent }) => sent.error && errors.add(sent.error))),
+    plain(effects.map(({ sent }) => addError(sent))),
     plain(effects.map(({ sent }) => decisions.add(sent.decision))),
     plain(effects.map(({ sent }) => sent.startedAt)),
     plain(effects.map(({ sent }) => sent.endedAt)),
@@ -216,6 +224,7 @@ function sendTo(
     plain(session.leases.takeEnded()),
     keyedOf(partitions),
     ...refundsOf(effects),
+    texts(fingerprints),
   ]);
 }
 

@@ -11,6 +11,8 @@ import type {
   ClaimRequest,
   DeadSelection,
   Enqueued,
+  ErrorGroup,
+  ErrorGroupFilter,
   Fence,
   GateAnswer,
   GatedClaim,
@@ -23,16 +25,23 @@ import type {
   HoldTarget,
   JobFilter,
   NewJob,
+  PruneAnswer,
   QueueInfo,
   Redriven,
   RedriveRequest,
+  RegisteredWorker,
   Retention,
+  ScheduleFilter,
+  Schedules,
+  ScheduleWrite,
+  ScheduleWritten,
   SettleAnswer,
   Settlement,
   Store,
   StoredGate,
   StoreStats,
   Unsubscribe,
+  WorkerDescription,
   WorkerReport,
 } from '../store.ts';
 import { claim } from './claim.ts';
@@ -42,16 +51,19 @@ import { Database } from './connection/database.ts';
 import type { PoolLike } from './connection/driver.ts';
 import { isReplaced } from './connection/failure.ts';
 import { enqueue } from './enqueue.ts';
+import { errorGroups } from './error-groups.ts';
 import { expired } from './expired.ts';
 import { changeGate, gateHistory, gates, report } from './gates.ts';
 import { heartbeat, remember } from './heartbeat.ts';
 import { cancel, discard, hold, prune, redrive, release } from './operate.ts';
 import { get, list, queues, recall, runs, stats } from './read.ts';
+import { schedules, writeSchedule } from './schedules.ts';
 import { migrate, refuseOutdated } from './schema/migrate.ts';
 import { Session } from './session.ts';
 import { settle } from './settle.ts';
 import { PostgresTransactions } from './transactions/transactions.ts';
 import { Wake } from './wake.ts';
+import { register, workers } from './worker-registry.ts';
 
 export interface PostgresOptions {
   /** `postgres://user:password@host:port,host:port/database?schema=mulligan`. */
@@ -182,6 +194,12 @@ export class PostgresStore implements Store {
   queues(): Promise<QueueInfo[]> {
     return this.#do(queues);
   }
+  errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroup[]> {
+    return this.#do(errorGroups, filter);
+  }
+  schedules(filter: ScheduleFilter): Promise<Schedules> {
+    return this.#do(schedules, filter);
+  }
 
   cancel(ids: readonly string[]): Promise<CancelAnswer[]> {
     return this.#do(cancel, ids);
@@ -205,10 +223,23 @@ export class PostgresStore implements Store {
     this.#wake.notify();
     return answer;
   }
-  async prune(retention: Retention, limit: number): Promise<number> {
-    const { deleted, released } = await this.#do(prune, retention, limit);
-    if (released > 0) this.#wake.notify(true);
-    return deleted + released;
+  async writeSchedule(write: ScheduleWrite): Promise<ScheduleWritten> {
+    const answer = await this.#do(writeSchedule, write);
+    // Without jobs, too: a worker sleeps until the next tick it knows of. Jobs are due at their ticks, which have passed.
+    if (answer.written) this.#wake.notify(answer.jobs.length > 0);
+    return answer;
+  }
+  async prune(retention: Retention, limit: number): Promise<PruneAnswer> {
+    const { answer, moved } = await this.#do(prune, retention, limit);
+    if (moved > 0) this.#wake.notify(true);
+    return answer;
+  }
+
+  register(id: string, worker: WorkerDescription | null): Promise<void> {
+    return this.#do(register, id, worker);
+  }
+  workers(): Promise<RegisteredWorker[]> {
+    return this.#do(workers);
   }
 
   onWork(listener: () => void): Unsubscribe {

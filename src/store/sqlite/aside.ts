@@ -39,14 +39,14 @@ export function readableAsides(session: Session, queue: number, reader: Reader):
   });
 }
 
-/** Lets up to `limit` jobs that have waited aside for too long wait among all others. Answers how many. */
-export function leaveAside(session: Session, asideMs: number | undefined, limit: number): number {
+/** Lets up to `limit` jobs that have waited aside for too long wait among all others. Answers whether there may be more. */
+export function leaveAside(session: Session, asideMs: number | undefined, limit: number): boolean {
   session.sql(REMOVE_EMPTY).run();
-  if (asideMs === undefined) return 0;
+  if (asideMs === undefined) return false;
   const rows = session.sql(OVERDUE).all(session.now - asideMs, limit) as unknown as WaitingRow[];
   for (const row of rows) moveBack(session, row);
   session.madeWork ||= rows.length > 0;
-  return rows.length;
+  return rows.length === limit;
 }
 
 function moveBack(session: Session, row: WaitingRow): void {

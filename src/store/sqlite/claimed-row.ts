@@ -29,10 +29,10 @@ export const STRINGS = 5;
 
 export type NumberColumn = (typeof NUMBERS)[number];
 
-/** A row as an array, which is quicker to read than an object: the numbers, the id, the payload, the note. */
+/** A row as an array, which is quicker to read than an object: the numbers, the id, the payload, the note, the fingerprint. */
 export type ClaimedRow = (number | string | null)[];
 export const CLAIMED_COLUMNS: string = `${NUMBERS.join(', ')}, id, payload,
-  CASE WHEN spent_at IS NOT NULL THEN json_object('at', spent_at, 'count', spent_count) END`;
+  CASE WHEN spent_at IS NOT NULL THEN json_object('at', spent_at, 'count', spent_count) END, fingerprint`;
 
 /** Where each column stands in a row. */
 export const AT: Readonly<Record<NumberColumn, number>> = Object.fromEntries(
@@ -42,3 +42,5 @@ export const ID: number = NUMBERS.length;
 export const PAYLOAD: number = NUMBERS.length + 1;
 /** `Spent` as JSON; null for nearly all jobs, which is why it is one value. */
 export const SPENT: number = NUMBERS.length + 2;
+/** Of its last failure; null for nearly all jobs. */
+export const FINGERPRINT: number = NUMBERS.length + 3;

@@ -1,8 +1,9 @@
 import { ConfigError } from '../../errors.ts';
 import { LANE, STATE } from '../codes.ts';
+import { REDRIVEN } from '../error-groups.ts';
 import type { DeadSelection, Redriven, RedriveRefusal, RedriveRequest } from '../store.ts';
 import { holderOf, KEY_AFTER_REDRIVE, type Keyed, keySlot, wantsKeyAgain } from './keys.ts';
-import { remove, type StoredRow } from './operate.ts';
+import { moveError, remove, type StoredRow } from './operate.ts';
 import type { Session } from './session.ts';
 
 const REDRIVE = `
@@ -37,7 +38,8 @@ function selectDead(session: Session, selection: DeadSelection, after: DeadPosit
     throw new ConfigError('expected at least one of ids, name, queue or reason to select dead jobs by, got none');
   }
   const sql = `
-    SELECT seq, id, name, home_queue, priority, resource, policy, attempts, crashes, key, key_life, finished_at FROM jobs
+    SELECT seq, id, name, home_queue, priority, resource, policy, attempts, crashes, key, key_life, finished_at, fingerprint
+    FROM jobs
     WHERE state = ${STATE.dead} AND finished_at IS NOT NULL
       ${after === null ? '' : 'AND (finished_at, seq) > (:finishedAt, :seq)'}
       ${ids === undefined ? '' : 'AND id IN (SELECT value FROM json_each(:ids))'}
@@ -70,6 +72,7 @@ export function redrive(session: Session, request: RedriveRequest): Redriven {
     const partition = session.partitions.enter({ queue, lane: LANE.redrive, priority, resource, name }, session.now);
     session.sql(REDRIVE).run(seq, session.now, request.attempts === 'reset' ? 1 : 0, partition);
     session.count(queue, name, 'state:dead', -1);
+    moveError(session, row, REDRIVEN);
     session.madeWork = true;
   }
   return { ids, skipped };

@@ -6,6 +6,7 @@ import { claim, claimNothing } from './claim.ts';
 import { claimGated, claimGatedNothing } from './claim-gated.ts';
 import { discard, previewRedrive, redrive } from './dead.ts';
 import { enqueue } from './enqueue.ts';
+import { errorGroups } from './error-groups.ts';
 import { expired, expiredNothing } from './expired.ts';
 import { isBusy, toStoreError } from './failure.ts';
 import { changeGate, report } from './gates.ts';
@@ -16,8 +17,10 @@ import { cancel, hold, prune, release } from './operate.ts';
 import { Outage } from './outage.ts';
 import { get, list, queues, runs, stats } from './read.ts';
 import { gateHistory, gates } from './read-gates.ts';
+import { schedules, writeSchedule } from './schedules.ts';
 import { Session } from './session.ts';
 import { settle } from './settle.ts';
+import { register, workers } from './workers.ts';
 
 export type ReadName =
   | 'get'
@@ -28,6 +31,9 @@ export type ReadName =
   | 'queues'
   | 'gates'
   | 'gateHistory'
+  | 'schedules'
+  | 'workers'
+  | 'errorGroups'
   | 'previewRedrive';
 export type WriteName = Exclude<keyof Store, ReadName | 'kind' | 'onWork' | 'close' | 'transactions'>;
 export type VerbName = ReadName | WriteName;
@@ -44,6 +50,7 @@ const writes: Record<WriteName, Verb> = {
   settle,
   remember,
   enqueue,
+  writeSchedule,
   cancel,
   redrive,
   discard,
@@ -51,11 +58,25 @@ const writes: Record<WriteName, Verb> = {
   release,
   changeGate,
   prune,
+  register,
   expired,
   claimGated,
   claim,
 };
-const reads: Record<ReadName, Verb> = { get, list, runs, recall, stats, queues, gates, gateHistory, previewRedrive };
+const reads: Record<ReadName, Verb> = {
+  get,
+  list,
+  runs,
+  recall,
+  stats,
+  queues,
+  gates,
+  gateHistory,
+  schedules,
+  workers,
+  errorGroups,
+  previewRedrive,
+};
 /** What idle workers ask again and again must not compete for the write lock: these answer null when it takes a write. */
 const idle: Partial<Record<VerbName, Verb>> = {
   claim: claimNothing,

@@ -66,7 +66,7 @@ function commonValues(
   const { priority, key, retryQueue } = shared;
   // Times before the epoch are as good as the epoch, and not every reader of the file could tell them.
   const dueAt = Math.max(0, shared.dueAt ?? now + shared.delayMs);
-  const resource = shared.resource === null ? 0 : strings.intern(shared.resource);
+  const resource = shared.resource === null ? 0 : strings.internResource(shared.resource);
   const partition = session.partitions.enter({ queue, lane: LANE.fresh, priority, resource, name }, dueAt);
   const { version } = shared;
   const policyText =

@@ -19,15 +19,22 @@ interface Row {
   readonly state: string;
 }
 
-/** Deletes gates that say nothing any more, some of them at each call, and history that is too old. */
-export function forgetGates(session: Session): void {
+/**
+ * Deletes gates that say nothing any more, some of them at each call, and history that is too old. True when there may be
+ * more of them.
+ */
+export function forgetGates(session: Session): boolean {
   const { now } = session;
   const rows = session.sql(AFTER).all(session.lastGateLookedAt, LOOKED_AT) as unknown as Row[];
   session.lastGateLookedAt = rows.length < LOOKED_AT ? 0 : (rows.at(-1) as Row).id;
+  let forgotten = 0;
   for (const { id, kind, name, state } of rows) {
     const gate: GateRef = { kind, name: session.strings.text(name) };
     const isWaitedFor = kind === 'resource' && session.sql(IS_WAITED_FOR).get(name) !== undefined;
-    if (mayForget(gate, parseState(gate, state, now), isWaitedFor, now)) session.sql(DELETE).run(id);
+    if (!mayForget(gate, parseState(gate, state, now), isWaitedFor, now)) continue;
+    session.sql(DELETE).run(id);
+    forgotten++;
   }
   session.sql(DELETE_HISTORY).run(now - GATE_HISTORY_MS);
+  return rows.length === LOOKED_AT && forgotten > 0;
 }

@@ -169,6 +169,54 @@ describe('forgetting gates', () => {
     }));
 });
 
+describe('names of resources with a key', () => {
+  const retention = { completedMs: null, deadMs: null, cancelledMs: 0 };
+  const stored = (path: string): unknown[] => {
+    using db = new DatabaseSync(path);
+    return db.prepare("SELECT text FROM strings WHERE text LIKE 'hook/%' ORDER BY id").all();
+  };
+  /** Time passes meanwhile: of two processes that write, each leaves the other a gap. */
+  const pruneAll = async ({ store, clock }: Opened): Promise<void> => {
+    for (let isDone = false; !isDone; ) {
+      const [answer] = await Promise.all([store.prune(retention, 500), clock.advance(MINUTE)]);
+      isDone = answer.isDone;
+    }
+  };
+
+  it('go with the last job, however many there were, and come back under another number', () =>
+    withStore(async (opened) => {
+      const { store, path, clock } = opened;
+      const other = await SqliteStore.open({ path, inline: clock });
+      const kept = newJob({ resource: 'hook/kept' });
+      const flood = Array.from({ length: 2_500 }, (_, index) => newJob({ resource: `hook/${index}` }));
+      await other.enqueue([...flood, kept]);
+      const second = newJob({ resource: 'hook/7' });
+      await other.enqueue([second, newJob({ queue: 'another' })]);
+      await store.cancel(idsOf([...flood, second]));
+      // The first time it may have looked at a name before the last job of that went.
+      for (let times = 0; times < 2; times++) await pruneAll(opened);
+      expect(stored(path)).toEqual([{ text: 'hook/kept' }]);
+      const again = newJob({ resource: 'hook/7' });
+      await Promise.all([other.enqueue([again]), clock.advance(MINUTE)]);
+      expect(await store.get([again.id, kept.id])).toMatchObject([{ resource: 'hook/7' }, { resource: 'hook/kept' }]);
+      await other.close();
+    }));
+
+  it('stay while a gate, a hold or a queue has them', () =>
+    withStore(async (opened) => {
+      const { store, path } = opened;
+      const flood = ['gate', 'hold', 'queue', 'none', 'last'].map((key) => newJob({ resource: `hook/${key}` }));
+      await store.enqueue(flood);
+      await store.changeGate(gateOf('hook/gate'), 'open', 'me');
+      await store.hold({ resource: 'hook/hold' }, null);
+      await store.enqueue([newJob({ queue: 'hook/queue' })]);
+      await store.cancel(idsOf(flood));
+      await pruneAll(opened);
+      const texts = ['hook/gate', 'hook/hold', 'hook/queue'].map((text) => ({ text }));
+      expect(stored(path)).toEqual(texts);
+    }));
+});
+
 describe('two processes on one file', () => {
   it('both leave the jobs behind a gate alone that one of them has opened, and both ask it', () =>
     withStore(async ({ store, path, clock }) => {

@@ -74,7 +74,7 @@ function inWholeMs({ fresh, retry, suspect }: GateAccess): GateAccess {
 /** `before`: the gate's access as it is stored. */
 export function writeGate(session: Session, { gate, state, events }: GateWrite, before: string | null): void {
   const { strings, now } = session;
-  const name = strings.intern(gate.name);
+  const name = gate.kind === 'resource' ? strings.internResource(gate.name) : strings.intern(gate.name);
   const parent = gate.kind === 'resource' ? parentOf(gate.name) : null;
   const access = accessText(gate, state, now);
   session

@@ -1,13 +1,15 @@
 import { isTerminal, type JobState, states } from '../../job.ts';
 import { STATE } from '../codes.ts';
-import type { CancelAnswer, HoldTarget, Retention } from '../store.ts';
+import type { Counts } from '../error-groups.ts';
+import type { CancelAnswer, HoldTarget, PruneAnswer, Retention } from '../store.ts';
 import { leaveAside } from './aside.ts';
 import { forgetGates } from './forget-gates.ts';
+import { forgetNames } from './forget-names.ts';
 import { KEY_AFTER_END } from './keys.ts';
 import { NEVER } from './restrictions.ts';
 import type { Session } from './session.ts';
 
-const FIND = 'SELECT seq, state, name, home_queue, partition FROM jobs WHERE id = ?';
+const FIND = 'SELECT seq, state, name, home_queue, partition, fingerprint FROM jobs WHERE id = ?';
 const CANCEL_WAITING = `
   UPDATE jobs SET state = ${STATE.cancelled}, partition = NULL, finished_at = ?2, cancel_requested = 0, held_key = ${KEY_AFTER_END}
   WHERE seq = ?1`;
@@ -16,7 +18,7 @@ const DELETE_RUNS = 'DELETE FROM runs WHERE job = ? RETURNING error';
 const DELETE_MEMOS = 'DELETE FROM memos WHERE job = ?';
 const DELETE_JOB = 'DELETE FROM jobs WHERE seq = ?';
 const FINISHED_BEFORE = `
-  SELECT seq, home_queue, name FROM jobs WHERE state = ? AND finished_at <= ?
+  SELECT seq, home_queue, name, fingerprint FROM jobs WHERE state = ? AND finished_at <= ?
   ORDER BY finished_at LIMIT ?`;
 const ENDED_HOLDS = 'DELETE FROM holds WHERE until <= ?';
 
@@ -24,6 +26,12 @@ export interface StoredRow {
   readonly seq: number;
   readonly name: number;
   readonly home_queue: number;
+  readonly fingerprint: string | null;
+}
+
+/** A job changes its state without a run: what that makes of its error group. */
+export function moveError(session: Session, row: StoredRow, counts: Partial<Counts>): void {
+  session.errorCounts.move({ homeQueue: row.home_queue, name: row.name }, row.fingerprint, counts);
 }
 
 export function cancel(session: Session, ids: readonly string[]): CancelAnswer[] {
@@ -41,6 +49,7 @@ function cancelOne(session: Session, id: string): CancelAnswer['result'] {
   session.sql(CANCEL_WAITING).run(row.seq, session.now);
   session.partitions.leave(row.partition);
   session.count(row.home_queue, row.name, 'state:cancelled');
+  moveError(session, row, { failing: -1 });
   return 'cancelled';
 }
 
@@ -51,9 +60,10 @@ export function remove(session: Session, row: StoredRow, state: JobState): void 
   session.sql(DELETE_MEMOS).run(row.seq);
   session.sql(DELETE_JOB).run(row.seq);
   session.count(row.home_queue, row.name, `state:${state}`, -1);
+  if (state === 'dead') moveError(session, row, { dead: -1 });
 }
 
-export function prune(session: Session, retention: Retention, limit: number): number {
+export function prune(session: Session, retention: Retention, limit: number): PruneAnswer {
   let pruned = 0;
   const keptFor = [
     ['completed', retention.completedMs],
@@ -67,8 +77,11 @@ export function prune(session: Session, retention: Retention, limit: number): nu
     pruned += rows.length;
   }
   session.sql(ENDED_HOLDS).run(session.now);
-  forgetGates(session);
-  return pruned + leaveAside(session, retention.asideMs, limit - pruned);
+  session.errorCounts.prune();
+  const hasMoreGates = forgetGates(session);
+  const hasMoreNames = forgetNames(session);
+  const hasMoreAside = leaveAside(session, retention.asideMs, limit);
+  return { jobs: pruned, isDone: pruned < limit && !hasMoreGates && !hasMoreNames && !hasMoreAside };
 }
 
 export function hold(session: Session, target: HoldTarget, until: number | null): void {

@@ -36,8 +36,11 @@ export function heldUntil(session: PartitionSession, scope: 'queue' | 'resource'
 
 /** Stores a hold, or deletes it when `until` is null. Answers the number of the resource, or null for a queue. */
 export function writeHold(session: PartitionSession, target: HoldTarget, until: number | null): number | null {
-  const scope = 'queue' in target ? 'queue' : 'resource';
-  const name = session.strings.intern('queue' in target ? target.queue : target.resource);
+  const { strings } = session;
+  const [scope, name] =
+    'queue' in target
+      ? (['queue', strings.intern(target.queue)] as const)
+      : (['resource', strings.internResource(target.resource)] as const);
   if (until === null) session.sql(RELEASE).run(scope, name);
   else session.sql(HOLD).run(scope, name, until);
   return scope === 'resource' ? name : null;

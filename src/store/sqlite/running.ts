@@ -1,4 +1,4 @@
-import { AT, type ClaimedRow, ID } from './claimed-row.ts';
+import { AT, type ClaimedRow, FINGERPRINT, ID } from './claimed-row.ts';
 import type { PartitionKey } from './partitions.ts';
 
 /** What a settlement must know of a job; `attempt` counts the run that is being settled. */
@@ -7,6 +7,7 @@ export interface RunningRow extends PartitionKey {
   readonly attempt: number;
   readonly homeQueue: number;
   readonly retryQueue: number | null;
+  readonly fingerprint: string | null;
 }
 
 /** More than any worker runs at once; beyond it, settling looks the job up. */
@@ -29,6 +30,7 @@ export class RunningRows {
       lane: row[AT.lane] as number,
       priority: row[AT.priority] as number,
       resource: row[AT.resource] as number,
+      fingerprint: row[FINGERPRINT] as string | null,
     });
   }
 

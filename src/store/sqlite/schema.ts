@@ -1,6 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { LANE, STATE } from '../codes.ts';
 import { asideTables } from './aside-tables.ts';
+import { errorGroupTables } from './error-group-tables.ts';
+import { scheduleTables } from './schedules-tables.ts';
+import { workersTables } from './workers-tables.ts';
 
 /*
  * How a queue lies in a SQLite file.
@@ -18,6 +21,8 @@ import { asideTables } from './aside-tables.ts';
  *   lease_expiry one row: see expired.ts.
  *   asides       where jobs wait that some worker could not run. See aside-tables.ts.
  *   gates        the gates that have something to say, and gate_history what happened to them. See gates.ts.
+ *   schedules    rules that enqueue a job at each of their times. See schedules.ts.
+ *   error_counts error groups, as counters; error_samples what their first job threw. See error-counts.ts.
  *
  * Codes are positions in the lists of codes.ts.
  */
@@ -188,6 +193,18 @@ export const migrations: readonly string[] = [
   ALTER TABLE jobs ADD COLUMN spent_at INTEGER;        -- attempts that an outage may have cost
   ALTER TABLE jobs ADD COLUMN spent_count INTEGER;
   `,
+  /*
+   * Names of resources go when nothing refers to them. A version without this keeps the number of a name in memory, and
+   * so may use one that is gone; pruning leaves a name alone for as long as a job, a gate or its history has it.
+   */
+  `
+  ALTER TABLE strings ADD COLUMN is_temporary INTEGER; -- 1 for the name of a resource with a key, and nothing else
+  CREATE INDEX strings_temporary ON strings (id) WHERE is_temporary IS NOT NULL;
+  CREATE INDEX jobs_resource ON jobs (resource) WHERE resource <> 0;
+  `,
+  scheduleTables,
+  workersTables,
+  errorGroupTables,
   asideTables,
 ];
 

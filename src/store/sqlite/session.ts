@@ -2,6 +2,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Random } from '../../retry/jitter.ts';
 import type { KnownJobs } from '../aside.ts';
 import { parsePolicy, type StoredPolicy } from '../stored-policy.ts';
+import { ErrorCounts } from './error-counts.ts';
 import { Errors } from './errors.ts';
 import { InternedStrings } from './interned.ts';
 import { LastText } from './last-text.ts';
@@ -18,6 +19,7 @@ export class Session {
   readonly strings: InternedStrings;
   readonly partitions: Partitions;
   readonly errors: Errors;
+  readonly errorCounts: ErrorCounts;
   readonly outage: Outage;
   readonly random: Random;
   /** Store time of the transaction under way. */
@@ -26,6 +28,8 @@ export class Session {
   lastGateLookedAt = 0;
   /** Which of the tiers of one priority comes first, when jobs aside have some of them. */
   asideTurn = 0;
+  /** The same of names. */
+  lastNameLookedAt = 0;
   /** Set by a verb that made work claimable at once. */
   madeWork = false;
   readonly running: RunningRows = new RunningRows();
@@ -44,6 +48,7 @@ export class Session {
     this.strings = new InternedStrings(db);
     this.partitions = new Partitions(this);
     this.errors = new Errors(db);
+    this.errorCounts = new ErrorCounts(this);
   }
 
   /** A statement, prepared once per connection. */
@@ -98,6 +103,7 @@ export class Session {
   endCall(): void {
     this.#tally.write(this.sql(ADD_TALLY));
     this.errors.write();
+    this.errorCounts.write();
     this.partitions.forget();
   }
 
@@ -105,6 +111,7 @@ export class Session {
   forget(): void {
     this.#tally.clear();
     this.errors.forget();
+    this.errorCounts.forget();
     this.partitions.forget();
     this.running.clear();
     this.strings.forget();

@@ -1,6 +1,7 @@
-import { isTerminal, type Settled, settledBy } from '../../job.ts';
+import { isTerminal, type Lane, lanes, type Settled, settledBy } from '../../job.ts';
 import { asideAfter } from '../aside.ts';
 import { LANE, STATE } from '../codes.ts';
+import { errorChanges, failureOf } from '../error-groups.ts';
 import type { Refund, SettleAnswer, Settlement } from '../store.ts';
 import { enterAside } from './aside.ts';
 import { KEY_AFTER_END } from './keys.ts';
@@ -33,9 +34,11 @@ const WAIT = `
     worker = NULL, lease_ends_at = NULL
   WHERE ${FENCE} AND cancel_requested = 0`;
 const FIND = `
-  SELECT seq, attempts AS attempt, name, home_queue AS homeQueue, retry_queue AS retryQueue, queue, lane, priority, resource
+  SELECT seq, attempts AS attempt, name, home_queue AS homeQueue, retry_queue AS retryQueue, queue, lane, priority, resource,
+    fingerprint
   FROM jobs WHERE id = ?`;
 const SPENT = 'UPDATE jobs SET spent_at = ?2, spent_count = ?3 WHERE seq = ?1';
+const FINGERPRINT = 'UPDATE jobs SET fingerprint = ?2 WHERE seq = ?1';
 const ALREADY = 'SELECT 1 FROM runs WHERE job = ? AND run = ? AND worker = ? AND outcome = ?';
 const LEDGER = `
   INSERT INTO runs (job, run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision, error)
@@ -68,6 +71,7 @@ function settleOne(session: Session, settlement: Settlement): SettleAnswer {
   if (settlement.refund !== undefined) writeSpent(session, row.seq, settlement.refund);
   writeLedger(session, ending, settled);
   countRun(session, ending, settled);
+  countErrors(session, ending, settled);
   session.madeWork ||= settled.dueAt !== null && settled.dueAt <= session.now;
   return settled.overruled ? 'cancelled' : 'settled';
 }
@@ -122,6 +126,18 @@ function writeLedger(session: Session, { settlement, row, worker, error }: Endin
   session
     .sql(LEDGER)
     .run(row.seq, run, attempt, outcome, counted, worker, startedAt, endedAt, settled.dueAt, text, error);
+}
+
+function countErrors(session: Session, { settlement, row }: Ending, settled: Settled): void {
+  const failure = failureOf(settlement);
+  if (failure === null && row.fingerprint === null) return;
+  const { fingerprint } = row;
+  const attempt = row.attempt - (settlement.refund?.attempts ?? 0);
+  const ran = { fingerprint, lane: lanes[row.lane] as Lane, attempt };
+  session.errorCounts.add(row, errorChanges(ran, failure, settled));
+  if (failure === null || settlement.error === null) return;
+  if (failure !== fingerprint) session.sql(FINGERPRINT).run(row.seq, failure);
+  session.errorCounts.sample(failure, settlement.id, settlement.error);
 }
 
 function countRun(session: Session, { settlement, row }: Ending, settled: Settled): void {

@@ -12,6 +12,8 @@ import type {
   ClaimRequest,
   DeadSelection,
   Enqueued,
+  ErrorGroup,
+  ErrorGroupFilter,
   Fence,
   GateAnswer,
   GatedClaim,
@@ -24,16 +26,23 @@ import type {
   HoldTarget,
   JobFilter,
   NewJob,
+  PruneAnswer,
   QueueInfo,
   Redriven,
   RedriveRequest,
+  RegisteredWorker,
   Retention,
+  ScheduleFilter,
+  Schedules,
+  ScheduleWrite,
+  ScheduleWritten,
   SettleAnswer,
   Settlement,
   Store,
   StoredGate,
   StoreStats,
   Unsubscribe,
+  WorkerDescription,
   WorkerReport,
 } from '../store.ts';
 import { type Channel, DirectChannel, ThreadChannel } from './channel.ts';
@@ -47,6 +56,7 @@ import { type PackedJobs, packRequest, unpackJobs } from './packed-claim.ts';
 import { type PackedEnqueued, packNewJobs, unpackEnqueued } from './packed-jobs.ts';
 import { bytesOfSettlement, type PackedAnswers, packSettlement, unpackAnswers } from './packed-settlements.ts';
 import { PART_BYTES } from './parts.ts';
+import type { PackedScheduleWritten } from './schedules.ts';
 
 export interface SqliteOptions {
   /** The file. Its folder must exist. */
@@ -165,8 +175,16 @@ export class SqliteStore implements Store {
   changeGate(gate: GateRef, order: GateOrder, operator: string): Promise<GateAnswer> {
     return this.#write('changeGate', gate, order, operator);
   }
-  prune(retention: Retention, limit: number): Promise<number> {
+  prune(retention: Retention, limit: number): Promise<PruneAnswer> {
     return this.#write('prune', retention, limit);
+  }
+  async writeSchedule({ jobs, ...write }: ScheduleWrite): Promise<ScheduleWritten> {
+    checkPayloads(jobs);
+    const answer = (await this.#call('writeSchedule', write, packNewJobs(jobs))) as PackedScheduleWritten;
+    return answer === null ? { written: false, jobs: [] } : { written: true, jobs: unpackEnqueued(answer, jobs) };
+  }
+  register(id: string, worker: WorkerDescription | null): Promise<void> {
+    return this.#write('register', id, worker);
   }
   async expired(limit: number): Promise<ClaimedJob[]> {
     return unpackJobs((await this.#call('expired', limit)) as PackedJobs);
@@ -190,11 +208,21 @@ export class SqliteStore implements Store {
   queues(): Promise<QueueInfo[]> {
     return this.#read('queues');
   }
+  errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroup[]> {
+    return this.#read('errorGroups', filter);
+  }
+  schedules(filter: ScheduleFilter): Promise<Schedules> {
+    return this.#read('schedules', filter);
+  }
   gates(filter: GateFilter): Promise<StoredGate[]> {
     return this.#read('gates', filter);
   }
   gateHistory(gate: GateRef, limit: number): Promise<GateEvent[]> {
     return this.#read('gateHistory', gate, limit);
+  }
+
+  workers(): Promise<RegisteredWorker[]> {
+    return this.#read('workers');
   }
 
   onWork(listener: () => void): Unsubscribe {

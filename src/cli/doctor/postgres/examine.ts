@@ -13,11 +13,11 @@ import { autovacuum, connections, durability, encoding, isolation, version } fro
 import { idleTransactions, preparedTransactions, replicationSlots, snapshots } from './snapshots.ts';
 import { tables } from './tables.ts';
 
-export async function examinePostgres(database: Database): Promise<Check[]> {
+export async function examinePostgres(database: Database, known: ReadonlySet<string> | null): Promise<Check[]> {
   // A name of its own, so that it is not mistaken for a worker where sessions are listed.
   const options = { url: database.url, poolOptions: { application_name: 'mulligan doctor' } };
   try {
-    return await onServer(options, (server) => examineServer(server, database));
+    return await onServer(options, (server) => examineServer(server, database, known));
   } catch (error) {
     if (!(error instanceof MulliganError) || error instanceof ConfigError) throw error;
     // Where there is better advice, it is part of what was said.
@@ -41,7 +41,7 @@ async function onServer(options: ConnectOptions, action: (server: Server) => Pro
   }
 }
 
-async function examineServer(server: Server, database: Database): Promise<Check[]> {
+async function examineServer(server: Server, database: Database, known: ReadonlySet<string> | null): Promise<Check[]> {
   const around = [
     ...(await look('connection', () => connection(server, systemClock))),
     ...(await look('pooler', () => pooler(server))),
@@ -71,7 +71,7 @@ async function examineServer(server: Server, database: Database): Promise<Check[
     ...(await look('tables', () => tables(server))),
     ...(await look('jobs', async () => {
       const times = await jobTimes(server);
-      return withExisting(database, (mulligan) => jobChecks(mulligan, times));
+      return withExisting(database, (mulligan) => jobChecks(mulligan, times, known));
     })),
   ];
 }

@@ -5,6 +5,7 @@ import { newSchema } from '../../../../test/support/postgres-schema.ts';
 import { PostgresServer } from '../../../../test/support/postgres-server.ts';
 import { defineJob } from '../../../definition.ts';
 import { Mulligan } from '../../../mulligan.ts';
+import { migrations } from '../../../store/postgres/schema/tables.ts';
 import { PostgresStore } from '../../../store/postgres/store.ts';
 import { type Check, worst } from '../check.ts';
 import { examine } from '../examine.ts';
@@ -53,7 +54,7 @@ describe('a PostgreSQL server', () => {
       server: expect.stringMatching(/^PostgreSQL \d+/),
       durability: 'fsync on, full_page_writes on, synchronous_commit on',
       autovacuum: 'on',
-      schema: `${schema}, version 2`,
+      schema: `${schema}, version ${migrations.length}`,
       rights: 'all that is needed; this role may also migrate',
       'table live': expect.stringMatching(/^about 0 rows and 0 dead ones/),
       jobs: 'none yet',

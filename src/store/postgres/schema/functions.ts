@@ -5,13 +5,16 @@ import { backScanSql } from '../sql/back-scan.ts';
 import { claimSql } from '../sql/claim.ts';
 import { claimGatedSql } from '../sql/claim-gated.ts';
 import { enqueueSql } from '../sql/enqueue.ts';
+import { errorGroupsSql } from '../sql/error-groups.ts';
 import { expiredSql } from '../sql/expired.ts';
 import { gatesSql } from '../sql/gates.ts';
 import { heartbeatSql } from '../sql/heartbeat.ts';
 import { internedSql } from '../sql/interned.ts';
 import { operateSql } from '../sql/operate.ts';
 import { partitionsSql } from '../sql/partitions.ts';
+import { schedulesSql } from '../sql/schedules.ts';
 import { settleSql } from '../sql/settle.ts';
+import { workersSql } from '../sql/workers.ts';
 
 /*
  * Functions are installed beside the tables under a version of their own: `claim` is `claim_1a2b3c4d` on the server,
@@ -62,8 +65,11 @@ export const functions: FunctionSet = functionSet(
     claimGatedSql,
     backScanSql,
     expiredSql,
+    errorGroupsSql,
     settleSql,
     heartbeatSql,
     operateSql,
+    schedulesSql,
+    workersSql,
   ].join('\n'),
 );

@@ -1,7 +1,10 @@
 import { partitionDigest, resourceStart } from '../sql/shared.ts';
 import { asideTables } from './aside-tables.ts';
+import { errorGroupTables } from './error-group-tables.ts';
 import { gateTables } from './gate-tables.ts';
 import { identityTables } from './identity.ts';
+import { scheduleTables } from './schedules-tables.ts';
+import { workersTables } from './workers-tables.ts';
 
 /*
  * How a queue lies in a PostgreSQL schema.
@@ -17,6 +20,7 @@ import { identityTables } from './identity.ts';
  *   leases      which jobs each claim took, and when to check whether they are still held.
  *   gates       the gates that have something to say; gate_history is what happened to them (gate-tables.ts).
  *   asides      where jobs wait that some worker could not run (aside-tables.ts).
+ *   error_counts error groups, as additions; error_samples is the first error of each (error-group-tables.ts).
  *   memos       results of once-only effects.
  *   keys        which job holds which key.
  *   job_types   what the jobs of one definition share: the queue they are enqueued in, name, policy and retry queue.
@@ -236,4 +240,11 @@ const tables = `
  * One entry per version of the tables; forward only, and never edited once released. An entry that an older program
  * cannot work with raises `minimum_reader` in `schema_identity` to its own version.
  */
-export const migrations: readonly string[] = [[identityTables, tables].join('\n'), gateTables, asideTables];
+export const migrations: readonly string[] = [
+  [identityTables, tables].join('\n'),
+  gateTables,
+  scheduleTables,
+  workersTables,
+  errorGroupTables,
+  asideTables,
+];

@@ -15,6 +15,12 @@ const INSERT_JOBS = `
         WHERE refused = '{}' OR NOT g.ord = ANY (refused)
       ) g`;
 
+/** Also of functions that enqueue as a part of something else, and hand these on. */
+export const ENQUEUE_PARAMETERS: string = `
+    p_identity uuid, p_id uuid[], p_job_type int[], p_counted int[], p_counter int[], p_partition bigint[], p_delay bigint[],
+    p_due bigint[], p_key_life smallint[], p_name text[], p_key text[], p_payload text, p_keyed bigint[], p_notice text,
+    p_again boolean, p_admitted boolean`;
+
 export const enqueueSql: string = `
   -- Gives a job its key. Null when it has it now, else the job that holds it.
   CREATE FUNCTION take_key(p_id uuid, p_name text, p_key text) RETURNS uuid LANGUAGE plpgsql ${HERE} AS $$
@@ -49,10 +55,7 @@ export const enqueueSql: string = `
    * taken; or a row with the number 0, and has written nothing, when the partitions are to be looked up again. p_notice is
    * sent to all who listen, once this is committed. Without p_again, a job that was sent before is a unique violation.
    */
-  CREATE FUNCTION enqueue(
-    p_identity uuid, p_id uuid[], p_job_type int[], p_counted int[], p_counter int[], p_partition bigint[], p_delay bigint[],
-    p_due bigint[], p_key_life smallint[], p_name text[], p_key text[], p_payload text, p_keyed bigint[], p_notice text,
-    p_again boolean, p_admitted boolean
+  CREATE FUNCTION enqueue(${ENQUEUE_PARAMETERS}
   ) RETURNS TABLE (ord bigint, holder uuid) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   DECLARE
     store_now bigint := now_ms();

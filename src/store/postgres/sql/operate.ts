@@ -21,14 +21,16 @@ export const operateSql: string = `
     DELETE FROM live WHERE id = p_id;
     INSERT INTO finished (id, seq, finished_at, enqueued_at, due_at, available_at, lane, priority, queue, resource,
       job_type, payload_bytes, runs, attempts, crashes, state, first_started_at, previous_delay_ms, key_life, key,
-      last_error, progress, spent_at, spent_count, payload)
+      last_error, fingerprint, progress, spent_at, spent_count, payload)
     SELECT ended.id, ended.seq, now_ms(), ended.enqueued_at, ended.due_at, ended.available_at, p.lane, p.priority, ${queueOf('p.queue')},
       p.resource, ended.job_type, ended.payload_bytes, ended.runs, ended.attempts, ended.crashes, ${STATE.cancelled},
-      ended.first_started_at, ended.previous_delay_ms, ended.key_life, ended.key, ended.last_error, ended.progress,
+      ended.first_started_at, ended.previous_delay_ms, ended.key_life, ended.key, ended.last_error, ended.fingerprint,
+      ended.progress,
       ended.spent_at, ended.spent_count, ended.payload
     FROM partitions p WHERE p.id = ended.partition;
     IF ended.key IS NOT NULL AND ended.key_life <> ${PRUNED} THEN DELETE FROM keys WHERE job = p_id; END IF;
     INSERT INTO counts (job_type, now_cancelled) VALUES (ended.job_type, 1);
+    PERFORM move_error(ended.fingerprint, ended.job_type, -1, 0, 0);
     RETURN 'cancelled';
   END $$;
 
@@ -105,14 +107,16 @@ export const operateSql: string = `
         END LOOP;
         DELETE FROM finished WHERE finished.id = job.id;
         INSERT INTO live (id, seq, enqueued_at, due_at, available_at, partition, job_type, payload_bytes, runs, attempts,
-          crashes, state, key_life, first_started_at, previous_delay_ms, key, last_error, progress, spent_at, spent_count, payload)
+          crashes, state, key_life, first_started_at, previous_delay_ms, key, last_error, fingerprint, progress, spent_at, spent_count,
+          payload)
         VALUES (job.id, job.seq, job.enqueued_at, store_now, store_now, home, job.job_type, job.payload_bytes, job.runs,
           CASE WHEN p_reset THEN 0 ELSE job.attempts END, CASE WHEN p_reset THEN 0 ELSE job.crashes END,
           ${STATE.ready}, job.key_life,
           NULL, CASE WHEN NOT p_reset THEN job.previous_delay_ms END,
-          job.key, job.last_error, job.progress, CASE WHEN NOT p_reset THEN job.spent_at END,
+          job.key, job.last_error, job.fingerprint, job.progress, CASE WHEN NOT p_reset THEN job.spent_at END,
           CASE WHEN NOT p_reset THEN job.spent_count END, job.payload);
         INSERT INTO counts (job_type, now_dead) VALUES (job.job_type, -1);
+        PERFORM move_error(job.fingerprint, job.job_type, 1, -1, 1);
       END IF;
       RETURN NEXT;
     END LOOP;
@@ -124,7 +128,7 @@ export const operateSql: string = `
   BEGIN
     WITH gone AS (
       DELETE FROM finished f USING unnest(p_ids) AS g (id) WHERE ${lookUp('f.id', 'g.id')}
-      RETURNING f.job_type, f.state, CASE WHEN f.failed THEN f.last_error END AS error
+      RETURNING f.job_type, f.state, f.fingerprint, CASE WHEN f.failed THEN f.last_error END AS error
     ), erased AS (
       DELETE FROM runs r USING unnest(p_ids) AS g (id) WHERE ${lookUp('r.job', 'g.id')} RETURNING r.error
     ), released AS (
@@ -140,6 +144,10 @@ export const operateSql: string = `
       SELECT job_type, -count(*) FILTER (WHERE state = ${STATE.completed}), -count(*) FILTER (WHERE state = ${STATE.dead}),
         -count(*) FILTER (WHERE state = ${STATE.cancelled})
       FROM gone GROUP BY job_type
+    ), grouped AS (
+      INSERT INTO error_counts (fingerprint, job_type, dead)
+      SELECT fingerprint, job_type, -count(*) FROM gone WHERE state = ${STATE.dead} AND fingerprint IS NOT NULL
+      GROUP BY fingerprint, job_type
     )
     SELECT array_agg(id) INTO unused FROM released WHERE uses <= 0;
     DELETE FROM errors WHERE id = ANY (unused);

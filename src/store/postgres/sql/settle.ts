@@ -1,5 +1,6 @@
 import { STATE } from '../../codes.ts';
 import { addCounts, asStored, type EndedRun } from '../counts.ts';
+import { addErrorCounts } from '../error-counts.ts';
 import {
   BY_INDEX,
   CHECK_IDENTITY,
@@ -17,7 +18,8 @@ import {
 /** Many errors are alike, so texts are sent once and stored once, and pointed at by position. */
 const GIVEN = `
   SELECT g.id, g.run, g.worker, g.outcome, g.state, g.counted, g.delay, g.partition, g.backoff, g.reason,
-    g.refund, g.spent_at, g.spent_count, first_error + g.error AS error, p_decisions[g.decision] AS decision, g.started, g.ended, g.ord
+    g.refund, g.spent_at, g.spent_count, first_error + g.error AS error,
+    CASE WHEN g.outcome <> ${OUTCOME.cancelled} THEN p_fingerprints[g.error] END AS failure, p_decisions[g.decision] AS decision, g.started, g.ended, g.ord
   FROM unnest(p_id, p_run, p_worker, p_outcome, p_state, p_counted, p_delay, p_partition, p_backoff, p_reason, p_error,
     p_decision, p_started, p_ended, p_refund, p_spent_at, p_spent_count) WITH ORDINALITY AS g (id, run, worker, outcome, state,
     counted, delay, partition, backoff, reason, error, decision, started, ended, refund, spent_at, spent_count, ord)`;
@@ -47,36 +49,47 @@ interface Ends {
   readonly refunded: string;
   /** The note that the job keeps, of spent_at and spent_count. */
   readonly note: string;
+  /** The error group that the run adds the job to. */
+  readonly failure: string;
   /** Further parts of the statement. */
   readonly also: string;
   readonly answer: string;
 }
 
 /** Ends runs: the row leaves `live` for `finished`, and takes its last run along. */
-const end = ({ given, condition, carried, run, refunded, note, also, answer }: Ends): string => `
+const end = ({ given, condition, carried, run, refunded, note, failure, also, answer }: Ends): string => `
     WITH gone AS (
       -- OFFSET 0 keeps what is given in one piece: each row of it is looked up, in its order.
       DELETE FROM live l USING (${given} OFFSET 0) g
       WHERE ${FENCE} AND ${condition}
       RETURNING ${carried} g.started, g.ended, l.attempts AS attempt, l.id, l.seq, l.enqueued_at, l.due_at, l.available_at,
         l.partition, l.job_type, l.payload_bytes, l.runs, l.crashes, l.first_started_at, l.previous_delay_ms, l.key_life, l.key, l.last_error,
-        l.progress, l.payload
+        l.fingerprint, l.progress, l.payload
     ), kept AS (
       INSERT INTO finished (id, seq, finished_at, enqueued_at, due_at, available_at, lane, priority, queue, resource, job_type,
         payload_bytes, runs, attempts, crashes, state, dead_reason, first_started_at, previous_delay_ms, outcome, attempt, counted, failed, worker, started_at,
-        ended_at, decision, key_life, key, last_error, progress, spent_at, spent_count, payload)
+        ended_at, decision, key_life, key, last_error, fingerprint, progress, spent_at, spent_count, payload)
       SELECT gone.id, seq, store_now, enqueued_at, due_at, available_at, p.lane, p.priority, ${queueOf('p.queue')}, p.resource, job_type,
         payload_bytes, runs,
         greatest(0, CASE WHEN ${run.counted} THEN attempt ELSE attempt - 1 END - ${refunded}),
         CASE ${run.outcome} WHEN ${OUTCOME.crashed} THEN crashes + 1 ELSE crashes END,
         ${run.state}, ${run.deadReason}, first_started_at, previous_delay_ms, ${run.outcome}, attempt - ${refunded}, ${run.counted},
         ${run.error} IS NOT NULL, ${run.worker}, started, ended, ${run.decision}, key_life, key,
-        coalesce(${run.error}, last_error), progress, ${note}, payload
+        coalesce(${run.error}, last_error), coalesce(${failure}, fingerprint), progress, ${note}, payload
       FROM gone JOIN partitions p ON ${lookUp('p.id', 'gone.partition')}
     ), freed AS (
       DELETE FROM keys USING gone WHERE gone.key IS NOT NULL AND gone.key_life <> ${PRUNED} AND ${lookUp('keys.job', 'gone.id')}
     ), ${also} added AS (
       ${addCounts('gone', run)}
+    ), grouped AS (
+      ${addErrorCounts({
+        from: 'gone',
+        before: 'fingerprint',
+        failure,
+        state: run.state,
+        lane: '(SELECT p.lane FROM partitions p WHERE p.id = gone.partition)',
+        attempt: `attempt - ${refunded}`,
+      })}
     )
     SELECT ${answer} FROM gone;`;
 
@@ -85,11 +98,12 @@ const endEach = (given: string, condition: string, state = 'g.state', reason = '
   end({
     given,
     condition,
-    carried: `g.ord, g.outcome, g.counted, g.worker, g.decision, g.error, ${state} AS state, ${reason} AS dead_reason,
+    carried: `g.ord, g.failure, g.outcome, g.counted, g.worker, g.decision, g.error, ${state} AS state, ${reason} AS dead_reason,
         coalesce(g.refund, 0) AS refunded, ${noteOf('spent_at')} AS spent_at, ${noteOf('spent_count')} AS spent_count,`,
     run: asStored,
     refunded: 'refunded',
     note: 'spent_at, spent_count',
+    failure: 'failure',
     also: `stored AS (${storeErrors('gone')}),`,
     answer: 'array_agg(gone.ord) INTO just_applied',
   });
@@ -112,6 +126,7 @@ const END_COMPLETED = end({
   },
   refunded: '0',
   note: 'NULL, NULL',
+  failure: 'NULL::text',
   also: 'over AS (DELETE FROM leases WHERE id = ANY (p_over)),',
   answer: `count(*), ${IS_SAME} INTO applied, is_same`,
 });
@@ -139,7 +154,7 @@ export const settleSql: string = `
     p_identity uuid, p_id uuid[], p_run int[], p_worker int[], p_outcome smallint[], p_state smallint[], p_counted boolean[],
     p_delay bigint[], p_partition bigint[], p_backoff bigint[], p_reason smallint[], p_error int[], p_decision int[],
     p_started bigint[], p_ended bigint[], p_errors text[], p_decisions text[],
-    p_over bigint[], p_keyed bigint[], p_refund int[], p_spent_at bigint[], p_spent_count int[]
+    p_over bigint[], p_keyed bigint[], p_refund int[], p_spent_at bigint[], p_spent_count int[], p_fingerprints text[]
   ) RETURNS TABLE (at bigint, answer int) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   #variable_conflict use_column
   DECLARE
@@ -152,6 +167,7 @@ export const settleSql: string = `
     late record;
   BEGIN
     ${CHECK_IDENTITY}
+    IF p_fingerprints <> '{}' THEN PERFORM keep_samples(p_fingerprints, p_errors, p_error, p_id); END IF;
     DELETE FROM leases WHERE id = ANY (p_over);
     IF p_keyed <> '{}' AND NOT admit(p_keyed) THEN
       at := 0;
@@ -181,14 +197,19 @@ export const settleSql: string = `
           previous_delay_ms = coalesce(g.backoff, l.previous_delay_ms),
           available_at = CASE WHEN ${RAN} THEN store_now + g.delay ELSE l.available_at END,
           first_started_at = CASE WHEN ${RAN} OR l.first_started_at <> l.claimed_at THEN l.first_started_at END,
-          last_error = coalesce(g.error, l.last_error),
+          last_error = coalesce(g.error, l.last_error), fingerprint = coalesce(g.failure, l.fingerprint),
           worker = NULL, lease_ends_at = NULL
-        FROM (${GIVEN} WHERE g.delay IS NOT NULL OFFSET 0) g
+        FROM (
+          -- Read before it is written: the group that the job leaves. Nothing but its settlement changes that while it runs.
+          SELECT g.*, before.fingerprint AS before, p.lane AS lane_before FROM (${GIVEN} WHERE g.delay IS NOT NULL OFFSET 0) g
+          LEFT JOIN live before ON g.failure IS NOT NULL AND ${lookUp('before.id', 'g.id')}
+          LEFT JOIN partitions p ON ${lookUp('p.id', 'before.partition')} ORDER BY g.ord OFFSET 0
+        ) g
         WHERE ${FENCE} AND ${BELIEVED} AND NOT l.cancel_requested
         RETURNING g.ord, l.id, g.run, g.outcome, g.counted, g.worker, g.started, g.ended, store_now + g.delay AS next,
           g.decision, g.error, coalesce(g.refund, 0) AS refunded,
           l.attempts + (NOT g.counted)::int + coalesce(g.refund, 0) AS attempt,
-          l.job_type, NULL::smallint AS dead_reason, l.state
+          l.job_type, NULL::smallint AS dead_reason, l.state, g.failure, g.before, g.lane_before
       ), kept AS (
         INSERT INTO runs (job, run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision, error)
         SELECT id, run, attempt - refunded, outcome, counted, worker, started, ended, next, decision, error FROM put
@@ -196,6 +217,15 @@ export const settleSql: string = `
         ${storeErrors('put')}
       ), added AS (
         ${addCounts('put', asStored)}
+      ), grouped AS (
+        ${addErrorCounts({
+          from: 'put',
+          before: 'before',
+          failure: 'failure',
+          state: 'state',
+          lane: 'lane_before',
+          attempt: '0',
+        })}
       )
       SELECT array_agg(put.ord) INTO just_applied FROM put;
       applied := applied || coalesce(just_applied, '{}');

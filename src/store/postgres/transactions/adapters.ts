@@ -14,7 +14,7 @@ export function kyselyTx(trx: {
 }): TransactionClient {
   check('kyselyTx', 'a transaction of Kysely', trx, has(trx, 'executeQuery') && read(trx, 'isTransaction') === true);
   const execute = trx.executeQuery.bind(trx) as (query: unknown) => Promise<{ rows: unknown[] }>;
-  return {
+  return clientOf(trx, {
     query: (sql, parameters) =>
       execute({
         sql,
@@ -22,7 +22,7 @@ export function kyselyTx(trx: {
         query: { kind: 'RawNode', sqlFragments: [sql], parameters: [] },
         queryId: { queryId: 'mulligan' },
       }),
-  };
+  });
 }
 
 /** @example await db.transaction((tx) => mulligan.enqueue(job, input, { tx: drizzleTx(tx, sql) })) */
@@ -34,7 +34,7 @@ export function drizzleTx(
   // Only a transaction can be rolled back.
   check('drizzleTx', 'a transaction of Drizzle', tx, has(tx, 'execute') && has(tx, 'rollback'));
   check('drizzleTx', "Drizzle's own `sql` as the second argument", sql, has(sql, 'raw') && has(sql, 'param'));
-  return {
+  return clientOf(tx, {
     async query(text, values) {
       const parts = inOrder(text).flatMap(({ before, index }) => [
         sql.raw(before),
@@ -42,20 +42,20 @@ export function drizzleTx(
       ]);
       return rowsOf(await tx.execute(sql.join(parts as never) as never));
     },
-  };
+  });
 }
 
 /** @example await knex.transaction((trx) => mulligan.enqueue(job, input, { tx: knexTx(trx) })) */
 export function knexTx(trx: { raw(text: string, values: never): PromiseLike<unknown> }): TransactionClient {
   check('knexTx', 'a transaction of Knex', trx, has(trx, 'raw') && read(trx, 'isTransaction') === true);
-  return {
+  return clientOf(trx, {
     async query(text, values) {
       const parts = inOrder(text);
       const marked = parts.map(({ before, index }) => before.replaceAll('?', '\\?') + (index === null ? '' : '?'));
       const bound = parts.flatMap(({ index }) => (index === null ? [] : [values[index]]));
       return rowsOf(await trx.raw(marked.join(''), bound as never));
     },
-  };
+  });
 }
 
 /** @example await prisma.$transaction((tx) => mulligan.enqueue(job, input, { tx: prismaTx(tx) })) */
@@ -64,7 +64,18 @@ export function prismaTx(tx: {
 }): TransactionClient {
   // Only the client itself can connect.
   check('prismaTx', 'a transaction of Prisma', tx, has(tx, '$queryRawUnsafe') && !has(tx, '$connect'));
-  return { query: async (text, values) => rowsOf(await tx.$queryRawUnsafe(text, ...(values as never[]))) };
+  return clientOf(tx, {
+    query: async (text, values) => rowsOf(await tx.$queryRawUnsafe(text, ...(values as never[]))),
+  });
+}
+
+const clients: WeakMap<object, TransactionClient> = new WeakMap();
+
+/** One client for each transaction, however often it is wrapped: enqueues through one client wait for each other. */
+function clientOf(transaction: object, made: TransactionClient): TransactionClient {
+  const client = clients.get(transaction) ?? made;
+  clients.set(transaction, client);
+  return client;
 }
 
 /** Outside of a transaction a job would be committed at once, and stay when the caller rolls back. */

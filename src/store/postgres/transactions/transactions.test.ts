@@ -60,6 +60,40 @@ describe('a job enqueued in a transaction', () => {
     expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'ready', payload: { a: 1 } });
   });
 
+  it('waits for the others of its transaction: a client gets one query at a time', async () => {
+    await using mulligan = await open();
+    let atOnce = 0;
+    let mostAtOnce = 0;
+    const enqueued = await inTransaction(async (client) => {
+      const tx = {
+        getTransactionStatus: () => client.getTransactionStatus(),
+        async query(text: string, values: unknown[]) {
+          mostAtOnce = Math.max(mostAtOnce, ++atOnce);
+          return client.query(text, values).finally(() => atOnce--);
+        },
+      };
+      return Promise.all([1, 2, 3, 4].map((n) => mulligan.enqueue('all at once', n, { tx })));
+    });
+    expect(mostAtOnce).toBe(1);
+    expect(await mulligan.jobs.list({ name: 'all at once' })).toHaveLength(4);
+    expect(new Set(enqueued.map(({ id }) => id)).size).toBe(4);
+  });
+
+  it('waits for the others also when each call wraps the transaction of a library anew', () => {
+    const trx = { isTransaction: true, executeQuery: async () => ({ rows: [] }) };
+    expect(kyselyTx(trx)).toBe(kyselyTx(trx));
+    expect(kyselyTx(trx)).not.toBe(kyselyTx({ ...trx }));
+  });
+
+  it('is refused when one before it broke the transaction, and so are those after it', async () => {
+    await using mulligan = await open();
+    const answers = await inTransaction(async (tx) => {
+      await tx.query('SELECT 1/0').catch(() => {});
+      return Promise.allSettled([1, 2, 3].map((n) => mulligan.enqueue('broken', n, { tx })));
+    });
+    expect(answers.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+  });
+
   it('never existed when the transaction is rolled back, nor did its key', async () => {
     await using mulligan = await open();
     const ids: string[] = [];

@@ -10,6 +10,7 @@ import { isAway, isConflict, isPassing, isReadOnly, isReplaced, toStoreError } f
 import { ENQUEUE, enqueued, enqueueInside, type Taken } from '../enqueue.ts';
 import type { Session } from '../session.ts';
 import { settleThrough } from '../settle.ts';
+import { OneAtATime } from './one-at-a-time.ts';
 import { withScopedClient } from './scoped-client.ts';
 
 /** Waits until no transaction holds the row any more: a COMMIT whose answer was lost may still be under way. */
@@ -43,6 +44,7 @@ export class PostgresTransactions implements Transactions {
   readonly #current: () => Session;
   /** Called when the tables are other ones: too late for this transaction, but the next one finds them. */
   readonly #onReplaced: () => Promise<void>;
+  readonly #enqueues: OneAtATime = new OneAtATime();
 
   constructor(session: () => Session, onReplaced: () => Promise<void>) {
     this.#current = session;
@@ -51,7 +53,8 @@ export class PostgresTransactions implements Transactions {
 
   async enqueue(client: TransactionClient, jobs: readonly NewJob[]): Promise<Enqueued[]> {
     const session = this.#current();
-    const taken = await enqueueInside(session, jobs, (values) => this.#send(session, client, values));
+    const send = (values: unknown[]): Promise<Taken[]> => this.#send(session, client, values);
+    const taken = await this.#enqueues.run(client, () => enqueueInside(session, jobs, send));
     return enqueued(jobs, taken);
   }
 

@@ -1,0 +1,76 @@
+import { systemClock } from '../clock.ts';
+import { checkOneOf } from '../config.ts';
+import { parseDuration } from '../duration.ts';
+import { type GroupState, groupStates } from '../store/error-groups.ts';
+import type { CliCommand, Shell } from './command.ts';
+import { withExisting } from './database.ts';
+import { adviceLines, groupFacts, groupListLines, nameLines, sampleLines } from './error-facts.ts';
+import { wrongUsage } from './failure.ts';
+import { given, read, readInteger } from './flags.ts';
+
+const PAGE = 20;
+const LARGEST_PAGE = 1_000;
+
+interface ListFlags {
+  readonly name?: string;
+  readonly queue?: string;
+  readonly state?: string;
+  readonly since?: string;
+  readonly limit?: string;
+}
+
+export function addErrors(program: CliCommand, shell: Shell): void {
+  const errors = program.command('errors').description('See what jobs fail with: errors of one kind are one group.');
+  errors
+    .command('list')
+    .description('Error groups, those with the most failing and dead jobs first.')
+    .option('--name <name>', 'only jobs of this name')
+    .option('--queue <queue>', 'only jobs that were enqueued in this queue')
+    .option('--state <state>', `only groups that have such jobs now: ${groupStates.join(' or ')}`)
+    .option('--since <when>', 'only groups that were seen since: a duration such as 2h, or a date such as 2026-05-01')
+    .option('--limit <n>', `how many (default: ${PAGE})`)
+    .addHelpText('after', '\nWith --json: { groups: [...] }, times in ms since the epoch.')
+    .action((flags: ListFlags) => list(shell, flags));
+  errors
+    .command('show')
+    .description('One error group: a sample with its stack, the jobs in it, how many recovered, and what you can do.')
+    .argument('<fingerprint>', 'its fingerprint, or the start of it')
+    .addHelpText('after', '\nWith --json: { group }, times in ms since the epoch.')
+    .action((fingerprint: string) => show(shell, fingerprint));
+}
+
+async function list({ output, ...shell }: Shell, flags: ListFlags): Promise<void> {
+  const limit = flags.limit === undefined ? PAGE : readInteger(flags.limit, '--limit', { min: 1, max: LARGEST_PAGE });
+  const options = {
+    ...given('name', flags.name),
+    ...given('queue', flags.queue),
+    ...read('state', flags.state, (text): GroupState => checkOneOf(text, groupStates, '--state')),
+    ...read('since', flags.since, readSince),
+    limit,
+  };
+  const groups = await withExisting(shell.database(), (mulligan) => mulligan.errors.list(options));
+  output.answer({ groups }, () => (groups.length === 0 ? ['No error group matches.'] : groupListLines(groups, output)));
+  if (groups.length === limit) output.note(`There may be more: --limit shows up to ${LARGEST_PAGE}.`);
+}
+
+async function show({ output, ...shell }: Shell, fingerprint: string): Promise<void> {
+  const group = await withExisting(shell.database(), (mulligan) => mulligan.errors.show(fingerprint));
+  if (group === null) {
+    throw wrongUsage(`expected the fingerprint of an error group, got ${fingerprint}. See mulligan errors list.`);
+  }
+  output.answer({ group }, () => [
+    ...groupFacts(group, output),
+    ...nameLines(group, output),
+    ...sampleLines(group, output),
+    ...adviceLines(group, output),
+  ]);
+}
+
+/** A duration before now, or a date. */
+function readSince(text: string): number {
+  if (/^\d{4}-\d{2}-\d{2}/.test(text)) {
+    const at = Date.parse(text);
+    if (!Number.isNaN(at)) return at;
+  }
+  return systemClock.now() - parseDuration(text as `${number}h`, '--since');
+}

@@ -1,0 +1,67 @@
+import { checkInteger, checkNumber, checkOneOf, namesOf, readOptions, unexpected } from './config.ts';
+import { checkName } from './definition.ts';
+import { ConfigError } from './errors.ts';
+import { type ErrorGroup, type GroupState, groupStates } from './store/error-groups.ts';
+import type { Store } from './store/store.ts';
+
+const DEFAULT_PAGE = 50;
+const LARGEST_PAGE = 1_000;
+/** So many are named when the start of a fingerprint fits several groups. */
+const NAMED = 3;
+
+export interface ErrorListOptions {
+  /** Only jobs of this name: all numbers are theirs alone. */
+  readonly name?: string;
+  /** Only jobs that were enqueued in this queue. */
+  readonly queue?: string;
+  /** Only groups that have failing, or dead, jobs now. */
+  readonly state?: GroupState;
+  /** Only groups that were seen at this point in time or later: a date, or ms since the epoch. */
+  readonly since?: Date | number;
+  /** How many at most. Default 50. */
+  readonly limit?: number;
+}
+
+const optionNames = namesOf<ErrorListOptions>({ name: true, queue: true, state: true, since: true, limit: true });
+
+/** What jobs fail with. Errors of one kind have one fingerprint, whatever ids and numbers are in their messages. */
+export class ErrorGroups {
+  readonly #store: Store;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** The groups with the most failing and dead jobs first. */
+  async list(options: ErrorListOptions = {}): Promise<ErrorGroup[]> {
+    const what = 'errors.list';
+    const { name, queue, state, since, limit = DEFAULT_PAGE } = readOptions(options, optionNames, what);
+    return this.#store.errorGroups({
+      ...(name === undefined ? {} : { name: checkName(name, `${what}: name`) }),
+      ...(queue === undefined ? {} : { queue: checkName(queue, `${what}: queue`) }),
+      ...(state === undefined ? {} : { state: checkOneOf(state, groupStates, `${what}: state`) }),
+      ...(since === undefined ? {} : { since: readTime(since, `${what}: since`) }),
+      limit: checkInteger(limit, `${what}: limit`, { min: 1, max: LARGEST_PAGE }),
+    });
+  }
+
+  /** One group, by its fingerprint or the start of it; null when there is none. */
+  async show(fingerprint: string): Promise<ErrorGroup | null> {
+    const start = checkName(fingerprint, 'errors.show');
+    const found = await this.#store.errorGroups({ fingerprint: start, limit: NAMED + 1 });
+    const exact = found.find((group) => group.fingerprint === start);
+    if (exact !== undefined || found.length <= 1) return exact ?? found[0] ?? null;
+    const named = found.slice(0, NAMED).map((group) => group.fingerprint);
+    throw new ConfigError(
+      `errors.show: expected the fingerprint of one error group, got ${start}, with which several begin (${named.join(', ')}${found.length > NAMED ? ', ...' : ''}). Give more of it.`,
+    );
+  }
+}
+
+function readTime(time: unknown, what: string): number {
+  const at = time instanceof Date ? time.getTime() : time;
+  if (typeof at !== 'number' || Number.isNaN(at)) {
+    throw unexpected(what, 'a Date, or a point in time in ms since the epoch', time);
+  }
+  return checkNumber(at, what);
+}

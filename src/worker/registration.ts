@@ -1,0 +1,47 @@
+import type { Clock } from '../clock.ts';
+import type { Store } from '../store/store.ts';
+import { SEEN_EVERY_MS, type WorkerDescription } from '../store/workers.ts';
+import { Chore } from './chores.ts';
+import { answerWithin } from './persist.ts';
+
+/** How long a worker that stops waits for the store: after that it is forgotten as if it had been killed. */
+const GOODBYE_MS = 1_000;
+
+/** Tells the store that a worker lives: at its start, every so often, and once more when it has stopped. */
+export class Registration {
+  readonly #store: Pick<Store, 'register'>;
+  readonly #clock: Clock;
+  readonly #worker: string;
+  readonly #describe: () => WorkerDescription;
+  readonly #chore: Chore;
+  #first: Promise<void> = Promise.resolve();
+
+  constructor(
+    store: Pick<Store, 'register'>,
+    clock: Clock,
+    worker: string,
+    describe: () => WorkerDescription,
+    onError: (error: unknown) => void,
+  ) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#worker = worker;
+    this.#describe = describe;
+    this.#chore = new Chore(clock, SEEN_EVERY_MS, () => this.#register(), onError);
+  }
+
+  start(): void {
+    // Whether it is listed matters less than its work. When this fails, the chore tries again.
+    this.#first = this.#register().catch(() => {});
+    this.#chore.start();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.#first, this.#chore.stop()]);
+    await answerWithin(this.#clock, GOODBYE_MS, this.#store.register(this.#worker, null)).catch(() => {});
+  }
+
+  #register(): Promise<void> {
+    return this.#store.register(this.#worker, this.#describe());
+  }
+}
