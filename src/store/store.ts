@@ -8,9 +8,9 @@ import type { OutcomeKind, StoredError } from '../retry/outcome.ts';
 import type { RetryPolicy } from '../retry/policy.ts';
 import type { MisfirePolicy } from '../schedule/plan.ts';
 import type { Timing } from '../schedule/timing.ts';
+import type { Reader } from './aside.ts';
 import type { ErrorGroup, ErrorGroupFilter } from './error-groups.ts';
 import type { RegisteredWorker, WorkerDescription } from './workers.ts';
-import type { Reader } from './aside.ts';
 
 export type { ErrorGroup, ErrorGroupFilter } from './error-groups.ts';
 export type { RegisteredWorker, WorkerDescription } from './workers.ts';
