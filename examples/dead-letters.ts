@@ -40,7 +40,7 @@ for (const job of await mulligan.dead.list({ name: 'invoice.post' })) {
 // A dry run first. Conditions add up; at least one is needed.
 const selection = { name: 'invoice.post', reason: 'exhausted', limit: 100 } as const;
 const preview = await mulligan.dead.redrive({ ...selection, dryRun: true });
-console.log(`\na redrive would bring back ${preview.ids.length}`);
+console.log(`\na redrive would bring back ${preview.count}`);
 isFixed = true;
 const { ids, skipped } = await mulligan.dead.redrive(selection);
 console.log(`redriven ${ids.length}, skipped ${skipped.length}`);
@@ -52,4 +52,4 @@ if (redriven) {
 }
 
 const gone = await mulligan.dead.discard({ reason: 'unrecoverable' });
-console.log(`discarded ${gone.length}; dead now: ${(await mulligan.dead.list()).length}`);
+console.log(`discarded ${gone.count}; dead now: ${(await mulligan.dead.list()).length}`);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { GateState } from '../src/gate/index.ts';
 import type { Job, RunRecord } from '../src/job.ts';
-import type { GateRef, Store } from '../src/store/store.ts';
+import type { ErrorGroup, GateRef, Store } from '../src/store/store.ts';
 
 export type VerbName = Exclude<keyof Store, 'kind' | 'onWork' | 'close' | 'transactions'>;
 
@@ -73,6 +73,7 @@ export interface ExecutedEvent {
 export interface FinalState {
   readonly jobs: readonly Job[];
   readonly ledgers: ReadonlyMap<string, readonly RunRecord[]>;
+  readonly errorGroups: readonly ErrorGroup[];
 }
 
 export class History {

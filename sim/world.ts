@@ -1,5 +1,5 @@
 import { Mulligan } from '../src/mulligan.ts';
-import type { HoldTarget, Store } from '../src/store/store.ts';
+import type { ChangeAction, ChangeRequest, HoldTarget, JobSelection, Store } from '../src/store/store.ts';
 import { gateOrders } from '../src/store/store.ts';
 import type { OpenEngine } from './engines.ts';
 import { type Ending, endings, type Faults, type SharedStore, storeFor } from './faulty-store.ts';
@@ -254,17 +254,24 @@ export class World implements Faults {
     const store = storeFor(this.#operator, this.#shared);
     const random = this.#random;
     const name = random.pick(Object.keys(simPolicies));
-    const action = random.whole(0, 8);
+    const action = random.whole(0, 9);
     if (action === 0) void this.#cancelSomething();
     else if (action <= 2) void store.hold(random.pick(HOLD_TARGETS), this.#holdEnd());
     else if (action <= 4) void store.release(random.pick(HOLD_TARGETS));
-    else if (action === 5)
-      void store.redrive({ name, attempts: random.pick(['reset', 'keep'] as const), dryRun: random.chance(0.2) });
-    else if (action === 6) void store.discard({ name, limit: 1 });
+    else if (action === 5) void store.change(this.#order('redrive', { name }));
+    else if (action === 6) void store.change(this.#order('discard', { name, limit: 1 }));
+    else if (action === 7)
+      void store.change(this.#order(random.pick(['runNow', 'cancel'] as const), { name, limit: 3 }));
     else {
       const gate = { kind: 'resource', name: random.pick(simGates) } as const;
       void store.changeGate(gate, random.pick(gateOrders), 'operator');
     }
+  }
+
+  #order(action: ChangeAction, selection: JobSelection): ChangeRequest {
+    const id = this.#operator.clock.newId();
+    const keepAttempts = this.#random.chance(0.5);
+    return { id, action, selection, order: id, by: 'sim', part: 1_000, intervalMs: 0, keepAttempts, canary: 0 };
   }
 
   /** For good, or until a moment that may come while the hold is on its way. */
@@ -336,7 +343,7 @@ export class World implements Faults {
     const jobs = await engine.list({ limit: 10_000 });
     const ledgers = new Map<string, Awaited<ReturnType<Store['runs']>>>();
     for (const job of jobs) ledgers.set(job.id, await engine.runs(job.id));
-    return { jobs, ledgers };
+    return { jobs, ledgers, errorGroups: await engine.errorGroups({ limit: 10_000 }) };
   }
 }
 

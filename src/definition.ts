@@ -11,6 +11,7 @@ import { validateRetryOptions } from './retry/options.ts';
 import type { StoredError } from './retry/outcome.ts';
 import type { RetryOptions } from './retry/policy.ts';
 import type { InputSchema } from './schema.ts';
+import { checkTags, type TagsFunction } from './tags.ts';
 import { read } from './untrusted/thrown.ts';
 import type { JobContext } from './worker/context.ts';
 
@@ -41,6 +42,8 @@ export interface JobOptions<Input, Parsed = Input> {
   readonly resource?: string | ResourceFunction<Parsed> | false;
   /** For how long an outage may keep failures from counting where no resource is named. Default 1 day. Not together with a named resource. */
   readonly maxOutage?: Duration;
+  /** Texts that its jobs are found by: a list, or a function of the input. At most 16, of at most 100 characters. */
+  readonly tags?: readonly string[] | TagsFunction<Parsed>;
   /** 0 (first) to 9 (last). */
   readonly priority?: number;
   readonly retry?: RetryOptions;
@@ -79,6 +82,7 @@ export interface JobDefinition<Input = unknown, Parsed = unknown> {
   /** `null`: none was named, so the queue's, if it has one. */
   readonly resource: string | ResourceFunction | false | null;
   readonly maxOutageMs: number;
+  readonly tags: readonly string[] | TagsFunction | null;
   readonly priority: number;
   readonly retry: RetryOptions | undefined;
   readonly timeoutMs: number | null;
@@ -103,6 +107,7 @@ const optionNames = namesOf<JobOptions<unknown>>({
   retryQueue: true,
   resource: true,
   maxOutage: true,
+  tags: true,
   priority: true,
   retry: true,
   timeout: true,
@@ -134,6 +139,7 @@ export function defineJob<Input = unknown, Parsed = Input>(
     queue: checkName(given.queue ?? DEFAULT_QUEUE, `${what}: queue`),
     retryQueue: given.retryQueue === undefined ? null : checkName(given.retryQueue, `${what}: retryQueue`),
     ...readGate(given, what),
+    tags: readTags(given.tags, `${what}: tags`),
     priority: checkPriority(given.priority ?? DEFAULT_PRIORITY, `${what}: priority`),
     retry: given.retry === undefined ? undefined : checkRetry(given.retry, `${what}: retry`),
     timeoutMs: given.timeout === undefined ? null : checkTimeout(given.timeout, `${what}: timeout`),
@@ -160,6 +166,11 @@ function readGate(
       ? ['resource: false', 'With it every failure counts: leave maxOutage or resource out.']
       : [`resource: ${describe(resource)}`, 'Behind a resource, retry.deadline bounds the waiting: set that instead.'];
   throw new ConfigError(`${what}: maxOutage: expected only without a resource, got it with ${found}. ${instead}`);
+}
+
+function readTags(tags: unknown, what: string): JobDefinition['tags'] {
+  if (tags === undefined) return null;
+  return typeof tags === 'function' ? (tags as TagsFunction) : checkTags(tags, what);
 }
 
 function readResource(value: unknown, what: string): JobDefinition['resource'] {

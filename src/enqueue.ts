@@ -17,6 +17,7 @@ import { resolvePolicy } from './retry/resolve.ts';
 import { doubling, withRetries } from './retrying.ts';
 import { checkInput } from './schema.ts';
 import type { Enqueued, NewJob, Store, TransactionClient } from './store/store.ts';
+import { checkTags, tagsOf } from './tags.ts';
 import { read } from './untrusted/thrown.ts';
 
 export interface EnqueueOptions {
@@ -32,6 +33,8 @@ export interface EnqueueOptions {
   readonly key?: string;
   /** Until when the job holds its key: `started`, `finished` (default) or `pruned`. */
   readonly keyUntil?: KeyLife;
+  /** Texts that the job is found by, beside those of its definition: `['endpoint:42']`. */
+  readonly tags?: readonly string[];
   /** Overrides the definition's policy, field by field. */
   readonly retry?: RetryOptions;
   /**
@@ -54,6 +57,7 @@ const optionNames = namesOf<EnqueueOptions>({
   queue: true,
   key: true,
   keyUntil: true,
+  tags: true,
   retry: true,
   tx: true,
 });
@@ -204,6 +208,7 @@ export class Enqueuer {
       key: options.key,
       keyLife: options.keyLife,
       version: definition?.version ?? undefined,
+      tags: tagsOf(definition?.tags ?? null, options.tags, parsed, target.name),
     };
     return { job, capped };
   }
@@ -273,12 +278,13 @@ interface CheckedOptions {
   readonly queue: string | undefined;
   readonly key: string | null;
   readonly keyLife: KeyLife;
+  readonly tags: readonly string[] | null;
   readonly retry: RetryOptions | undefined;
   readonly tx: TransactionClient | null;
 }
 
 function checkOptions(options: EnqueueOptions): CheckedOptions {
-  const { delay, at, priority, queue, key, keyUntil, retry, tx } = readOptions(options, optionNames, 'enqueue');
+  const { delay, at, priority, queue, key, keyUntil, tags, retry, tx } = readOptions(options, optionNames, 'enqueue');
   if (delay !== undefined && at !== undefined) {
     throw new ConfigError('enqueue: expected delay or at, got both. Give one of them.');
   }
@@ -289,6 +295,7 @@ function checkOptions(options: EnqueueOptions): CheckedOptions {
     queue: queue === undefined ? undefined : checkName(queue, 'enqueue: queue'),
     key: key === undefined ? null : checkName(key, 'enqueue: key'),
     keyLife: keyUntil === undefined ? 'finished' : checkOneOf(keyUntil, keyLives, 'enqueue: keyUntil'),
+    tags: tags === undefined ? null : checkTags(tags, 'enqueue: tags'),
     retry: retry === undefined ? undefined : checkRetry(retry, 'enqueue: retry'),
     tx: tx === undefined ? null : checkClient(tx),
   };

@@ -1,3 +1,7 @@
+export type { BulkProgress, BulkResult, OtherJob } from './bulk/bulk.ts';
+export type { CanaryProgress } from './bulk/canary.ts';
+export type { Rate } from './bulk/rate.ts';
+export type { Moment, Selection } from './bulk/selection.ts';
 export type { Clock, Timer } from './clock.ts';
 export type { AnyJobDefinition, DeadJob, JobDefinition, JobOptions } from './definition.ts';
 export { defineJob } from './definition.ts';
@@ -25,7 +29,18 @@ export type { EventMap, EventName, FinishedEvent, GateChangedEvent, Listener, Ru
 export type { GateInfo, GateReason } from './observe/gate-info.ts';
 export type { LogEntry, Logger, LogLevel, LogSink } from './observe/log.ts';
 export type { RetryStats, Stats } from './observe/stats.ts';
-export type { DeadJobs, Jobs, ListOptions, Queues, RedriveOptions } from './operate.ts';
+export type {
+  BulkOptions,
+  CancelOptions,
+  DeadJobs,
+  DiscardOptions,
+  Jobs,
+  ListOptions,
+  Queues,
+  RedriveOptions,
+  RunNowOptions,
+} from './operate.ts';
+export type { Operations } from './operations.ts';
 export type { ResourceFunction, ResourceKey } from './resource.ts';
 export type {
   BackoffArgs,
@@ -48,17 +63,21 @@ export type { InputSchema } from './schema.ts';
 export type { ErrorGroup, ErrorGroupName, ErrorSample, GroupState } from './store/error-groups.ts';
 export type {
   CancelAnswer,
-  DeadSelection,
+  ChangeAction,
   GateKind,
   GateRef,
+  JobCount,
+  JobList,
+  Operation,
   QueueInfo,
-  Redriven,
-  RedriveRefusal,
   RegisteredWorker,
+  SkippedJob,
+  SkipReason,
   Store,
   Totals,
   TransactionClient,
 } from './store/store.ts';
+export type { TagsFunction } from './tags.ts';
 export type { JobContext } from './worker/context.ts';
 export type { QueueOptions, WorkOptions } from './worker/options.ts';
 export type { Worker } from './worker/worker.ts';

@@ -13,7 +13,7 @@ export { isRetry, type Lane, lanes } from './lane.ts';
  *   ready -> running                        claim
  *   running -> completed | retrying | dead | cancelled, or back to ready | scheduled
  *   scheduled, ready, retrying -> cancelled
- *   dead -> ready                           redrive
+ *   dead -> ready | scheduled               redrive, at once or spread by a rate
  */
 /** Append only: stores keep the position in this list. */
 export const states = ['scheduled', 'ready', 'retrying', 'running', 'completed', 'dead', 'cancelled'] as const;
@@ -26,7 +26,7 @@ export const transitions = {
   running: ['completed', 'retrying', 'dead', 'cancelled', 'ready', 'scheduled'],
   retrying: ['ready', 'cancelled'],
   completed: [],
-  dead: ['ready'],
+  dead: ['ready', 'scheduled'],
   cancelled: [],
 } as const;
 
@@ -62,6 +62,7 @@ export interface Job {
   /** Of the definition with which it was enqueued; null when that carried none, and is then taken for 1. */
   readonly version: number | null;
   readonly key: string | null;
+  readonly tags: readonly string[];
   readonly resource: string | null;
   readonly policy: RetryPolicy;
   /** How often it was started; the number of the newest run. */

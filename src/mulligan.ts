@@ -22,6 +22,7 @@ import { Metrics } from './observe/metrics.ts';
 import { MOST_SERIES } from './observe/prometheus.ts';
 import { type Stats, summarise } from './observe/stats.ts';
 import { DeadJobs, Jobs, Queues } from './operate.ts';
+import { Operations } from './operations.ts';
 import { checkQueueResource } from './resource.ts';
 import type { RetryOptions } from './retry/policy.ts';
 import { type ReadSchedule, readSchedules, type ScheduleDefinition } from './schedule-options.ts';
@@ -96,6 +97,8 @@ export class Mulligan {
   /** Dead jobs: list, redrive or discard them. */
   readonly dead: DeadJobs;
   readonly queues: Queues;
+  /** Bulk actions: who did what, when, and to how many jobs. */
+  readonly operations: Operations;
   /** Workers of all processes: what runs where. */
   readonly workers: Workers;
   /** Gates: why jobs of a resource wait, and orders by hand. */
@@ -144,8 +147,9 @@ export class Mulligan {
       hardCap,
       maxPayloadBytes,
     });
-    this.jobs = new Jobs(store);
-    this.dead = new DeadJobs(store);
+    this.jobs = new Jobs({ store, clock, maxPayloadBytes });
+    this.dead = new DeadJobs({ store, clock, maxPayloadBytes });
+    this.operations = new Operations(store);
     this.queues = new Queues(store);
     this.workers = new Workers(store);
     this.errors = new ErrorGroups(store);

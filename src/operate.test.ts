@@ -6,7 +6,7 @@ import { Mulligan } from './mulligan.ts';
 import type { ListOptions, RedriveOptions } from './operate.ts';
 import { Unrecoverable } from './retry/control-errors.ts';
 import { MemoryStore } from './store/memory/store.ts';
-import type { DeadSelection, Redriven, RedriveRequest } from './store/store.ts';
+import type { ChangeAnswer, ChangeRequest } from './store/store.ts';
 import { type TestQueue, testQueue } from './testing/queue.ts';
 import { VirtualClock } from './testing/virtual-clock.ts';
 
@@ -179,14 +179,19 @@ describe('dead jobs', () => {
     expect(ids(await one.mulligan.dead.list({ limit: 1 }))).toEqual([second]);
     expect(await one.mulligan.dead.list({ name: 'other' })).toEqual([]);
     const asked = one.mulligan.dead.list({ state: 'ready' } as ListOptions);
-    expect(await complaint(asked)).toContain('dead.list: there is no option "state".');
+    expect(await complaint(asked)).toContain('dead.list: state: expected no state');
   });
 
   it('are redriven with all their attempts, and keep their ledger', async () => {
     await using one = await queue();
     const id = await bury(one, 'exhaust');
     await one.mulligan.queues.pause('default');
-    expect(await one.mulligan.dead.redrive({ ids: [id] })).toEqual({ ids: [id], skipped: [] });
+    expect(await one.mulligan.dead.redrive({ ids: [id] })).toMatchObject({
+      count: 1,
+      ids: [id],
+      skipped: [],
+      others: [],
+    });
     expect(await one.mulligan.jobs.get(id)).toMatchObject({ state: 'ready', lane: 'redrive', attempts: 0, runs: 2 });
     await one.mulligan.queues.resume('default');
     await one.drain();
@@ -204,11 +209,11 @@ describe('dead jobs', () => {
     ]);
   });
 
-  it('are redriven with the attempts that were left when `attempts` is keep', async () => {
+  it('are redriven with the attempts that were left when `keepAttempts` is true', async () => {
     await using one = await queue();
     const [gaveUp, exhausted] = [await bury(one, 'give up'), await bury(one, 'exhaust')];
     await one.mulligan.queues.pause('default');
-    expect(await one.mulligan.dead.redrive({ name: 'job', attempts: 'keep' })).toEqual({
+    expect(await one.mulligan.dead.redrive({ name: 'job', keepAttempts: true })).toMatchObject({
       ids: [gaveUp],
       skipped: [{ id: exhausted, why: 'nothing-left' }],
     });
@@ -218,48 +223,45 @@ describe('dead jobs', () => {
     expect(await one.mulligan.jobs.get(gaveUp)).toMatchObject({ state: 'dead', attempts: 2, runs: 2 });
   });
 
-  it('are not changed by a dry run, which reports what would happen', async () => {
+  it('are not changed by a dry run, which counts them and shows a few', async () => {
     await using one = await queue();
     const id = await bury(one, 'exhaust');
     const keyed = await bury(one, 'exhaust', { key: 'k' });
     await one.mulligan.enqueue(job, 'complete', { key: 'k', delay: '1h' });
-    const answer = { ids: [id], skipped: [{ id: keyed, why: 'key-taken' }] };
-    expect(await one.mulligan.dead.redrive({ queue: 'default', dryRun: true })).toEqual(answer);
+    const would = await one.mulligan.dead.redrive({ queue: 'default', dryRun: true });
+    expect(would).toMatchObject({ dryRun: true, count: 2, isExact: true, ids: [], operation: null });
+    expect(ids(would.samples)).toEqual([keyed, id]);
     expect((await one.mulligan.stats()).states.dead).toBe(2);
-    expect(await one.mulligan.dead.redrive({ queue: 'default' })).toEqual(answer);
+    const done = await one.mulligan.dead.redrive({ queue: 'default' });
+    expect(done).toMatchObject({ count: 1, ids: [id], skipped: [{ id: keyed, why: 'key-taken' }] });
     expect((await one.mulligan.stats()).states.dead).toBe(1);
   });
 
-  it('can be selected by id, name, queue and reason, the oldest first', async () => {
+  it('can be selected by id, name, queue and reason', async () => {
     await using one = await queue();
     const exhausted = await bury(one, 'exhaust');
     const gaveUp = [await bury(one, 'give up'), await bury(one, 'give up')];
     const { id: elsewhere } = await one.mulligan.enqueue(other, null);
     await one.drain();
     const would = async (selection: RedriveOptions) =>
-      (await one.mulligan.dead.redrive({ ...selection, dryRun: true })).ids;
+      ids((await one.mulligan.dead.redrive({ ...selection, dryRun: true })).samples).toReversed();
     expect(await would({ reason: 'exhausted' })).toEqual([exhausted]);
     expect(await would({ reason: 'unrecoverable' })).toEqual([...gaveUp, elsewhere]);
-    expect(await would({ reason: 'unrecoverable', limit: 1 })).toEqual([gaveUp[0]]);
+    expect(await would({ reason: 'unrecoverable', limit: 1 })).toHaveLength(1);
     expect(await would({ queue: 'elsewhere' })).toEqual([elsewhere]);
     expect(await would({ name: 'job', reason: 'unrecoverable' })).toEqual(gaveUp);
     expect(await would({ ids: [gaveUp[1] as string, 'unheard of'] })).toEqual([gaveUp[1]]);
     expect(await would({ ids: [] })).toEqual([]);
   });
 
-  it('are redriven and discarded a thousand at a time', async () => {
+  it('are redriven and discarded a few hundred at a time', async () => {
     const clock = new VirtualClock();
     const parts: number[] = [];
     class Watched extends MemoryStore {
-      override async redrive(request: RedriveRequest): Promise<Redriven> {
-        const redriven = await super.redrive(request);
-        if (!request.dryRun) parts.push(redriven.ids.length);
-        return redriven;
-      }
-      override async discard(selection: DeadSelection): Promise<string[]> {
-        const gone = await super.discard(selection);
-        parts.push(gone.length);
-        return gone;
+      override async change(request: ChangeRequest): Promise<ChangeAnswer> {
+        const answer = await super.change(request);
+        if (answer.ids.length > 0) parts.push(answer.ids.length);
+        return answer;
       }
     }
     const mulligan = await Mulligan.open(new Watched({ clock }), { jobs: [other], clock, log: () => {} });
@@ -271,28 +273,36 @@ describe('dead jobs', () => {
     const rest = await mulligan.dead.redrive({ name: 'other' });
     expect(rest.ids).toHaveLength(2_000);
     expect(rest.skipped).toEqual([]);
-    expect(parts).toEqual([500, 1_000, 1_000]);
+    expect(parts).toEqual([500, 500, 500, 500, 500]);
     await mulligan.queues.resume('elsewhere');
     await clock.advance(60_000);
     parts.length = 0;
-    expect(await mulligan.dead.discard({ name: 'other', limit: 1_200 })).toHaveLength(1_200);
-    expect(await mulligan.dead.discard({ name: 'other' })).toHaveLength(1_300);
-    expect(parts).toEqual([1_000, 200, 1_000, 300]);
+    expect(await mulligan.dead.discard({ name: 'other', limit: 1_200 })).toMatchObject({ count: 1_200 });
+    expect(await mulligan.dead.discard({ name: 'other' })).toMatchObject({ count: 1_300 });
+    expect(parts).toEqual([500, 500, 200, 500, 500, 300]);
     expect(await mulligan.jobs.get(made[0] as string)).toBeNull();
   });
 
   it('are deleted with their ledger when they are discarded', async () => {
     await using one = await queue();
     const [gone, kept] = [await bury(one, 'give up'), await bury(one, 'exhaust')];
-    expect(await one.mulligan.dead.discard({ reason: 'unrecoverable' })).toEqual([gone]);
+    expect(await one.mulligan.dead.discard({ reason: 'unrecoverable' })).toMatchObject({ count: 1, ids: [gone] });
     expect(await one.mulligan.jobs.get(gone)).toBeNull();
     expect(await one.mulligan.jobs.runs(gone)).toEqual([]);
     expect(await one.mulligan.jobs.get(kept)).toMatchObject({ state: 'dead' });
   });
 
   it.each<[string, unknown, string]>([
-    ['everything', {}, 'expected at least one of ids, name, queue or reason, got an empty object.'],
-    ['only a limit', { limit: 5 }, 'expected at least one of ids, name, queue or reason'],
+    [
+      'everything',
+      {},
+      'expected at least one of ids, name, queue, state, reason, error, message, tag, key, since, until or attempts, got an empty object.',
+    ],
+    [
+      'only a limit',
+      { limit: 5 },
+      'expected at least one of ids, name, queue, state, reason, error, message, tag, key, since, until or attempts',
+    ],
     ['nothing', undefined, 'expected an object with options, got undefined.'],
     ['a misspelt condition', { raeson: 'poison' }, 'there is no option "raeson". Did you mean reason?'],
     [
@@ -314,9 +324,24 @@ describe('dead jobs', () => {
 
   it.each<[string, unknown, string]>([
     [
-      'a number of attempts',
-      { name: 'job', attempts: 3 },
-      'dead.redrive: attempts: expected one of reset, keep, got 3.',
+      'attempts that are kept or not',
+      { name: 'job', keepAttempts: 'no' },
+      'dead.redrive: keepAttempts: expected true or false, got "no".',
+    ],
+    [
+      'a rate without a unit',
+      { name: 'job', rate: '50' },
+      `dead.redrive: rate: expected a rate above 0 such as '50/s', '300/m' or '1000/h', got "50".`,
+    ],
+    [
+      'another payload for many',
+      { name: 'job', edit: {} },
+      'dead.redrive: edit: expected exactly one id in ids, got "none". Edit one job at a time.',
+    ],
+    [
+      'a state that is not dead',
+      { name: 'job', state: 'retrying' },
+      'dead.redrive: state: expected no state, since only dead jobs are meant here, got "retrying". Use jobs.runNow for scheduled and retrying jobs, jobs.cancel for those that wait or run.',
     ],
     [
       'a dry run that is no yes or no',

@@ -1,29 +1,81 @@
-import { checkBoolean, checkInteger, checkList, checkOneOf, namesOf, readOptions, unexpected } from './config.ts';
+import { hostname, userInfo } from 'node:os';
+import { type BulkOrder, type BulkProgress, type BulkResult, preview, runBulk } from './bulk/bulk.ts';
+import { type Rate, readInterval } from './bulk/rate.ts';
+import { checkConditions, orderText, readSelection, type Selection, selectionNames } from './bulk/selection.ts';
+import type { Clock } from './clock.ts';
+import { checkBoolean, checkInteger, isPlainObject, namesOf, readOptions, unexpected } from './config.ts';
 import { checkName } from './definition.ts';
-import { type Job, type RunRecord, states } from './job.ts';
-import { deadReasons } from './retry/decision.ts';
-import type {
-  CancelAnswer,
-  DeadSelection,
-  JobFilter,
-  QueueInfo,
-  Redriven,
-  RedriveRequest,
-  Store,
-} from './store/store.ts';
+import { type Duration, parseDuration } from './duration.ts';
+import { ConfigError } from './errors.ts';
+import type { Job, RunRecord } from './job.ts';
+import { encodeJson } from './payload.ts';
+import { type ChangeAction, statesFor } from './store/change.ts';
+import { type JobCount, type JobFilter, type JobList, type JobSelection, statesOf } from './store/selection.ts';
+import type { CancelAnswer, QueueInfo, Store } from './store/store.ts';
+import { read } from './untrusted/thrown.ts';
 
 const DEFAULT_PAGE = 50;
 const LARGEST_PAGE = 10_000;
-/** How many dead jobs one transaction redrives or deletes: few enough that other calls do not wait long behind it. */
-const AT_ONCE = 1_000;
+const EXPORTED_AT_ONCE = 500;
+const CANARY_TIMEOUT = '10m';
 
-export type ListOptions = Partial<JobFilter>;
+export interface ListOptions extends Selection {
+  /** Continue after this job, the last one of the page before. */
+  readonly after?: string;
+}
+
+/** What all bulk actions take, beside the selection. */
+export interface BulkOptions {
+  /** Only count the jobs, and show a few of them. */
+  readonly dryRun?: boolean;
+  /** Who ordered it, for the record. Default: user@host of this process. */
+  readonly by?: string;
+  /** Called after each part. */
+  readonly onProgress?: (progress: BulkProgress) => void;
+  /** Stops after the current part. The same call later continues. */
+  readonly signal?: AbortSignal;
+}
+
+export type CancelOptions = Selection & BulkOptions;
+export type DiscardOptions = Omit<Selection, 'state'> & BulkOptions;
+
+export interface RunNowOptions extends Selection, BulkOptions {
+  /** Spreads the due times: `'50/s'`. Without it, all are due at once. */
+  readonly rate?: Rate;
+}
+
+export interface RedriveOptions extends Omit<Selection, 'state'>, BulkOptions {
+  readonly rate?: Rate;
+  /** Go on with the attempts that were left; without it, each job gets all its attempts again. */
+  readonly keepAttempts?: boolean;
+  /** Redrive so many first, and the rest only when all of these have ended without a failure. */
+  readonly canary?: number;
+  /** How long to wait for them. Default 10 minutes. */
+  readonly canaryTimeout?: Duration;
+  /** Another payload, for a single job. */
+  readonly edit?: unknown;
+}
+
+const bulkNames = [
+  ...selectionNames,
+  ...namesOf<BulkOptions>({ dryRun: true, by: true, onProgress: true, signal: true }),
+];
+const redriveNames = [...bulkNames, 'rate', 'keepAttempts', 'canary', 'canaryTimeout', 'edit'];
+
+/** What this process needs to operate on jobs. */
+export interface OperateSettings {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly maxPayloadBytes: number;
+}
 
 export class Jobs {
+  readonly #settings: OperateSettings;
   readonly #store: Store;
 
-  constructor(store: Store) {
-    this.#store = store;
+  constructor(settings: OperateSettings) {
+    this.#settings = settings;
+    this.#store = settings.store;
   }
 
   /** One job; null when there is none with that id. */
@@ -31,9 +83,34 @@ export class Jobs {
     return (await this.#store.get([checkName(id, 'jobs.get: id')]))[0] ?? null;
   }
 
-  /** Newest first; 50 unless `limit` says otherwise. Continue with `after: lastId`. */
-  async list(options: ListOptions = {}): Promise<Job[]> {
-    return this.#store.list(readFilter(options, [...filterKeys, 'state'], 'jobs.list'));
+  /** The jobs whose ids begin like this, at most `limit` of them. */
+  async find(prefix: string, limit = 10): Promise<Job[]> {
+    const idPrefix = checkName(prefix, 'jobs.find: prefix').toLowerCase();
+    return this.#store.list({
+      idPrefix,
+      limit: checkInteger(limit, 'jobs.find: limit', { min: 1, max: LARGEST_PAGE }),
+    });
+  }
+
+  /**
+   * Newest first; 50 unless `limit` says otherwise. Continue with `after: lastId`. Jobs of one finished state (`state: 'dead'`)
+   * come in the order in which they ended. A search by `message` looks at 100,000 jobs at most; when it stopped there, the
+   * list has `stoppedAfter`, to continue with.
+   */
+  async list(options: ListOptions = {}): Promise<JobList> {
+    return this.#store.list(readFilter(options, this.#settings, 'jobs.list'));
+  }
+
+  /** How many jobs match. `isExact` is false when counting stopped early: at 1,000,000, or by `message` after 100,000 jobs. */
+  async count(selection: Selection = {}): Promise<JobCount> {
+    const given = readOptions(selection, selectionNames, 'jobs.count');
+    return this.#store.count(readSelection(given, 'jobs.count', this.#settings.clock.now()));
+  }
+
+  /** All jobs that match, one after the other, read in pages. */
+  export(selection: Selection = {}): AsyncGenerator<Job> {
+    const given = readOptions(selection, selectionNames, 'jobs.export');
+    return exported(this.#store, readSelection(given, 'jobs.export', this.#settings.clock.now()));
   }
 
   /** The ledger of a job: one record per finished run, oldest first. */
@@ -41,67 +118,187 @@ export class Jobs {
     return this.#store.runs(checkName(id, 'jobs.runs: id'));
   }
 
-  /** Ends a waiting job at once; the signal of a running one aborts within a heartbeat. */
-  async cancel(id: string): Promise<CancelAnswer['result']> {
-    const [answer] = await this.#store.cancel([checkName(id, 'jobs.cancel: id')]);
+  /**
+   * Ends waiting jobs at once; the signal of a running one aborts within a heartbeat. Of one job by its id, answers what
+   * became of it; or give a selection.
+   * @example await mulligan.jobs.cancel({ tag: 'endpoint:42' })
+   */
+  async cancel(id: string): Promise<CancelAnswer['result']>;
+  async cancel(selection: CancelOptions): Promise<BulkResult>;
+  async cancel(which: string | CancelOptions): Promise<CancelAnswer['result'] | BulkResult> {
+    if (isPlainObject(which)) {
+      return order(this.#settings, 'cancel', readOptions(which, bulkNames, 'jobs.cancel'), 'jobs.cancel');
+    }
+    const [answer] = await this.#store.cancel([checkName(which, 'jobs.cancel: id')]);
     return (answer as CancelAnswer).result;
-  }
-}
-
-export type RedriveOptions = DeadSelection & Partial<Pick<RedriveRequest, 'attempts' | 'dryRun'>>;
-
-export class DeadJobs {
-  readonly #store: Store;
-
-  constructor(store: Store) {
-    this.#store = store;
-  }
-
-  async list(options: Omit<ListOptions, 'state'> = {}): Promise<Job[]> {
-    return this.#store.list({ ...readFilter(options, filterKeys, 'dead.list'), state: 'dead' });
   }
 
   /**
-   * Makes dead jobs ready again, oldest first. They keep their ledger and get all their attempts again, or with
-   * `attempts: 'keep'` only those that were left. `dryRun` reports what would happen. Many jobs are redriven in parts: after
-   * a failure the parts before it are done, and a second call continues.
+   * Lets scheduled and retrying jobs start now, or spread by `rate`. They keep their history, attempts and key.
+   * @example await mulligan.jobs.runNow({ state: 'retrying', error: fingerprint, rate: '50/s' })
    */
-  async redrive(options: RedriveOptions): Promise<Redriven> {
-    const given = readOptions(options, [...selectionKeys, 'attempts', 'dryRun'], 'dead.redrive');
-    const { attempts = 'reset', dryRun = false, ...selection } = given;
-    const request: RedriveRequest = {
-      ...readSelection(selection, 'dead.redrive'),
-      attempts: checkOneOf(attempts, ['reset', 'keep'], 'dead.redrive: attempts'),
-      dryRun: checkBoolean(dryRun, 'dead.redrive: dryRun'),
-    };
-    const { limit = Number.POSITIVE_INFINITY } = request;
-    return request.dryRun || limit <= AT_ONCE ? this.#store.redrive(request) : this.#redriveInParts(request);
+  async runNow(options: RunNowOptions): Promise<BulkResult> {
+    return order(this.#settings, 'runNow', readOptions(options, [...bulkNames, 'rate'], 'jobs.runNow'), 'jobs.runNow');
+  }
+}
+
+export class DeadJobs {
+  readonly #settings: OperateSettings;
+
+  constructor(settings: OperateSettings) {
+    this.#settings = settings;
   }
 
-  /** Deletes dead jobs and their ledgers, oldest first; returns their ids. */
-  async discard(selection: DeadSelection): Promise<string[]> {
-    const given = readSelection(readOptions(selection, selectionKeys, 'dead.discard'), 'dead.discard');
-    const { limit = Number.POSITIVE_INFINITY } = given;
-    const deleted: string[] = [];
-    for (;;) {
-      const wanted = Math.min(AT_ONCE, limit - deleted.length);
-      const part = await this.#store.discard({ ...given, limit: wanted });
-      deleted.push(...part);
-      if (part.length < wanted || deleted.length >= limit) return deleted;
-    }
+  /** The newest dead first. */
+  async list(options: Omit<ListOptions, 'state'> = {}): Promise<JobList> {
+    const filter = readFilter(options, this.#settings, 'dead.list');
+    refuseState(filter, 'dead.list');
+    return this.#settings.store.list({ ...filter, state: 'dead' });
   }
 
-  async #redriveInParts(request: RedriveRequest): Promise<Redriven> {
-    const planned = await this.#store.redrive({ ...request, dryRun: true });
-    const ids: string[] = [];
-    const skipped = [...planned.skipped];
-    for (let at = 0; at < planned.ids.length; at += AT_ONCE) {
-      const part = await this.#store.redrive({ ...request, ids: planned.ids.slice(at, at + AT_ONCE) });
-      ids.push(...part.ids);
-      skipped.push(...part.skipped);
-    }
-    return { ids, skipped };
+  async count(selection: Omit<Selection, 'state'> = {}): Promise<JobCount> {
+    return this.#settings.store.count(this.#select(selection, 'dead.count'));
   }
+
+  export(selection: Omit<Selection, 'state'> = {}): AsyncGenerator<Job> {
+    return exported(this.#settings.store, this.#select(selection, 'dead.export'));
+  }
+
+  /**
+   * Makes dead jobs ready again, oldest first. They keep their ledger and get all their attempts again. In parts, each a
+   * transaction: when the process ends in the middle, the same call continues, and no job is redriven twice.
+   * @example await mulligan.dead.redrive({ error: fingerprint, canary: 10, rate: '50/s' })
+   */
+  async redrive(options: RedriveOptions): Promise<BulkResult> {
+    const given = readOptions(options, redriveNames, 'dead.redrive');
+    refuseState(given, 'dead.redrive');
+    return order(this.#settings, 'redrive', given, 'dead.redrive');
+  }
+
+  /** Deletes dead jobs and their ledgers for good, oldest first. */
+  async discard(options: DiscardOptions): Promise<BulkResult> {
+    const given = readOptions(options, bulkNames, 'dead.discard');
+    refuseState(given, 'dead.discard');
+    return order(this.#settings, 'discard', given, 'dead.discard');
+  }
+
+  #select(selection: Selection, what: string): JobSelection {
+    const given = readOptions(selection, selectionNames, what);
+    refuseState(given, what);
+    return { ...readSelection(given, what, this.#settings.clock.now()), state: 'dead' };
+  }
+}
+
+/** A state other than dead is a mistake here, and the answer says what to use. */
+function refuseState(given: object, what: string): void {
+  const { state } = given as Selection;
+  if (state === undefined || state === 'dead') return;
+  throw unexpected(
+    `${what}: state`,
+    'no state, since only dead jobs are meant here',
+    state,
+    'Use jobs.runNow for scheduled and retrying jobs, jobs.cancel for those that wait or run.',
+  );
+}
+
+async function order(
+  settings: OperateSettings,
+  action: ChangeAction,
+  options: RedriveOptions & Selection,
+  what: string,
+): Promise<BulkResult> {
+  const { dryRun = false } = options;
+  const given = readOrder(settings, action, options, what);
+  return checkBoolean(dryRun, `${what}: dryRun`)
+    ? preview(settings.store, given)
+    : runBulk(settings.store, settings.clock, given);
+}
+
+function readOrder(
+  { clock, maxPayloadBytes }: OperateSettings,
+  action: ChangeAction,
+  options: RedriveOptions & Selection,
+  what: string,
+): BulkOrder {
+  const { by, rate, keepAttempts = false, canary, canaryTimeout = CANARY_TIMEOUT, edit, onProgress, signal } = options;
+  checkConditions(options, what);
+  const selection = readSelection(options, what, clock.now());
+  refuseStates(action, selection, what);
+  if (edit !== undefined && selection.ids?.length !== 1) {
+    throw unexpected(`${what}: edit`, 'exactly one id in ids', selection.ids ?? 'none', 'Edit one job at a time.');
+  }
+  const limit = { maxBytes: maxPayloadBytes, advice: 'Store the data elsewhere, or raise maxPayloadBytes.' };
+  const payload = edit === undefined ? undefined : encodeJson(edit, limit, `${what}: edit`);
+  return {
+    action,
+    selection,
+    order: orderText(options, payload),
+    by: by === undefined ? operatorName() : checkName(by, `${what}: by`),
+    intervalMs: readInterval(rate, `${what}: rate`),
+    keepAttempts: checkBoolean(keepAttempts, `${what}: keepAttempts`),
+    payload,
+    canary: canary === undefined ? 0 : checkInteger(canary, `${what}: canary`, { min: 1, max: 1_000 }),
+    canaryTimeoutMs: parseDuration(canaryTimeout, `${what}: canaryTimeout`),
+    signal: checkSignal(signal, `${what}: signal`),
+    onProgress: checkCallback(onProgress, `${what}: onProgress`),
+  };
+}
+
+function checkSignal(signal: unknown, what: string): AbortSignal | undefined {
+  if (signal === undefined || typeof read(signal, 'throwIfAborted') === 'function') return signal as AbortSignal;
+  throw unexpected(what, 'an AbortSignal', signal);
+}
+
+function checkCallback(callback: unknown, what: string): BulkOptions['onProgress'] {
+  if (callback === undefined || typeof callback === 'function') return callback as BulkOptions['onProgress'];
+  throw unexpected(what, 'a function', callback);
+}
+
+/** A selection of states that the action does not apply to could only ever find nothing. */
+function refuseStates(action: ChangeAction, selection: JobSelection, what: string): void {
+  if (selection.state === undefined && selection.reason === undefined) return;
+  const applicable = statesFor[action];
+  if (statesOf(selection).some((state) => applicable.includes(state))) return;
+  const asked = selection.reason === undefined ? [selection.state].flat().join(', ') : 'dead ones, by reason';
+  const hint = action === 'runNow' ? ' Use dead.redrive for dead jobs.' : '';
+  throw new ConfigError(`${what}: expected jobs that are ${applicable.join(', ')}, got ${asked}.${hint}`);
+}
+
+/** A container may run a process as a user without a name. */
+export function operatorName(): string {
+  try {
+    return checkName(`${userInfo().username}@${hostname()}`, 'user');
+  } catch {
+    return 'api';
+  }
+}
+
+async function* exported(
+  store: Store,
+  { limit = Number.POSITIVE_INFINITY, ...selection }: JobSelection,
+): AsyncGenerator<Job> {
+  let left = limit;
+  for (let after: string | undefined; left > 0; ) {
+    const page = await store.list({
+      ...selection,
+      limit: Math.min(EXPORTED_AT_ONCE, left),
+      ...(after === undefined ? {} : { after }),
+    });
+    yield* page;
+    left -= page.length;
+    after = page.stoppedAfter ?? (page.length < EXPORTED_AT_ONCE ? undefined : page.at(-1)?.id);
+    if (after === undefined) return;
+  }
+}
+
+function readFilter(options: ListOptions, { clock }: OperateSettings, what: string): JobFilter {
+  const given = readOptions(options, [...selectionNames, 'after'], what);
+  const { limit = DEFAULT_PAGE, after } = given;
+  return {
+    ...readSelection({ ...given, limit: 1 }, what, clock.now()),
+    ...(after === undefined ? {} : { after: checkName(after, `${what}: after`) }),
+    limit: checkInteger(limit, `${what}: limit`, { min: 1, max: LARGEST_PAGE }),
+  };
 }
 
 export class Queues {
@@ -123,39 +320,4 @@ export class Queues {
   async resume(queue: string): Promise<void> {
     return this.#store.release({ queue: checkName(queue, 'queues.resume') });
   }
-}
-
-const filterKeys = namesOf<Omit<JobFilter, 'state'>>({ queue: true, name: true, key: true, limit: true, after: true });
-
-function readFilter(options: ListOptions, known: readonly (keyof ListOptions)[], what: string): JobFilter {
-  const given = readOptions(options, known, what);
-  const { state, limit = DEFAULT_PAGE, ...texts } = given;
-  const read = Object.entries(texts)
-    .filter(([, value]) => value !== undefined)
-    .map(([field, value]) => [field, checkName(value, `${what}: ${field}`)]);
-  return {
-    ...(state === undefined ? {} : { state: checkOneOf(state, states, `${what}: state`) }),
-    ...Object.fromEntries(read),
-    limit: checkInteger(limit, `${what}: limit`, { min: 1, max: LARGEST_PAGE }),
-  };
-}
-
-const selectionKeys = namesOf<DeadSelection>({ ids: true, name: true, queue: true, reason: true, limit: true });
-
-function readSelection(selection: DeadSelection, what: string): DeadSelection {
-  const { ids, name, queue, reason, limit } = selection;
-  if (ids === undefined && name === undefined && queue === undefined && reason === undefined) {
-    throw unexpected(what, 'at least one of ids, name, queue or reason', selection);
-  }
-  return {
-    ...(ids === undefined ? {} : { ids: readIds(ids, `${what}: ids`) }),
-    ...(name === undefined ? {} : { name: checkName(name, `${what}: name`) }),
-    ...(queue === undefined ? {} : { queue: checkName(queue, `${what}: queue`) }),
-    ...(reason === undefined ? {} : { reason: checkOneOf(reason, deadReasons, `${what}: reason`) }),
-    ...(limit === undefined ? {} : { limit: checkInteger(limit, `${what}: limit`, { min: 1 }) }),
-  };
-}
-
-function readIds(ids: unknown, what: string): string[] {
-  return checkList(ids, what, 'a list of job ids', (id, index) => checkName(id, `${what}[${index}]`));
 }

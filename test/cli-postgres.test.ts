@@ -51,7 +51,7 @@ describe.concurrent('mulligan on PostgreSQL', () => {
       [['gates', 'unpin', 'smtp'], 'Gate smtp follows its rules again; it is open now: probes come first'],
       [['jobs', 'cancel', id], 'cancelled'],
       [['dead', 'list'], 'No dead job matches.'],
-      [['dead', 'redrive', '--name', 'a', '--dry-run'], 'Would bring back 0 dead jobs.'],
+      [['dead', 'redrive', '--name', 'a', '--dry-run'], 'Would redrive 0 dead jobs.'],
     ] as const) {
       const ended = await cli.run(args, { env });
       expect(ended).toMatchObject({ code: 0, stderr: '' });

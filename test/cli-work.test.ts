@@ -82,9 +82,13 @@ describe.concurrent('mulligan work', () => {
     await worker.ended;
 
     const shown = await cli.run(['jobs', 'show', id]);
-    expect(shown.stdout).toMatch(/^run +attempt +outcome +duration +error +decided +next$/m);
-    expect(shown.stdout).toMatch(/^ +1 +1 +failed +\S+ +Error: never +retry: backoff \(default\) +after 0ms$/m);
-    expect(shown.stdout).toMatch(/^ +2 +2 +failed +\S+ +Error: never +dead: exhausted \(attempts 2 of 2\) +-$/m);
+    expect(shown.stdout).toMatch(/^run +attempt +started +outcome +duration +error +decided +next +worker$/m);
+    expect(shown.stdout).toMatch(
+      /^ +1 +1 +\d{4}\S+Z +failed +\S+ +Error: never +retry: backoff \(default\) +after 0ms +\S+$/m,
+    );
+    expect(shown.stdout).toMatch(
+      /^ +2 +2 +\S+Z +failed +\S+ +Error: never +dead: exhausted \(attempts 2 of 2\) +- +\S+$/m,
+    );
     const { runs } = await cli.json<{ runs: RunRecord[] }>('jobs', 'show', id);
     expect(runs.map(({ decision }) => decision.kind)).toEqual(['retry', 'dead']);
     const stats = await cli.json<Stats>('stats');
@@ -96,23 +100,29 @@ describe.concurrent('mulligan work', () => {
     expect((await cli.json<{ jobs: Job[] }>('dead', 'list')).jobs.map((job) => job.id)).toEqual([id]);
     expect((await cli.run(['dead', 'list'])).stdout).toMatch(/dead: exhausted +2\/2 .* Error: never/);
     const redrive = (...args: string[]): Promise<unknown> => cli.json('dead', 'redrive', ...args);
-    const nothingElse = { skipped: [], missing: [] };
-    expect(await redrive('--reason', 'poison')).toEqual({ ids: [], ...nothingElse, dryRun: false });
-    expect(await redrive(id, '--dry-run')).toEqual({ ids: [id], ...nothingElse, dryRun: true });
-    const kept = await cli.run(['dead', 'redrive', id, 'nobody', '--attempts', 'keep']);
+    const nothingElse = { skipped: [], others: [], stopped: null };
+    expect(await redrive('--reason', 'poison')).toMatchObject({ count: 0, ids: [], ...nothingElse, dryRun: false });
+    expect(await redrive(id, '--dry-run')).toMatchObject({ count: 1, samples: [{ id }], ...nothingElse, dryRun: true });
+    const kept = await cli.run(['dead', 'redrive', id, 'nobody', '--keep-attempts']);
     expect(kept).toMatchObject({
       code: 1,
-      stdout: expect.stringContaining(`${id} stays dead: it has no attempt left`),
+      stdout: expect.stringContaining(`${id} stays as it is: it has no attempt left`),
     });
-    expect(kept.stdout).toContain('nobody was not among them');
-    expect(await redrive('--name', 'hopeless')).toEqual({ ids: [id], ...nothingElse, dryRun: false });
+    expect(kept.stdout).toContain('nobody does not exist.');
+    expect(await redrive('--name', 'hopeless')).toMatchObject({ count: 1, ids: [id], ...nothingElse, dryRun: false });
 
     const again = cli.start(['work', '--jobs', 'jobs.ts']);
     await again.printed(/dead +hopeless .* run 4/);
     again.process.kill('SIGINT');
     await again.ended;
-    expect(await cli.json('dead', 'discard', id)).toEqual({ ids: [id], missing: [] });
-    expect(await cli.run(['dead', 'discard', id])).toMatchObject({ code: 1 });
+    const refused = await cli.run(['dead', 'discard', id]);
+    expect(refused).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining('expected --yes to discard 1 dead job'),
+    });
+    expect(await cli.json('dead', 'discard', id, '--yes')).toMatchObject({ count: 1, ids: [id], others: [] });
+    expect(await cli.run(['dead', 'discard', id, '--yes'])).toMatchObject({ code: 1 });
     expect(await cli.run(['jobs', 'show', id])).toMatchObject({ code: 1 });
   });
 
@@ -125,7 +135,9 @@ describe.concurrent('mulligan work', () => {
     expect(await worker.ended).toMatchObject({ code: 0, stdout: expect.stringContaining('released, not counted') });
     const { job } = await cli.json<{ job: Job }>('jobs', 'show', id);
     expect(job).toMatchObject({ state: 'ready', runs: 1, attempts: 0 });
-    expect((await cli.run(['jobs', 'show', id])).stdout).toMatch(/^ +1 +uncounted +released .* release \(shutdown\)/m);
+    expect((await cli.run(['jobs', 'show', id])).stdout).toMatch(
+      /^ +1 +uncounted +\S+ +released .* release \(shutdown\)/m,
+    );
   });
 
   it('ends at once on a second signal', async ({ cli }) => {

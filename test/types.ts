@@ -6,6 +6,7 @@ import * as v from 'valibot';
 import { z } from 'zod';
 import {
   type AnyJobDefinition,
+  type BulkResult,
   Cancel,
   type Decision,
   defineJob,
@@ -352,9 +353,11 @@ void mulligan.jobs.list({ state: 'retrying', limit: 5 });
 void mulligan.jobs.list({ state: 'failed' });
 // @ts-expect-error dead jobs are dead
 void mulligan.dead.list({ state: 'ready' });
-void mulligan.dead.redrive({ name: 'a', attempts: 'keep', dryRun: true });
-// @ts-expect-error not a choice
-void mulligan.dead.redrive({ name: 'a', attempts: 'all' });
+void mulligan.dead.redrive({ name: 'a', keepAttempts: true, dryRun: true, rate: '50/s', canary: 10 });
+// @ts-expect-error not a rate
+void mulligan.dead.redrive({ name: 'a', rate: 'fast' });
+same<ReturnType<typeof mulligan.jobs.runNow>, Promise<BulkResult>>(true);
+void mulligan.jobs.runNow({ state: ['scheduled', 'retrying'], since: '2h', attempts: { min: 2 } });
 
 // Disposal.
 

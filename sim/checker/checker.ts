@@ -1,5 +1,7 @@
 import type {
   CancelAnswer,
+  ChangeAnswer,
+  ChangeRequest,
   Claim,
   ClaimRequest,
   Enqueued,
@@ -12,8 +14,6 @@ import type {
   HeartbeatAnswer,
   HoldTarget,
   NewJob,
-  Redriven,
-  RedriveRequest,
   SettleAnswer,
   Settlement,
   WorkerReport,
@@ -75,9 +75,11 @@ export function check(history: History, final: FinalState, options: CheckOptions
     once.observe(event, expect);
     if (history.healedAt !== null && event.at >= history.healedAt) liveness.observe(check);
   }
-  checkFinal(model, final, options.ended, (guarantee, holds, text) => {
+  const expectFinally: Check['expect'] = (guarantee, holds, text) => {
     if (!holds) violations.push({ guarantee, at: Number.POSITIVE_INFINITY, text: text() });
-  });
+  };
+  checkFinal(model, final, options.ended, expectFinally);
+  model.errorGroups.check(final.errorGroups, expectFinally);
   return violations;
 }
 
@@ -127,11 +129,8 @@ export function checkCall(event: ExecutedEvent, check: Check): void {
     case 'cancel':
       checkCancel(value as CancelAnswer[], check);
       break;
-    case 'redrive':
-      checkRedrive(first as RedriveRequest, value as Redriven, check);
-      break;
-    case 'discard':
-      checkDiscard(value as string[], check);
+    case 'change':
+      checkChange(first as ChangeRequest, value as ChangeAnswer, check);
       break;
     case 'hold':
       check.model.hold(first as HoldTarget, args[1] as number | null);
@@ -225,11 +224,49 @@ function checkCancel(answers: readonly CancelAnswer[], { model, expect }: Check)
   }
 }
 
-function checkRedrive(request: RedriveRequest, { ids }: Redriven, { model, now, expect }: Check): void {
+function checkChange(request: ChangeRequest, answer: ChangeAnswer, check: Check): void {
+  switch (request.action) {
+    case 'redrive':
+      checkRedrive(request, answer, check);
+      break;
+    case 'discard':
+      checkDiscard(answer.ids, check);
+      break;
+    case 'runNow':
+      checkRunNow(answer.ids, check);
+      break;
+    case 'cancel':
+      checkCancelled(answer.ids, check);
+      break;
+  }
+}
+
+function checkRunNow(ids: readonly string[], { model, now, expect }: Check): void {
+  for (const id of ids) {
+    const job = model.jobs.get(id);
+    expect(1, job?.state === 'waiting', () => `${id} was to run now, but it is ${job?.state}`);
+    if (job !== undefined) job.dueAt = Math.min(job.dueAt, now);
+  }
+}
+
+function checkCancelled(ids: readonly string[], { model, expect }: Check): void {
+  for (const id of ids) {
+    const job = model.jobs.get(id);
+    expect(
+      1,
+      job?.state === 'waiting' || job?.state === 'running',
+      () => `${id} was cancelled, but it is ${job?.state}`,
+    );
+    if (job?.state === 'waiting') model.end(job, 'cancelled');
+    else if (job?.state === 'running') job.cancelRequested = true;
+  }
+}
+
+function checkRedrive(request: ChangeRequest, { ids }: ChangeAnswer, { model, now, expect }: Check): void {
   for (const id of ids) {
     const job = model.jobs.get(id);
     expect(6, job?.state === 'dead', () => `${id} was redriven, but it is ${job?.state}`);
-    if (job === undefined || request.dryRun) continue;
+    if (job === undefined) continue;
     const { made } = job;
     const rival = made.key === null ? undefined : model.holder(made.name, made.key);
     const takesKey = made.key !== null && made.keyLife !== 'started';
@@ -248,7 +285,8 @@ function checkRedrive(request: RedriveRequest, { ids }: Redriven, { model, now, 
       firstStartedAt: null,
       holdsKey: takesKey,
     });
-    if (request.attempts === 'reset') {
+    model.errorGroups.redriven(id);
+    if (!request.keepAttempts) {
       Object.assign(job, { attempts: 0, crashes: 0, previousDelayMs: null, spent: null });
     } else {
       expect(4, job.attempts < made.policy.maxAttempts, () => `${id} was redriven with no attempt left`);

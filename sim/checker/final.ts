@@ -1,6 +1,7 @@
 import type { Job, RunRecord } from '../../src/job.ts';
 import type { FinalState } from '../history.ts';
 import type { Check } from './checker.ts';
+import { checkGroupSizes } from './error-groups.ts';
 import type { Model, ModelJob } from './model.ts';
 
 /** Guarantees 1, 3 and 4, at the end: the store holds what the history says, no more and no less. */
@@ -13,6 +14,7 @@ export function checkFinal(model: Model, final: FinalState, ended: boolean, expe
     else checkJob(job, found, final.ledgers.get(id) ?? [], ended, expect);
   }
   for (const id of stored.keys()) expect(1, model.jobs.has(id), () => `${id} is stored, but was never enqueued`);
+  checkGroupSizes(final, expect);
 }
 
 function checkJob(

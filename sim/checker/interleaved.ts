@@ -1,5 +1,6 @@
 import type {
   CancelAnswer,
+  ChangeAnswer,
   Claim,
   ClaimRequest,
   Enqueued,
@@ -8,7 +9,6 @@ import type {
   HoldTarget,
   NewJob,
   QueueQuota,
-  Redriven,
   SettleAnswer,
   Settlement,
 } from '../../src/store/store.ts';
@@ -81,9 +81,14 @@ export function checkInterleaved(history: History, final: FinalState, options: C
     checkClaimAmongOthers(call, stays, held, report);
   // A job whose answers nothing explains has been reported, and the model does not know it.
   const explained = violations.length === 0;
-  checkFinal(model, explained ? final : { jobs: [], ledgers: new Map() }, options.ended, (guarantee, holds, text) => {
-    if (!holds && explained) report(guarantee, Number.POSITIVE_INFINITY, text());
-  });
+  checkFinal(
+    model,
+    explained ? final : { jobs: [], ledgers: new Map(), errorGroups: [] },
+    options.ended,
+    (guarantee, holds, text) => {
+      if (!holds && explained) report(guarantee, Number.POSITIVE_INFINITY, text());
+    },
+  );
   return violations;
 }
 
@@ -152,10 +157,8 @@ function rowsOf({ verb, args, value }: ExecutedEvent): Row[] {
       return [{ id: (first as { id: string }).id, args, value }];
     case 'cancel':
       return (value as CancelAnswer[]).map((answer) => ({ id: answer.id, args: [[answer.id]], value: [answer] }));
-    case 'redrive':
-      return (value as Redriven).ids.map((id) => ({ id, args, value: { ...(value as Redriven), ids: [id] } }));
-    case 'discard':
-      return (value as string[]).map((id) => ({ id, args, value: [id] }));
+    case 'change':
+      return (value as ChangeAnswer).ids.map((id) => ({ id, args, value: { ...(value as ChangeAnswer), ids: [id] } }));
     default:
       return [];
   }

@@ -3,6 +3,7 @@ import type { Lane } from '../../src/job.ts';
 import type { Aside, DeadReason, Decision } from '../../src/retry/decision.ts';
 import type { OutcomeKind } from '../../src/retry/outcome.ts';
 import type { ClaimRequest, HoldTarget, NewJob } from '../../src/store/store.ts';
+import { ErrorGroupModel } from './error-groups.ts';
 import { GateModel } from './gates.ts';
 
 /** A job as the history says it must be. */
@@ -47,6 +48,7 @@ export class Model {
   /** Until when, by target; infinity for good. */
   readonly #holds: Map<string, number> = new Map();
   readonly gates: GateModel;
+  readonly errorGroups: ErrorGroupModel = new ErrorGroupModel();
   #accepted = 0;
 
   constructor(gates: GateModel = new GateModel()) {

@@ -26,6 +26,7 @@ function checkOne(settlement: Settlement, answer: SettleAnswer | undefined, chec
   if (!mine || job === undefined) return;
   checkRefund(job, settlement, check);
   checkDecision(job, settlement, check);
+  model.errorGroups.settled(job, settlement);
   apply(job, settlement, check);
 }
 

@@ -23,16 +23,18 @@ export function jobFacts(job: Job, gate: GateInfo | null, output: Output): strin
     ['attempts', `${job.attempts} of ${job.policy.maxAttempts} (${job.runs} runs, ${job.crashes} crashed)`],
     ['policy', policySummary(job.policy)],
     ['key', job.key],
+    ['tags', job.tags.length === 0 ? null : job.tags.join(', ')],
     ['resource', job.resource],
     ['gate', gate === null || !isNotable(gate) ? null : gateText(gate)],
-    ['input', cut(printableJson(job.payload))],
-    ['progress', job.progress === null ? null : cut(printableJson(job.progress))],
+    ['input', cut(printableJson(job.payload), output)],
+    ['progress', job.progress === null ? null : cut(printableJson(job.progress), output)],
     ['enqueued', time(job.enqueuedAt)],
     ['first run', time(job.firstStartedAt)],
     ['due', job.finishedAt === null && job.state !== 'running' ? time(job.dueAt) : null],
     ['running on', job.worker],
     ['lease ends', time(job.leaseEndsAt)],
     ['finished', time(job.finishedAt)],
+    ['fingerprint', job.lastError?.fingerprint ?? null],
     ['last error', job.lastError === null ? null : errorText(job.lastError)],
   ];
   return factLines(
@@ -53,7 +55,7 @@ function stateText({ state, deadReason, cancelRequested }: Job): string {
   return `${state}${reason}${cancelRequested && state === 'running' ? ', to be cancelled' : ''}`;
 }
 
-function cut(json: string): string {
-  if (json.length <= LONGEST_PAYLOAD) return json;
+function cut(json: string, output: Output): string {
+  if (json.length <= LONGEST_PAYLOAD || output.columns === Number.POSITIVE_INFINITY) return json;
   return `${json.slice(0, LONGEST_PAYLOAD).toWellFormed()}... (${json.length} characters; --json prints them all)`;
 }

@@ -1,6 +1,7 @@
 import { systemClock } from '../clock.ts';
 import { isTerminal, type Job } from '../job.ts';
 import type { GateInfo } from '../observe/gate-info.ts';
+import { type JobList, SCAN_ROWS } from '../store/selection.ts';
 import { stateText as gateState } from './gate-facts.ts';
 import { errorText, stateStyles } from './ledger.ts';
 import type { Output } from './output.ts';
@@ -50,7 +51,10 @@ function whenOf(job: Job): number {
 }
 
 /** What to say below a page that may not be the last. */
-export function pageNote(jobs: readonly Job[], limit: number): string | null {
+export function pageNote(jobs: JobList, limit: number): string | null {
+  if (jobs.stoppedAfter !== undefined) {
+    return `Stopped after ${SCAN_ROWS.toLocaleString('en-US')} jobs. Go on with --after ${jobs.stoppedAfter}, or select by --error.`;
+  }
   const last = jobs.at(-1);
   return last === undefined || jobs.length < limit ? null : `More may follow: --after ${last.id}`;
 }

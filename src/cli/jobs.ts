@@ -1,72 +1,82 @@
-import { checkOneOf } from '../config.ts';
-import { isTerminal, type Job, type JobState, states } from '../job.ts';
+import type { Selection } from '../bulk/selection.ts';
+import { isTerminal, type Job } from '../job.ts';
 import type { Mulligan } from '../mulligan.ts';
 import type { GateInfo } from '../observe/gate-info.ts';
+import { askingOption, BULK_JSON, type BulkFlags, bulk, bulkOptions, number, rateOption, readRate } from './bulk.ts';
 import type { CliCommand, Shell } from './command.ts';
 import { withExisting } from './database.ts';
-import { Failure } from './failure.ts';
-import { given, read, readInteger } from './flags.ts';
+import { Failure, wrongUsage } from './failure.ts';
+import { given, namingFlags } from './flags.ts';
 import { jobFacts, stackLines } from './job-facts.ts';
 import { jobListLines, pageNote } from './job-list.ts';
 import { ledgerLines } from './ledger.ts';
 import { printable } from './printable.ts';
+import { isEmpty, readFlags, type SelectionFlags, selecting } from './selection.ts';
+import { waitReasons } from './waits.ts';
 
-const PAGE = 50;
-const LARGEST_PAGE = 10_000;
+export const PAGE = 50;
 /** Each takes a few queries; jobs behind more than these are listed without their gate. */
 const MOST_GATES = 100;
+const MOST_CANDIDATES = 10;
 
-interface ListFlags {
-  readonly state?: string;
-  readonly queue?: string;
-  readonly name?: string;
-  readonly key?: string;
-  readonly limit?: string;
-  readonly after?: string;
-}
+type ListFlags = SelectionFlags & { readonly after?: string };
 
 export function addJobs(program: CliCommand, shell: Shell): void {
-  const jobs = program.command('jobs').description('Look at jobs, and cancel them.');
-  jobs
-    .command('list')
-    .description('Jobs, newest first.')
-    .option('--state <state>', `one of ${states.join(', ')}`)
-    .option('--queue <queue>', 'only of this queue')
-    .option('--name <name>', 'only of this name')
-    .option('--key <key>', 'only with this key')
-    .option('--limit <n>', `how many (default: ${PAGE})`)
+  const jobs = program.command('jobs').description('Look at jobs, run them now, and cancel them.');
+  selecting(jobs.command('list').description('Jobs, newest first.'), 'any', `how many (default: ${PAGE})`)
     .option('--after <id>', 'continue after this job, the last one of the page before')
     .addHelpText('after', '\nWith --json: { jobs: [...] }, times in ms since the epoch.')
     .action((flags: ListFlags) => list(shell, flags));
-  jobs
-    .command('show')
-    .description('One job: its facts, and its ledger of all finished runs.')
-    .argument('<id>', "the job's id")
+  selecting(jobs.command('count').description('How many jobs match.'), 'any')
     .addHelpText(
       'after',
-      '\nWith --json: { job, runs: [...], gate }, times in ms since the epoch; gate is null when the job has ended.',
+      '\nWith --json: { count, isExact }. Counting stops at 1,000,000, or by --message after 100,000 jobs.',
+    )
+    .action((flags: SelectionFlags) => count(shell, flags));
+  jobs
+    .command('show')
+    .description('One job: its facts, why it waits, and its ledger of all finished runs.')
+    .argument('<id>', "the job's id, or how it begins")
+    .addHelpText(
+      'after',
+      '\nWith --json: { job, runs: [...], gate, waits: [...] }, times in ms since the epoch; gate is null when the job has ended.',
     )
     .action((id: string) => show(shell, id));
-  jobs
-    .command('cancel')
-    .description('Cancel jobs: waiting ones at once, running ones within a heartbeat.')
-    .argument('<ids...>', 'the ids of jobs')
-    .addHelpText('after', '\nWith --json: { results: [{ id, result }] }. Exit code 1 when one could not be cancelled.')
-    .action((ids: string[]) => cancel(shell, ids));
+  const cancelling = selecting(
+    jobs
+      .command('cancel')
+      .description('Cancel jobs: waiting ones at once, running ones within a heartbeat.')
+      .argument('[ids...]', 'the ids of jobs; or choose them by options, which add up'),
+    'any',
+  );
+  askingOption(bulkOptions(cancelling))
+    .addHelpText(
+      'after',
+      `\nWith ids alone it does not ask. With --json, of ids alone: { results: [{ id, result }] }; exit code 1 when one could not
+be cancelled.${BULK_JSON}`,
+    )
+    .action((ids: string[], flags: SelectionFlags & BulkFlags) => cancel(shell, ids, flags));
+  const running = selecting(
+    jobs
+      .command('run-now')
+      .description('Let scheduled and retrying jobs start now. They keep their history and attempts.')
+      .argument('[ids...]', 'the ids of jobs; or choose them by options, which add up'),
+    'any',
+  );
+  rateOption(bulkOptions(running))
+    .addHelpText('after', BULK_JSON)
+    .action((ids: string[], flags: SelectionFlags & BulkFlags & { rate?: string }) => runNow(shell, ids, flags));
+  selecting(jobs.command('export').description('Print jobs as JSON, one per line.'), 'any').action(
+    (flags: SelectionFlags) => exportLines(shell, (mulligan) => mulligan.jobs.export(readFlags(flags))),
+  );
 }
 
 async function list({ output, ...shell }: Shell, flags: ListFlags): Promise<void> {
-  const limit = readLimit(flags.limit) ?? PAGE;
-  const filter = {
-    ...read('state', flags.state, (text): JobState => checkOneOf(text, states, '--state')),
-    ...given('queue', flags.queue),
-    ...given('name', flags.name),
-    ...given('key', flags.key),
-    ...given('after', flags.after),
-    limit,
-  };
+  const selection = readFlags(flags);
+  const limit = selection.limit ?? PAGE;
+  const filter = { ...selection, ...given('after', flags.after), limit };
   const { found, gates } = await withExisting(shell.database(), async (mulligan) => {
-    const jobs = await mulligan.jobs.list(filter);
+    const jobs = await namingFlags(/^jobs\.list: (\w+)/, () => mulligan.jobs.list(filter));
     return { found: jobs, gates: await gatesOf(mulligan, jobs) };
   });
   output.answer({ jobs: found }, () => (found.length === 0 ? ['No job matches.'] : jobListLines(found, output, gates)));
@@ -74,28 +84,56 @@ async function list({ output, ...shell }: Shell, flags: ListFlags): Promise<void
   if (note !== null) output.note(note);
 }
 
-export function readLimit(text: string | undefined): number | undefined {
-  return text === undefined ? undefined : readInteger(text, '--limit', { min: 1, max: LARGEST_PAGE });
+async function count({ output, ...shell }: Shell, flags: SelectionFlags): Promise<void> {
+  const counted = await withExisting(shell.database(), (mulligan) => mulligan.jobs.count(readFlags(flags)));
+  output.answer(counted, () => [`${counted.isExact ? '' : 'at least '}${number(counted.count)}`]);
+}
+
+/** One JSON object per line, whether or not --json was given. */
+export async function exportLines(
+  { output, ...shell }: Shell,
+  read: (mulligan: Mulligan) => AsyncIterable<Job>,
+): Promise<void> {
+  await withExisting(shell.database(), async (mulligan) => {
+    for await (const job of read(mulligan)) output.line(job);
+  });
 }
 
 async function show({ output, ...shell }: Shell, id: string): Promise<void> {
-  const { job, runs, gate } = await withExisting(shell.database(), async (mulligan) => {
-    const found = await mulligan.jobs.get(id);
+  const { job, runs, gate, waits } = await withExisting(shell.database(), async (mulligan) => {
+    const found = await findOne(mulligan, id);
     return {
       job: found,
-      runs: await mulligan.jobs.runs(id),
-      gate: found === null || isTerminal(found.state) ? null : await gateOf(mulligan, found),
+      runs: await mulligan.jobs.runs(found.id),
+      gate: isTerminal(found.state) ? null : await gateOf(mulligan, found),
+      waits: await waitReasons(mulligan, found),
     };
   });
-  if (job === null) {
-    throw new Failure('NOT_FOUND', `there is no job ${JSON.stringify(id)}. See mulligan jobs list for what there is.`);
-  }
-  output.answer({ job, runs, gate }, () => [
+  output.answer({ job, runs, gate, waits }, () => [
     ...jobFacts(job, gate, output),
+    ...waits.map((reason) => `${output.paint('dim', 'waits: ')}${printable(reason)}`),
     '',
     ...(runs.length === 0 ? ['No run has finished yet.'] : ledgerLines(runs, output)),
     ...stackLines(job, output),
   ]);
+}
+
+/** By its id, or by how the id begins when only one does. */
+async function findOne({ jobs }: Mulligan, id: string): Promise<Job> {
+  const found = await jobs.get(id);
+  if (found !== null) return found;
+  const candidates = await jobs.find(id, MOST_CANDIDATES + 1);
+  if (candidates.length === 1) return candidates[0] as Job;
+  const asked = JSON.stringify(id);
+  if (candidates.length === 0) {
+    throw new Failure('NOT_FOUND', `there is no job ${asked}. See mulligan jobs list for what there is.`);
+  }
+  const named = candidates.slice(0, MOST_CANDIDATES).map((job) => `${job.id} (${job.name}, ${job.state})`);
+  const more = candidates.length > MOST_CANDIDATES ? ' and more' : '';
+  throw new Failure(
+    'NOT_FOUND',
+    `expected the beginning of one id, got ${asked}, which begins ${named.join(', ')}${more}.`,
+  );
 }
 
 /** The gates of resources that jobs of a page wait behind. */
@@ -119,11 +157,37 @@ const cancelWords = {
   'not-found': 'does not exist',
 } as const;
 
-async function cancel(shell: Shell, ids: readonly string[]): Promise<void> {
+async function cancel(shell: Shell, ids: readonly string[], flags: SelectionFlags & BulkFlags): Promise<void> {
+  const selection = chosen(ids, flags);
+  const isByIds = Object.keys(selection).every((name) => name === 'ids');
+  if (isByIds && flags.dryRun !== true) return cancelEach(shell, selection.ids ?? []);
+  const words = { verb: 'cancel', done: 'cancelled', what: 'jobs', asks: true };
+  await bulk(shell, flags, words, (mulligan, how) => mulligan.jobs.cancel({ ...selection, ...how }));
+}
+
+async function cancelEach(shell: Shell, ids: readonly string[]): Promise<void> {
   const results = await withExisting(shell.database(), (mulligan: Mulligan) =>
     Promise.all(ids.map(async (id) => ({ id, result: await mulligan.jobs.cancel(id) }))),
   );
   shell.output.answer({ results }, () => results.map(({ id, result }) => `${printable(id)} ${cancelWords[result]}.`));
   const done = results.every(({ result }) => result === 'cancelled' || result === 'cancelling');
   if (!done) shell.exitCode = 1;
+}
+
+async function runNow(
+  shell: Shell,
+  ids: readonly string[],
+  flags: SelectionFlags & BulkFlags & { readonly rate?: string },
+): Promise<void> {
+  const options = { ...chosen(ids, flags), ...readRate(flags.rate) };
+  const words = { verb: 'run now', done: 'due now:', what: 'jobs', asks: false };
+  await bulk(shell, flags, words, (mulligan, how) => mulligan.jobs.runNow({ ...options, ...how }));
+}
+
+function chosen(ids: readonly string[], flags: SelectionFlags): Selection {
+  const selection = readFlags(flags, ids);
+  if (!isEmpty(selection)) return selection;
+  throw wrongUsage(
+    'expected which jobs: their ids, --name, --state, --error or another option. See mulligan jobs list.',
+  );
 }

@@ -24,7 +24,7 @@ function record(run: number, rest: Partial<RunRecord>): RunRecord {
 
 const error = { name: 'HttpError', message: 'busy\u001b[2J', code: 'E1', status: 503, stack: null };
 
-it('shows a row per run: what happened, what was decided and why, and when the job runs next', () => {
+it('shows a row per run: what happened, what was decided and why, and when the job runs next, on which worker', () => {
   const lines = ledgerLines(
     [
       record(1, { error, decision: { kind: 'retry', why: 'backoff', delayMs: 500, lane: 'retry', rule: 'http:503' } }),
@@ -34,10 +34,10 @@ it('shows a row per run: what happened, what was decided and why, and when the j
     output,
   );
   expect(lines).toEqual([
-    'run    attempt  outcome    duration  error                                  decided                    next',
-    '  1          1  failed         12ms  HttpError (HTTP 503, E1): busy\\x1b[2J  retry: backoff (http:503)  after 500ms',
-    '  2  uncounted  released       12ms  -                                      release (shutdown)         after 0ms',
-    '  3          3  completed     1m 5s  -                                      complete                   -',
+    'run    attempt  started                   outcome    duration  error                                  decided                    next         worker',
+    '  1          1  1970-01-01T00:00:00.000Z  failed         12ms  HttpError (HTTP 503, E1): busy\\x1b[2J  retry: backoff (http:503)  after 500ms  w',
+    '  2  uncounted  1970-01-01T00:00:00.000Z  released       12ms  -                                      release (shutdown)         after 0ms    w',
+    '  3          3  1970-01-01T00:00:00.000Z  completed     1m 5s  -                                      complete                   -            w',
   ]);
 });
 

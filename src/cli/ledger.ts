@@ -3,7 +3,7 @@ import type { Decision } from '../retry/decision.ts';
 import type { OutcomeKind, StoredError } from '../retry/outcome.ts';
 import type { Output, Style } from './output.ts';
 import { type Cell, type Column, tableLines } from './table.ts';
-import { span } from './time.ts';
+import { iso, span } from './time.ts';
 
 /** How a job's states and a run's outcomes are coloured everywhere. */
 export const stateStyles: Readonly<Record<Job['state'], Style>> = {
@@ -29,11 +29,13 @@ const outcomeStyles: Readonly<Record<OutcomeKind, Style>> = {
 const columns: readonly Column[] = [
   { title: 'run', align: 'right' },
   { title: 'attempt', align: 'right' },
+  { title: 'started' },
   { title: 'outcome' },
   { title: 'duration', align: 'right' },
   { title: 'error', gives: 'wrapping', max: 300 },
   { title: 'decided', gives: 'wrapping', max: 300 },
   { title: 'next' },
+  { title: 'worker', gives: 'shortened', max: 40 },
 ];
 
 /** The ledger of one job as a table: what happened in each run, what was decided, and why. */
@@ -46,11 +48,13 @@ function ledgerRow(record: RunRecord): Cell[] {
   return [
     run,
     counted ? attempt : 'uncounted',
+    iso(startedAt),
     { text: outcome, style: outcomeStyles[outcome] },
     span(endedAt - startedAt),
     error === null ? '-' : errorText(error),
     decidedText(decision),
     nextText(decision),
+    record.worker,
   ];
 }
 

@@ -4,7 +4,7 @@ import { printableJson } from './printable.ts';
 
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan' | 'magenta';
 
-const WIDTH_OF_A_PIPE = 120;
+const WIDTH_OF_A_TERMINAL = 120;
 
 /** Where a command writes: for people, or with `--json` for programs. */
 export class Output {
@@ -28,8 +28,11 @@ export class Output {
     return this.#stdout.isTTY === true && process.env.TERM !== 'dumb';
   }
 
+  /** What COLUMNS says, or the terminal. A pipe has no end, so that nothing is cut off for the program that reads it. */
   get columns(): number {
-    return this.isTerminal ? this.#stdout.columns || WIDTH_OF_A_PIPE : WIDTH_OF_A_PIPE;
+    const asked = Number(process.env.COLUMNS);
+    if (Number.isInteger(asked) && asked > 0) return asked;
+    return this.isTerminal ? this.#stdout.columns || WIDTH_OF_A_TERMINAL : Number.POSITIVE_INFINITY;
   }
 
   get rows(): number {
@@ -40,6 +43,11 @@ export class Output {
   answer(value: unknown, render: () => readonly string[]): void {
     if (this.isJson) this.#stdout.write(`${printableJson(value)}\n`);
     else this.lines(render());
+  }
+
+  /** One of many answers, as a line of JSON. */
+  line(value: unknown): void {
+    this.#stdout.write(`${printableJson(value)}\n`);
   }
 
   /** Lines for people. They must be printable already. */

@@ -46,6 +46,8 @@ totalMs, shortestTotalMs, longestTotalMs, likelyTotalMs ([from, to] for 98 of 10
 
 function choosing(command: CliCommand): CliCommand {
   return command
+    .option('--jobs <file>', 'a module with definitions: show the policy of one of them')
+    .option('--name <name>', 'the name of that definition')
     .option('--preset <name>', `one of ${presetNames.join(', ')} (default: standard)`)
     .option('--backoff <kind>', 'exponential, linear, fixed, fibonacci or table')
     .option('--base <duration>', 'the first delay')
@@ -95,8 +97,8 @@ function list({ output }: Shell): void {
   ]);
 }
 
-function preview({ output }: Shell, flags: PreviewFlags): void {
-  const { preset, policy } = choosePolicy(flags);
+async function preview({ output }: Shell, flags: PreviewFlags): Promise<void> {
+  const { preset, policy } = await choosePolicy(flags);
   const count =
     flags.attempts === undefined
       ? Math.min(MOST_DELAYS, policy.maxAttempts - 1)
@@ -122,8 +124,8 @@ function readSeed(text: string | undefined): number {
   return Math.floor(systemClock.random() * 1_000_000);
 }
 
-function explain({ output }: Shell, flags: PolicyFlags): void {
-  const { preset, policy } = choosePolicy(flags);
+async function explain({ output }: Shell, flags: PolicyFlags): Promise<void> {
+  const { preset, policy } = await choosePolicy(flags);
   const waits = forecast(policy, Math.min(MOST_DELAYS, policy.maxAttempts - 1), () => 0);
   const text = explainLines(preset, policy, waits);
   const delaysMs = waits.map(({ delayMs }) => delayMs);

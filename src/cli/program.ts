@@ -11,6 +11,7 @@ import { type ExitCode, reportOf } from './failure.ts';
 import { addGates } from './gates.ts';
 import { addJobs } from './jobs.ts';
 import { addMigrate } from './migrate.ts';
+import { addOperations } from './operations.ts';
 import { Output } from './output.ts';
 import { addPolicy } from './policy.ts';
 import { addQueues } from './queues.ts';
@@ -60,6 +61,7 @@ function build(program: CliCommand, shell: Shell): void {
   addWork(program, shell);
   addJobs(program, shell);
   addDead(program, shell);
+  addOperations(program, shell);
   addErrors(program, shell);
   addQueues(program, shell);
   addWorkers(program, shell);

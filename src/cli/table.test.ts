@@ -40,7 +40,18 @@ it('shortens or wraps the columns that give way when it is too wide', () => {
     '                          that are',
     '                          longer',
   ]);
-  expect(tableLines([{ title: 'a', max: 5 }], [['abcdefgh']], wide)).toEqual(['a', 'abcd…']);
+  expect(tableLines([{ title: 'a', max: 5 }], [['abcdefgh']], narrow)).toEqual(['a', 'abcd…']);
+});
+
+it('cuts nothing for a pipe, unless COLUMNS says how wide it is', () => {
+  const long = 'x'.repeat(500);
+  expect(tableLines([{ title: 'a', max: 5, gives: 'shortened' }], [[long]], wide)).toEqual(['a', long]);
+  process.env.COLUMNS = '20';
+  try {
+    expect(tableLines([{ title: 'a', gives: 'shortened' }], [[long]], wide)[1]).toHaveLength(20);
+  } finally {
+    delete process.env.COLUMNS;
+  }
 });
 
 it('shows facts whole, however long', () => {

@@ -17,12 +17,13 @@ const GAP = '  ';
 const NARROWEST = 12;
 
 export function tableLines(columns: readonly Column[], rows: readonly (readonly Cell[])[], output: Output): string[] {
+  const isUncut = output.columns === Number.POSITIVE_INFINITY;
   const titles: Cell[] = columns.map(({ title }) => ({ text: title, style: 'dim' }));
   const all = [titles, ...rows].map((row) =>
     columns.map(({ max = Number.POSITIVE_INFINITY }, index) => {
       const cell = row[index] ?? '';
       const { text, style } = typeof cell === 'object' ? cell : { text: String(cell), style: undefined };
-      return { text: shorten(printable(text), max), style };
+      return { text: isUncut ? printable(text) : shorten(printable(text), max), style };
     }),
   );
   const natural = columns.map((_, index) => Math.max(...all.map((row) => widthOf(row[index]?.text ?? ''))));

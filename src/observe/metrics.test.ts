@@ -152,7 +152,7 @@ describe('the metrics of a queue that has run dry', () => {
     await using queue = await testQueue({ jobs: [doomed] });
     const { id } = await queue.mulligan.enqueue(doomed, null);
     await queue.drain();
-    expect(await queue.mulligan.dead.redrive({ ids: [id], attempts: 'keep' })).toMatchObject({ ids: [id] });
+    expect(await queue.mulligan.dead.redrive({ ids: [id], keepAttempts: true })).toMatchObject({ ids: [id] });
     await queue.drain();
     const labels = { queue: 'default', name: 'doomed' };
     expect(await value(queue.mulligan, 'mulligan_retries_total', labels)).toBe(2);

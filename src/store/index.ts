@@ -11,6 +11,7 @@ export {
   stateAt,
   transitions,
 } from '../job.ts';
+export { isExhausted, OPERATIONS_KEPT_MS, RESUMED_WITHIN_MS, sizeOfPart, statesFor } from './change.ts';
 export {
   type Counts,
   type ErrorChange,
@@ -25,25 +26,29 @@ export {
   toErrorGroups,
 } from './error-groups.ts';
 export { fillQuotas, fillTurns, type Take } from './fill.ts';
+export { isListedByEnd, isSelected, MOST_COUNTED, SCAN_ROWS, statesOf } from './selection.ts';
 export type {
   CancelAnswer,
+  ChangeAction,
+  ChangeAnswer,
+  ChangeRequest,
   Claim,
   ClaimedJob,
   ClaimRequest,
-  DeadSelection,
   Enqueued,
   Fence,
   Heartbeat,
   HeartbeatAnswer,
   HoldTarget,
+  JobCount,
   JobFilter,
+  JobList,
+  JobSelection,
   JobTemplate,
   NewJob,
+  Operation,
   QueueInfo,
   QueueQuota,
-  Redriven,
-  RedriveRefusal,
-  RedriveRequest,
   RegisteredWorker,
   Retention,
   Schedule,
@@ -53,6 +58,8 @@ export type {
   ScheduleWritten,
   SettleAnswer,
   Settlement,
+  SkippedJob,
+  SkipReason,
   StatsRow,
   Store,
   StoreStats,

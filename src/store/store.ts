@@ -9,10 +9,14 @@ import type { RetryPolicy } from '../retry/policy.ts';
 import type { MisfirePolicy } from '../schedule/plan.ts';
 import type { Timing } from '../schedule/timing.ts';
 import type { Reader } from './aside.ts';
+import type { ChangeAnswer, ChangeRequest, Operation } from './change.ts';
 import type { ErrorGroup, ErrorGroupFilter } from './error-groups.ts';
+import type { JobCount, JobFilter, JobList, JobSelection } from './selection.ts';
 import type { RegisteredWorker, WorkerDescription } from './workers.ts';
 
+export type { ChangeAction, ChangeAnswer, ChangeRequest, Operation, SkippedJob, SkipReason } from './change.ts';
 export type { ErrorGroup, ErrorGroupFilter } from './error-groups.ts';
+export type { JobCount, JobFilter, JobList, JobSelection } from './selection.ts';
 export type { RegisteredWorker, WorkerDescription } from './workers.ts';
 
 /**
@@ -71,7 +75,10 @@ export interface Store {
   // Reading
   get(ids: readonly string[]): Promise<Job[]>;
   /** Newest first, by id or by acceptance: the two differ no more than producers' clocks do. */
-  list(filter: JobFilter): Promise<Job[]>;
+  list(filter: JobFilter): Promise<JobList>;
+  count(selection: JobSelection): Promise<JobCount>;
+  /** Bulk actions, newest first. */
+  operations(limit: number): Promise<Operation[]>;
   /** The ledger of one job, oldest run first. */
   runs(jobId: string): Promise<RunRecord[]>;
   stats(): Promise<StoreStats>;
@@ -90,9 +97,8 @@ export interface Store {
   // Operating
   /** A waiting job ends at once; a running one is told at its next heartbeat. */
   cancel(ids: readonly string[]): Promise<CancelAnswer[]>;
-  redrive(request: RedriveRequest): Promise<Redriven>;
-  /** Deletes dead jobs with their ledger. Answers their ids. */
-  discard(selection: DeadSelection): Promise<string[]>;
+  /** Does the next part of a bulk action: cancel, run now, redrive or discard. See change.ts. */
+  change(request: ChangeRequest): Promise<ChangeAnswer>;
   /**
    * Lets no waiting job of a queue or of a resource start before `until` (store time; null for good): its partitions, and
    * those made later, are not admissible until then. The jobs are neither read nor written. A later hold of the same target
@@ -175,6 +181,8 @@ export interface NewJob {
   readonly keyLife: KeyLife;
   /** Of its definition, when that carries one. */
   readonly version?: number | undefined;
+  /** Null for none, never empty. */
+  readonly tags?: readonly string[] | null;
 }
 
 export interface Enqueued {
@@ -368,40 +376,6 @@ export interface Refund {
  * cancelled instead of waiting again.
  */
 export type SettleAnswer = 'settled' | 'cancelled' | 'stale';
-
-export interface JobFilter {
-  readonly state?: JobState;
-  readonly queue?: string;
-  readonly name?: string;
-  readonly key?: string;
-  readonly limit: number;
-  /** Continue after this job (the last one of the page before). */
-  readonly after?: string;
-}
-
-/** Which dead jobs; conditions add up, and at least one is needed. */
-export interface DeadSelection {
-  readonly ids?: readonly string[];
-  readonly name?: string;
-  readonly queue?: string;
-  readonly reason?: DeadReason;
-  readonly limit?: number;
-}
-
-export interface RedriveRequest extends DeadSelection {
-  /** `reset` gives the full number of attempts and crashes again; `keep` goes on with what was left. */
-  readonly attempts: 'reset' | 'keep';
-  /** Only tell what would happen. */
-  readonly dryRun: boolean;
-}
-
-export interface Redriven {
-  readonly ids: string[];
-  readonly skipped: { readonly id: string; readonly why: RedriveRefusal }[];
-}
-
-/** key-taken: a live job holds its key; nothing-left: attempts were kept, and all are spent. */
-export type RedriveRefusal = 'key-taken' | 'nothing-left';
 
 export interface CancelAnswer {
   readonly id: string;

@@ -38,7 +38,7 @@ const calls: Readonly<Record<string, Call>> = {
     await mulligan.enqueue(job, null, { queue: name });
   },
   list: (mulligan, name) => mulligan.jobs.list(fickle({ state: 'ready', name, limit: 5 })),
-  redrive: (mulligan, name) => mulligan.dead.redrive(fickle({ ids: [name], name, attempts: 'keep', dryRun: true })),
+  redrive: (mulligan, name) => mulligan.dead.redrive(fickle({ ids: [name], name, keepAttempts: true, dryRun: true })),
   discard: (mulligan, name) => mulligan.dead.discard(fickle({ ids: [name, name], limit: 5 })),
   'work, by queue': (mulligan, name) => mulligan.work(fickle({ queues: { [name]: { weight: 2 } }, lease: '1m', name })),
   work: (mulligan, name) => mulligan.work(fickle({ queues: [name], concurrency: 5, poll: '1s' })),

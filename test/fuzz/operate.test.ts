@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { Mulligan, type Redriven } from '../../src/index.ts';
+import { type BulkResult, Mulligan } from '../../src/index.ts';
 import { bury, enqueueOne, startOne } from '../../src/store/conformance/builders.ts';
 import { MemoryStore, VirtualClock } from '../../src/testing/index.ts';
 import { anything, mostly, name, optionsOf, recipes, text } from './arbitraries.ts';
@@ -75,14 +75,20 @@ const selection = {
   name: fc.constantFrom('dead', 'other'),
   queue: fc.oneof(fc.constant('default'), text),
   reason: mostly(fc.constantFrom('exhausted', 'poison', 'no-handler'), text),
+  error: fc.constantFrom('f', 'g'),
+  message: mostly(fc.constant('luck'), text),
+  tag: mostly(fc.constant('t'), text),
+  since: mostly(fc.constantFrom('1h', '0s'), text),
+  attempts: mostly(fc.nat(3), text),
   limit: fc.integer({ min: 0, max: 3 }),
 };
 
 it('dead.redrive and dead.discard act on what was selected, or on nothing', async () => {
   const redrive = optionsOf({
     ...selection,
-    attempts: mostly(fc.constantFrom('reset', 'keep'), text),
+    keepAttempts: fc.boolean(),
     dryRun: fc.boolean(),
+    rate: mostly(fc.constantFrom('5/s', '1/h'), text),
   });
   const either = fc.oneof(
     redrive.map((recipe) => ({ verb: 'redrive' as const, recipe })),
@@ -95,11 +101,10 @@ it('dead.redrive and dead.discard act on what was selected, or on nothing', asyn
       const deadBefore = (await mulligan.dead.list()).length;
       await allOrNothing(
         store,
-        (): Promise<string[] | Redriven> => mulligan.dead[verb](recipe.make() as never),
+        (): Promise<BulkResult> => mulligan.dead[verb](recipe.make() as never),
         async (answer) => {
-          const ids = Array.isArray(answer) ? answer : answer.ids;
           const left = (await mulligan.dead.list()).length;
-          expect([deadBefore, deadBefore - ids.length]).toContain(left);
+          expect(left).toBe(answer.dryRun ? deadBefore : deadBefore - answer.count);
         },
       );
     }),

@@ -65,6 +65,32 @@ export const mutants: readonly Mutant[] = [
     find: "(outcome === 'crashed' ? 1 : 0)",
     replace: '0',
   },
+  // The store: error groups
+  {
+    name: 'a job that completes stays in its error group',
+    file: 'store/error-groups.ts',
+    find: 'if (before !== null) add(before, { failing: -1 });',
+    replace: "if (before !== null && state !== 'completed') add(before, { failing: -1 });",
+  },
+  {
+    name: 'a redriven job still counts as dead in its error group',
+    file: 'store/memory/operate.ts',
+    find: 'state.errorGroups.move(row, REDRIVEN);',
+    replace: '',
+  },
+  {
+    name: 'a later failure of a redriven job counts as a recurrence',
+    file: 'store/error-groups.ts',
+    find: "isSame && lane === 'redrive' ? 1 : 0",
+    replace: 'isSame ? 1 : 0',
+  },
+  {
+    name: 'a new fingerprint is not kept with the job',
+    file: 'store/sqlite/settle.ts',
+    find: 'if (failure !== fingerprint) session.sql(FINGERPRINT).run(row.seq, failure);',
+    replace: '',
+    engine: 'sqlite',
+  },
   // The store: order and shares
   {
     name: 'jobs are claimed before they are due',

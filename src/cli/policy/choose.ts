@@ -11,6 +11,7 @@ import {
 } from '../../retry/policy.ts';
 import { type PresetName, policies } from '../../retry/presets.ts';
 import { resolvePolicy } from '../../retry/resolve.ts';
+import { loadDefinitions } from '../definitions.ts';
 import { wrongUsage } from '../failure.ts';
 import { namingFlags, readDuration, readInteger, readNumber } from '../flags.ts';
 
@@ -27,17 +28,20 @@ export interface PolicyFlags {
   readonly jitter?: string;
   readonly maxAttempts?: string;
   readonly deadline?: string;
+  /** A module with definitions, and the name of one of them. */
+  readonly jobs?: string;
+  readonly name?: string;
 }
 
 export interface ChosenPolicy {
-  readonly preset: PresetName;
+  /** The preset, or the definition, that the policy is of. */
+  readonly preset: string;
   readonly policy: RetryPolicy;
 }
 
-/** A preset, changed by the flags. */
-export function choosePolicy(flags: PolicyFlags): ChosenPolicy {
-  const preset = checkOneOf(flags.preset ?? 'standard', presetNames, '--preset');
-  const { policy } = resolvePolicy({ definition: policies[preset] });
+/** A preset or the policy of a definition, changed by the flags. */
+export async function choosePolicy(flags: PolicyFlags): Promise<ChosenPolicy> {
+  const { preset, policy } = flags.jobs === undefined ? presetOf(flags) : await definitionOf(flags, flags.jobs);
   const { jitter, maxAttempts, deadline } = flags;
   const changes = {
     backoff: chooseBackoff(flags, policy.backoff),
@@ -47,6 +51,25 @@ export function choosePolicy(flags: PolicyFlags): ChosenPolicy {
   };
   const checked = namingFlags(/^policy\.(?:backoff\.)?(\w+)/, () => validateRetryOptions(changes, 'policy'));
   return { preset, policy: { ...policy, ...checked } };
+}
+
+function presetOf(flags: PolicyFlags): ChosenPolicy {
+  if (flags.name !== undefined) throw wrongUsage('--name: expected --jobs FILE with it, the module of the definition.');
+  const preset = checkOneOf(flags.preset ?? 'standard', presetNames, '--preset');
+  return { preset, policy: resolvePolicy({ definition: policies[preset] }).policy };
+}
+
+/** The definition's own policy, as a job of it gets it where neither the queue nor the enqueue says otherwise. */
+async function definitionOf({ preset, name }: PolicyFlags, file: string): Promise<ChosenPolicy> {
+  if (preset !== undefined) throw wrongUsage('--preset: expected either --preset or --jobs, got both.');
+  const definitions = await loadDefinitions(file);
+  const names = definitions.map((definition) => definition.name);
+  if (name === undefined && names.length > 1) {
+    throw wrongUsage(`--name: expected which definition of ${file}. Valid options: ${names.join(', ')}.`);
+  }
+  const chosen = name === undefined ? names[0] : checkOneOf(name, names, '--name');
+  const definition = definitions.find((one) => one.name === chosen);
+  return { preset: chosen as string, policy: resolvePolicy({ definition: definition?.retry }).policy };
 }
 
 function chooseBackoff(flags: PolicyFlags, preset: Backoff): BackoffOptions {

@@ -3,6 +3,7 @@ import type { Aside, Decision } from '../../retry/decision.ts';
 import type { ClaimedJob, NewJob, Store } from '../store.ts';
 import {
   bury,
+  changeAll,
   claim,
   claimOne,
   complete,
@@ -18,6 +19,7 @@ import {
   newJobs,
   only,
   quota,
+  redrive,
   retryIn,
   settlement,
   settleOne,
@@ -361,12 +363,20 @@ const operated: StoreCase[] = cases('aside', {
     assert.partialDeepStrictEqual(await jobOf(store, first as string), { state: 'cancelled', queue: 'default' });
   },
 
+  'a delayed job aside is run now by workers that know it, and selected by its queue': async ({ store }) => {
+    await enqueueOne(store, { name: 'new' });
+    const job = await claimOne(store);
+    await settleOne(store, job, goAside({}, HOUR));
+    assert.deepEqual((await changeAll(store, 'runNow', { queue: 'default' })).ids, [job.id]);
+    assert.equal((await claimOne(store, { knows })).id, job.id);
+  },
+
   'a redriven job waits among those that all may take, whatever it did before': async ({ store }) => {
     await putAside(store, 1);
     const job = await claimOne(store, { knows });
     await settleOne(store, job, { kind: 'dead', reason: 'unrecoverable', counted: true, rule: 'default' });
     assert.deepEqual(idsOf(await store.list({ state: 'dead', queue: 'default', limit: 10 })), [job.id]);
-    assert.deepEqual((await store.redrive({ queue: 'default', attempts: 'reset', dryRun: false })).ids, [job.id]);
+    assert.deepEqual((await redrive(store, { queue: 'default' })).ids, [job.id]);
     assert.equal((await claimOne(store)).lane, 'redrive');
   },
 
@@ -386,7 +396,7 @@ const operated: StoreCase[] = cases('aside', {
     assert.deepEqual(await versions(), [null, 2]);
     assert.equal((await claimOne(store)).version, 2);
     const dead = await bury(store, { version: 7 });
-    await store.redrive({ ids: [dead], attempts: 'reset', dryRun: false });
+    await redrive(store, { ids: [dead] });
     assert.equal((await claimOne(store)).version, 7);
   },
 });

@@ -4,7 +4,20 @@ import type { Job, Lane } from '../../job.ts';
 import type { DeadReason, Decision } from '../../retry/decision.ts';
 import type { OutcomeKind, StoredError } from '../../retry/outcome.ts';
 import type { RetryPolicy } from '../../retry/policy.ts';
-import type { Claim, ClaimedJob, ClaimRequest, Fence, NewJob, QueueQuota, Settlement, Store } from '../store.ts';
+import type {
+  ChangeAction,
+  ChangeRequest,
+  Claim,
+  ClaimedJob,
+  ClaimRequest,
+  Fence,
+  JobSelection,
+  NewJob,
+  QueueQuota,
+  Settlement,
+  SkippedJob,
+  Store,
+} from '../store.ts';
 
 export const MINUTE = 60_000;
 export const HOUR: number = 60 * MINUTE;
@@ -170,8 +183,61 @@ export async function enqueueInLane(store: Store, lane: Lane, count: number, que
   const ids = jobs.map((job) => job.id);
   const decision = lane === 'redrive' ? die() : retryIn(0, lane);
   await store.settle(jobs.map((job) => settlement(job, decision)));
-  if (lane === 'redrive') await store.redrive({ ids, attempts: 'reset', dryRun: false });
+  if (lane === 'redrive') await redrive(store, { ids });
   return ids;
+}
+
+type ChangeOptions = Partial<Pick<ChangeRequest, 'part' | 'intervalMs' | 'keepAttempts' | 'canary' | 'payload'>>;
+
+/** An order that no other is the same as. */
+export function changeRequest(
+  action: ChangeAction,
+  selection: JobSelection,
+  changes: Partial<ChangeRequest> = {},
+): ChangeRequest {
+  const id = newId();
+  return {
+    id,
+    action,
+    selection,
+    order: id,
+    by: 'conformance',
+    part: 1_000,
+    intervalMs: 0,
+    keepAttempts: false,
+    canary: 0,
+    ...changes,
+  };
+}
+
+/** A bulk action from its beginning to its end. */
+export async function changeAll(
+  store: Store,
+  action: ChangeAction,
+  selection: JobSelection,
+  changes: ChangeOptions = {},
+): Promise<{ ids: string[]; skipped: SkippedJob[] }> {
+  const request = changeRequest(action, selection, changes);
+  const ids: string[] = [];
+  const skipped: SkippedJob[] = [];
+  for (;;) {
+    const answer = await store.change(request);
+    ids.push(...answer.ids);
+    skipped.push(...answer.skipped);
+    if (answer.operation.endedAt !== null) return { ids, skipped };
+  }
+}
+
+export function redrive(
+  store: Store,
+  { keepAttempts = false, ...selection }: JobSelection & { readonly keepAttempts?: boolean },
+): Promise<{ ids: string[]; skipped: SkippedJob[] }> {
+  return changeAll(store, 'redrive', selection, { keepAttempts });
+}
+
+/** Answers the ids of the jobs that are gone. */
+export async function discard(store: Store, selection: JobSelection): Promise<string[]> {
+  return (await changeAll(store, 'discard', selection)).ids;
 }
 
 export function fenceOf(job: Fence): Fence {

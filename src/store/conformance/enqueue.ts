@@ -4,6 +4,7 @@ import {
   assertUntouched,
   claim,
   complete,
+  discard,
   enqueueOne,
   HOUR,
   hostileTexts,
@@ -15,6 +16,7 @@ import {
   only,
   policy,
   quota,
+  redrive,
   settleOne,
   startOne,
   timeOf,
@@ -42,6 +44,7 @@ const putting: StoreCase[] = cases('enqueue', {
       priority: 5,
       payload: { to: 'a@example.com' },
       key: null,
+      tags: [],
       resource: null,
       policy,
       version: null,
@@ -249,9 +252,9 @@ const carrying: StoreCase[] = cases('enqueue', {
     assert.deepEqual([...(await store.recall(hostileTexts[1] as string))], []);
     const cancelled = await store.cancel(hostileTexts);
     assert.deepEqual(new Set(cancelled.map(({ result }) => result)), new Set(['not-found']));
-    const redriven = await store.redrive({ ids: hostileTexts, attempts: 'reset', dryRun: false });
+    const redriven = await redrive(store, { ids: hostileTexts });
     assert.deepEqual(redriven, { ids: [], skipped: [] });
-    assert.deepEqual(await store.discard({ ids: hostileTexts }), []);
+    assert.deepEqual(await discard(store, { ids: hostileTexts }), []);
   },
 });
 

@@ -9,6 +9,7 @@ import {
   claimOne,
   complete,
   die,
+  discard,
   enqueueOne,
   giveBack,
   HOUR,
@@ -18,6 +19,7 @@ import {
   newJobs,
   only,
   quota,
+  redrive,
   retryIn,
   settlement,
   settleOne,
@@ -54,9 +56,6 @@ async function buryOne(store: Store, changes: Partial<NewJob> = {}, error = disk
   await fail(store, job, die(), error);
   return job.id;
 }
-
-const redrive = (store: Store, ids: readonly string[]): Promise<unknown> =>
-  store.redrive({ ids, attempts: 'reset', dryRun: false });
 
 export const errorGroupCases: readonly StoreCase[] = cases('errorGroups', {
   'a store in which nothing failed has no error group': async ({ store }) => {
@@ -146,7 +145,7 @@ export const errorGroupCases: readonly StoreCase[] = cases('errorGroups', {
     assert.partialDeepStrictEqual(await groupOf(store), { failing: 1, failures: 1, jobs: 1 });
     await settleOne(store, await claimOne(store), die('deadline'), { outcome: 'released', error: null });
     assert.partialDeepStrictEqual(await groupOf(store), { failing: 0, dead: 1, failures: 1 });
-    await store.discard({ ids: [id] });
+    await discard(store, { ids: [id] });
     assert.partialDeepStrictEqual(await groupOf(store), { failing: 0, dead: 0, failures: 1 });
   },
 
@@ -179,7 +178,7 @@ export const errorGroupCases: readonly StoreCase[] = cases('errorGroups', {
 
   'a redriven job is failing again, and a recurrence is counted once': async ({ store }) => {
     const ids = [await buryOne(store), await buryOne(store)];
-    await redrive(store, ids);
+    await redrive(store, { ids });
     assert.partialDeepStrictEqual(await groupOf(store), { failing: 2, dead: 0, redriven: 2, recurred: 0, jobs: 2 });
     await settleOne(store, await claimOne(store), giveBack('release'));
     await fail(store, await claimOne(store), retryIn(0));
@@ -190,14 +189,8 @@ export const errorGroupCases: readonly StoreCase[] = cases('errorGroups', {
     assert.partialDeepStrictEqual(await groupOf(store, network), { dead: 1, redriven: 0, recurred: 0 });
   },
 
-  'a dry run of a redrive changes no group': async ({ store }) => {
-    const id = await buryOne(store);
-    await store.redrive({ ids: [id], attempts: 'reset', dryRun: true });
-    assert.partialDeepStrictEqual(await groupOf(store), { failing: 0, dead: 1, redriven: 0 });
-  },
-
   'a redriven job that completes has recovered at its first attempt': async ({ store }) => {
-    await redrive(store, [await buryOne(store)]);
+    await redrive(store, { ids: [await buryOne(store)] });
     await settleOne(store, await claimOne(store), complete);
     const { recovered, recoveredAt, failing, dead } = await groupOf(store);
     assert.deepEqual([recovered, recoveredAt, failing, dead], [1, [{ attempt: 1, jobs: 1 }], 0, 0]);
@@ -205,7 +198,7 @@ export const errorGroupCases: readonly StoreCase[] = cases('errorGroups', {
 
   'discarded and pruned jobs leave their group; what it has counted stays': async ({ store, advance }) => {
     const [first] = [await buryOne(store), await buryOne(store)];
-    await store.discard({ ids: [first as string] });
+    await discard(store, { ids: [first as string] });
     assert.partialDeepStrictEqual(await groupOf(store), { dead: 1, failures: 2, jobs: 2 });
     await advance(2 * HOUR);
     await store.prune({ completedMs: null, deadMs: HOUR, cancelledMs: null }, 10);
@@ -215,7 +208,7 @@ export const errorGroupCases: readonly StoreCase[] = cases('errorGroups', {
 
   'pruning adds counters up and changes none of them': async ({ store }) => {
     const ids = [await buryOne(store), await buryOne(store, { name: 'b' }), await buryOne(store, {}, network)];
-    await redrive(store, ids.slice(0, 2));
+    await redrive(store, { ids: ids.slice(0, 2) });
     await settleOne(store, await claimOne(store), complete);
     await failOne(store, { queue: 'other' });
     const before = await groups(store);
@@ -231,7 +224,7 @@ export const errorGroupCases: readonly StoreCase[] = cases('errorGroups', {
     await advance(GROUP_KEPT_MS + HOUR);
     await store.prune(never, 10);
     assert.partialDeepStrictEqual(await groupOf(store), { dead: 1 });
-    await store.discard({ ids: [id] });
+    await discard(store, { ids: [id] });
     await store.prune(never, 10);
     assert.deepEqual(await groups(store), []);
     await buryOne(store);

@@ -8,6 +8,7 @@ import {
   complete,
   crash,
   die,
+  discard,
   enqueueOne,
   fenceOf,
   giveBack,
@@ -151,7 +152,7 @@ const replayed: StoreCase[] = cases('settle', {
   'a repeated settlement of a job that is gone is stale': async ({ store }) => {
     const job = await startOne(store);
     await settleOne(store, job, die());
-    await store.discard({ ids: [job.id] });
+    await discard(store, { ids: [job.id] });
     assert.deepEqual(await store.settle([settlement(job, die())]), ['stale']);
     assert.deepEqual(await store.get([job.id]), []);
   },

@@ -11,6 +11,7 @@ import {
   MINUTE,
   newJobs,
   only,
+  redrive,
   retryIn,
   settlement,
   settleOne,
@@ -131,7 +132,7 @@ export async function enqueueBehind(
   assert.equal(claimed.length, count);
   const decision = lane === 'redrive' ? die() : retryIn(0, lane);
   await store.settle(claimed.map((job) => settlement(job, decision)));
-  if (lane === 'redrive') await store.redrive({ ids, attempts: 'reset', dryRun: false });
+  if (lane === 'redrive') await redrive(store, { ids });
   return ids;
 }
 

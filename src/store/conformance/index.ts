@@ -1,5 +1,6 @@
 import { asideCases } from './aside.ts';
 import { cancelCases } from './cancel.ts';
+import { changeCases } from './change.ts';
 import { claimCases } from './claim.ts';
 import { behindGatesCases } from './claim-behind-gates.ts';
 import { claimGatedCases } from './claim-gated.ts';
@@ -21,6 +22,7 @@ import { redriveCases } from './redrive.ts';
 import { refundCases } from './refund.ts';
 import { reportCases } from './report.ts';
 import { scheduleCases } from './schedules.ts';
+import { selectionCases } from './selection.ts';
 import { settleCases } from './settle.ts';
 import { statsCases } from './stats.ts';
 import { bind, type ConformanceCase, type ConformanceOptions, type OpenStore, type StoreCase } from './suite.ts';
@@ -46,9 +48,11 @@ const suite: readonly StoreCase[] = [
   ...expiredCases,
   ...memoCases,
   ...readCases,
+  ...selectionCases,
   ...cancelCases,
   ...redriveCases,
   ...discardCases,
+  ...changeCases,
   ...holdCases,
   ...gateCases,
   ...pruneCases,

@@ -8,6 +8,7 @@ import {
   claimOne,
   complete,
   die,
+  discard,
   enqueueOne,
   giveBack,
   HOUR,
@@ -123,7 +124,7 @@ export const keyCases: readonly StoreCase[] = cases('enqueue', {
 
     const dead = await bury(store, { name: 'other', key: 'k', keyLife: 'pruned' });
     assert.equal(await holder(store, { name: 'other' }), dead);
-    await store.discard({ ids: [dead] });
+    await discard(store, { ids: [dead] });
     assert.equal(await holder(store, { name: 'other' }), null);
   },
 

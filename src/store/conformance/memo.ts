@@ -9,6 +9,7 @@ import {
   HOUR,
   hostileTexts,
   LEASE,
+  redrive,
   retryIn,
   settleOne,
   startOne,
@@ -70,7 +71,7 @@ export const memoCases: readonly StoreCase[] = cases('memo', {
     const job = await startOne(store);
     await store.remember(fenceOf(job), 'charge', '1');
     await settleOne(store, job, die());
-    await store.redrive({ ids: [job.id], attempts: 'reset', dryRun: false });
+    await redrive(store, { ids: [job.id] });
     assert.deepEqual(await store.recall(job.id), new Map([['charge', '1']]));
   },
 

@@ -17,6 +17,7 @@ import {
   newJob,
   newJobs,
   quota,
+  redrive,
   retryIn,
   settlement,
   settleOne,
@@ -77,11 +78,11 @@ const names: StoreCase[] = cases('partitions', {
   'redriven jobs of one name leave those of another their turn': async ({ store, advance }) => {
     const ids: string[] = [];
     for (let count = 0; count < 10; count++) ids.push(await bury(store, { name: 'stormy' }));
-    await store.redrive({ ids, attempts: 'reset', dryRun: false });
+    await redrive(store, { ids });
     await advance(MINUTE);
     // Its own queue, so that the redriven ones are not due first.
     const other = await bury(store, { name: 'healthy', queue: 'elsewhere' });
-    await store.redrive({ ids: [other], attempts: 'reset', dryRun: false });
+    await redrive(store, { ids: [other] });
     const queues = ['default', 'elsewhere'].map((queue) => quota({ queue, share: 2 }));
     assert.ok(idsOf((await claim(store, { limit: 4, queues })).jobs).includes(other));
   },

@@ -9,6 +9,7 @@ import {
   idsOf,
   MINUTE,
   newJobs,
+  redrive,
   settlement,
   settleOne,
   startOne,
@@ -69,7 +70,7 @@ export const pruneCases: readonly StoreCase[] = cases('prune', {
   'the retention of a redriven job starts anew': async ({ store, advance }) => {
     const id = await bury(store);
     await advance(2 * HOUR);
-    await store.redrive({ ids: [id], attempts: 'reset', dryRun: false });
+    await redrive(store, { ids: [id] });
     assert.equal((await store.prune(oneHour, 10)).jobs, 0);
     assert.equal((await claim(store)).jobs.length, 1);
   },

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { RedriveRequest } from '../store.ts';
+import type { JobSelection } from '../store.ts';
 import {
   assertUntouched,
   bury,
@@ -10,6 +10,7 @@ import {
   die,
   enqueueOne,
   HOUR,
+  idsOf,
   jobOf,
   LEASE,
   MINUTE,
@@ -17,6 +18,7 @@ import {
   only,
   policy,
   quota,
+  redrive,
   retryIn,
   settleOne,
   startOne,
@@ -24,8 +26,7 @@ import {
 } from './builders.ts';
 import { cases, type StoreCase } from './suite.ts';
 
-const reset = { attempts: 'reset', dryRun: false } as const satisfies Partial<RedriveRequest>;
-const keep = { attempts: 'keep', dryRun: false } as const satisfies Partial<RedriveRequest>;
+const keep = { keepAttempts: true } as const;
 
 const bringing: StoreCase[] = cases('redrive', {
   'a dead job comes back ready, with all its attempts': async ({ store, advance }) => {
@@ -34,7 +35,7 @@ const bringing: StoreCase[] = cases('redrive', {
     await advance(HOUR);
     await settleOne(store, await claimOne(store), die(), { error: storedError('last') });
     await advance(HOUR);
-    assert.deepEqual(await store.redrive({ ...reset, ids: [first.id] }), { ids: [first.id], skipped: [] });
+    assert.deepEqual(await redrive(store, { ids: [first.id] }), { ids: [first.id], skipped: [] });
     const back = await jobOf(store, first.id);
     assert.partialDeepStrictEqual(back, { state: 'ready', lane: 'redrive', runs: 2, attempts: 0, crashes: 0 });
     assert.partialDeepStrictEqual(back, { deadReason: null, finishedAt: null, firstStartedAt: null });
@@ -46,7 +47,7 @@ const bringing: StoreCase[] = cases('redrive', {
 
   'a redriven job runs on as the next run of its ledger': async ({ store }) => {
     const id = await bury(store);
-    await store.redrive({ ...reset, ids: [id] });
+    await redrive(store, { ids: [id] });
     const { jobs, now } = await claim(store);
     const job = only(jobs);
     assert.partialDeepStrictEqual(job, { id, run: 2, attempts: 1, lane: 'redrive', firstStartedAt: now });
@@ -65,7 +66,7 @@ const bringing: StoreCase[] = cases('redrive', {
     await settleOne(store, job, retryIn(MINUTE));
     await advance(HOUR);
     await settleOne(store, await claimOne(store), die('unrecoverable'));
-    await store.redrive({ ...keep, ids: [job.id] });
+    await redrive(store, { ...keep, ids: [job.id] });
     assert.partialDeepStrictEqual(await jobOf(store, job.id), { attempts: 2, firstStartedAt: null });
     assert.partialDeepStrictEqual(await claimOne(store), { attempts: 3, run: 3, previousDelayMs: MINUTE });
   },
@@ -73,20 +74,20 @@ const bringing: StoreCase[] = cases('redrive', {
   'a job whose attempts are spent has nothing left to keep': async ({ store }) => {
     const id = await bury(store, { policy: { ...policy, maxAttempts: 1 } });
     await assertUntouched(store, id, async () => {
-      assert.deepEqual(await store.redrive({ ...keep, ids: [id] }), {
+      assert.deepEqual(await redrive(store, { ...keep, ids: [id] }), {
         ids: [],
         skipped: [{ id, why: 'nothing-left' }],
       });
     });
-    assert.deepEqual((await store.redrive({ ...reset, ids: [id] })).ids, [id]);
+    assert.deepEqual((await redrive(store, { ids: [id] })).ids, [id]);
   },
 
   'a poisonous job has no crashes left to keep, and gets them again by a reset': async ({ store, advance }) => {
     const job = await startOne(store, { policy: { ...policy, maxCrashes: 1 } });
     await advance(2 * LEASE);
     await store.settle([crash(job, die('poison'))]);
-    assert.deepEqual((await store.redrive({ ...keep, ids: [job.id] })).skipped, [{ id: job.id, why: 'nothing-left' }]);
-    await store.redrive({ ...reset, ids: [job.id] });
+    assert.deepEqual((await redrive(store, { ...keep, ids: [job.id] })).skipped, [{ id: job.id, why: 'nothing-left' }]);
+    await redrive(store, { ids: [job.id] });
     assert.equal((await jobOf(store, job.id)).crashes, 0);
   },
 
@@ -95,14 +96,14 @@ const bringing: StoreCase[] = cases('redrive', {
     await settleOne(store, job, retryIn(0));
     await settleOne(store, await claimOne(store, { queues: [quota({ queue: 'mail.retry' })] }), die());
     assert.equal((await jobOf(store, job.id)).queue, 'mail.retry');
-    assert.deepEqual((await store.redrive({ ...reset, queue: 'mail.retry' })).ids, [job.id]);
+    assert.deepEqual((await redrive(store, { queue: 'mail.retry' })).ids, [job.id]);
     assert.equal((await claimOne(store, { queues: [quota({ queue: 'mail' })] })).id, job.id);
   },
 
   'a redriven job may die and be redriven again': async ({ store }) => {
     const id = await bury(store);
     for (let round = 1; round <= 3; round++) {
-      assert.deepEqual((await store.redrive({ ...reset, ids: [id] })).ids, [id]);
+      assert.deepEqual((await redrive(store, { ids: [id] })).ids, [id]);
       await settleOne(store, await claimOne(store), die('deadline'));
     }
     assert.partialDeepStrictEqual(await jobOf(store, id), { state: 'dead', runs: 4, deadReason: 'deadline' });
@@ -117,7 +118,7 @@ const selecting: StoreCase[] = cases('redrive', {
     await settleOne(store, done, complete);
     const cancelled = await enqueueOne(store);
     await store.cancel([cancelled]);
-    const answer = await store.redrive({ ...reset, ids: [waiting, running.id, done.id, cancelled, 'unknown'] });
+    const answer = await redrive(store, { ids: [waiting, running.id, done.id, cancelled, 'unknown'] });
     assert.deepEqual(answer, { ids: [], skipped: [] });
     assert.equal((await jobOf(store, running.id)).state, 'running');
   },
@@ -127,7 +128,7 @@ const selecting: StoreCase[] = cases('redrive', {
     await bury(store, { name: 'b', queue: 'x' }, 'poison');
     await bury(store, { name: 'a', queue: 'y' }, 'poison');
     await bury(store, { name: 'a', queue: 'x' }, 'deadline');
-    const answer = await store.redrive({ ...reset, name: 'a', queue: 'x', reason: 'poison' });
+    const answer = await redrive(store, { name: 'a', queue: 'x', reason: 'poison' });
     assert.deepEqual(answer.ids, [wanted]);
     assert.equal((await store.list({ state: 'dead', limit: 10 })).length, 3);
   },
@@ -135,13 +136,14 @@ const selecting: StoreCase[] = cases('redrive', {
   'each condition selects by itself': async ({ store }) => {
     const a = await bury(store, { name: 'a', queue: 'x' }, 'poison');
     const b = await bury(store, { name: 'b', queue: 'y' }, 'deadline');
-    const dry = { attempts: 'reset', dryRun: true } as const;
-    assert.deepEqual((await store.redrive({ ...dry, name: 'a' })).ids, [a]);
-    assert.deepEqual((await store.redrive({ ...dry, queue: 'y' })).ids, [b]);
-    assert.deepEqual((await store.redrive({ ...dry, reason: 'poison' })).ids, [a]);
-    assert.deepEqual((await store.redrive({ ...dry, ids: [b] })).ids, [b]);
-    assert.deepEqual((await store.redrive({ ...dry, ids: [] })).ids, []);
-    assert.deepEqual((await store.redrive({ ...dry, name: `' OR 1=1 --` })).ids, []);
+    const selected = async (selection: JobSelection): Promise<string[]> =>
+      idsOf(await store.list({ ...selection, state: 'dead', limit: 10 }));
+    assert.deepEqual(await selected({ name: 'a' }), [a]);
+    assert.deepEqual(await selected({ queue: 'y' }), [b]);
+    assert.deepEqual(await selected({ reason: 'poison' }), [a]);
+    assert.deepEqual(await selected({ ids: [b] }), [b]);
+    assert.deepEqual(await selected({ ids: [] }), []);
+    assert.deepEqual(await selected({ name: `' OR 1=1 --` }), []);
   },
 
   'the oldest dead go first, and the limit holds': async ({ store, advance }) => {
@@ -152,52 +154,29 @@ const selecting: StoreCase[] = cases('redrive', {
       died.push(job.id);
       await advance(MINUTE);
     }
-    assert.deepEqual((await store.redrive({ ...reset, name: 'email.send', limit: 2 })).ids, died.slice(0, 2));
-    assert.deepEqual((await store.redrive({ ...reset, name: 'email.send' })).ids, died.slice(2));
+    assert.deepEqual((await redrive(store, { name: 'email.send', limit: 2 })).ids, died.slice(0, 2));
+    assert.deepEqual((await redrive(store, { name: 'email.send' })).ids, died.slice(2));
   },
 
   'the limit bounds what is looked at, refused jobs included': async ({ store, advance }) => {
     const spent = await bury(store, { policy: { ...policy, maxAttempts: 1 } });
     await advance(MINUTE);
     await bury(store);
-    const answer = await store.redrive({ ...keep, name: 'email.send', limit: 1 });
+    const answer = await redrive(store, { ...keep, name: 'email.send', limit: 1 });
     assert.deepEqual(answer, { ids: [], skipped: [{ id: spent, why: 'nothing-left' }] });
-  },
-
-  'a selection without any condition is refused': async ({ store }) => {
-    const id = await bury(store);
-    await assertUntouched(store, id, async () => {
-      await assert.rejects(store.redrive({ ...reset }), { code: 'CONFIG' });
-      await assert.rejects(store.redrive({ ...reset, limit: 1 }), { code: 'CONFIG' });
-    });
-  },
-
-  'a dry run tells the same and changes nothing': async ({ store }) => {
-    const fine = await bury(store, { key: 'free' });
-    const taken = await bury(store, { key: 'taken' });
-    await enqueueOne(store, { key: 'taken', delayMs: HOUR });
-    const request = { attempts: 'reset', name: 'email.send' } as const;
-    let told: unknown;
-    await assertUntouched(store, fine, async () => {
-      told = await store.redrive({ ...request, dryRun: true });
-      assert.deepEqual((await claim(store)).jobs, []);
-    });
-    assert.deepEqual(told, { ids: [fine], skipped: [{ id: taken, why: 'key-taken' }] });
-    assert.equal(only(await store.enqueue([newJob({ key: 'free', name: 'other' })])).existed, false);
-    assert.deepEqual(await store.redrive({ ...request, dryRun: false }), told);
   },
 
   'a redrive may be sent again': async ({ store }) => {
     const id = await bury(store);
-    await store.redrive({ ...reset, ids: [id] });
+    await redrive(store, { ids: [id] });
     await assertUntouched(store, id, async () => {
-      assert.deepEqual(await store.redrive({ ...reset, ids: [id] }), { ids: [], skipped: [] });
+      assert.deepEqual(await redrive(store, { ids: [id] }), { ids: [], skipped: [] });
     });
   },
 
   'a job redriven by many callers at once comes back once': async ({ store }) => {
     const id = await bury(store);
-    const answers = await Promise.all(Array.from({ length: 5 }, () => store.redrive({ ...reset, ids: [id] })));
+    const answers = await Promise.all(Array.from({ length: 5 }, () => redrive(store, { ids: [id] })));
     assert.deepEqual(
       answers.flatMap((answer) => answer.ids),
       [id],
@@ -209,7 +188,7 @@ const selecting: StoreCase[] = cases('redrive', {
 const keys: StoreCase[] = cases('redrive', {
   'a redriven job takes its key again': async ({ store }) => {
     const id = await bury(store, { key: 'k', keyLife: 'finished' });
-    await store.redrive({ ...reset, ids: [id] });
+    await redrive(store, { ids: [id] });
     assert.deepEqual(await store.enqueue([newJob({ key: 'k' })]), [{ id, existed: true }]);
   },
 
@@ -217,24 +196,22 @@ const keys: StoreCase[] = cases('redrive', {
     const id = await bury(store, { key: 'k', keyLife: 'finished' });
     const other = await enqueueOne(store, { key: 'k' });
     await assertUntouched(store, id, async () => {
-      assert.deepEqual(await store.redrive({ ...reset, ids: [id] }), { ids: [], skipped: [{ id, why: 'key-taken' }] });
+      assert.deepEqual(await redrive(store, { ids: [id] }), { ids: [], skipped: [{ id, why: 'key-taken' }] });
     });
     await store.cancel([other]);
-    assert.deepEqual((await store.redrive({ ...reset, ids: [id] })).ids, [id]);
+    assert.deepEqual((await redrive(store, { ids: [id] })).ids, [id]);
   },
 
   'the same key under another name does not stand in the way': async ({ store }) => {
     const id = await bury(store, { key: 'k' });
     await enqueueOne(store, { name: 'other', key: 'k', delayMs: HOUR });
-    assert.deepEqual((await store.redrive({ ...reset, ids: [id] })).ids, [id]);
+    assert.deepEqual((await redrive(store, { ids: [id] })).ids, [id]);
   },
 
   'a key that another job gave up at its start is free to take back': async ({ store }) => {
     const id = await bury(store, { name: 'a', key: 'k', keyLife: 'finished' });
     const other = await startOne(store, { name: 'a', key: 'k', keyLife: 'started' });
-    for (const dryRun of [true, false]) {
-      assert.deepEqual(await store.redrive({ ...reset, ids: [id], dryRun }), { ids: [id], skipped: [] });
-    }
+    assert.deepEqual(await redrive(store, { ids: [id] }), { ids: [id], skipped: [] });
     const again = newJob({ name: 'a', key: 'k' });
     assert.deepEqual(await store.enqueue([again]), [{ id, existed: true }]);
     await settleOne(store, other, complete);
@@ -243,7 +220,7 @@ const keys: StoreCase[] = cases('redrive', {
 
   'a key is taken by name and key, wherever spaces are': async ({ store }) => {
     const ids = [await bury(store, { name: 'a b', key: 'c' }), await bury(store, { name: 'a', key: 'b c' })];
-    assert.deepEqual((await store.redrive({ ...reset, ids })).ids.toSorted(), ids.toSorted());
+    assert.deepEqual((await redrive(store, { ids })).ids.toSorted(), ids.toSorted());
   },
 
   'of two dead jobs with one key only the older comes back': async ({ store, advance }) => {
@@ -251,14 +228,13 @@ const keys: StoreCase[] = cases('redrive', {
     await advance(MINUTE);
     const younger = await bury(store, { key: 'k' });
     const answer = { ids: [older], skipped: [{ id: younger, why: 'key-taken' }] };
-    assert.deepEqual(await store.redrive({ attempts: 'reset', name: 'email.send', dryRun: true }), answer);
-    assert.deepEqual(await store.redrive({ ...reset, name: 'email.send' }), answer);
+    assert.deepEqual(await redrive(store, { name: 'email.send' }), answer);
   },
 
   'a key that lasts until the start is neither needed nor taken by a redrive': async ({ store }) => {
     const id = await bury(store, { key: 'k', keyLife: 'started' });
     const other = await enqueueOne(store, { key: 'k', delayMs: HOUR });
-    assert.deepEqual((await store.redrive({ ...reset, ids: [id] })).ids, [id]);
+    assert.deepEqual((await redrive(store, { ids: [id] })).ids, [id]);
     await store.cancel([other]);
     assert.equal(only(await store.enqueue([newJob({ key: 'k' })])).existed, false);
   },
@@ -268,14 +244,13 @@ const keys: StoreCase[] = cases('redrive', {
     await advance(MINUTE);
     const finished = await bury(store, { key: 'k', keyLife: 'finished' });
     const answer = { ids: [started, finished], skipped: [] };
-    assert.deepEqual(await store.redrive({ attempts: 'reset', name: 'email.send', dryRun: true }), answer);
-    assert.deepEqual(await store.redrive({ ...reset, name: 'email.send' }), answer);
+    assert.deepEqual(await redrive(store, { name: 'email.send' }), answer);
     assert.deepEqual(await store.enqueue([newJob({ key: 'k' })]), [{ id: finished, existed: true }]);
   },
 
   'a key that lasts as long as the row stays with the job through death and redrive': async ({ store }) => {
     const id = await bury(store, { key: 'k', keyLife: 'pruned' });
-    assert.deepEqual((await store.redrive({ ...reset, ids: [id] })).ids, [id]);
+    assert.deepEqual((await redrive(store, { ids: [id] })).ids, [id]);
     await settleOne(store, await claimOne(store), complete);
     assert.deepEqual(await store.enqueue([newJob({ key: 'k' })]), [{ id, existed: true }]);
   },

@@ -13,6 +13,7 @@ import {
   jobOf,
   LEASE,
   only,
+  redrive,
   retryIn,
   settlement,
   settleOne,
@@ -166,7 +167,7 @@ export const refundCases: readonly StoreCase[] = cases('settle', {
     ] as const) {
       const job = await startThird(store);
       await settleOne(store, job, die());
-      await store.redrive({ ids: [job.id], attempts, dryRun: false });
+      await redrive(store, { ids: [job.id], keepAttempts: attempts === 'keep' });
       const again = await claimOne(store);
       assert.deepEqual([again.id, again.spent], [job.id, spent]);
       await settleOne(store, again, complete);

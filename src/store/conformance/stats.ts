@@ -6,6 +6,7 @@ import {
   complete,
   crash,
   die,
+  discard,
   enqueueOne,
   giveBack,
   HOUR,
@@ -14,6 +15,7 @@ import {
   newJob,
   only,
   quota,
+  redrive,
   retryIn,
   settlement,
   settleOne,
@@ -109,14 +111,14 @@ export const statsCases: readonly StoreCase[] = cases('stats', {
 
   'a redriven job with its attempts reset does not count as a retry': async ({ store }) => {
     const id = await bury(store);
-    await store.redrive({ ids: [id], attempts: 'reset', dryRun: false });
+    await redrive(store, { ids: [id] });
     await settleOne(store, await claimOne(store), complete);
     assert.partialDeepStrictEqual((await statsOf(store)).totals, { enqueued: 1, retries: 0, successfulRetries: 0 });
   },
 
   'deaths are counted by reason, and a second death again': async ({ store }) => {
     const id = await bury(store, {}, 'poison');
-    await store.redrive({ ids: [id], attempts: 'reset', dryRun: false });
+    await redrive(store, { ids: [id] });
     await settleOne(store, await claimOne(store), die('deadline'));
     await settleOne(store, await startOne(store), complete);
     const none = { exhausted: 0, unrecoverable: 0, 'no-handler': 0 };
@@ -138,7 +140,7 @@ export const statsCases: readonly StoreCase[] = cases('stats', {
     const dead = await bury(store, {}, 'poison');
     const before = (await statsOf(store)).totals;
     await advance(2 * HOUR);
-    await store.discard({ ids: [dead] });
+    await discard(store, { ids: [dead] });
     await store.prune({ completedMs: HOUR, deadMs: null, cancelledMs: null }, 10);
     const after = await statsOf(store);
     assert.deepEqual(after.totals, before);

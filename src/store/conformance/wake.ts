@@ -1,5 +1,16 @@
 import assert from 'node:assert/strict';
-import { bury, claim, enqueueOne, giveBack, HOUR, retryIn, settleOne, startOne } from './builders.ts';
+import {
+  bury,
+  changeRequest,
+  claim,
+  enqueueOne,
+  giveBack,
+  HOUR,
+  redrive,
+  retryIn,
+  settleOne,
+  startOne,
+} from './builders.ts';
 import { ask, claimGated, enqueueBehind, gateOf, recover, trip } from './gate-builders.ts';
 import { cases, type StoreCase, type StoreHarness } from './suite.ts';
 
@@ -50,7 +61,7 @@ export const wakeCases: readonly StoreCase[] = cases('wake', {
     await harness.store.hold({ queue: 'default' }, null);
     const listener = new Listener(harness);
     await listener.quiet();
-    await harness.store.redrive({ ids: [id], attempts: 'reset', dryRun: false });
+    await redrive(harness.store, { ids: [id] });
     await listener.assertHeard('redrive');
     await listener.quiet();
     await harness.store.release({ queue: 'default' });
@@ -115,8 +126,9 @@ export const closeCases: readonly StoreCase[] = cases('close', {
       gateHistory: () => store.gateHistory(gateOf('smtp'), 1),
       queues: () => store.queues(),
       cancel: () => store.cancel([job.id]),
-      redrive: () => store.redrive({ ids: [job.id], attempts: 'reset', dryRun: true }),
-      discard: () => store.discard({ ids: [job.id] }),
+      change: () => store.change(changeRequest('redrive', { ids: [job.id] })),
+      count: () => store.count({}),
+      operations: () => store.operations(1),
       hold: () => store.hold({ queue: 'default' }, null),
       release: () => store.release({ queue: 'default' }),
       changeGate: () => store.changeGate(gateOf('smtp'), 'open', 'ann'),

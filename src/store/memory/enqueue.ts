@@ -28,6 +28,7 @@ function accept(state: MemoryState, job: NewJob, now: number): void {
     policy: kept(job.policy),
     key: job.key,
     keyLife: job.keyLife,
+    tags: kept(job.tags ?? []),
     enqueuedAt: now,
     ledger: [],
     memos: new Map(),

@@ -2,7 +2,18 @@ import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../clock.ts';
 import { ConfigError } from '../../errors.ts';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
-import { bury, complete, die, newJob, newJobs, quota, retryIn, settleOne, startOne } from '../conformance/builders.ts';
+import {
+  bury,
+  complete,
+  die,
+  newJob,
+  newJobs,
+  quota,
+  redrive,
+  retryIn,
+  settleOne,
+  startOne,
+} from '../conformance/builders.ts';
 import { type StoreHarness, storeConformance } from '../conformance/index.ts';
 import type { ClaimedJob } from '../store.ts';
 import { MemoryStore } from './store.ts';
@@ -96,10 +107,8 @@ describe('the memory store', () => {
       expect(await hintsOf(store, () => settleOne(store, first, complete))).toBe(0);
       expect(await hintsOf(store, () => settleOne(store, second, retryIn(1_000)))).toBe(0);
       const dead = await bury(store);
-      const redrive = { ids: [dead], attempts: 'reset', dryRun: true } as const;
-      expect(await hintsOf(store, () => store.redrive(redrive))).toBe(0);
-      expect(await hintsOf(store, () => store.redrive({ ...redrive, ids: [], dryRun: false }))).toBe(0);
-      expect(await hintsOf(store, () => store.redrive({ ...redrive, dryRun: false }))).toBe(1);
+      expect(await hintsOf(store, () => redrive(store, { ids: [] }))).toBe(0);
+      expect(await hintsOf(store, () => redrive(store, { ids: [dead] }))).toBe(1);
     });
 
     it('at the end of a retry, which may leave room for another one', async () => {

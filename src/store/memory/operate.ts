@@ -1,17 +1,6 @@
-import { ConfigError } from '../../errors.ts';
 import { isTerminal } from '../../job.ts';
-import { REDRIVEN } from '../error-groups.ts';
-import type {
-  CancelAnswer,
-  DeadSelection,
-  HoldTarget,
-  PruneAnswer,
-  Redriven,
-  RedriveRefusal,
-  RedriveRequest,
-  Retention,
-} from '../store.ts';
-import { keySlot } from './keys.ts';
+import type { CancelAnswer, HoldTarget, PruneAnswer, Retention } from '../store.ts';
+import { pruneOperations } from './change.ts';
 import type { Row } from './row.ts';
 import type { MemoryState } from './state.ts';
 
@@ -19,7 +8,7 @@ export function cancel(state: MemoryState, ids: readonly string[], now: number):
   return ids.map((id) => ({ id, result: cancelOne(state, state.rows.get(id), now) }));
 }
 
-function cancelOne(state: MemoryState, row: Row | undefined, now: number): CancelAnswer['result'] {
+export function cancelOne(state: MemoryState, row: Row | undefined, now: number): CancelAnswer['result'] {
   if (!row) return 'not-found';
   if (isTerminal(row.state)) return 'already-ended';
   if (row.state === 'running') {
@@ -31,92 +20,10 @@ function cancelOne(state: MemoryState, row: Row | undefined, now: number): Cance
   return 'cancelled';
 }
 
-export function redrive(state: MemoryState, request: RedriveRequest, now: number): Redriven {
-  const ids: string[] = [];
-  const skipped: { id: string; why: RedriveRefusal }[] = [];
-  // A dry run takes no keys, yet of two dead jobs with one key it must refuse the second as the real one does.
-  const promised = new Set<string>();
-
-  for (const row of selectDead(state, request)) {
-    const why = refusal(state, row, request, promised);
-    if (why) {
-      skipped.push({ id: row.id, why });
-      continue;
-    }
-    ids.push(row.id);
-    if (wantsKey(row)) promised.add(keySlot(row.name, row.key));
-    if (!request.dryRun) bringBack(state, row, request.attempts, now);
-  }
-  if (ids.length > 0 && !request.dryRun) state.wake.hint();
-  return { ids, skipped };
-}
-
-function refusal(
-  state: MemoryState,
-  row: Row,
-  request: RedriveRequest,
-  promised: ReadonlySet<string>,
-): RedriveRefusal | null {
-  const { maxAttempts, maxCrashes } = row.policy;
-  if (request.attempts === 'keep' && (row.attempts >= maxAttempts || row.crashes >= maxCrashes)) return 'nothing-left';
-  if (!wantsKey(row)) return null;
-  const holder = state.keys.holder(row.name, row.key);
-  const taken = (holder && holder !== row) || promised.has(keySlot(row.name, row.key));
-  return taken ? 'key-taken' : null;
-}
-
-/** A key that lasts until the first start was given up at that start; a redrive does not ask for it again. */
-function wantsKey(row: Row): row is Row & { key: string } {
-  return row.key !== null && row.keyLife !== 'started';
-}
-
-function bringBack(state: MemoryState, row: Row, attempts: RedriveRequest['attempts'], now: number): void {
-  const again = attempts === 'reset' ? { attempts: 0, crashes: 0, previousDelayMs: null, spent: null } : {};
-  state.move(row, 'ready', now, {
-    ...again,
-    queue: row.homeQueue,
-    lane: 'redrive',
-    dueAt: now,
-    availableAt: now,
-    firstStartedAt: null,
-    finishedAt: null,
-    deadReason: null,
-  });
-  if (wantsKey(row)) state.keys.take(row);
-  state.errorGroups.move(row, REDRIVEN);
-}
-
-export function discard(state: MemoryState, selection: DeadSelection): string[] {
-  return selectDead(state, selection).map((row) => {
-    remove(state, row);
-    return row.id;
-  });
-}
-
 /** Deletes a finished job. */
-function remove(state: MemoryState, row: Row): void {
+export function remove(state: MemoryState, row: Row): void {
   if (row.state === 'dead') state.errorGroups.move(row, { dead: -1 });
   state.remove(row);
-}
-
-/** Oldest dead first. The limit bounds what is looked at, so a refused job takes a place of it too. */
-function selectDead(state: MemoryState, selection: DeadSelection): Row[] {
-  const { ids, name, queue, reason, limit } = selection;
-  if (ids === undefined && name === undefined && queue === undefined && reason === undefined) {
-    throw new ConfigError(
-      'Expected at least one of ids, name, queue or reason to select dead jobs, got none. Say which jobs are meant.',
-    );
-  }
-  const wanted = ids && new Set(ids);
-  return [...state.ended.dead]
-    .filter(
-      (row) =>
-        (wanted === undefined || wanted.has(row.id)) &&
-        (name === undefined || row.name === name) &&
-        (queue === undefined || row.queue === queue) &&
-        (reason === undefined || row.deadReason === reason),
-    )
-    .slice(0, limit);
 }
 
 export function hold(state: MemoryState, target: HoldTarget, until: number | null): void {
@@ -140,6 +47,7 @@ export function prune(state: MemoryState, retention: Retention, limit: number, n
   for (const row of gone) remove(state, row);
   state.gates.prune(now);
   state.errorGroups.prune(now);
+  pruneOperations(state, now);
   const moved = leaveAside(state, retention.asideMs, limit, now);
   return { jobs: gone.length, isDone: gone.length < limit && moved < limit };
 }

@@ -1,5 +1,13 @@
 import { type Job, type JobState, type RunRecord, stateAt } from '../../job.ts';
-import type { JobFilter, QueueInfo, StoreStats } from '../store.ts';
+import {
+  isListedByEnd,
+  isSelected,
+  type JobCount,
+  type JobFilter,
+  type JobList,
+  type JobSelection,
+} from '../selection.ts';
+import type { QueueInfo, StoreStats } from '../store.ts';
 import { type Row, toJob } from './row.ts';
 import type { MemoryState } from './state.ts';
 import type { Tally } from './totals.ts';
@@ -16,22 +24,24 @@ export function get(state: MemoryState, ids: readonly string[], now: number): Jo
  * A page after an unknown job is empty. Guessing where it stood could show jobs twice, and a caller
  * that pages until nothing comes would never end.
  */
-export function list(state: MemoryState, filter: JobFilter, now: number): Job[] {
-  const after = filter.after === undefined ? undefined : (state.rows.get(filter.after)?.accepted ?? -1);
+export function list(state: MemoryState, filter: JobFilter, now: number): JobList {
+  const { after, idPrefix = '', limit } = filter;
+  const last = after === undefined ? null : state.rows.get(after);
+  if (last === undefined) return [];
+  const endOf = (row: Row): number => (isListedByEnd(filter) ? (row.finishedAt ?? 0) : 0);
+  const newestFirst = (a: Row, b: Row): number => endOf(b) - endOf(a) || b.accepted - a.accepted;
   return [...state.rows.values()]
-    .reverse()
-    .filter((row) => (after === undefined || row.accepted < after) && matches(row, filter, now))
-    .slice(0, filter.limit)
+    .filter((row) => (last === null || newestFirst(last, row) < 0) && row.id.startsWith(idPrefix))
+    .filter((row) => isSelected(row, filter, now))
+    .sort(newestFirst)
+    .slice(0, limit)
     .map((row) => toJob(row, now));
 }
 
-function matches(row: Row, filter: JobFilter, now: number): boolean {
-  return (
-    (filter.state === undefined || stateAt(row.state, row.dueAt, now) === filter.state) &&
-    (filter.queue === undefined || row.queue === filter.queue) &&
-    (filter.name === undefined || row.name === filter.name) &&
-    (filter.key === undefined || row.key === filter.key)
-  );
+/** The model reads what it has to: only databases stop early. */
+export function count(state: MemoryState, selection: JobSelection, now: number): JobCount {
+  const found = [...state.rows.values()].filter((row) => isSelected(row, selection, now)).length;
+  return { count: Math.min(found, selection.limit ?? found), isExact: true };
 }
 
 export function runs(state: MemoryState, jobId: string): RunRecord[] {

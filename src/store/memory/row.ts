@@ -16,15 +16,16 @@ export interface Row {
   readonly retryQueue: string | null;
   readonly resource: string | null;
   readonly priority: number;
-  readonly payload: string;
   readonly version: number | null;
   readonly policy: RetryPolicy;
   readonly key: string | null;
   readonly keyLife: KeyLife;
+  readonly tags: readonly string[];
   readonly enqueuedAt: number;
   readonly ledger: RunRecord[];
   readonly memos: Map<string, string>;
 
+  payload: string;
   queue: string;
   state: JobState;
   /** Stays as it was claimed while the job runs. */
@@ -69,6 +70,7 @@ export function toJob(row: Row, now: number): Job {
     payload: JSON.parse(row.payload),
     version: row.version,
     key: row.key,
+    tags: row.tags,
     resource: row.resource,
     policy: row.policy,
     runs: row.runs,

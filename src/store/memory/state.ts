@@ -1,5 +1,6 @@
 import { isTerminal, type JobState, stateAt, transitions } from '../../job.ts';
 import type { Fence, Schedule } from '../store.ts';
+import type { OperationRow } from './change.ts';
 import { ErrorGroups } from './error-groups.ts';
 import { Gates } from './gates.ts';
 import { Keys } from './keys.ts';
@@ -28,6 +29,8 @@ export class MemoryState {
   readonly totals: TotalsBook = new TotalsBook();
   readonly errorGroups: ErrorGroups = new ErrorGroups();
   readonly wake: Wake = new Wake();
+  /** In the order they began. */
+  readonly operations: Map<string, OperationRow> = new Map();
   readonly schedules: Map<string, Schedule> = new Map();
   readonly workers: Workers = new Workers();
   #accepted = 0;
@@ -60,6 +63,13 @@ export class MemoryState {
   leaveAside(row: Row): void {
     this.#unfile(row);
     row.aside = null;
+    this.#file(row);
+  }
+
+  /** A waiting job falls due at another time. */
+  reschedule(row: Row, dueAt: number, availableAt: number): void {
+    this.#unfile(row);
+    Object.assign(row, { dueAt, availableAt });
     this.#file(row);
   }
 

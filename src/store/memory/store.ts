@@ -7,10 +7,11 @@ import { isNewsToWorkers } from '../gates.ts';
 import { checkPayloads } from '../json.ts';
 import type {
   CancelAnswer,
+  ChangeAnswer,
+  ChangeRequest,
   Claim,
   ClaimedJob,
   ClaimRequest,
-  DeadSelection,
   Enqueued,
   ErrorGroup,
   ErrorGroupFilter,
@@ -24,12 +25,14 @@ import type {
   Heartbeat,
   HeartbeatAnswer,
   HoldTarget,
+  JobCount,
   JobFilter,
+  JobList,
+  JobSelection,
   NewJob,
+  Operation,
   PruneAnswer,
   QueueInfo,
-  Redriven,
-  RedriveRequest,
   RegisteredWorker,
   Retention,
   ScheduleFilter,
@@ -45,13 +48,14 @@ import type {
   WorkerDescription,
   WorkerReport,
 } from '../store.ts';
+import { change, operations } from './change.ts';
 import { claim, claimGated } from './claim.ts';
 import { enqueue } from './enqueue.ts';
 import { expired } from './expired.ts';
 import { heartbeat } from './heartbeat.ts';
 import { recall, remember } from './memo.ts';
-import { cancel, discard, hold, prune, redrive, release } from './operate.ts';
-import { get, list, queues, runs, stats } from './read.ts';
+import { cancel, hold, prune, release } from './operate.ts';
+import { count, get, list, queues, runs, stats } from './read.ts';
 import { schedules, writeSchedule } from './schedules.ts';
 import { settle } from './settle.ts';
 import { MemoryState } from './state.ts';
@@ -125,8 +129,16 @@ export class MemoryStore implements Store {
     return get(this.#open(), ids, this.#clock.now());
   }
 
-  async list(filter: JobFilter): Promise<Job[]> {
+  async list(filter: JobFilter): Promise<JobList> {
     return list(this.#open(), filter, this.#clock.now());
+  }
+
+  async count(selection: JobSelection): Promise<JobCount> {
+    return count(this.#open(), selection, this.#clock.now());
+  }
+
+  async operations(limit: number): Promise<Operation[]> {
+    return operations(this.#open(), limit);
   }
 
   async runs(jobId: string): Promise<RunRecord[]> {
@@ -166,12 +178,8 @@ export class MemoryStore implements Store {
     return cancel(this.#open(), ids, this.#clock.now());
   }
 
-  async redrive(request: RedriveRequest): Promise<Redriven> {
-    return redrive(this.#open(), request, this.#clock.now());
-  }
-
-  async discard(selection: DeadSelection): Promise<string[]> {
-    return discard(this.#open(), selection);
+  async change(request: ChangeRequest): Promise<ChangeAnswer> {
+    return change(this.#open(), request, this.#clock.now());
   }
 
   async hold(target: HoldTarget, until: number | null): Promise<void> {

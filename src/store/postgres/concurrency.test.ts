@@ -11,6 +11,7 @@ import {
   complete,
   crash,
   die,
+  discard,
   enqueueInLane,
   enqueueOne,
   idsOf,
@@ -19,6 +20,7 @@ import {
   newJob,
   newJobs,
   quota,
+  redrive,
   retryIn,
   settlement,
   startOne,
@@ -87,9 +89,9 @@ describe('a cancel', () => {
   it('of a job that is redriven between two looks finds it', async () => {
     await using two = await Two.open(url);
     const id = await bury(two.other);
-    const redrive = (store: Store) => store.redrive({ ids: [id], attempts: 'reset', dryRun: false });
+    const again = (store: Store) => redrive(store, { ids: [id] });
     // The cancel has found no live job by then, and waits to see whether it has ended.
-    const open = await two.lockFirst(/redrive/, 'finished', redrive);
+    const open = await two.lockFirst(/\.change/, 'finished', again);
     const answer = await two.commitWhenBlocked(open, (store) => store.cancel([id]));
     expect(answer).toEqual([{ id, result: 'cancelled' }]);
     expect((await open.answer).ids).toEqual([id]);
@@ -149,9 +151,7 @@ describe('a key', () => {
     const dead = await bury(two.other, { key: 'k' });
     const job = keyed();
     const open = await two.begin(/enqueue/, (store) => store.enqueue([job]));
-    const answer = await two.commitWhenBlocked(open, (store) =>
-      store.redrive({ ids: [dead], attempts: 'reset', dryRun: false }),
-    );
+    const answer = await two.commitWhenBlocked(open, (store) => redrive(store, { ids: [dead] }));
     expect(answer.ids).toEqual([]);
     expect((await two.other.get([dead]))[0]?.state).toBe('dead');
   });
@@ -160,9 +160,9 @@ describe('a key', () => {
     await using two = await Two.open(url);
     const first = await bury(two.other, { key: 'k' });
     const second = await bury(two.other, { key: 'k' });
-    const redrive = (id: string) => (store: Store) => store.redrive({ ids: [id], attempts: 'reset', dryRun: false });
-    const open = await two.begin(/redrive/, redrive(first));
-    expect((await two.commitWhenBlocked(open, redrive(second))).ids).toEqual([]);
+    const again = (id: string) => (store: Store) => redrive(store, { ids: [id] });
+    const open = await two.begin(/\.change/, again(first));
+    expect((await two.commitWhenBlocked(open, again(second))).ids).toEqual([]);
     expect((await open.answer).ids).toEqual([first]);
   });
 });
@@ -171,9 +171,9 @@ describe('a dead job', () => {
   it('that two redrives choose at once is redriven once', async () => {
     await using two = await Two.open(url);
     const id = await bury(two.other);
-    const redrive = (store: Store) => store.redrive({ ids: [id], attempts: 'reset', dryRun: false });
-    const open = await two.begin(/redrive/, redrive);
-    expect((await two.commitWhenBlocked(open, redrive)).ids).toEqual([]);
+    const again = (store: Store) => redrive(store, { ids: [id] });
+    const open = await two.begin(/\.change/, again);
+    expect((await two.commitWhenBlocked(open, again)).ids).toEqual([]);
     expect((await open.answer).ids).toEqual([id]);
     expect(idsOf((await claim(two.other, { limit: 10 })).jobs)).toEqual([id]);
   });
@@ -181,18 +181,16 @@ describe('a dead job', () => {
   it('that is redriven meanwhile is not discarded', async () => {
     await using two = await Two.open(url);
     const id = await bury(two.other);
-    const open = await two.begin(/redrive/, (store) => store.redrive({ ids: [id], attempts: 'reset', dryRun: false }));
-    expect(await two.commitWhenBlocked(open, (store) => store.discard({ ids: [id] }))).toEqual([]);
+    const open = await two.begin(/\.change/, (store) => redrive(store, { ids: [id] }));
+    expect(await two.commitWhenBlocked(open, (store) => discard(store, { ids: [id] }))).toEqual([]);
     expect(idsOf((await claim(two.other, { limit: 10 })).jobs)).toEqual([id]);
   });
 
   it('that is discarded meanwhile is not redriven', async () => {
     await using two = await Two.open(url);
     const id = await bury(two.other);
-    const open = await two.begin(/discard/, (store) => store.discard({ ids: [id] }));
-    const answer = await two.commitWhenBlocked(open, (store) =>
-      store.redrive({ ids: [id], attempts: 'reset', dryRun: false }),
-    );
+    const open = await two.begin(/\.change/, (store) => discard(store, { ids: [id] }));
+    const answer = await two.commitWhenBlocked(open, (store) => redrive(store, { ids: [id] }));
     expect(answer.ids).toEqual([]);
     expect(await two.other.get([id])).toEqual([]);
   });
@@ -391,7 +389,7 @@ describe('of more partitions than a claim is offered, one', () => {
     for (let n = 0; n < 2; n++) {
       const job = await startOne(two.other, { resource: 'r5' });
       await two.other.settle([settlement(job, decision)]);
-      if (decision.kind === 'dead') await two.late.redrive({ ids: [job.id], attempts: 'reset', dryRun: false });
+      if (decision.kind === 'dead') await redrive(two.late, { ids: [job.id] });
       await expect.poll(async () => idsOf((await claim(two.other, { limit: 10 })).jobs), IN_TIME).toEqual([job.id]);
       await claimNothing(two.other);
     }
@@ -464,7 +462,7 @@ describe('an empty partition that pruning deletes', () => {
       const job = await startOne(store, { resource });
       await store.settle([settlement(job, retryIn(0))]);
       await store.settle([settlement(await claimOne(store), die())]);
-      await store.redrive({ ids: [job.id], attempts: 'reset', dryRun: false });
+      await redrive(store, { ids: [job.id] });
       await store.settle([settlement(await claimOne(store), complete)]);
     }
   }
@@ -507,9 +505,7 @@ describe('an empty partition that pruning deletes', () => {
     await emptied(two);
     const id = await bury(two.other, { resource });
     const open = await two.begin(/prune_partitions/, prune);
-    const { ids } = await two.commitWhenBlocked(open, (store) =>
-      store.redrive({ ids: [id], attempts: 'reset', dryRun: false }),
-    );
+    const { ids } = await two.commitWhenBlocked(open, (store) => redrive(store, { ids: [id] }));
     expect(ids).toEqual([id]);
     await expectSoundTables(url, two.schema);
     expect(idsOf((await claim(two.other, { limit: 10 })).jobs)).toEqual([id]);

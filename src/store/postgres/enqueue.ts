@@ -11,7 +11,7 @@ import { LARGEST_CALL } from './sql/shared.ts';
 
 /** The values of `enqueueValues`, and then whether jobs may be sent again, and whether their partitions are admitted. */
 export const ENQUEUE_ARGUMENTS: string = `$1, $2::uuid[], $3::int[], $4::int[], $5::int[], $6::bigint[], $7::bigint[], $8::bigint[],
-    $9::smallint[], $10::text[], $11::text[], $12, $13::bigint[], $14, $15, $16`;
+    $9::smallint[], $10::text[], $11::text[], $12, $13::text[], $14::bigint[], $15, $16, $17`;
 export const ENQUEUE: string = `
   SELECT * FROM @.enqueue(${ENQUEUE_ARGUMENTS})`;
 
@@ -54,6 +54,7 @@ function enqueueValues(
     hasKeys ? texts(jobs.map((job) => job.name)) : null,
     hasKeys ? texts(jobs.map((job) => job.key)) : null,
     joinJson(jobs.map((job) => job.payload)),
+    jobs.some(({ tags }) => tags) ? texts(jobs.map(({ tags }) => (tags ? texts(tags) : null))) : null,
     keyedOf(partitions),
     notice,
   ];

@@ -1,15 +1,5 @@
-import { ConfigError } from '../../errors.ts';
-import { DEAD_REASON, STATE } from '../codes.ts';
-import type {
-  CancelAnswer,
-  DeadSelection,
-  HoldTarget,
-  PruneAnswer,
-  Redriven,
-  RedriveRefusal,
-  RedriveRequest,
-  Retention,
-} from '../store.ts';
+import { STATE } from '../codes.ts';
+import type { CancelAnswer, HoldTarget, PruneAnswer, Retention } from '../store.ts';
 import { plain } from './connection/arrays.ts';
 import { pruneGates } from './gates.ts';
 import type { Session } from './session.ts';
@@ -19,8 +9,6 @@ import { isUuid } from './uuid.ts';
 /** So many partitions are looked at when jobs are pruned, unless it takes longer than this. */
 const PARTITIONS_AT_ONCE = 10_000;
 const LONGEST_LOOK_MS = 100;
-
-const SELECTION = '$1::uuid[], $2, $3, $4::smallint, $5::bigint';
 
 export async function cancel(session: Session, ids: readonly string[]): Promise<CancelAnswer[]> {
   const known = [...new Set(ids.filter(isUuid))].sort();
@@ -37,34 +25,6 @@ export async function cancel(session: Session, ids: readonly string[]): Promise<
     seen.add(id);
     return { id, result: again ? 'already-ended' : result };
   });
-}
-
-function selectionValues({ ids, name, queue, reason, limit }: DeadSelection): unknown[] {
-  if (ids === undefined && name === undefined && queue === undefined && reason === undefined) {
-    throw new ConfigError('expected at least one of ids, name, queue or reason to select dead jobs by, got none');
-  }
-  const reasonCode = reason === undefined ? null : DEAD_REASON[reason];
-  return [ids ? plain(ids.filter(isUuid)) : null, name ?? null, queue ?? null, reasonCode, limit ?? null];
-}
-
-export async function redrive(session: Session, request: RedriveRequest): Promise<Redriven> {
-  const rows = await session.db.query<[id: string, why: RedriveRefusal | null]>(
-    `SELECT * FROM @.redrive(${SELECTION}, $6, $7)`,
-    [...selectionValues(request), request.attempts === 'reset', request.dryRun],
-  );
-  session.candidates.forget();
-  return {
-    ids: rows.flatMap(([id, why]) => (why === null ? [id] : [])),
-    skipped: rows.flatMap(([id, why]) => (why === null ? [] : [{ id, why }])),
-  };
-}
-
-export async function discard(session: Session, selection: DeadSelection): Promise<string[]> {
-  const rows = await session.db.query<[id: string]>(
-    `SELECT * FROM @.discard(${SELECTION})`,
-    selectionValues(selection),
-  );
-  return rows.map(([id]) => id);
 }
 
 export async function hold(session: Session, target: HoldTarget, until: number | null): Promise<void> {
@@ -111,6 +71,7 @@ export async function prune(
   session.pruned.end();
   await prunePartitions(session);
   const hasMoreGates = await pruneGates(session);
+  await session.db.query('SELECT @.prune_operations()');
   const moved = await leaveAside(session, retention.asideMs, limit);
   return { answer: { jobs: pruned, isDone: pruned < limit && !hasMoreGates && moved < limit }, moved };
 }

@@ -1,10 +1,10 @@
-import { isTerminal, type Job, type JobState, type Lane, lanes, type RunRecord, stateAt, states } from '../../job.ts';
+import { type Job, type JobState, type Lane, lanes, type RunRecord, stateAt, states } from '../../job.ts';
 import type { Decision } from '../../retry/decision.ts';
 import { deadReasons } from '../../retry/decision.ts';
 import type { StoredError } from '../../retry/outcome.ts';
 import { outcomeKinds } from '../../retry/outcome.ts';
-import { STATE, WAITING } from '../codes.ts';
-import type { JobFilter, QueueInfo, StatsRow, StoreStats } from '../store.ts';
+import { STATE } from '../codes.ts';
+import type { QueueInfo, StatsRow, StoreStats } from '../store.ts';
 import { emptyTotals, type MutableTotals } from '../totals.ts';
 import { plain } from './connection/arrays.ts';
 import { countColumns, deadColumn } from './counts.ts';
@@ -13,24 +13,24 @@ import type { Session } from './session.ts';
 import { FOR_GOOD, queueOf } from './sql/shared.ts';
 import { isUuid } from './uuid.ts';
 
-const LIVE_JOBS = `
+export const LIVE_JOBS: string = `
   SELECT l.id, job_type, ${queueOf('p.queue')} AS queue, p.lane, p.priority, p.resource,
     CASE WHEN worker IS NULL THEN state ELSE ${STATE.running} END AS state, runs, attempts,
     crashes, enqueued_at, due_at, first_started_at, NULL::bigint AS finished_at, lease_ends_at, worker,
-    NULL::smallint AS dead_reason, cancel_requested, key, payload, last_error, progress
+    NULL::smallint AS dead_reason, cancel_requested, key, payload, last_error, progress, tags, fingerprint, seq
   FROM @.live l JOIN @.partitions p ON p.id = l.partition`;
-const FINISHED_JOBS = `
+export const FINISHED_JOBS = `
   SELECT id, job_type, queue, lane, priority, resource, state, runs, attempts, crashes, enqueued_at, due_at,
     first_started_at, finished_at, NULL::bigint AS lease_ends_at, NULL::int AS worker, dead_reason,
-    false AS cancel_requested, key, payload, last_error, progress
+    false AS cancel_requested, key, payload, last_error, progress, tags, fingerprint, seq
   FROM @.finished`;
-const ALL_JOBS = `${LIVE_JOBS} UNION ALL ${FINISHED_JOBS}`;
+export const ALL_JOBS: string = `${LIVE_JOBS} UNION ALL ${FINISHED_JOBS}`;
 
 /** Live and finished rows in one shape. A job is in exactly one of the two tables. */
-const jobsOf = (tables: string): string => `
+export const jobsOf = (tables: string): string => `
   SELECT id, job_type, queue, lane, priority, resource, state, runs, attempts, crashes, enqueued_at, due_at,
     first_started_at, finished_at, lease_ends_at, worker, dead_reason, cancel_requested, key, payload,
-    (SELECT error FROM @.errors e WHERE e.id = last_error), progress, @.now_ms()
+    (SELECT error FROM @.errors e WHERE e.id = last_error), progress, @.now_ms(), to_json(tags)::text
   FROM (${tables}) s`;
 const RUNS = `
   SELECT run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision,
@@ -52,7 +52,7 @@ const LIVE = `
     CASE WHEN worker IS NOT NULL THEN ${STATE.running} WHEN due_at <= n.ow THEN ${STATE.ready} ELSE state END, count(*)
   FROM @.live, (SELECT @.now_ms() AS ow) n GROUP BY 1, 2`;
 
-type JobRow = [
+export type JobRow = [
   id: string,
   jobType: number,
   queue: string,
@@ -76,6 +76,7 @@ type JobRow = [
   lastError: string | null,
   progress: string | null,
   now: number,
+  tags: string | null,
 ];
 
 export async function get(session: Session, ids: readonly string[]): Promise<Job[]> {
@@ -86,48 +87,7 @@ export async function get(session: Session, ids: readonly string[]): Promise<Job
   return ids.flatMap((id) => byId.get(id) ?? []);
 }
 
-/** By id, which begins with the time it was made: an order that both tables have an index for. */
-export async function list(session: Session, filter: JobFilter): Promise<Job[]> {
-  const conditions: string[] = [];
-  const values: unknown[] = [];
-  const where = (condition: string, value?: unknown): void => {
-    conditions.push(condition.replaceAll('?', `$${values.length + 1}`));
-    if (value !== undefined) values.push(value);
-  };
-  if (filter.state !== undefined) where(stateCondition(filter.state));
-  if (filter.queue !== undefined) where('queue = ?', filter.queue);
-  if (filter.name !== undefined) where('job_type IN (SELECT id FROM @.job_types WHERE name = ?)', filter.name);
-  if (filter.key !== undefined) where('key = ?', filter.key);
-  if (filter.after !== undefined) {
-    if (!isUuid(filter.after)) return [];
-    where('id < ?::uuid', filter.after);
-  }
-  const condition = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : '';
-  const limit = `$${values.length + 1}`;
-  const sql = `${jobsOf(tablesWith(filter.state))} ${condition} ORDER BY id DESC LIMIT ${limit}`;
-  return toJobs(session, await session.db.read<JobRow>(sql, [...values, filter.limit]));
-}
-
-/** A list of the dead does not read through all that waits. */
-function tablesWith(state: JobState | undefined): string {
-  if (state === undefined) return ALL_JOBS;
-  return isTerminal(state) ? FINISHED_JOBS : LIVE_JOBS;
-}
-
-function stateCondition(state: JobState): string {
-  const waits = `state IN (${WAITING})`;
-  switch (state) {
-    case 'ready':
-      return `${waits} AND due_at <= @.now_ms()`;
-    case 'scheduled':
-    case 'retrying':
-      return `state = ${STATE[state]} AND due_at > @.now_ms()`;
-    default:
-      return `state = ${STATE[state]}`;
-  }
-}
-
-async function toJobs({ jobTypes, workers }: Session, rows: readonly JobRow[]): Promise<Job[]> {
+export async function toJobs({ jobTypes, workers }: Session, rows: readonly JobRow[]): Promise<Job[]> {
   const typeOf = await jobTypes.load(rows.map((row) => row[1]));
   const nameOf = await workers.names(rows.flatMap((row) => row[15] ?? []));
   return rows.map((row) => toJob(row, typeOf(row[1]), nameOf));
@@ -137,7 +97,7 @@ function toJob(row: JobRow, { name, policy, version }: JobType, workerName: (id:
   const [id, , queue, lane, priority, resource, state, runs, attempts, crashes, enqueuedAt, dueAt, firstStartedAt] =
     row;
   const [, , , , , , , , , , , , , finishedAt, leaseEndsAt, worker, deadReason, cancelRequested, key, payload] = row;
-  const [, , , , , , , , , , , , , , , , , , , , lastError, progress, now] = row;
+  const [, , , , , , , , , , , , , , , , , , , , lastError, progress, now, tags] = row;
   return {
     id,
     name,
@@ -148,6 +108,7 @@ function toJob(row: JobRow, { name, policy, version }: JobType, workerName: (id:
     payload: JSON.parse(payload),
     version,
     key,
+    tags: parse<string[]>(tags) ?? [],
     resource: resource || null,
     policy,
     runs,

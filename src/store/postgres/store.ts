@@ -6,10 +6,11 @@ import type { Job, RunRecord } from '../../job.ts';
 import { isNewsToWorkers } from '../gates.ts';
 import type {
   CancelAnswer,
+  ChangeAnswer,
+  ChangeRequest,
   Claim,
   ClaimedJob,
   ClaimRequest,
-  DeadSelection,
   Enqueued,
   ErrorGroup,
   ErrorGroupFilter,
@@ -23,12 +24,14 @@ import type {
   Heartbeat,
   HeartbeatAnswer,
   HoldTarget,
+  JobCount,
   JobFilter,
+  JobList,
+  JobSelection,
   NewJob,
+  Operation,
   PruneAnswer,
   QueueInfo,
-  Redriven,
-  RedriveRequest,
   RegisteredWorker,
   Retention,
   ScheduleFilter,
@@ -44,6 +47,7 @@ import type {
   WorkerDescription,
   WorkerReport,
 } from '../store.ts';
+import { change, operations } from './change.ts';
 import { claim } from './claim.ts';
 import { claimGated } from './claim-gated.ts';
 import { connect } from './connection/connect.ts';
@@ -55,10 +59,11 @@ import { errorGroups } from './error-groups.ts';
 import { expired } from './expired.ts';
 import { changeGate, gateHistory, gates, report } from './gates.ts';
 import { heartbeat, remember } from './heartbeat.ts';
-import { cancel, discard, hold, prune, redrive, release } from './operate.ts';
-import { get, list, queues, recall, runs, stats } from './read.ts';
+import { cancel, hold, prune, release } from './operate.ts';
+import { get, queues, recall, runs, stats } from './read.ts';
 import { schedules, writeSchedule } from './schedules.ts';
 import { migrate, refuseOutdated } from './schema/migrate.ts';
+import { count, list } from './select.ts';
 import { Session } from './session.ts';
 import { settle } from './settle.ts';
 import { PostgresTransactions } from './transactions/transactions.ts';
@@ -176,8 +181,14 @@ export class PostgresStore implements Store {
   get(ids: readonly string[]): Promise<Job[]> {
     return this.#do(get, ids);
   }
-  list(filter: JobFilter): Promise<Job[]> {
+  list(filter: JobFilter): Promise<JobList> {
     return this.#do(list, filter);
+  }
+  count(selection: JobSelection): Promise<JobCount> {
+    return this.#do(count, selection);
+  }
+  operations(limit: number): Promise<Operation[]> {
+    return this.#do(operations, limit);
   }
   runs(jobId: string): Promise<RunRecord[]> {
     return this.#do(runs, jobId);
@@ -204,13 +215,10 @@ export class PostgresStore implements Store {
   cancel(ids: readonly string[]): Promise<CancelAnswer[]> {
     return this.#do(cancel, ids);
   }
-  async redrive(request: RedriveRequest): Promise<Redriven> {
-    const redriven = await this.#do(redrive, request);
-    if (redriven.ids.length > 0 && !request.dryRun) this.#wake.notify();
-    return redriven;
-  }
-  discard(selection: DeadSelection): Promise<string[]> {
-    return this.#do(discard, selection);
+  async change(request: ChangeRequest): Promise<ChangeAnswer> {
+    const answer = await this.#do(change, request);
+    if (answer.ids.length > 0 && request.action !== 'discard') this.#wake.notify();
+    return answer;
   }
   hold(target: HoldTarget, until: number | null): Promise<void> {
     return this.#do(hold, target, until);

@@ -2,9 +2,9 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Clock } from '../../clock.ts';
 import type { MulliganError } from '../../errors.ts';
 import type { Store } from '../store.ts';
+import { change } from './change.ts';
 import { claim, claimNothing } from './claim.ts';
 import { claimGated, claimGatedNothing } from './claim-gated.ts';
-import { discard, previewRedrive, redrive } from './dead.ts';
 import { enqueue } from './enqueue.ts';
 import { errorGroups } from './error-groups.ts';
 import { expired, expiredNothing } from './expired.ts';
@@ -14,10 +14,12 @@ import { heartbeat } from './heartbeat.ts';
 import { InPlace } from './in-place.ts';
 import { recall, remember } from './memo.ts';
 import { cancel, hold, prune, release } from './operate.ts';
+import { operations } from './operations.ts';
 import { Outage } from './outage.ts';
-import { get, list, queues, runs, stats } from './read.ts';
+import { get, queues, runs, stats } from './read.ts';
 import { gateHistory, gates } from './read-gates.ts';
 import { schedules, writeSchedule } from './schedules.ts';
+import { count, list } from './select.ts';
 import { Session } from './session.ts';
 import { settle } from './settle.ts';
 import { register, workers } from './workers.ts';
@@ -31,10 +33,11 @@ export type ReadName =
   | 'queues'
   | 'gates'
   | 'gateHistory'
+  | 'count'
+  | 'operations'
   | 'schedules'
   | 'workers'
-  | 'errorGroups'
-  | 'previewRedrive';
+  | 'errorGroups';
 export type WriteName = Exclude<keyof Store, ReadName | 'kind' | 'onWork' | 'close' | 'transactions'>;
 export type VerbName = ReadName | WriteName;
 
@@ -52,8 +55,7 @@ const writes: Record<WriteName, Verb> = {
   enqueue,
   writeSchedule,
   cancel,
-  redrive,
-  discard,
+  change,
   hold,
   release,
   changeGate,
@@ -66,16 +68,17 @@ const writes: Record<WriteName, Verb> = {
 const reads: Record<ReadName, Verb> = {
   get,
   list,
+  count,
   runs,
   recall,
   stats,
   queues,
   gates,
   gateHistory,
+  operations,
   schedules,
   workers,
   errorGroups,
-  previewRedrive,
 };
 /** What idle workers ask again and again must not compete for the write lock: these answer null when it takes a write. */
 const idle: Partial<Record<VerbName, Verb>> = {

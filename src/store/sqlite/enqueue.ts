@@ -10,18 +10,20 @@ const TOGETHER = 16;
 const INSERT_MANY = insert(TOGETHER);
 const INSERT_ONE = insert(1);
 
-/** The first twelve values are those that jobs share, then come the id and the payload of each. */
+/** The first thirteen values are those that jobs share, then come the id and the payload of each. */
 function insert(jobs: number): string {
-  const own = Array.from({ length: jobs }, (_, index) => `(?${13 + 2 * index}, ?${14 + 2 * index})`);
+  const own = Array.from({ length: jobs }, (_, index) => `(?${14 + 2 * index}, ?${15 + 2 * index})`);
   // The condition only keeps ON CONFLICT from being read as part of a join.
   return `
     INSERT INTO jobs (id, payload, state, partition, queue, home_queue, lane, priority, resource, due_at, available_at,
-                      enqueued_at, name, policy, retry_queue, key, key_life, held_key)
-    SELECT column1, column2, ?1, ?2, ?3, ?3, ${LANE.fresh}, ?4, ?5, ?6, max(?6, ?7), ?7, ?8, ?9, ?10, ?11, ?12, ?11
+                      enqueued_at, name, policy, retry_queue, key, key_life, held_key, tags)
+    SELECT column1, column2, ?1, ?2, ?3, ?3, ${LANE.fresh}, ?4, ?5, ?6, max(?6, ?7), ?7, ?8, ?9, ?10, ?11, ?12, ?11, ?13
     FROM (VALUES ${own.join(', ')}) WHERE true
     ON CONFLICT DO NOTHING`;
 }
 
+const ADD_TAGS = `
+  INSERT OR IGNORE INTO tags (tag, seq) SELECT value, (SELECT seq FROM jobs WHERE id = ?) FROM json_each(?)`;
 const HAS_ID = 'SELECT 1 FROM jobs WHERE id = ?';
 
 export function enqueue(session: Session, ...[ids, joined, groups]: PackedNewJobs): PackedEnqueued {
@@ -31,15 +33,18 @@ export function enqueue(session: Session, ...[ids, joined, groups]: PackedNewJob
   for (const { shared, count } of groups) {
     const queue = session.strings.intern(shared.queue);
     const name = session.strings.intern(shared.name);
+    const tags = shared.tags ? JSON.stringify(shared.tags) : null;
     const [partition, common] = commonValues(session, shared, queue, name);
+    common.push(tags);
     let added = 0;
     for (const end = at + count; at < end; ) {
-      // Jobs with a key go one by one: each may find that another holds it.
-      const together = shared.key === null && end - at >= TOGETHER ? TOGETHER : 1;
+      // Jobs with a key go one by one: each may find that another holds it. So do those with tags, which have rows of their own.
+      const together = shared.key === null && tags === null && end - at >= TOGETHER ? TOGETHER : 1;
       const values = [...common];
       for (let index = at; index < at + together; index++) values.push(ids[index] as string, payloads[index] as string);
       const { changes } = session.sql(together === 1 ? INSERT_ONE : INSERT_MANY).run(...values);
       added += Number(changes);
+      if (tags !== null && changes > 0) session.sql(ADD_TAGS).run(ids[at] as string, tags);
       const holder = changes === 0 ? otherHolder(session, ids[at] as string, name, shared.key) : null;
       if (holder !== null) taken.push([at, holder]);
       at += together;

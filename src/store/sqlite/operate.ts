@@ -1,4 +1,5 @@
 import { isTerminal, type JobState, states } from '../../job.ts';
+import { OPERATIONS_KEPT_MS } from '../change.ts';
 import { STATE } from '../codes.ts';
 import type { Counts } from '../error-groups.ts';
 import type { CancelAnswer, HoldTarget, PruneAnswer, Retention } from '../store.ts';
@@ -16,10 +17,12 @@ const CANCEL_WAITING = `
 const CANCEL_RUNNING = 'UPDATE jobs SET cancel_requested = 1 WHERE seq = ?';
 const DELETE_RUNS = 'DELETE FROM runs WHERE job = ? RETURNING error';
 const DELETE_MEMOS = 'DELETE FROM memos WHERE job = ?';
-const DELETE_JOB = 'DELETE FROM jobs WHERE seq = ?';
+const DELETE_JOB = 'DELETE FROM jobs WHERE seq = ? RETURNING tags';
+const DELETE_TAGS = 'DELETE FROM tags WHERE seq = ? AND tag IN (SELECT value FROM json_each(?))';
 const FINISHED_BEFORE = `
   SELECT seq, home_queue, name, fingerprint FROM jobs WHERE state = ? AND finished_at <= ?
   ORDER BY finished_at LIMIT ?`;
+const OLD_OPERATIONS = 'DELETE FROM operations WHERE updated_at <= ?';
 const ENDED_HOLDS = 'DELETE FROM holds WHERE until <= ?';
 
 export interface StoredRow {
@@ -38,7 +41,7 @@ export function cancel(session: Session, ids: readonly string[]): CancelAnswer[]
   return ids.map((id) => ({ id, result: cancelOne(session, id) }));
 }
 
-function cancelOne(session: Session, id: string): CancelAnswer['result'] {
+export function cancelOne(session: Session, id: string): CancelAnswer['result'] {
   const row = session.sql(FIND).get(id) as (StoredRow & { state: number; partition: number }) | undefined;
   if (!row) return 'not-found';
   if (isTerminal(states[row.state] as JobState)) return 'already-ended';
@@ -58,7 +61,8 @@ export function remove(session: Session, row: StoredRow, state: JobState): void 
   const runs = session.sql(DELETE_RUNS).all(row.seq) as { error: number | null }[];
   for (const { error } of runs) if (error !== null) session.errors.release(error);
   session.sql(DELETE_MEMOS).run(row.seq);
-  session.sql(DELETE_JOB).run(row.seq);
+  const { tags } = session.sql(DELETE_JOB).get(row.seq) as { tags: string | null };
+  if (tags !== null) session.sql(DELETE_TAGS).run(row.seq, tags);
   session.count(row.home_queue, row.name, `state:${state}`, -1);
   if (state === 'dead') moveError(session, row, { dead: -1 });
 }
@@ -77,6 +81,7 @@ export function prune(session: Session, retention: Retention, limit: number): Pr
     pruned += rows.length;
   }
   session.sql(ENDED_HOLDS).run(session.now);
+  session.sql(OLD_OPERATIONS).run(session.now - OPERATIONS_KEPT_MS);
   session.errorCounts.prune();
   const hasMoreGates = forgetGates(session);
   const hasMoreNames = forgetNames(session);

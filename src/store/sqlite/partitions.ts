@@ -131,6 +131,17 @@ export class Partitions {
     return (partition as Partition).id;
   }
 
+  /** A job that waits in the partition is due at `dueAt`, sooner than before. Write transactions only. */
+  fallsDue(id: number, dueAt: number): void {
+    const { heldUntil, gateAt, admissibleAt, gatedAt } = this.#get(BY_ID, id) as Partition;
+    const dueFrom = Math.max(dueAt, this.#session.now);
+    this.forget();
+    if (Math.max(heldUntil, dueFrom) < admissibleAt) this.#move(id, Math.max(heldUntil, dueFrom), 0);
+    if (gateAt !== null && Math.max(gateAt, dueFrom) < (gatedAt as number)) {
+      this.#session.sql(MOVE_GATED).run(Math.max(gateAt, dueFrom), id);
+    }
+  }
+
   /** A job has left the partition in another way than by a claim. Write transactions only. */
   leave(id: number): void {
     const partition = this.#get(BY_ID, id);

@@ -2,14 +2,13 @@ import type { Job, JobState, RunRecord } from '../../job.ts';
 import { states } from '../../job.ts';
 import { parseQueue } from '../aside.ts';
 import { STATE } from '../codes.ts';
-import type { JobFilter, QueueInfo, StatsRow, StoreStats } from '../store.ts';
+import type { QueueInfo, StatsRow, StoreStats } from '../store.ts';
 import { emptyTotals, type MutableTotals } from '../totals.ts';
 import { NEVER } from './restrictions.ts';
 import { JOB_COLUMNS, type JobRow, job, type RunRow, runRecord } from './rows.ts';
 import type { Session } from './session.ts';
 
 const GET = `SELECT ${JOB_COLUMNS} FROM jobs WHERE id = ?`;
-const SEQ = 'SELECT seq FROM jobs WHERE id = ?';
 const RUNS = `
   SELECT run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision,
     (SELECT e.error FROM errors e WHERE e.id = r.error) AS error
@@ -29,43 +28,6 @@ export function get(session: Session, ids: readonly string[]): Job[] {
     const row = session.sql(GET).get(id) as JobRow | undefined;
     return row ? [job(session, row)] : [];
   });
-}
-
-export function list(session: Session, filter: JobFilter): Job[] {
-  const conditions: string[] = [];
-  const values: (string | number)[] = [];
-  const where = (condition: string, ...bound: (string | number)[]): void => {
-    conditions.push(condition);
-    values.push(...bound);
-  };
-  if (filter.state !== undefined) where(...stateCondition(filter.state, session.now));
-  if (filter.queue !== undefined) where('queue = (SELECT id FROM strings WHERE text = ?)', filter.queue);
-  if (filter.name !== undefined) where('name = (SELECT id FROM strings WHERE text = ?)', filter.name);
-  if (filter.key !== undefined) where('key = ?', filter.key);
-  if (filter.after !== undefined) {
-    const last = session.sql(SEQ).get(filter.after) as { seq: number } | undefined;
-    if (!last) return [];
-    where('seq < ?', last.seq);
-  }
-  const sql = `SELECT ${JOB_COLUMNS} FROM jobs ${conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''}
-    ORDER BY seq DESC LIMIT ?`;
-  const rows = session.sql(sql).all(...values, filter.limit) as unknown as JobRow[];
-  return rows.map((row) => job(session, row));
-}
-
-/** Each repeats the condition of the partial index that serves it. */
-function stateCondition(state: JobState, now: number): [string, ...number[]] {
-  switch (state) {
-    case 'ready':
-      return ['partition IS NOT NULL AND due_at <= ?', now];
-    case 'scheduled':
-    case 'retrying':
-      return ['partition IS NOT NULL AND state = ? AND due_at > ?', STATE[state], now];
-    case 'running':
-      return [`state = ${STATE.running}`];
-    default:
-      return ['finished_at IS NOT NULL AND state = ?', STATE[state]];
-  }
 }
 
 export function runs(session: Session, jobId: string): RunRecord[] {

@@ -7,7 +7,7 @@ import type { Session } from './session.ts';
 /** From rows to the objects of the contract; running jobs travel in another form (see packed-claim.ts). */
 export const JOB_COLUMNS = `
   id, state, queue, lane, priority, resource, due_at, runs, attempts, crashes, worker, lease_ends_at, cancel_requested,
-  first_started_at, finished_at, dead_reason, enqueued_at, name, policy, key, progress, payload,
+  first_started_at, finished_at, dead_reason, enqueued_at, name, policy, key, tags, progress, payload,
   (SELECT error FROM errors WHERE errors.id = last_error) AS last_error`;
 
 export interface JobRow {
@@ -31,6 +31,7 @@ export interface JobRow {
   readonly name: number;
   readonly policy: number;
   readonly key: string | null;
+  readonly tags: string | null;
   readonly progress: string | null;
   readonly last_error: string | null;
   readonly payload: string;
@@ -49,6 +50,7 @@ export function job(session: Session, row: JobRow): Job {
     payload: JSON.parse(row.payload),
     version,
     key: row.key,
+    tags: parse<string[]>(row.tags) ?? [],
     resource: row.resource === 0 ? null : session.strings.text(row.resource),
     policy,
     runs: row.runs,

@@ -3,6 +3,7 @@ import { LANE, STATE } from '../codes.ts';
 import { asideTables } from './aside-tables.ts';
 import { errorGroupTables } from './error-group-tables.ts';
 import { scheduleTables } from './schedules-tables.ts';
+import { selectTables } from './select-tables.ts';
 import { workersTables } from './workers-tables.ts';
 
 /*
@@ -20,6 +21,7 @@ import { workersTables } from './workers-tables.ts';
  *   identity     one row: which file this is, and which versions of Mulligan may use it.
  *   lease_expiry one row: see expired.ts.
  *   asides       where jobs wait that some worker could not run. See aside-tables.ts.
+ *   tags         which jobs have which tag; operations: bulk actions. See select-tables.ts.
  *   gates        the gates that have something to say, and gate_history what happened to them. See gates.ts.
  *   schedules    rules that enqueue a job at each of their times. See schedules.ts.
  *   error_counts error groups, as counters; error_samples what their first job threw. See error-counts.ts.
@@ -205,6 +207,7 @@ export const migrations: readonly string[] = [
   scheduleTables,
   workersTables,
   errorGroupTables,
+  selectTables,
   asideTables,
 ];
 

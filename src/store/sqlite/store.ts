@@ -7,10 +7,11 @@ import { partsOf } from '../../parts.ts';
 import { checkPayloads } from '../json.ts';
 import type {
   CancelAnswer,
+  ChangeAnswer,
+  ChangeRequest,
   Claim,
   ClaimedJob,
   ClaimRequest,
-  DeadSelection,
   Enqueued,
   ErrorGroup,
   ErrorGroupFilter,
@@ -24,12 +25,14 @@ import type {
   Heartbeat,
   HeartbeatAnswer,
   HoldTarget,
+  JobCount,
   JobFilter,
+  JobList,
+  JobSelection,
   NewJob,
+  Operation,
   PruneAnswer,
   QueueInfo,
-  Redriven,
-  RedriveRequest,
   RegisteredWorker,
   Retention,
   ScheduleFilter,
@@ -49,7 +52,6 @@ import { type Channel, DirectChannel, ThreadChannel } from './channel.ts';
 import type { PackedClaim } from './claim.ts';
 import type { PackedGatedClaim } from './claim-gated.ts';
 import { DatabaseThread, type ThreadEntry } from './database-thread.ts';
-import type { RedrivePreview } from './dead.ts';
 import type { ReadName, VerbName, WriteName } from './engine.ts';
 import { InPlace } from './in-place.ts';
 import { type PackedJobs, packRequest, unpackJobs } from './packed-claim.ts';
@@ -160,11 +162,8 @@ export class SqliteStore implements Store {
   cancel(ids: readonly string[]): Promise<CancelAnswer[]> {
     return this.#write('cancel', ids);
   }
-  redrive(request: RedriveRequest): Promise<Redriven> {
-    return request.dryRun ? this.#previewRedrive(request) : this.#write('redrive', request);
-  }
-  discard(selection: DeadSelection): Promise<string[]> {
-    return this.#write('discard', selection);
+  change(request: ChangeRequest): Promise<ChangeAnswer> {
+    return this.#write('change', request);
   }
   hold(target: HoldTarget, until: number | null): Promise<void> {
     return this.#write('hold', target, until);
@@ -196,8 +195,14 @@ export class SqliteStore implements Store {
   get(ids: readonly string[]): Promise<Job[]> {
     return this.#read('get', ids);
   }
-  list(filter: JobFilter): Promise<Job[]> {
+  list(filter: JobFilter): Promise<JobList> {
     return this.#read('list', filter);
+  }
+  count(selection: JobSelection): Promise<JobCount> {
+    return this.#read('count', selection);
+  }
+  operations(limit: number): Promise<Operation[]> {
+    return this.#read('operations', limit);
   }
   runs(jobId: string): Promise<RunRecord[]> {
     return this.#read('runs', jobId);
@@ -241,28 +246,6 @@ export class SqliteStore implements Store {
     // In this order: a reader that is just starting needs the writer.
     await this.#reader.close();
     await this.#writer.close();
-  }
-
-  /** By reading, part by part. */
-  async #previewRedrive(request: RedriveRequest): Promise<Redriven> {
-    const redriven: Redriven = { ids: [], skipped: [] };
-    const promised = new Set<string>();
-    let preview: RedrivePreview | null = null;
-    do {
-      const limit = request.limit && request.limit - redriven.ids.length - redriven.skipped.length;
-      const part = { ...request, ...(limit !== undefined && { limit }) };
-      preview = (await this.#callReader('previewRedrive', part, preview?.next ?? null)) as RedrivePreview;
-      for (const { id, why, keySlot } of preview.jobs) {
-        // Of two dead jobs with one key, the real redrive would refuse the second.
-        const refusal = why ?? (keySlot !== null && promised.has(keySlot) ? 'key-taken' : null);
-        if (refusal !== null) redriven.skipped.push({ id, why: refusal });
-        else {
-          redriven.ids.push(id);
-          if (keySlot !== null) promised.add(keySlot);
-        }
-      }
-    } while (preview.next !== null);
-    return redriven;
   }
 
   /** Sends a batch part after part. A batch that is under way when the store is closed is sent to its end. */

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { quoted } from '../connection/address.ts';
 import { asideSql } from '../sql/aside.ts';
 import { backScanSql } from '../sql/back-scan.ts';
+import { changeSql } from '../sql/change.ts';
 import { claimSql } from '../sql/claim.ts';
 import { claimGatedSql } from '../sql/claim-gated.ts';
 import { enqueueSql } from '../sql/enqueue.ts';
@@ -69,6 +70,7 @@ export const functions: FunctionSet = functionSet(
     settleSql,
     heartbeatSql,
     operateSql,
+    changeSql,
     schedulesSql,
     workersSql,
   ].join('\n'),

@@ -4,6 +4,7 @@ import { errorGroupTables } from './error-group-tables.ts';
 import { gateTables } from './gate-tables.ts';
 import { identityTables } from './identity.ts';
 import { scheduleTables } from './schedules-tables.ts';
+import { selectTables } from './select-tables.ts';
 import { workersTables } from './workers-tables.ts';
 
 /*
@@ -20,6 +21,7 @@ import { workersTables } from './workers-tables.ts';
  *   leases      which jobs each claim took, and when to check whether they are still held.
  *   gates       the gates that have something to say; gate_history is what happened to them (gate-tables.ts).
  *   asides      where jobs wait that some worker could not run (aside-tables.ts).
+ *   job_tags    which jobs have which tag; operations: bulk actions (select-tables.ts).
  *   error_counts error groups, as additions; error_samples is the first error of each (error-group-tables.ts).
  *   memos       results of once-only effects.
  *   keys        which job holds which key.
@@ -246,5 +248,6 @@ export const migrations: readonly string[] = [
   scheduleTables,
   workersTables,
   errorGroupTables,
+  selectTables,
   asideTables,
 ];

@@ -3,22 +3,22 @@ import { BY_INDEX, CHECK_IDENTITY, HERE, LARGEST_CALL, lookUp, STARTED } from '.
 
 const INSERT_JOBS = `
       INSERT INTO live (id, seq, enqueued_at, due_at, available_at, partition, job_type, payload_bytes, runs, attempts,
-        crashes, state, key_life, key, payload)
+        crashes, state, key_life, key, tags, payload)
       SELECT g.id, first_seq + g.ord, store_now, g.due_at, greatest(g.due_at, store_now), g.partition, g.job_type,
         octet_length(g.payload), 0, 0, 0, CASE WHEN g.due_at > store_now THEN ${STATE.scheduled} ELSE ${STATE.ready} END,
-        coalesce(g.key_life, ${KEY_LIFE.finished}), g.key, g.payload
+        coalesce(g.key_life, ${KEY_LIFE.finished}), g.key, g.tags::text[], g.payload
       FROM (
         -- Scans begin at 0: a job that was due before 1970 is due then.
         SELECT g.*, greatest(0, coalesce(g.due, store_now + coalesce(g.delay, 0))) AS due_at
-        FROM unnest(p_id, p_job_type, p_partition, p_delay, p_due, p_key_life, p_key, string_to_array(p_payload, E'\\n'))
-          WITH ORDINALITY AS g (id, job_type, partition, delay, due, key_life, key, payload, ord)
+        FROM unnest(p_id, p_job_type, p_partition, p_delay, p_due, p_key_life, p_key, p_tags, string_to_array(p_payload, E'\\n'))
+          WITH ORDINALITY AS g (id, job_type, partition, delay, due, key_life, key, tags, payload, ord)
         WHERE refused = '{}' OR NOT g.ord = ANY (refused)
       ) g`;
 
 /** Also of functions that enqueue as a part of something else, and hand these on. */
 export const ENQUEUE_PARAMETERS: string = `
     p_identity uuid, p_id uuid[], p_job_type int[], p_counted int[], p_counter int[], p_partition bigint[], p_delay bigint[],
-    p_due bigint[], p_key_life smallint[], p_name text[], p_key text[], p_payload text, p_keyed bigint[], p_notice text,
+    p_due bigint[], p_key_life smallint[], p_name text[], p_key text[], p_payload text, p_tags text[], p_keyed bigint[], p_notice text,
     p_again boolean, p_admitted boolean`;
 
 export const enqueueSql: string = `
@@ -50,7 +50,7 @@ export const enqueueSql: string = `
   /*
    * Payloads are JSON, which has no line breaks, so they come joined by them. p_counter is the job type under which
    * those of p_counted are counted. p_name and p_key are null when no job has a key; p_delay, p_due and p_key_life are null
-   * when no job has a delay, a due time, or a key life other than \`finished\`. p_keyed are those of the partitions that
+   * when no job has a delay, a due time, or a key life other than \`finished\`; p_tags, array literals, when none has tags. p_keyed are those of the partitions that
    * have a resource; p_admitted is null, except in a caller's transaction (is_admitted). Answers only the jobs whose key was
    * taken; or a row with the number 0, and has written nothing, when the partitions are to be looked up again. p_notice is
    * sent to all who listen, once this is committed. Without p_again, a job that was sent before is a unique violation.
@@ -101,6 +101,13 @@ export const enqueueSql: string = `
       SELECT p_counter[array_position(p_counted, g.job_type)], count(*)
       FROM unnest(p_job_type) WITH ORDINALITY AS g (job_type, ord)
       WHERE refused = '{}' OR NOT g.ord = ANY (refused) GROUP BY 1;
+    END IF;
+
+    IF p_tags IS NOT NULL THEN
+      INSERT INTO job_tags (tag, job)
+      SELECT DISTINCT t.tag, g.id FROM unnest(p_id, p_tags) WITH ORDINALITY AS g (id, tags, ord), unnest(g.tags::text[]) AS t (tag)
+      WHERE refused = '{}' OR NOT g.ord = ANY (refused)
+      ON CONFLICT DO NOTHING;
     END IF;
 
     -- Sent again after it had ended. Its row had left this table before ours could come in, so by now the other table

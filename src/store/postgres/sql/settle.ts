@@ -64,18 +64,18 @@ const end = ({ given, condition, carried, run, refunded, note, failure, also, an
       WHERE ${FENCE} AND ${condition}
       RETURNING ${carried} g.started, g.ended, l.attempts AS attempt, l.id, l.seq, l.enqueued_at, l.due_at, l.available_at,
         l.partition, l.job_type, l.payload_bytes, l.runs, l.crashes, l.first_started_at, l.previous_delay_ms, l.key_life, l.key, l.last_error,
-        l.fingerprint, l.progress, l.payload
+        l.fingerprint, l.tags, l.progress, l.payload
     ), kept AS (
       INSERT INTO finished (id, seq, finished_at, enqueued_at, due_at, available_at, lane, priority, queue, resource, job_type,
         payload_bytes, runs, attempts, crashes, state, dead_reason, first_started_at, previous_delay_ms, outcome, attempt, counted, failed, worker, started_at,
-        ended_at, decision, key_life, key, last_error, fingerprint, progress, spent_at, spent_count, payload)
+        ended_at, decision, key_life, key, last_error, fingerprint, tags, progress, spent_at, spent_count, payload)
       SELECT gone.id, seq, store_now, enqueued_at, due_at, available_at, p.lane, p.priority, ${queueOf('p.queue')}, p.resource, job_type,
         payload_bytes, runs,
         greatest(0, CASE WHEN ${run.counted} THEN attempt ELSE attempt - 1 END - ${refunded}),
         CASE ${run.outcome} WHEN ${OUTCOME.crashed} THEN crashes + 1 ELSE crashes END,
         ${run.state}, ${run.deadReason}, first_started_at, previous_delay_ms, ${run.outcome}, attempt - ${refunded}, ${run.counted},
         ${run.error} IS NOT NULL, ${run.worker}, started, ended, ${run.decision}, key_life, key,
-        coalesce(${run.error}, last_error), coalesce(${failure}, fingerprint), progress, ${note}, payload
+        coalesce(${run.error}, last_error), coalesce(${failure}, fingerprint), tags, progress, ${note}, payload
       FROM gone JOIN partitions p ON ${lookUp('p.id', 'gone.partition')}
     ), freed AS (
       DELETE FROM keys USING gone WHERE gone.key IS NOT NULL AND gone.key_life <> ${PRUNED} AND ${lookUp('keys.job', 'gone.id')}
@@ -201,9 +201,12 @@ export const settleSql: string = `
           worker = NULL, lease_ends_at = NULL
         FROM (
           -- Read before it is written: the group that the job leaves. Nothing but its settlement changes that while it runs.
-          SELECT g.*, before.fingerprint AS before, p.lane AS lane_before FROM (${GIVEN} WHERE g.delay IS NOT NULL OFFSET 0) g
-          LEFT JOIN live before ON g.failure IS NOT NULL AND ${lookUp('before.id', 'g.id')}
-          LEFT JOIN partitions p ON ${lookUp('p.id', 'before.partition')} ORDER BY g.ord OFFSET 0
+          SELECT g.*, b.fingerprint AS before, (SELECT p.lane FROM partitions p WHERE p.id = b.partition) AS lane_before
+          FROM (${GIVEN} WHERE g.delay IS NOT NULL OFFSET 0) g
+          LEFT JOIN LATERAL (
+            SELECT l.fingerprint, l.partition FROM live l WHERE l.id = g.id OFFSET 0
+          ) b ON g.failure IS NOT NULL
+          ORDER BY g.ord OFFSET 0
         ) g
         WHERE ${FENCE} AND ${BELIEVED} AND NOT l.cancel_requested
         RETURNING g.ord, l.id, g.run, g.outcome, g.counted, g.worker, g.started, g.ended, store_now + g.delay AS next,

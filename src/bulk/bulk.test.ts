@@ -1,0 +1,259 @@
+import { describe, expect, it } from 'vitest';
+import { defineJob } from '../definition.ts';
+import { Mulligan } from '../mulligan.ts';
+import { Unrecoverable } from '../retry/control-errors.ts';
+import { MemoryStore } from '../store/memory/store.ts';
+import type { ChangeAnswer, ChangeRequest } from '../store/store.ts';
+import { testQueue } from '../testing/queue.ts';
+import { VirtualClock } from '../testing/virtual-clock.ts';
+import type { BulkProgress } from './bulk.ts';
+
+/** Fails until it is fixed. */
+function breakable() {
+  const state = { isBroken: true };
+  const hook = defineJob<{ endpoint: number }>({
+    name: 'hook',
+    tags: ({ endpoint }) => [`endpoint:${endpoint}`],
+    retry: { maxAttempts: 2, backoff: { kind: 'fixed', base: '1h' }, jitter: 'none' },
+    resource: false,
+    run() {
+      if (state.isBroken) throw new Unrecoverable('broken');
+    },
+  });
+  return { hook, state };
+}
+
+async function open() {
+  const { hook, state } = breakable();
+  const queue = await testQueue({ jobs: [hook], work: { concurrency: 50 } });
+  return Object.assign(queue, { hook, state });
+}
+
+const inputs = (count: number) => Array.from({ length: count }, (_, endpoint) => ({ endpoint }));
+
+describe('tags', () => {
+  it('come from the definition and from the enqueue, each once', async () => {
+    await using queue = await open();
+    const { mulligan, hook } = queue;
+    const { id } = await mulligan.enqueue(hook, { endpoint: 42 }, { tags: ['eu', 'eu', 'endpoint:42'], delay: '1h' });
+    expect(await mulligan.jobs.get(id)).toMatchObject({ tags: ['endpoint:42', 'eu'] });
+    expect((await mulligan.jobs.list({ tag: 'endpoint:42' })).map((job) => job.id)).toEqual([id]);
+  });
+
+  it.each<[string, unknown, string]>([
+    ['no list', 'eu', 'enqueue: tags: expected a list of texts'],
+    ['a tag that is no text', [5], 'enqueue: tags[0]: expected a text'],
+    ['a long tag', ['x'.repeat(101)], 'enqueue: tags[0]: expected a text of 1 to 100 characters'],
+    ['too many', Array.from({ length: 17 }, (_, at) => `t${at}`), 'enqueue: tags: expected at most 16 tags, got 17.'],
+  ])('are refused when there is %s', async (_, tags, message) => {
+    await using queue = await open();
+    const asked = queue.mulligan.enqueue(queue.hook, { endpoint: 1 }, { tags: tags as string[] });
+    await expect(asked).rejects.toThrow(message);
+  });
+
+  it('of a function that throws are refused at enqueue', async () => {
+    const bad = defineJob<{ endpoint: { id: number } | null }>({
+      name: 'bad',
+      tags: (input) => [`e:${input.endpoint?.id.toFixed() ?? (input as never as { x: { y: string } }).x.y}`],
+      run() {},
+    });
+    await using queue = await testQueue({ jobs: [bad] });
+    const asked = queue.mulligan.enqueue(bad, { endpoint: null });
+    await expect(asked).rejects.toThrow('bad: tags: expected its function to return a list of texts, got an error');
+  });
+});
+
+describe('a bulk action', () => {
+  it('cancels what is selected, and leaves a record', async () => {
+    await using queue = await open();
+    const { mulligan, hook } = queue;
+    await mulligan.enqueueMany(hook, inputs(3), { delay: '1h' });
+    const result = await mulligan.jobs.cancel({ tag: 'endpoint:1', by: 'ann' });
+    expect(result).toMatchObject({ count: 1, stopped: null, resumed: false });
+    expect(await mulligan.jobs.count({ state: 'cancelled' })).toEqual({ count: 1, isExact: true });
+    expect(await mulligan.operations.list()).toEqual([result.operation]);
+    expect(result.operation).toMatchObject({
+      action: 'cancel',
+      by: 'ann',
+      selection: { tag: 'endpoint:1' },
+      changed: 1,
+    });
+  });
+
+  it('runs scheduled jobs now', async () => {
+    await using queue = await open();
+    const { mulligan, hook, state } = queue;
+    state.isBroken = false;
+    await mulligan.enqueueMany(hook, inputs(3), { delay: '1d' });
+    expect(await mulligan.jobs.runNow({ name: 'hook' })).toMatchObject({ count: 3 });
+    await queue.clock.advance(0);
+    expect((await mulligan.stats()).states.completed).toBe(3);
+  });
+
+  it('reports progress, and the total', async () => {
+    await using queue = await open();
+    const { mulligan, hook } = queue;
+    await mulligan.enqueueMany(hook, inputs(1_200), { delay: '1h' });
+    const seen: BulkProgress[] = [];
+    await mulligan.jobs.cancel({ name: 'hook', onProgress: (progress) => seen.push(progress) });
+    expect(seen.map(({ changed }) => changed)).toEqual([0, 500, 1_000, 1_200]);
+    expect(seen.map(({ total }) => total.count)).toEqual([1_200, 1_200, 1_200, 1_200]);
+  });
+
+  it('stops at a signal, and the same call continues', async () => {
+    await using queue = await open();
+    const { mulligan, hook } = queue;
+    await mulligan.enqueueMany(hook, inputs(1_200), { delay: '1h' });
+    const stop = new AbortController();
+    const first = mulligan.jobs.cancel({
+      name: 'hook',
+      signal: stop.signal,
+      onProgress: ({ changed }) => changed > 0 && stop.abort(),
+    });
+    await expect(first).rejects.toMatchObject({ name: 'AbortError' });
+    expect(await mulligan.operations.list()).toMatchObject([{ state: 'running', changed: 500 }]);
+    const rest = await mulligan.jobs.cancel({ name: 'hook' });
+    expect(rest).toMatchObject({ resumed: true, count: 1_200 });
+    expect(rest.ids).toHaveLength(700);
+    expect(await mulligan.operations.list()).toMatchObject([{ state: 'done', changed: 1_200 }]);
+  });
+
+  it('says of ids that it does not apply to what they are, and what to use', async () => {
+    await using queue = await open();
+    const { mulligan, hook } = queue;
+    const dead = (await mulligan.enqueue(hook, { endpoint: 1 })).id;
+    await queue.drain();
+    const waiting = (await mulligan.enqueue(hook, { endpoint: 2 }, { delay: '1h' })).id;
+    expect((await mulligan.dead.redrive({ ids: [waiting, 'unheard of'] })).others).toEqual([
+      { id: waiting, state: 'scheduled', use: 'jobs.runNow' },
+      { id: 'unheard of', state: 'not-found', use: null },
+    ]);
+    expect((await mulligan.jobs.runNow({ ids: [dead] })).others).toEqual([
+      { id: dead, state: 'dead', use: 'dead.redrive' },
+    ]);
+    await expect(mulligan.jobs.runNow({ state: 'dead' })).rejects.toThrow('Use dead.redrive for dead jobs.');
+  });
+
+  it('exports all that is selected, page by page', async () => {
+    await using queue = await open();
+    const { mulligan, hook } = queue;
+    await mulligan.enqueueMany(hook, inputs(1_100), { delay: '1h' });
+    const seen = new Set<string>();
+    for await (const job of mulligan.jobs.export({ name: 'hook' })) seen.add(job.id);
+    expect(seen.size).toBe(1_100);
+    let limited = 0;
+    for await (const _ of mulligan.jobs.export({ name: 'hook', limit: 700 })) limited++;
+    expect(limited).toBe(700);
+  });
+});
+
+describe('a canary', () => {
+  it('that fails again leaves the rest dead, and says why', async () => {
+    await using queue = await open();
+    const { mulligan, hook } = queue;
+    await mulligan.enqueueMany(hook, inputs(20));
+    await queue.drain();
+    const asked = mulligan.dead.redrive({ name: 'hook', canary: 3 });
+    await queue.clock.advance(1_000);
+    const result = await asked;
+    expect(result.stopped).toMatch(/^3 of 3 canaries failed again\. [0-9a-f-]{36} \(hook\): Unrecoverable: broken$/);
+    expect(result).toMatchObject({ count: 3, operation: { state: 'stopped', changed: 3 } });
+    expect((await mulligan.stats()).states.dead).toBe(20);
+    expect(await mulligan.jobs.count({ attempts: 1 })).toEqual({ count: 20, isExact: true });
+  });
+
+  it('that ends well lets the rest follow at the rate', async () => {
+    await using queue = await open();
+    const { mulligan, hook, state } = queue;
+    await mulligan.enqueueMany(hook, inputs(20));
+    await queue.drain();
+    state.isBroken = false;
+    const asked = mulligan.dead.redrive({ name: 'hook', canary: 3, rate: '1/s' });
+    await queue.clock.advance(600);
+    expect(await asked).toMatchObject({ count: 20, stopped: null });
+    // The first of the rest is due at once, the others a second apart.
+    expect((await mulligan.stats()).states.completed).toBe(4);
+    await queue.clock.advance(10_000);
+    expect((await mulligan.stats()).states.completed).toBe(14);
+  });
+
+  it('that does not end in time leaves the rest dead', async () => {
+    await using queue = await open();
+    const { mulligan, hook } = queue;
+    await mulligan.enqueueMany(hook, inputs(5));
+    await queue.drain();
+    await mulligan.queues.pause('default');
+    const asked = mulligan.dead.redrive({ name: 'hook', canary: 2, canaryTimeout: '5s' });
+    await queue.clock.advance(6_000);
+    expect((await asked).stopped).toContain('2 of 2 canaries have not ended in 5s.');
+    expect((await mulligan.stats()).states.dead).toBe(3);
+  });
+
+  it('is watched again when the process ended meanwhile, and no further one is taken', async () => {
+    const { hook, state } = breakable();
+    const clock = new VirtualClock();
+    const store = new MemoryStore({ clock });
+    const first = await Mulligan.open(store, { jobs: [hook], clock, log: () => {} });
+    const worker = first.work({ concurrency: 20 });
+    await first.enqueueMany(hook, inputs(10));
+    await clock.advance(1_000);
+    await first.queues.pause('default');
+    state.isBroken = false;
+    const stop = new AbortController();
+    const killed = first.dead.redrive({ name: 'hook', canary: 2, signal: stop.signal }).catch(() => 'killed');
+    await clock.advance(1_000);
+    stop.abort();
+    await clock.advance(1_000);
+    expect(await killed).toBe('killed');
+    expect((await first.stats()).states.ready).toBe(2);
+    const again = first.dead.redrive({ name: 'hook', canary: 2 });
+    await clock.advance(1_000);
+    expect((await first.stats()).states.ready).toBe(2);
+    await first.queues.resume('default');
+    await clock.advance(1_000);
+    expect(await again).toMatchObject({ count: 10, resumed: true });
+    await clock.advance(1_000);
+    expect((await first.stats()).states.completed).toBe(10);
+    for (const job of await first.jobs.list()) expect(job.runs).toBe(2);
+    await worker.stop();
+  });
+});
+
+describe('a single dead job', () => {
+  it('may be redriven with another payload, which is checked like any other', async () => {
+    await using queue = await open();
+    const { mulligan, hook, state } = queue;
+    const { id } = await mulligan.enqueue(hook, { endpoint: 1 });
+    await queue.drain();
+    state.isBroken = false;
+    const loop: Record<string, unknown> = {};
+    loop.self = loop;
+    await expect(mulligan.dead.redrive({ ids: [id], edit: loop })).rejects.toMatchObject({ code: 'PAYLOAD' });
+    await mulligan.dead.redrive({ ids: [id], edit: { endpoint: 2 } });
+    await queue.drain();
+    expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'completed', payload: { endpoint: 2 } });
+  });
+});
+
+describe('an operation whose answer was lost', () => {
+  it('is continued by the same call, and changes each job once', async () => {
+    const clock = new VirtualClock();
+    let fails = true;
+    class Lossy extends MemoryStore {
+      override async change(request: ChangeRequest): Promise<ChangeAnswer> {
+        const answer = await super.change(request);
+        if (fails && answer.ids.length > 0) {
+          fails = false;
+          throw new Error('the answer was lost');
+        }
+        return answer;
+      }
+    }
+    const { hook } = breakable();
+    const mulligan = await Mulligan.open(new Lossy({ clock }), { clock, log: () => {} });
+    await mulligan.enqueueMany(hook, inputs(700), { delay: '1h' });
+    await expect(mulligan.jobs.runNow({ name: 'hook' })).rejects.toThrow('lost');
+    expect(await mulligan.jobs.runNow({ name: 'hook' })).toMatchObject({ count: 700, resumed: true });
+    expect(await mulligan.operations.list()).toHaveLength(1);
+  });
+});

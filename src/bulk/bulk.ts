@@ -1,0 +1,212 @@
+import type { Clock } from '../clock.ts';
+import { isTerminal, type Job, type JobState } from '../job.ts';
+import { type ChangeAction, type ChangeRequest, type Operation, type SkippedJob, statesFor } from '../store/change.ts';
+import { type JobCount, type JobSelection, statesOf } from '../store/selection.ts';
+import type { ChangeAnswer, Store } from '../store/store.ts';
+import { type CanaryProgress, watchCanaries } from './canary.ts';
+
+/*
+ * A bulk action, from the order to its end: begin or continue the operation -> the canary, if one is asked for -> the rest,
+ * part by part. All that must survive this process is in the operation (store/change.ts).
+ */
+
+/** How many jobs one transaction changes: few enough that other calls do not wait long behind it. */
+const AT_ONCE = 500;
+/** Results name no more jobs than this; counts are complete. */
+export const MOST_NAMED = 10_000;
+const SAMPLES = 5;
+
+export interface BulkProgress {
+  /** How many were changed and skipped so far, also by an earlier call that this one continues. */
+  readonly changed: number;
+  readonly skipped: number;
+  /** How many jobs there were to change in all, when the operation began. */
+  readonly total: JobCount;
+  /** While canaries are waited for. */
+  readonly canary: CanaryProgress | null;
+}
+
+export interface BulkResult {
+  readonly dryRun: boolean;
+  /** How many jobs were changed; of a dry run, how many would be looked at. */
+  readonly count: number;
+  /** False only for a dry run whose count stopped early: there are at least `count`. */
+  readonly isExact: boolean;
+  /** Of a dry run: some of the jobs. */
+  readonly samples: readonly Job[];
+  /** The jobs that this call changed; no more than 10,000 of them. */
+  readonly ids: readonly string[];
+  /** Those that it could not change, and why. */
+  readonly skipped: readonly SkippedJob[];
+  /** Of the given ids: those that the action does not apply to, what they are, and which call does apply. */
+  readonly others: readonly OtherJob[];
+  /** What was left on record; null for a dry run. */
+  readonly operation: Operation | null;
+  /** True when this continued an operation that an earlier call had not finished: jobs that came later are not part of it. */
+  readonly resumed: boolean;
+  /** Why the rest was left as it was; null when the operation is done. */
+  readonly stopped: string | null;
+}
+
+export interface OtherJob {
+  readonly id: string;
+  readonly state: JobState | 'not-found' | 'not-selected';
+  /** The call that applies to such a job; null when there is none. */
+  readonly use: string | null;
+}
+
+export interface BulkOrder {
+  readonly action: ChangeAction;
+  readonly selection: JobSelection;
+  readonly order: string;
+  readonly by: string;
+  readonly intervalMs: number;
+  readonly keepAttempts: boolean;
+  readonly payload: string | undefined;
+  readonly canary: number;
+  readonly canaryTimeoutMs: number;
+  readonly signal: AbortSignal | undefined;
+  readonly onProgress: ((progress: BulkProgress) => void) | undefined;
+}
+
+export async function preview(store: Store, { action, selection }: BulkOrder): Promise<BulkResult> {
+  const narrowed = narrow(action, selection);
+  const samples = await store.list({ ...narrowed, limit: Math.min(SAMPLES, selection.limit ?? SAMPLES) });
+  const counted = await store.count(narrowed);
+  return { ...nothing, dryRun: true, ...counted, samples, others: await othersOf(store, action, selection, []) };
+}
+
+const nothing: BulkResult = {
+  dryRun: false,
+  count: 0,
+  isExact: true,
+  samples: [],
+  ids: [],
+  skipped: [],
+  others: [],
+  operation: null,
+  resumed: false,
+  stopped: null,
+};
+
+/** What the action can apply to. */
+function narrow(action: ChangeAction, selection: JobSelection): JobSelection {
+  return { ...selection, state: statesOf(selection).filter((state) => statesFor[action].includes(state)) };
+}
+
+export function runBulk(store: Store, clock: Clock, order: BulkOrder): Promise<BulkResult> {
+  return new Bulk(store, clock, order).run();
+}
+
+class Bulk {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #order: BulkOrder;
+  readonly #request: ChangeRequest;
+  readonly #ids: string[] = [];
+  readonly #skipped: SkippedJob[] = [];
+  #total: JobCount = { count: 0, isExact: true };
+
+  constructor(store: Store, clock: Clock, order: BulkOrder) {
+    const { action, selection, by, intervalMs, keepAttempts, canary, payload } = order;
+    this.#store = store;
+    this.#clock = clock;
+    this.#order = order;
+    this.#request = {
+      id: clock.newId(),
+      action,
+      selection,
+      order: order.order,
+      by,
+      part: AT_ONCE,
+      intervalMs,
+      keepAttempts,
+      canary,
+      ...(payload === undefined ? {} : { payload }),
+    };
+  }
+
+  async run(): Promise<BulkResult> {
+    const { action, selection, onProgress } = this.#order;
+    let operation = await this.#change({ part: 0 });
+    const resumed = operation.id !== this.#request.id;
+    if (onProgress) {
+      const left = await this.#store.count(narrow(action, selection));
+      this.#total = { ...left, count: left.count + operation.changed + operation.skipped };
+    }
+    this.#report(operation, null);
+    const stopped = await this.#canary(operation);
+    if (stopped !== null) operation = await this.#change({ stop: stopped });
+    while (operation.endedAt === null) {
+      operation = await this.#change({});
+      this.#report(operation, null);
+    }
+    const done = [...this.#ids, ...this.#skipped.map(({ id }) => id)];
+    return {
+      ...nothing,
+      count: operation.changed,
+      ids: this.#ids,
+      skipped: this.#skipped,
+      others: resumed ? [] : await othersOf(this.#store, action, selection, done),
+      operation,
+      resumed,
+      stopped: stopped ?? (operation.state === 'stopped' ? operation.note : null),
+    };
+  }
+
+  /** Redrives the first few, at once, and watches them. Null when the rest may follow. */
+  async #canary(begun: Operation): Promise<string | null> {
+    const { canary, canaryTimeoutMs, signal } = this.#order;
+    let operation = begun;
+    while (operation.canary.length < canary && operation.endedAt === null) {
+      operation = await this.#change({ part: canary - operation.canary.length, intervalMs: 0 });
+    }
+    // Continued after its canaries had ended well.
+    if (operation.canary.length === 0 || operation.changed > operation.canary.length) return null;
+    return watchCanaries(this.#store, this.#clock, operation.canary, {
+      since: operation.startedAt,
+      timeoutMs: canaryTimeoutMs,
+      signal,
+      onProgress: (progress) => this.#report(operation, progress),
+    });
+  }
+
+  async #change(changes: Partial<ChangeRequest>): Promise<Operation> {
+    this.#order.signal?.throwIfAborted();
+    const answer: ChangeAnswer = await this.#store.change({ ...this.#request, ...changes });
+    this.#ids.push(...answer.ids.slice(0, MOST_NAMED - this.#ids.length));
+    this.#skipped.push(...answer.skipped.slice(0, MOST_NAMED - this.#skipped.length));
+    return answer.operation;
+  }
+
+  #report({ changed, skipped }: Operation, canary: CanaryProgress | null): void {
+    this.#order.onProgress?.({ changed, skipped, total: this.#total, canary });
+  }
+}
+
+/** Of the ids that were asked for: what became of none, and why. */
+async function othersOf(
+  store: Store,
+  action: ChangeAction,
+  { ids }: JobSelection,
+  done: readonly string[],
+): Promise<OtherJob[]> {
+  if (ids === undefined) return [];
+  const handled = new Set(done);
+  const left = ids.filter((id) => !handled.has(id));
+  const found = new Map((await store.get(left)).map((job) => [job.id, job]));
+  return left.flatMap((id): OtherJob[] => {
+    const job = found.get(id);
+    if (job === undefined) return [{ id, state: 'not-found', use: null }];
+    if (!statesFor[action].includes(job.state)) return [{ id, state: job.state, use: callFor(job.state) }];
+    // A dry run: it would be changed.
+    return done.length === 0 ? [] : [{ id, state: 'not-selected', use: null }];
+  });
+}
+
+/** What brings a job of this state to run. */
+function callFor(state: JobState): string | null {
+  if (state === 'dead') return 'dead.redrive';
+  if (state === 'scheduled' || state === 'retrying') return 'jobs.runNow';
+  return isTerminal(state) ? 'enqueue' : null;
+}

@@ -1,0 +1,103 @@
+import type { JobState } from '../job.ts';
+import type { JobSelection } from './selection.ts';
+
+/*
+ * Bulk actions. Each is an operation: a row that says who ordered what and when, and how far it has come. Every call of
+ * `Store.change` does the next part of it, in one bounded transaction that also moves the operation on. So a process that is
+ * killed loses nothing: the same order, given again, finds its unfinished operation and goes on where it stopped.
+ *
+ *   running   the order was given, and its selection is not exhausted
+ *   done      every job that it selected when it began was changed or skipped
+ *   stopped   ended before that, for the reason in `note`
+ *
+ * An operation concerns the jobs that matched when it began (`startedAt`): a job that it brings back and that dies again
+ * meanwhile is not brought back twice.
+ */
+export const changeActions = ['cancel', 'runNow', 'redrive', 'discard'] as const;
+export type ChangeAction = (typeof changeActions)[number];
+
+/** The states that each action applies to; a selection is narrowed to them. */
+export const statesFor: Readonly<Record<ChangeAction, readonly JobState[]>> = {
+  cancel: ['scheduled', 'ready', 'retrying', 'running'],
+  runNow: ['scheduled', 'retrying'],
+  redrive: ['dead'],
+  discard: ['dead'],
+};
+
+export interface ChangeRequest {
+  /** A UUID for the operation, if this call begins one. */
+  readonly id: string;
+  readonly action: ChangeAction;
+  /** `limit` bounds the whole operation; jobs that are skipped count too. */
+  readonly selection: JobSelection;
+  /** What makes two orders of one action the same. An unfinished operation of the same order is continued. */
+  readonly order: string;
+  /** Who gave the order. */
+  readonly by: string;
+  /** At most so many jobs in this call; 0 only begins or finds the operation. */
+  readonly part: number;
+  /** Due times lie this far apart; 0 for all at once. For runNow and redrive. */
+  readonly intervalMs: number;
+  /** Redriven jobs go on with the attempts that were left, instead of all. */
+  readonly keepAttempts: boolean;
+  /** The operation remembers the first so many jobs that it changed. */
+  readonly canary: number;
+  /** Another payload for the redriven job, as JSON text. */
+  readonly payload?: string;
+  /** Ends the operation as stopped, and changes nothing. */
+  readonly stop?: string;
+}
+
+export interface ChangeAnswer {
+  readonly operation: Operation;
+  readonly ids: readonly string[];
+  readonly skipped: readonly SkippedJob[];
+}
+
+export interface SkippedJob {
+  readonly id: string;
+  readonly why: SkipReason;
+}
+
+/**
+ * key-taken: a live job holds its key. nothing-left: attempts were kept, and all are spent.
+ */
+export type SkipReason = 'key-taken' | 'nothing-left';
+
+export const operationStates = ['running', 'done', 'stopped'] as const;
+
+export interface Operation {
+  readonly id: string;
+  readonly action: ChangeAction;
+  readonly by: string;
+  readonly selection: JobSelection;
+  readonly state: (typeof operationStates)[number];
+  /** Only jobs that matched by then are concerned. */
+  readonly startedAt: number;
+  readonly updatedAt: number;
+  readonly endedAt: number | null;
+  readonly changed: number;
+  readonly skipped: number;
+  /** The first jobs that were changed, when a canary was asked for. */
+  readonly canary: readonly string[];
+  readonly note: string | null;
+}
+
+/** Ended operations are kept for so long. */
+export const OPERATIONS_KEPT_MS: number = 90 * 24 * 3_600_000;
+/** An operation that nobody continued for so long is not continued any more: the same order begins another one. */
+export const RESUMED_WITHIN_MS: number = 24 * 3_600_000;
+
+/** How many jobs one call may change: fewer near the end of a bounded operation. */
+export function sizeOfPart(operation: Pick<Operation, 'changed' | 'skipped' | 'selection'>, part: number): number {
+  const { limit = Number.POSITIVE_INFINITY } = operation.selection;
+  return Math.max(0, Math.min(part, limit - operation.changed - operation.skipped));
+}
+
+export function isExhausted({
+  changed,
+  skipped,
+  selection,
+}: Pick<Operation, 'changed' | 'skipped' | 'selection'>): boolean {
+  return changed + skipped >= (selection.limit ?? Number.POSITIVE_INFINITY);
+}

@@ -1,0 +1,200 @@
+import { isTerminal } from '../../job.ts';
+import {
+  type ChangeAction,
+  type ChangeAnswer,
+  type ChangeRequest,
+  isExhausted,
+  OPERATIONS_KEPT_MS,
+  type Operation,
+  RESUMED_WITHIN_MS,
+  type SkipReason,
+  sizeOfPart,
+  statesFor,
+} from '../change.ts';
+import { REDRIVEN } from '../error-groups.ts';
+import { isSelected, statesOf } from '../selection.ts';
+import { cancelOne, remove } from './operate.ts';
+import { kept, type Row } from './row.ts';
+import type { MemoryState } from './state.ts';
+
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+/** An operation, and where its next part begins. */
+export interface OperationRow extends Mutable<Operation> {
+  readonly order: string;
+  /** The job that was looked at last, as `positionOf` says. */
+  cursor: readonly [at: number, accepted: number] | null;
+  /** When the next job falls due, where due times are spread. */
+  nextDueAt: number;
+  canary: string[];
+}
+
+export function change(state: MemoryState, request: ChangeRequest, now: number): ChangeAnswer {
+  const operation = operationFor(state, request, now);
+  const ids: string[] = [];
+  const skipped: { id: string; why: SkipReason }[] = [];
+  if (request.stop !== undefined) end(operation, 'stopped', now, request.stop);
+  const most = operation.endedAt === null ? sizeOfPart(operation, request.part) : 0;
+  if (most > 0) {
+    const rows = candidates(state, operation, now);
+    for (const row of rows.slice(0, most)) {
+      operation.cursor = positionOf(row);
+      const why = apply(state, row, request, operation, now);
+      if (why === null) ids.push(row.id);
+      else skipped.push({ id: row.id, why });
+    }
+    operation.changed += ids.length;
+    operation.skipped += skipped.length;
+    operation.updatedAt = now;
+    operation.canary.push(...ids.slice(0, Math.max(0, request.canary - operation.canary.length)));
+    if (rows.length <= most || isExhausted(operation)) end(operation, 'done', now, null);
+    if (ids.length > 0 && request.action !== 'discard') state.wake.hint();
+  }
+  return { operation: toOperation(operation), ids, skipped };
+}
+
+function operationFor(
+  state: MemoryState,
+  { id, action, order, selection, by }: ChangeRequest,
+  now: number,
+): OperationRow {
+  for (const row of state.operations.values()) {
+    if (row.id === id) return row;
+    const isSame = row.action === action && row.order === order && row.endedAt === null;
+    if (!isSame) continue;
+    if (row.updatedAt > now - RESUMED_WITHIN_MS) return row;
+    end(row, 'stopped', now, 'not continued for a day');
+  }
+  const row: OperationRow = {
+    id,
+    action,
+    order,
+    by,
+    selection: kept(selection),
+    state: 'running',
+    startedAt: now,
+    updatedAt: now,
+    endedAt: null,
+    changed: 0,
+    skipped: 0,
+    canary: [],
+    note: null,
+    cursor: null,
+    nextDueAt: 0,
+  };
+  state.operations.set(id, row);
+  return row;
+}
+
+function end(operation: OperationRow, state: 'done' | 'stopped', now: number, note: string | null): void {
+  if (operation.endedAt !== null) return;
+  Object.assign(operation, { state, endedAt: now, updatedAt: now, note });
+}
+
+/** The jobs that the operation is still to look at, in the order in which it does. */
+function candidates(state: MemoryState, { action, selection, startedAt, cursor }: OperationRow, now: number): Row[] {
+  const applicable = statesOf(selection).filter((one) => statesFor[action].includes(one));
+  const narrowed = { ...selection, state: applicable };
+  return [...state.rows.values()]
+    .filter((row) => wasThere(row, action, startedAt) && !row.cancelRequested && isSelected(row, narrowed, now))
+    .map((row) => ({ row, position: positionOf(row) }))
+    .filter(({ position }) => cursor === null || isAfter(position, cursor))
+    .sort((a, b) => (isAfter(a.position, b.position) ? 1 : -1))
+    .map(({ row }) => row);
+}
+
+/** The longest dead first; of jobs that wait or run, the first enqueued. */
+function positionOf(row: Row): readonly [number, number] {
+  return [isTerminal(row.state) ? (row.finishedAt as number) : 0, row.accepted];
+}
+
+function isAfter(a: readonly [number, number], b: readonly [number, number]): boolean {
+  return a[0] > b[0] || (a[0] === b[0] && a[1] > b[1]);
+}
+
+/** Whether it was there when the operation began: it neither was enqueued, nor died, nor (to run it now) ran since. */
+function wasThere(row: Row, action: ChangeAction, startedAt: number): boolean {
+  if (row.finishedAt !== null) return row.finishedAt <= startedAt;
+  const lastStart = action === 'runNow' ? (row.ledger.at(-1)?.startedAt ?? 0) : 0;
+  return row.enqueuedAt <= startedAt && lastStart <= startedAt;
+}
+
+function apply(
+  state: MemoryState,
+  row: Row,
+  request: ChangeRequest,
+  operation: OperationRow,
+  now: number,
+): SkipReason | null {
+  switch (request.action) {
+    case 'cancel':
+      cancelOne(state, row, now);
+      return null;
+    case 'discard':
+      remove(state, row);
+      return null;
+    case 'runNow':
+      runNow(state, row, nextDueAt(operation, request, now), now);
+      return null;
+    case 'redrive': {
+      const why = refusal(state, row, request);
+      if (why === null) redrive(state, row, request, nextDueAt(operation, request, now), now);
+      return why;
+    }
+  }
+}
+
+function nextDueAt(operation: OperationRow, { intervalMs }: ChangeRequest, now: number): number {
+  const dueAt = Math.max(now, operation.nextDueAt);
+  operation.nextDueAt = dueAt + intervalMs;
+  return intervalMs === 0 ? now : Math.floor(dueAt);
+}
+
+function runNow(state: MemoryState, row: Row, dueAt: number, now: number): void {
+  if (dueAt >= row.dueAt) return;
+  state.reschedule(row, dueAt, Math.min(row.availableAt, Math.max(now, dueAt)));
+}
+
+function refusal(state: MemoryState, row: Row, { keepAttempts }: ChangeRequest): SkipReason | null {
+  const { maxAttempts, maxCrashes } = row.policy;
+  if (keepAttempts && (row.attempts >= maxAttempts || row.crashes >= maxCrashes)) return 'nothing-left';
+  if (!wantsKey(row)) return null;
+  const holder = state.keys.holder(row.name, row.key);
+  return holder && holder !== row ? 'key-taken' : null;
+}
+
+/** A key that lasts until the first start was given up at that start; a redrive does not ask for it again. */
+function wantsKey(row: Row): row is Row & { key: string } {
+  return row.key !== null && row.keyLife !== 'started';
+}
+
+function redrive(state: MemoryState, row: Row, request: ChangeRequest, dueAt: number, now: number): void {
+  const again = request.keepAttempts ? {} : { attempts: 0, crashes: 0, previousDelayMs: null, spent: null };
+  state.move(row, dueAt > now ? 'scheduled' : 'ready', now, {
+    ...again,
+    ...(request.payload === undefined ? {} : { payload: request.payload }),
+    queue: row.homeQueue,
+    lane: 'redrive',
+    dueAt,
+    availableAt: dueAt,
+    firstStartedAt: null,
+    finishedAt: null,
+    deadReason: null,
+  });
+  if (wantsKey(row)) state.keys.take(row);
+  state.errorGroups.move(row, REDRIVEN);
+}
+
+export function operations(state: MemoryState, limit: number): Operation[] {
+  return [...state.operations.values()].reverse().slice(0, limit).map(toOperation);
+}
+
+export function pruneOperations(state: MemoryState, now: number): void {
+  for (const { id, updatedAt } of state.operations.values()) {
+    if (updatedAt <= now - OPERATIONS_KEPT_MS) state.operations.delete(id);
+  }
+}
+
+function toOperation({ cursor: _cursor, order: _order, nextDueAt: _next, ...operation }: OperationRow): Operation {
+  return kept(operation);
+}

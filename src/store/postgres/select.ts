@@ -1,0 +1,166 @@
+import { isTerminal, type JobState } from '../../job.ts';
+import { DEAD_REASON, STATE, WAITING } from '../codes.ts';
+import {
+  isListedByEnd,
+  type JobCount,
+  type JobFilter,
+  type JobList,
+  type JobSelection,
+  MOST_COUNTED,
+  SCAN_ROWS,
+  statesOf,
+} from '../selection.ts';
+import { plain } from './connection/arrays.ts';
+import { ALL_JOBS, FINISHED_JOBS, type JobRow, jobsOf, LIVE_JOBS, toJobs } from './read.ts';
+import type { Session } from './session.ts';
+import { isUuid } from './uuid.ts';
+
+/* A selection as SQL. What `isSelected` says is true here. */
+
+/** Conditions of a WHERE, and the values of their parameters. `?` stands for the parameter. */
+export class Conditions {
+  readonly values: unknown[];
+  readonly #texts: string[] = [];
+
+  constructor(values: readonly unknown[] = []) {
+    this.values = [...values];
+  }
+
+  add(text: string, ...values: unknown[]): this {
+    this.#texts.push(values.reduce<string>((sql, value) => sql.replace('?', this.bind(value)), text));
+    return this;
+  }
+
+  /** The name of a parameter with this value. */
+  bind(value: unknown): string {
+    return `$${this.values.push(value)}`;
+  }
+
+  get sql(): string {
+    return this.#texts.length === 0 ? '' : `WHERE ${this.#texts.join(' AND ')}`;
+  }
+}
+
+/** All conditions but `message` and `limit`, for rows as `jobsOf` reads them. */
+export function addSelection(where: Conditions, selection: JobSelection): Conditions {
+  const { ids, queue, tag } = selection;
+  addStates(where, selection);
+  if (ids !== undefined) where.add('id = ANY (?::uuid[])', plain(ids.filter(isUuid)));
+  if (queue !== undefined) where.add('queue = ?', queue);
+  if (tag !== undefined) where.add('id IN (SELECT job FROM @.job_tags WHERE tag = ?)', tag);
+  return addOwn(where, selection, timeColumn(statesOf(selection)));
+}
+
+/** Those that live and finished rows have in columns of the same name. */
+export function addOwn(where: Conditions, selection: JobSelection, time: string): Conditions {
+  const { name, reason, error, key, since, until, attempts } = selection;
+  if (name !== undefined) where.add('job_type IN (SELECT id FROM @.job_types WHERE name = ?)', name);
+  if (reason !== undefined) where.add('dead_reason = ?', DEAD_REASON[reason]);
+  if (error !== undefined) where.add('fingerprint = ?', error);
+  if (key !== undefined) where.add('key = ?', key);
+  if (since !== undefined) where.add(`${time} >= ?`, since);
+  if (until !== undefined) where.add(`${time} < ?`, until);
+  if (attempts !== undefined) where.add('attempts BETWEEN ? AND ?', attempts.min, attempts.max);
+  return where;
+}
+
+function timeColumn(wanted: readonly JobState[]): string {
+  if (wanted.every(isTerminal)) return 'finished_at';
+  return wanted.some(isTerminal) ? 'coalesce(finished_at, enqueued_at)' : 'enqueued_at';
+}
+
+function addStates(where: Conditions, selection: JobSelection): void {
+  if (selection.state === undefined && selection.reason === undefined) return;
+  const wanted = statesOf(selection);
+  if (wanted.length === 0) where.add('false');
+  else where.add(`(${wanted.map(stateCondition).join(' OR ')})`);
+}
+
+export function stateCondition(state: JobState): string {
+  switch (state) {
+    case 'ready':
+      return `(state IN (${WAITING}) AND due_at <= @.now_ms())`;
+    case 'scheduled':
+    case 'retrying':
+      return `(state = ${STATE[state]} AND due_at > @.now_ms())`;
+    default:
+      return `(state = ${STATE[state]})`;
+  }
+}
+
+/** A list of the dead does not read through all that waits. */
+function tablesWith(selection: JobSelection): string {
+  const wanted = statesOf(selection);
+  if (wanted.every(isTerminal)) return FINISHED_JOBS;
+  return wanted.some(isTerminal) ? ALL_JOBS : LIVE_JOBS;
+}
+
+/** Whether the message of the last error contains the parameter. */
+export function hasMessage(parameter: string): string {
+  const message = "(SELECT e.error::json ->> 'message' FROM @.errors e WHERE e.id = last_error)";
+  return `coalesce(strpos(lower(${message}), lower(${parameter})) > 0, false)`;
+}
+
+/** By end, or by id, which begins with the time it was made: both tables have an index for that. */
+export async function list(session: Session, filter: JobFilter): Promise<JobList> {
+  const { after, idPrefix, message, limit } = filter;
+  const byEnd = isListedByEnd(filter);
+  const where = addSelection(new Conditions(), filter);
+  if (idPrefix !== undefined) {
+    const [first, last] = rangeOf(idPrefix);
+    if (first === null || last === null) return [];
+    where.add('id BETWEEN ?::uuid AND ?::uuid', first, last);
+  }
+  if (after !== undefined) {
+    if (!isUuid(after)) return [];
+    if (byEnd)
+      where.add('(finished_at, seq) < (SELECT f.finished_at, f.seq FROM @.finished f WHERE f.id = ?::uuid)', after);
+    else where.add('id < ?::uuid', after);
+  }
+  const order = byEnd ? 'finished_at DESC, seq DESC' : 'id DESC';
+  const from = `(${tablesWith(filter)}) j ${where.sql} ORDER BY ${order}`;
+  if (message === undefined) {
+    const rows = await session.db.read<JobRow>(
+      `${jobsOf(`SELECT * FROM ${from} LIMIT ${where.bind(limit)}`)} ORDER BY ${order}`,
+      where.values,
+    );
+    return toJobs(session, rows);
+  }
+  const edge = session.db.read<[id: string]>(`SELECT id FROM ${from} LIMIT 1 OFFSET ${SCAN_ROWS - 1}`, [
+    ...where.values,
+  ]);
+  const looked = jobsOf(`SELECT * FROM ${from} LIMIT ${SCAN_ROWS}`);
+  const sql = `${looked} WHERE ${hasMessage(where.bind(message))} ORDER BY ${order} LIMIT ${where.bind(limit)}`;
+  const found: JobList = await toJobs(session, await session.db.read<JobRow>(sql, where.values));
+  const [last] = await edge;
+  if (last !== undefined && found.length < limit) found.stoppedAfter = last[0];
+  return found;
+}
+
+/** The first and the last id that begin like this; null when none can. */
+function rangeOf(prefix: string): [string | null, string | null] {
+  const digits = prefix.replaceAll('-', '');
+  if (!/^[0-9a-f]{0,32}$/.test(digits)) return [null, null];
+  const padded = (filler: string): string =>
+    digits.padEnd(32, filler).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+  return [padded('0'), padded('f')];
+}
+
+export async function count(session: Session, selection: JobSelection): Promise<JobCount> {
+  const { message, limit = MOST_COUNTED } = selection;
+  const where = addSelection(new Conditions(), selection);
+  const from = `(${tablesWith(selection)}) j ${where.sql}`;
+  if (message === undefined) {
+    const most = where.bind(Math.min(limit, MOST_COUNTED));
+    const sql = `SELECT count(*) FROM (SELECT 1 FROM ${from} LIMIT ${most}) c`;
+    const [row] = await session.db.read<[n: number]>(sql, where.values);
+    const [n] = row as [number];
+    return { count: n, isExact: n < MOST_COUNTED };
+  }
+  const sql = `
+    SELECT count(*), count(*) FILTER (WHERE ${hasMessage(where.bind(message))})
+    FROM (SELECT last_error FROM ${from} ORDER BY id DESC LIMIT ${SCAN_ROWS}) c`;
+  const [row] = await session.db.read<[seen: number, n: number]>(sql, where.values);
+  const [seen, n] = row as [number, number];
+  return { count: Math.min(n, limit), isExact: seen < SCAN_ROWS };
+}

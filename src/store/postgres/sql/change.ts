@@ -1,0 +1,182 @@
+import { OPERATIONS_KEPT_MS, RESUMED_WITHIN_MS } from '../../change.ts';
+import { STATE } from '../../codes.ts';
+import { BY_INDEX, HERE, LANE, lookUp, STARTED } from './shared.ts';
+
+/*
+ * Bulk actions. The process selects the jobs of the next part and names them here; `change` takes each that is still as it
+ * was selected, and moves the operation on in the same transaction. When another call has moved it on meanwhile (another
+ * process, or this call itself, whose answer was lost), nothing is changed.
+ */
+
+/** The jobs of p_ids that the operation concerns, in their order. */
+const GIVEN = 'unnest(p_ids) WITH ORDINALITY AS g (id, ord)';
+
+export const changeSql: string = `
+  -- The unfinished operation of the same order, or a new one.
+  CREATE FUNCTION begin_operation(p_id uuid, p_action text, p_request text, p_by text, p_selection text)
+  RETURNS SETOF operations LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  DECLARE store_now bigint := now_ms();
+  BEGIN
+    RETURN QUERY SELECT * FROM operations o WHERE o.id = p_id;
+    IF FOUND THEN RETURN; END IF;
+    UPDATE operations o SET state = 'stopped', note = 'not continued for a day', ended_at = store_now, updated_at = store_now
+    WHERE o.action = p_action AND md5(o.request) = md5(p_request) AND o.ended_at IS NULL
+      AND o.updated_at <= store_now - ${RESUMED_WITHIN_MS};
+    INSERT INTO operations
+      (id, action, by, request, selection, state, started_at, updated_at, changed, skipped, canary, next_due_at)
+    VALUES (p_id, p_action, p_by, p_request, p_selection, 'running', store_now, store_now, 0, 0, '{}', 0)
+    ON CONFLICT DO NOTHING;
+    RETURN QUERY SELECT * FROM operations o WHERE o.action = p_action AND md5(o.request) = md5(p_request) AND o.ended_at IS NULL;
+  END $$;
+
+  CREATE FUNCTION stop_operation(p_id uuid, p_note text) RETURNS SETOF operations LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  DECLARE store_now bigint := now_ms();
+  BEGIN
+    UPDATE operations SET state = 'stopped', note = p_note, ended_at = store_now, updated_at = store_now
+    WHERE operations.id = p_id AND operations.ended_at IS NULL;
+    RETURN QUERY SELECT * FROM operations o WHERE o.id = p_id;
+  END $$;
+
+  CREATE FUNCTION prune_operations() RETURNS void LANGUAGE plpgsql ${HERE} AS $$
+  BEGIN
+    DELETE FROM operations WHERE updated_at <= now_ms() - ${OPERATIONS_KEPT_MS};
+  END $$;
+
+  -- Brings a dead job back, due at p_due. Null, or why not.
+  CREATE FUNCTION redrive(job finished, job_type job_types, p_home bigint, p_due bigint, p_reset boolean, p_payload text)
+  RETURNS text LANGUAGE plpgsql AS $$
+  DECLARE
+    store_now bigint := now_ms();
+    holder uuid;
+  BEGIN
+    IF NOT p_reset AND (job.attempts >= (job_type.policy::jsonb->>'maxAttempts')::int
+      OR job.crashes >= (job_type.policy::jsonb->>'maxCrashes')::int) THEN
+      RETURN 'nothing-left';
+    END IF;
+    IF job.key IS NOT NULL AND job.key_life <> ${STARTED} THEN
+      -- A key that is held until the first start is given up by a job that has started.
+      DELETE FROM keys k USING live h
+      WHERE k.name = job_type.name AND k.key = job.key AND h.id = k.job AND h.runs > 0 AND h.key_life = ${STARTED};
+      INSERT INTO keys (name, key, job) VALUES (job_type.name, job.key, job.id) ON CONFLICT DO NOTHING;
+      SELECT keys.job INTO holder FROM keys WHERE keys.name = job_type.name AND keys.key = job.key;
+      IF holder IS DISTINCT FROM job.id THEN RETURN 'key-taken'; END IF;
+    END IF;
+    INSERT INTO runs (job, run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision, error)
+      SELECT job.id, job.runs, job.attempt, job.outcome, job.counted, job.worker, job.started_at, job.ended_at,
+        NULL, job.decision, CASE WHEN job.failed THEN job.last_error END
+      WHERE job.outcome IS NOT NULL;
+    DELETE FROM finished WHERE finished.id = job.id;
+    INSERT INTO live (id, seq, enqueued_at, due_at, available_at, partition, job_type, payload_bytes, runs, attempts,
+      crashes, state, key_life, first_started_at, previous_delay_ms, key, last_error, fingerprint, tags, progress, spent_at,
+      spent_count, payload)
+    VALUES (job.id, job.seq, job.enqueued_at, p_due, p_due, p_home, job.job_type,
+      CASE WHEN p_payload IS NULL THEN job.payload_bytes ELSE octet_length(p_payload) END, job.runs,
+      CASE WHEN p_reset THEN 0 ELSE job.attempts END, CASE WHEN p_reset THEN 0 ELSE job.crashes END,
+      CASE WHEN p_due > store_now THEN ${STATE.scheduled} ELSE ${STATE.ready} END, job.key_life,
+      NULL, CASE WHEN NOT p_reset THEN job.previous_delay_ms END,
+      job.key, job.last_error, job.fingerprint, job.tags, job.progress, CASE WHEN NOT p_reset THEN job.spent_at END,
+      CASE WHEN NOT p_reset THEN job.spent_count END, coalesce(p_payload, job.payload));
+    RETURN NULL;
+  END $$;
+
+  /*
+   * Answers each job that was looked at with why it was skipped, or null; or a row without a job when the operation is not
+   * where p_from says. p_to is where it is afterwards, p_is_end whether it is done then.
+   */
+  CREATE FUNCTION change(
+    p_operation uuid, p_action text, p_from text, p_to text, p_is_end boolean, p_ids uuid[], p_interval double precision,
+    p_reset boolean, p_canary int, p_payload text
+  ) RETURNS TABLE (job_id uuid, why text) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  DECLARE
+    store_now bigint := now_ms();
+    operation operations;
+    job finished;
+    job_type job_types;
+    home bigint;
+    home_of text;
+    redriven int[] := '{}';
+    next_due double precision;
+    due bigint;
+    taken uuid[] := '{}';
+    passed int := 0;
+    one record;
+  BEGIN
+    SELECT * INTO operation FROM operations WHERE id = p_operation FOR UPDATE;
+    IF NOT FOUND OR operation.ended_at IS NOT NULL OR operation.cursor IS DISTINCT FROM p_from THEN
+      RETURN NEXT;
+      RETURN;
+    END IF;
+    next_due := operation.next_due_at;
+
+    IF p_action = 'discard' THEN
+      taken := ARRAY (
+        SELECT f.id FROM ${GIVEN} JOIN finished f ON ${lookUp('f.id', 'g.id')}
+        WHERE f.state = ${STATE.dead} AND f.finished_at <= operation.started_at ORDER BY f.id FOR UPDATE OF f);
+      IF cardinality(taken) > 0 THEN PERFORM forget(taken); END IF;
+
+    ELSIF p_action = 'cancel' THEN
+      FOR one IN SELECT g.id FROM ${GIVEN} ORDER BY g.id LOOP
+        IF cancel(one.id) IN ('cancelled', 'cancelling') THEN taken := taken || one.id; END IF;
+      END LOOP;
+
+    ELSIF p_action = 'runNow' THEN
+      PERFORM admit(ARRAY (
+        SELECT DISTINCT l.partition FROM ${GIVEN} JOIN live l ON ${lookUp('l.id', 'g.id')}
+          JOIN partitions p ON ${lookUp('p.id', 'l.partition')}
+        WHERE p.resource <> '' AND l.worker IS NULL ORDER BY 1));
+      PERFORM 1 FROM ${GIVEN} JOIN live l ON ${lookUp('l.id', 'g.id')} ORDER BY l.id FOR UPDATE OF l;
+      FOR one IN
+        SELECT l.id, l.due_at FROM ${GIVEN} JOIN live l ON ${lookUp('l.id', 'g.id')}
+        WHERE l.worker IS NULL AND l.due_at > store_now AND (l.claimed_at IS NULL OR l.claimed_at <= operation.started_at)
+        ORDER BY g.ord
+      LOOP
+        next_due := greatest(store_now, next_due);
+        due := CASE WHEN p_interval = 0 THEN store_now ELSE floor(next_due) END;
+        next_due := next_due + p_interval;
+        UPDATE live SET due_at = due, available_at = least(available_at, due) WHERE live.id = one.id AND due < live.due_at;
+        taken := taken || one.id;
+      END LOOP;
+
+    ELSIF p_action = 'redrive' THEN
+      PERFORM 1 FROM ${GIVEN} JOIN finished f ON ${lookUp('f.id', 'g.id')} ORDER BY f.id FOR UPDATE OF f;
+      FOR job IN
+        SELECT f.* FROM ${GIVEN} JOIN finished f ON ${lookUp('f.id', 'g.id')}
+        WHERE f.state = ${STATE.dead} AND f.finished_at <= operation.started_at ORDER BY g.ord
+      LOOP
+        IF job_type.id IS DISTINCT FROM job.job_type THEN
+          SELECT * INTO job_type FROM job_types t WHERE t.id = job.job_type;
+        END IF;
+        IF home_of IS DISTINCT FROM json_build_array(job.job_type, job.priority, job.resource)::text THEN
+          LOOP
+            SELECT p.id INTO home FROM partitions_of(ARRAY[job_type.queue], ARRAY[${LANE.redrive}]::smallint[],
+              ARRAY[job.priority], ARRAY[job.resource], ARRAY[job_type.name]) p;
+            -- One that is deleted between these two looks is made again.
+            EXIT WHEN home IS NOT NULL AND (job.resource = '' OR admit(ARRAY[home]));
+          END LOOP;
+          home_of := json_build_array(job.job_type, job.priority, job.resource)::text;
+        END IF;
+        next_due := greatest(store_now, next_due);
+        due := CASE WHEN p_interval = 0 THEN store_now ELSE floor(next_due) END;
+        job_id := job.id;
+        why := redrive(job, job_type, home, due, p_reset, p_payload);
+        IF why IS NULL THEN
+          next_due := next_due + p_interval;
+          taken := taken || job.id;
+          redriven := redriven || job.job_type;
+          PERFORM move_error(job.fingerprint, job.job_type, 1, -1, 1);
+        ELSE
+          passed := passed + 1;
+          RETURN NEXT;
+        END IF;
+      END LOOP;
+      INSERT INTO counts (job_type, now_dead) SELECT r.id, -count(*) FROM unnest(redriven) AS r (id) GROUP BY r.id;
+    END IF;
+
+    UPDATE operations o SET cursor = p_to, changed = o.changed + cardinality(taken), skipped = o.skipped + passed,
+      canary = o.canary || taken[1 : greatest(0, p_canary - cardinality(o.canary))], next_due_at = next_due,
+      updated_at = store_now, ended_at = CASE WHEN p_is_end THEN store_now END,
+      state = CASE WHEN p_is_end THEN 'done' ELSE 'running' END
+    WHERE o.id = p_operation;
+    RETURN QUERY SELECT t.id, NULL::text FROM unnest(taken) AS t (id);
+  END $$;
+`;
