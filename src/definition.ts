@@ -27,7 +27,7 @@ export interface JobOptions<Input, Parsed = Input> {
    */
   readonly version?: number;
   /** Makes an input of this version from a payload that was enqueued with an earlier one. The schema checks what it returns. */
-  readonly migrate?: (payload: never, fromVersion: number) => unknown;
+  readonly migrate?: (payload: never, fromVersion: number) => NoInfer<Input> | Promise<NoInfer<Input>>;
   readonly run: (input: Parsed, context: JobContext) => unknown;
   readonly queue?: string;
   /** Where retries wait, to be worked apart from fresh jobs. */
