@@ -20,6 +20,7 @@ export const smallScope: Scenario = {
   names: null,
   oldDeploy: null,
   outages: [],
+  schedules: [],
 };
 
 /** Every call of a worker with every ending, and a crash before and after every call. */

@@ -76,7 +76,7 @@ describe('a job of an earlier version', () => {
       throw payload.to === 'a' ? new RangeError('no such address') : new Unrecoverable('gone');
     };
     const mulligan = await fleet.deploy([mail([], { migrate })]);
-    const [broken, gone] = await mulligan.enqueueMany(first, [{ to: 'a' }, { to: 'b' }]);
+    const [broken, gone] = await mulligan.enqueueMany(first, [{ input: { to: 'a' } }, { input: { to: 'b' } }]);
     await fleet.clock.advance(10);
     expect(await mulligan.jobs.get(broken?.id as string)).toMatchObject({
       state: 'ready',
@@ -115,7 +115,7 @@ describe('a payload that a schema rejects', () => {
     const fleet = new Fleet();
     await fleet.deploy([rejecting]);
     const producer = await fleet.deploy([], null);
-    const ids = (await producer.enqueueMany('mail', Array(20).fill({ to: ['a'] }))).map(({ id }) => id);
+    const ids = (await producer.enqueueMany('mail', Array(20).fill({ input: { to: ['a'] } }))).map(({ id }) => id);
     await fleet.clock.advance(10);
     const seen: unknown[] = [];
     const deployed = await fleet.deploy([mail(seen)]);
@@ -150,7 +150,7 @@ describe('a payload that a schema rejects', () => {
     const fleet = new Fleet();
     const mulligan = await fleet.deploy([rejecting], { rejectedPayloadTimeout: '1m' });
     const producer = await fleet.deploy([], null);
-    await producer.enqueueMany('mail', Array(200).fill({ to: ['a'] }));
+    await producer.enqueueMany('mail', Array(200).fill({ input: { to: ['a'] } }));
     await fleet.clock.advance(50_000);
     expect((await mulligan.stats()).states.ready).toBe(200);
     await fleet.clock.advance(20_000);

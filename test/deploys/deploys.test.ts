@@ -52,7 +52,10 @@ describe.each(stores)('on %s', (store, makeUrl) => {
     const workers = [...olds, deployed].map((mulligan) => mulligan.work({ queues }));
     await Promise.all(workers.map((worker) => worker.whenIdle()));
     const startedAt = performance.now();
-    await deployed.enqueueMany(jobs.new, inputs);
+    await deployed.enqueueMany(
+      jobs.new,
+      inputs.map((input) => ({ input })),
+    );
     const stats = async () => (await deployed.stats()).queues[jobs.new.queue];
     await expect.poll(async () => (await stats())?.states.completed, IN_TIME).toBe(inputs.length);
     const ms = Math.round(performance.now() - startedAt);
@@ -115,7 +118,7 @@ describe('a backlog of 2,000 jobs of an unknown name', () => {
     const path = newFile();
     await using mulligan = await Mulligan.open(`sqlite:${path}`, { log: () => {} });
     const producer = await Mulligan.open(`sqlite:${path}`, { log: () => {} });
-    await producer.enqueueMany('unknown', Array(2_000).fill(null));
+    await producer.enqueueMany('unknown', Array(2_000).fill({ input: null }));
     await producer.close();
     const worker = mulligan.work({ concurrency: 50, poll: '5ms' });
     await worker.whenIdle();

@@ -46,6 +46,7 @@ export const postgresMutants: readonly PostgresMutant[] = [
   {
     name: 'dead jobs that are redriven are not locked',
     file: `${store}/sql/change.ts`,
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the source as it is written.
     find: "PERFORM 1 FROM ${GIVEN} JOIN finished f ON ${lookUp('f.id', 'g.id')} ORDER BY f.id FOR UPDATE OF f;",
     replace: '',
     by: 'concurrency',

@@ -21,7 +21,7 @@ import { isUuid } from './uuid.ts';
  *
  *   ids given         the list itself; the cursor is a position in it
  *   tag               job_tags: (tag, job)
- *   redrive, discard  finished_by_age or finished_dead_fingerprint: (finished_at, seq)
+ *   redrive, discard  finished_by_age or finished_fingerprint: (finished_at, seq)
  *   runNow, cancel    live_partition or live_fingerprint: (partition, due_at, seq). Cancel goes through them again until it
  *                     finds none: a job may have moved behind the cursor meanwhile.
  */

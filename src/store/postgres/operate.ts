@@ -71,6 +71,7 @@ export async function prune(
   session.pruned.end();
   await prunePartitions(session);
   const hasMoreGates = await pruneGates(session);
+  await session.db.query('SELECT @.prune_waits()');
   await session.db.query('SELECT @.prune_operations()');
   const moved = await leaveAside(session, retention.asideMs, limit);
   return { answer: { jobs: pruned, isDone: pruned < limit && !hasMoreGates && moved < limit }, moved };

@@ -41,7 +41,8 @@ function shares(a: NewJob, b: SharedParts): boolean {
     a.key === b.key &&
     a.keyLife === b.keyLife &&
     a.version === b.version &&
-    a.tags === b.tags
+    a.tags === b.tags &&
+    a.debounce === b.debounce
   );
 }
 

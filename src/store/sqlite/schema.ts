@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { LANE, STATE } from '../codes.ts';
 import { asideTables } from './aside-tables.ts';
 import { errorGroupTables } from './error-group-tables.ts';
+import { resultsTables } from './results-tables.ts';
 import { scheduleTables } from './schedules-tables.ts';
 import { selectTables } from './select-tables.ts';
 import { workersTables } from './workers-tables.ts';
@@ -208,6 +209,7 @@ export const migrations: readonly string[] = [
   workersTables,
   errorGroupTables,
   selectTables,
+  resultsTables,
   asideTables,
 ];
 

@@ -1,7 +1,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Random } from '../../retry/jitter.ts';
 import type { KnownJobs } from '../aside.ts';
-import { parsePolicy, type StoredPolicy } from '../stored-policy.ts';
+import type { NewJob } from '../store.ts';
+import { formatPolicy, parsePolicy, type StoredPolicy } from '../stored-policy.ts';
 import { ErrorCounts } from './error-counts.ts';
 import { Errors } from './errors.ts';
 import { InternedStrings } from './interned.ts';
@@ -79,6 +80,11 @@ export class Session {
       this.#policies.set(id, policy);
     }
     return policy;
+  }
+
+  /** Write transactions only. */
+  internPolicy({ policy, version }: Pick<NewJob, 'policy' | 'version'>): number {
+    return this.strings.intern(version === undefined ? this.policyText.of(policy) : formatPolicy(policy, version));
   }
 
   /** What a worker knows comes as the same text with each of its claims. */

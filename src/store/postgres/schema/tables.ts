@@ -3,6 +3,7 @@ import { asideTables } from './aside-tables.ts';
 import { errorGroupTables } from './error-group-tables.ts';
 import { gateTables } from './gate-tables.ts';
 import { identityTables } from './identity.ts';
+import { resultsTables } from './results-tables.ts';
 import { scheduleTables } from './schedules-tables.ts';
 import { selectTables } from './select-tables.ts';
 import { workersTables } from './workers-tables.ts';
@@ -21,6 +22,7 @@ import { workersTables } from './workers-tables.ts';
  *   leases      which jobs each claim took, and when to check whether they are still held.
  *   gates       the gates that have something to say; gate_history is what happened to them (gate-tables.ts).
  *   asides      where jobs wait that some worker could not run (aside-tables.ts).
+ *   waits       jobs that a process waits for (results-tables.ts).
  *   job_tags    which jobs have which tag; operations: bulk actions (select-tables.ts).
  *   error_counts error groups, as additions; error_samples is the first error of each (error-group-tables.ts).
  *   memos       results of once-only effects.
@@ -249,5 +251,6 @@ export const migrations: readonly string[] = [
   workersTables,
   errorGroupTables,
   selectTables,
+  resultsTables,
   asideTables,
 ];
