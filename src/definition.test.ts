@@ -24,6 +24,7 @@ describe('defineJob', () => {
     expect(defineJob({ name: 'email.send', run })).toEqual({
       name: 'email.send',
       input: undefined,
+      tags: null,
       version: null,
       migrate: undefined,
       queue: 'default',
