@@ -24,7 +24,7 @@ mulligan.on('completed', end);
 mulligan.work();
 await mulligan.enqueueMany(
   charge,
-  Array.from({ length: 12 }, (_, index) => ({ order: index + 1 })),
+  Array.from({ length: 12 }, (_, index) => ({ order: index + 1 })).map((input) => ({ input })),
 );
 await ended.promise;
 

@@ -19,6 +19,7 @@ export const smallScope: Scenario = {
   slowestCallMs: 5,
   names: null,
   outages: [],
+  schedules: [],
 };
 
 /** Every call of a worker with every ending, and a crash before and after every call. */

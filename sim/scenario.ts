@@ -36,6 +36,13 @@ export interface Scenario {
   readonly names: readonly string[] | null;
   /** When a dependency is down, in ms since the start. All are up once faults are over. */
   readonly outages: readonly { readonly dependency: string; readonly from: number; readonly to: number }[];
+  /** Schedules that the producer sets at the start. */
+  readonly schedules: readonly SimSchedule[];
+}
+
+export interface SimSchedule {
+  readonly everyMs: number;
+  readonly overlap: 'allow' | 'skip';
 }
 
 export function randomScenario(seed: number): Scenario {
@@ -66,11 +73,28 @@ export function randomScenario(seed: number): Scenario {
     },
     slowestCallMs: random.pick([0, 5, 50, 400]),
   };
-  return random.chance(0.5) ? { ...scenario, names: null, outages: [] } : withOutages(scenario, random);
+  const schedules = randomSchedules(new Random(seed + SCHEDULE_SEEDS));
+  return random.chance(0.5)
+    ? { ...scenario, names: null, outages: [], schedules }
+    : { ...withOutages(scenario, random), schedules };
+}
+
+/** A stream of their own, so that the rest of a scenario is the same with and without them. */
+const SCHEDULE_SEEDS = 1_000_003;
+
+function randomSchedules(random: Random): SimSchedule[] {
+  if (random.chance(0.6)) return [];
+  return Array.from({ length: random.whole(1, 2) }, () => ({
+    everyMs: random.pick([1_000, 1_000, 3_000, 10_000]),
+    overlap: random.pick(['allow', 'allow', 'skip'] as const),
+  }));
 }
 
 /** Longer, so that a gate can open, recover and close; and with more jobs, so that there is something to hold. */
-function withOutages(scenario: Omit<Scenario, 'names' | 'outages'>, random: Random): Scenario {
+function withOutages(
+  scenario: Omit<Scenario, 'names' | 'outages' | 'schedules'>,
+  random: Random,
+): Omit<Scenario, 'schedules'> {
   const faultsForMs = random.whole(10_000, 90_000);
   const outages = Array.from({ length: random.whole(1, 3) }, () => {
     const from = random.next() * faultsForMs * 0.7;

@@ -63,6 +63,7 @@ export class World implements Faults {
     const engine = await open(this.#machine, () => this.#healthy);
     this.#shared = { engine, machine: this.#machine, history: this.#history, faults: this, calls: 0, inProgress: 0 };
     await this.#startProducer();
+    await this.#setSchedules();
     for (const index of this.#workers.keys()) this.#restart(index, this.#random.whole(0, 500));
     if (this.#scripted === null) this.#planTrouble();
     await this.#scheduler.run(this.#scenario.faultsForMs);
@@ -178,6 +179,26 @@ export class World implements Faults {
     }
   }
 
+  /** They fire every tick that is due, however late: so each has one job, or the simulation finds out. */
+  async #setSchedules(): Promise<void> {
+    for (const [index, { everyMs, overlap }] of this.#scenario.schedules.entries()) {
+      const options = { every: everyMs, overlap, misfire: 'all', misfireLimit: 10_000 } as const;
+      const script = { kind: 'complete', ms: this.#random.pick([0, 20, 300]), times: 1 };
+      const { schedules } = await this.#connectOperator();
+      let isSet = false;
+      const set = schedules.set(`schedule-${index}`, 'steady', script, options).finally(() => {
+        isSet = true;
+      });
+      // Nothing has gone wrong yet, but calls take their time.
+      while (!isSet) await this.#scheduler.run(this.#scheduler.now + 100);
+      await set;
+    }
+  }
+
+  async #connectOperator(): Promise<Mulligan> {
+    return this.#connect(this.#operator);
+  }
+
   #enqueue(mulligan: Mulligan): void {
     const random = this.#random;
     const options = {
@@ -246,7 +267,7 @@ export class World implements Faults {
     const store = storeFor(this.#operator, this.#shared);
     const random = this.#random;
     const name = random.pick(Object.keys(simPolicies));
-    const action = random.whole(0, 9);
+    const action = random.whole(0, this.#scenario.schedules.length > 0 ? 11 : 9);
     if (action === 0) void this.#cancelSomething();
     else if (action <= 2) void store.hold(random.pick(HOLD_TARGETS), this.#holdEnd());
     else if (action <= 4) void store.release(random.pick(HOLD_TARGETS));
@@ -254,10 +275,18 @@ export class World implements Faults {
     else if (action === 6) void store.change(this.#order('discard', { name, limit: 1 }));
     else if (action === 7)
       void store.change(this.#order(random.pick(['runNow', 'cancel'] as const), { name, limit: 3 }));
+    else if (action >= 10) void this.#operateSchedules();
     else {
       const gate = { kind: 'resource', name: random.pick(simGates) } as const;
       void store.changeGate(gate, random.pick(gateOrders), 'operator');
     }
+  }
+
+  async #operateSchedules(): Promise<void> {
+    const { schedules } = await this.#connectOperator();
+    const name = `schedule-${this.#random.whole(0, this.#scenario.schedules.length - 1)}`;
+    const action = this.#random.pick(['pause', 'resume', 'resume', 'trigger'] as const);
+    await schedules[action](name).catch(() => {});
   }
 
   #order(action: ChangeAction, selection: JobSelection): ChangeRequest {
@@ -324,9 +353,23 @@ export class World implements Faults {
   }
 
   async #hasEnded(): Promise<boolean> {
-    if (this.#shared.inProgress > 0) return false;
+    if (this.#shared.inProgress > 0 || !(await this.#haveSchedulesEnded())) return false;
     const { rows } = await this.#shared.engine.stats();
     return rows.every(({ states }) => states.ready + states.running + states.scheduled + states.retrying === 0);
+  }
+
+  /** Once a schedule has caught up, it is paused. */
+  async #haveSchedulesEnded(): Promise<boolean> {
+    const store = storeFor(this.#operator, this.#shared);
+    const { now, schedules } = await this.#shared.engine.schedules({ soonest: true, limit: 10 });
+    for (const schedule of schedules) {
+      const { name, version, nextAt } = schedule;
+      if ((nextAt as number) <= now) continue;
+      const to = { ...schedule, version: this.#machine.clock.newId(), paused: true, nextAt: null };
+      // Not awaited: nothing happens before the scheduler goes on. When a tick comes first, this is done again.
+      void store.writeSchedule({ name, from: version, to, jobs: [] });
+    }
+    return schedules.length === 0;
   }
 
   async #final(): Promise<FinalState> {

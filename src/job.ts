@@ -78,6 +78,9 @@ export interface Job {
   readonly deadReason: DeadReason | null;
   readonly lastError: StoredError | null;
   readonly progress: unknown;
+  /** What the handler returned; null when that was nothing, or could not be stored: then `resultError` says why. */
+  readonly result: unknown;
+  readonly resultError: string | null;
   readonly cancelRequested: boolean;
 }
 

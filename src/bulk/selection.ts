@@ -112,7 +112,7 @@ function readStates(value: unknown, what: string): JobState | JobState[] {
   return checkList(value, what, 'a state or a list of states', (state) => checkOneOf(state, states, what));
 }
 
-function readMoment(value: unknown, what: string, now: number): number {
+export function readMoment(value: unknown, what: string, now: number): number {
   const ms = types.isDate(value) ? Date.prototype.getTime.call(value) : Number.NaN;
   if (!Number.isNaN(ms)) return ms;
   if (typeof value === 'string') return now - parseDuration(value, what);

@@ -95,7 +95,15 @@ export class Reporter {
 
   #logFailure(job: ClaimedJob, { decision, outcome, error }: Settlement, level: LogLevel, message: string): void {
     const event = decision.kind === 'dead' ? 'dead' : 'retrying';
-    const common = { event, name: job.name, outcome, error: error === null ? null : inShort(error) };
+    const fingerprint = error?.fingerprint;
+    const common = {
+      event,
+      name: job.name,
+      outcome,
+      error: error === null ? null : inShort(error),
+      // What `mulligan errors show` takes.
+      ...(fingerprint === undefined ? {} : { fingerprint }),
+    };
     this.#failures.write({
       level,
       message,

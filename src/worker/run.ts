@@ -5,12 +5,13 @@ import { formatDuration } from '../duration.ts';
 import { ConfigError, LeaseLostError } from '../errors.ts';
 import { type Logger, type LogSink, makeLogger } from '../observe/log.ts';
 import { encodeJson } from '../payload.ts';
+import { encodeResult } from '../result.ts';
 import { classify, type FailedRun, withCustomDelay } from '../retry/classify.ts';
 import { Cancel, controlErrorOf, Snooze } from '../retry/control-errors.ts';
 import { decide, isPastDeadline } from '../retry/decide.ts';
 import type { Outcome } from '../retry/outcome.ts';
 import { validateInput } from '../schema.ts';
-import type { Settlement, Store, TransactionClient } from '../store/store.ts';
+import type { ClaimedJob, Settlement, Store, TransactionClient } from '../store/store.ts';
 import { type ErrorCache, toStoredError } from '../untrusted/stored-error.ts';
 import type { JobContext } from './context.ts';
 import type { Lease } from './lease.ts';
@@ -43,6 +44,11 @@ export interface RunServices {
   /** Renews all leases within a moment, for progress. */
   readonly renewSoon: () => void;
   readonly maxPayloadBytes: number;
+  readonly maxResultBytes: number;
+  /** What a handler returned cannot be stored. */
+  readonly onLostResult: (job: ClaimedJob, problem: string) => void;
+  readonly enqueue: JobContext['enqueue'];
+  readonly enqueueMany: JobContext['enqueueMany'];
   /** Equal errors of one worker are cleaned once. */
   readonly recentErrors: ErrorCache;
 }
@@ -52,6 +58,8 @@ export class Run implements JobContext {
   readonly lease: Lease;
   /** JSON text that the store has not got yet. */
   unsentProgress: string | null = null;
+  /** What the handler returned, as it is stored. */
+  result: string | undefined = undefined;
   /** How this run ended, when its own transaction has already recorded that. */
   recorded: Settlement | null = null;
   readonly #startedAt: number;
@@ -110,12 +118,26 @@ export class Run implements JobContext {
     try {
       const definition = this.#definition;
       const input = JSON.parse(this.lease.job.payload);
-      await definition.run(definition.input === undefined ? input : await this.#validated(input), this);
+      const { run } = definition;
+      if (run === undefined) throw notImplemented(definition.name);
+      const given = definition.input === undefined ? input : await this.#validated(input);
+      const returned = await run.call(definition, given, this);
+      if (returned !== undefined) this.#keepResult(returned);
     } catch (thrown) {
       this.#end(this.#failed(thrown));
       return;
     }
     this.#end(completed);
+  }
+
+  /** One that cannot be stored does not fail the job: its effects have happened. */
+  #keepResult(value: unknown): void {
+    // The transaction of this run has completed the job, with the result of its own work.
+    if (this.recorded !== null) return;
+    const { maxResultBytes, onLostResult } = this.#services;
+    const encoded = encodeResult(value, maxResultBytes);
+    if (encoded !== null && encoded.problem !== null) onLostResult(this.lease.job, encoded.problem);
+    this.result = encoded?.text;
   }
 
   #validated(input: unknown): Promise<unknown> {
@@ -247,6 +269,14 @@ export class Run implements JobContext {
     return (work) => this.#transact(work);
   }
 
+  get enqueue(): JobContext['enqueue'] {
+    return this.#services.enqueue;
+  }
+
+  get enqueueMany(): JobContext['enqueueMany'] {
+    return this.#services.enqueueMany;
+  }
+
   get extend(): JobContext['extend'] {
     return async (duration) => {
       this.lease.want(readLeaseMs(duration, 'extend'));
@@ -266,14 +296,27 @@ export class Run implements JobContext {
       throw new ConfigError('transaction: expected one per run, got a second while the first is under way.');
     }
     let settlement: Settlement | null = null;
+    let worked: unknown;
     this.#isInTransaction = true;
     const ended = await store.transactions
-      .settleWith(work, () => {
-        const { job, storeNow } = this.lease;
-        const decision = decide(job, completed, storeNow, () => clock.random());
-        settlement = settlementOf(job, { startedAt: this.#startedAt, endedAt: storeNow }, completed, decision);
-        return settlement;
-      })
+      .settleWith(
+        async (tx) => {
+          const value = await work(tx);
+          worked = value;
+          return value;
+        },
+        () => {
+          const { job, storeNow } = this.lease;
+          const decision = decide(job, completed, storeNow, () => clock.random());
+          // Often it is what a query answered, which is no data and not meant as a result: then there is none.
+          const encoded = encodeResult(worked, this.#services.maxResultBytes);
+          const result = encoded?.problem === null ? encoded.text : undefined;
+          const progress = this.unsentProgress ?? undefined;
+          const parts = { startedAt: this.#startedAt, endedAt: storeNow, result, progress };
+          settlement = settlementOf(job, parts, completed, decision);
+          return settlement;
+        },
+      )
       .finally(() => {
         this.#isInTransaction = false;
       });
@@ -281,6 +324,11 @@ export class Run implements JobContext {
     this.recorded = settlement;
     return ended.result;
   }
+}
+
+/** A worker does not claim such jobs on purpose: see `Mulligan.work`. */
+function notImplemented(name: string): ConfigError {
+  return new ConfigError(`${name}: expected a handler, got none. Use implement(job, run) where it is worked on.`);
 }
 
 function named(name: string, message: string): Error {

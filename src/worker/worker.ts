@@ -3,13 +3,14 @@ import type { Clock, Timer } from '../clock.ts';
 import type { AnyJobDefinition } from '../definition.ts';
 import type { Duration } from '../duration.ts';
 import { isRetry } from '../job.ts';
-import { type LogSink, makeLogger } from '../observe/log.ts';
+import { type Logger, type LogSink, makeLogger } from '../observe/log.ts';
 import type { Outcome, ReleaseCause } from '../retry/outcome.ts';
 import type { Claim, ClaimedJob, Retention, Settlement, Store, WorkerDescription } from '../store/store.ts';
 import { RecentErrors } from '../untrusted/recent-errors.ts';
 import { packageVersion } from '../version.ts';
 import type { ActiveJob } from './active-job.ts';
 import { ActiveJobs } from './active-jobs.ts';
+import { Cancels } from './cancels.ts';
 import { Chore } from './chores.ts';
 import { Fetcher } from './fetch.ts';
 import { Finisher } from './finish.ts';
@@ -30,6 +31,10 @@ import { type WorkerStore, withTimeouts } from './with-timeouts.ts';
 
 const PRUNE_EVERY_MS = 30_000;
 const PRUNE_BATCH = 500;
+/** Where no process tells the others that it has cancelled a job; with jitter, that is at most 0.75 s. */
+const CHECK_CANCELS_EVERY_MS = 500;
+/** How long a cancel is remembered of a job that this worker does not have: its claim may still be on the way. */
+const CANCEL_REMEMBERED_MS = 10_000;
 const RESCUES_PER_LEASE = 3;
 /** A call to the store that is not answered in this part of a lease has failed. */
 const CALLS_PER_LEASE = 2;
@@ -45,6 +50,9 @@ export interface WorkerParts {
   readonly logSink: LogSink;
   readonly retention: Retention;
   readonly maxPayloadBytes: number;
+  readonly maxResultBytes: number;
+  readonly enqueue: RunServices['enqueue'];
+  readonly enqueueMany: RunServices['enqueueMany'];
   /** Whether no other worker shares this process: only then can a job be the only one in it. */
   readonly isOnlyWorker: () => boolean;
   readonly onStopped: () => void;
@@ -75,8 +83,11 @@ export class Worker {
   readonly #runServices: RunServices;
   readonly #trouble: Trouble;
   readonly #jobs: ActiveJobs = new ActiveJobs();
+  readonly #cancels: Cancels;
+  readonly #warnedOfResults: Set<string> = new Set();
   #startTimer: Timer | null = null;
   #unsubscribe: () => void = () => {};
+  #unsubscribeJobs: () => void = () => {};
   #stopping: Promise<void> | null = null;
   #stopped = false;
   readonly #idleWaiters: Set<() => void> = new Set();
@@ -115,6 +126,7 @@ export class Worker {
     });
     this.#renewer = new LeaseRenewer(store, clock, leaseMs, () => this.#renewable(), onError);
     this.#prefetch = new Prefetch(clock, concurrency);
+    this.#cancels = new Cancels(clock, this.#jobs, CANCEL_REMEMBERED_MS);
     this.#trial = new Trial({
       clock,
       leaseMs,
@@ -145,6 +157,7 @@ export class Worker {
     this.#chores = [
       new Chore(clock, leaseMs / RESCUES_PER_LEASE, () => this.#rescue(), onError),
       new Chore(clock, PRUNE_EVERY_MS, () => this.#prune(), onError),
+      ...(store.pushes ? [] : [new Chore(clock, CHECK_CANCELS_EVERY_MS, () => this.#checkCancels(), onError)]),
     ];
     this.#ticker = new Ticker({
       store,
@@ -162,6 +175,10 @@ export class Worker {
       renew: (run) => this.#renew(run),
       renewSoon: () => this.#renewer.renewSoon(),
       maxPayloadBytes: parts.maxPayloadBytes,
+      maxResultBytes: parts.maxResultBytes,
+      onLostResult: (job, problem) => this.#lostResult(job, problem, log),
+      enqueue: parts.enqueue,
+      enqueueMany: parts.enqueueMany,
       recentErrors: new RecentErrors(),
     };
   }
@@ -176,6 +193,7 @@ export class Worker {
       this.#fetcher.wake('new-work');
       this.#ticker.wake();
     });
+    this.#unsubscribeJobs = this.#store.onJobs({ cancelling: (ids) => this.#cancels.told(ids) });
     this.#fetcher.start();
     this.#renewer.start();
     for (const chore of this.#chores) chore.start();
@@ -219,6 +237,8 @@ export class Worker {
     await fetching;
     this.#releaseBuffer({ kind: 'shutdown' });
     await this.#jobs.whenEmpty();
+    this.#unsubscribeJobs();
+    this.#cancels.stop();
     this.#gates.stop();
     this.#renewer.stop();
     await Promise.all([ticking, ...this.#chores.map((chore) => chore.stop())]);
@@ -240,6 +260,7 @@ export class Worker {
   #accept(claim: Pick<Claim, 'jobs'>, askedAt: number): void {
     for (const claimed of claim.jobs) {
       const job = this.#jobs.add(this.#leaseOf(claimed, askedAt));
+      this.#cancels.claimed(job);
       // The answer to a claim for a suspect, so late that its trial was given up.
       if (claimed.lane === 'suspect') this.#release(job, { kind: 'trial' });
     }
@@ -401,6 +422,20 @@ export class Worker {
   async #prune(): Promise<void> {
     const { retention } = this.#parts;
     while (!this.#stopping && !(await this.#store.prune(retention, PRUNE_BATCH)).isDone);
+  }
+
+  async #checkCancels(): Promise<void> {
+    const running = this.#jobs.listRunning().map(({ lease }) => lease.job.id);
+    if (running.length > 0) this.#cancels.told(await this.#store.cancelRequested(running));
+  }
+
+  /** Once per job name: a handler that returns such a value does so every time. */
+  #lostResult({ id, name, run }: ClaimedJob, problem: string, log: Logger): void {
+    if (this.#warnedOfResults.has(name)) return;
+    this.#warnedOfResults.add(name);
+    const message =
+      'what the handler returned cannot be stored as the result; the job completes without (logged once per name)';
+    log.warn(message, { job: id, name, run, problem });
   }
 
   #checkIdle(): void {

@@ -483,4 +483,29 @@ export const mutants: readonly Mutant[] = [
     replace: '+ 2 * (settlement.refund?.attempts ?? 0);',
     engine: 'sqlite',
   },
+  // Schedules
+  {
+    name: 'a tick is fired from a version that another worker has moved on',
+    file: 'store/memory/schedules.ts',
+    find: 'version !== from && version !== (to?.version ?? null)',
+    replace: 'to === undefined',
+  },
+  {
+    name: 'of several ticks that are due, only the first gets a job',
+    file: 'schedule/plan.ts',
+    find: ': [nextAt, ...lastTicks(timing, nextAt, now, MOST_AT_ONCE)]',
+    replace: ': [nextAt]',
+  },
+  {
+    name: 'a tick that is due is passed without a job when a schedule is resumed',
+    file: 'schedules.ts',
+    find: 'before.paused ? { ...before, paused: false,',
+    replace: 'before !== null ? { ...before, paused: false,',
+  },
+  {
+    name: 'ticks are fired too early',
+    file: 'worker/schedules.ts',
+    find: 'nextAt: schedule.nextAt as number }, now)',
+    replace: 'nextAt: schedule.nextAt as number }, now + 1_000)',
+  },
 ];

@@ -57,6 +57,8 @@ const putting: StoreCase[] = cases('enqueue', {
       deadReason: null,
       lastError: null,
       progress: null,
+      result: null,
+      resultError: null,
       cancelRequested: false,
     });
   },

@@ -3,7 +3,9 @@ import { changeCases } from './change.ts';
 import { claimCases } from './claim.ts';
 import { behindGatesCases } from './claim-behind-gates.ts';
 import { claimGatedCases } from './claim-gated.ts';
+import { debounceCases } from './debounce.ts';
 import { discardCases } from './discard.ts';
+import { endedCases } from './ended.ts';
 import { enqueueCases } from './enqueue.ts';
 import { errorGroupCases } from './error-groups.ts';
 import { expiredCases } from './expired.ts';
@@ -20,6 +22,7 @@ import { readCases } from './read.ts';
 import { redriveCases } from './redrive.ts';
 import { refundCases } from './refund.ts';
 import { reportCases } from './report.ts';
+import { resultCases } from './result.ts';
 import { scheduleCases } from './schedules.ts';
 import { selectionCases } from './selection.ts';
 import { settleCases } from './settle.ts';
@@ -46,6 +49,9 @@ const suite: readonly StoreCase[] = [
   ...expiredCases,
   ...memoCases,
   ...readCases,
+  ...resultCases,
+  ...endedCases,
+  ...debounceCases,
   ...selectionCases,
   ...cancelCases,
   ...redriveCases,

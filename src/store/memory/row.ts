@@ -1,5 +1,6 @@
 import type { Spent } from '../../gate/index.ts';
 import { type Job, type JobState, type KeyLife, type Lane, type RunRecord, stateAt } from '../../job.ts';
+import { decodeResult } from '../../result.ts';
 import type { DeadReason } from '../../retry/decision.ts';
 import type { StoredError } from '../../retry/outcome.ts';
 import type { RetryPolicy } from '../../retry/policy.ts';
@@ -12,11 +13,11 @@ export interface Row {
   readonly id: string;
   readonly name: string;
   /** The queue it was enqueued to: statistics stay with it, and a redrive goes back to it. */
-  readonly homeQueue: string;
-  readonly retryQueue: string | null;
-  readonly resource: string | null;
-  readonly priority: number;
-  readonly policy: RetryPolicy;
+  homeQueue: string;
+  retryQueue: string | null;
+  resource: string | null;
+  priority: number;
+  policy: RetryPolicy;
   readonly key: string | null;
   readonly keyLife: KeyLife;
   readonly tags: readonly string[];
@@ -46,6 +47,8 @@ export interface Row {
   spent: Spent | null;
   /** JSON text. */
   progress: string | null;
+  /** As `encodeResult` wrote it. */
+  result: string | null;
   cancelRequested: boolean;
 }
 
@@ -81,6 +84,7 @@ export function toJob(row: Row, now: number): Job {
     deadReason: row.deadReason,
     lastError: row.lastError,
     progress: row.progress === null ? null : JSON.parse(row.progress),
+    ...decodeResult(row.result),
     cancelRequested: row.cancelRequested,
   };
 }

@@ -88,6 +88,8 @@ function end(state: MemoryState, row: Row, settlement: Settlement, settled: Sett
     deadReason: settled.deadReason,
     lastError: error === null ? row.lastError : kept(error),
     cancelRequested: ended ? false : row.cancelRequested,
+    progress: settlement.progress ?? row.progress,
+    result: settled.state === 'completed' ? (settlement.result ?? null) : row.result,
   });
 
   // The end of a retry also lets another one start where `maxRetriesInFlight` held it back.

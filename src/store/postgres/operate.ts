@@ -66,6 +66,7 @@ export async function prune(session: Session, retention: Retention, limit: numbe
   session.pruned.end();
   await prunePartitions(session);
   const hasMoreGates = await pruneGates(session);
+  await session.db.query('SELECT @.prune_waits()');
   await session.db.query('SELECT @.prune_operations()');
   return { jobs: pruned, isDone: pruned < limit && !hasMoreGates };
 }

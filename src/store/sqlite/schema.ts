@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { LANE, STATE } from '../codes.ts';
 import { errorGroupTables } from './error-group-tables.ts';
+import { resultsTables } from './results-tables.ts';
 import { scheduleTables } from './schedules-tables.ts';
 import { selectTables } from './select-tables.ts';
 import { workersTables } from './workers-tables.ts';
@@ -206,6 +207,7 @@ export const migrations: readonly string[] = [
   workersTables,
   errorGroupTables,
   selectTables,
+  resultsTables,
 ];
 
 /** Brings the file to the newest version. Call inside BEGIN IMMEDIATE: a second process then finds it done. */

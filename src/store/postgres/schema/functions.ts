@@ -4,6 +4,8 @@ import { backScanSql } from '../sql/back-scan.ts';
 import { changeSql } from '../sql/change.ts';
 import { claimSql } from '../sql/claim.ts';
 import { claimGatedSql } from '../sql/claim-gated.ts';
+import { debounceSql } from '../sql/debounce.ts';
+import { endedSql } from '../sql/ended.ts';
 import { enqueueSql } from '../sql/enqueue.ts';
 import { errorGroupsSql } from '../sql/error-groups.ts';
 import { expiredSql } from '../sql/expired.ts';
@@ -59,6 +61,8 @@ export const functions: FunctionSet = functionSet(
     internedSql,
     partitionsSql,
     gatesSql,
+    endedSql,
+    debounceSql,
     enqueueSql,
     claimSql,
     claimGatedSql,

@@ -29,6 +29,7 @@ export const operateSql: string = `
     FROM partitions p WHERE p.id = ended.partition;
     IF ended.key IS NOT NULL AND ended.key_life <> ${PRUNED} THEN DELETE FROM keys WHERE job = p_id; END IF;
     INSERT INTO counts (job_type, now_cancelled) VALUES (ended.job_type, 1);
+    PERFORM tell_ended(ARRAY[p_id]);
     PERFORM move_error(ended.fingerprint, ended.job_type, -1, 0, 0);
     RETURN 'cancelled';
   END $$;
