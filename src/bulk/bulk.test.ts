@@ -137,7 +137,11 @@ describe('a bulk action', () => {
   it('is the same order when a duration is given again later', async () => {
     await using queue = await open();
     const { mulligan, hook } = queue;
-    await mulligan.enqueueMany(hook, inputs(700), { delay: '1d' });
+    await mulligan.enqueueMany(
+      hook,
+      inputs(700).map((input) => ({ input })),
+      { delay: '1d' },
+    );
     const stop = new AbortController();
     const options = { name: 'hook', since: '1h' } as const;
     const first = mulligan.jobs.cancel({
