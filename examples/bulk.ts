@@ -18,9 +18,9 @@ const deliver = defineJob<{ endpoint: number; attempts: number }>({
 await using queue = await testQueue({ jobs: [deliver], retention: { completed: null }, log: () => {} });
 const { mulligan, clock } = queue;
 
-const inputs = Array.from({ length: 200 }, (_, n) => ({ endpoint: n % 4, attempts: 1 }));
-await mulligan.enqueueMany(deliver, inputs.slice(0, 100), { retry: { maxAttempts: 1 } });
-await mulligan.enqueueMany(deliver, inputs.slice(100));
+const jobs = Array.from({ length: 200 }, (_, n) => ({ input: { endpoint: n % 4, attempts: 1 } }));
+await mulligan.enqueueMany(deliver, jobs.slice(0, 100), { retry: { maxAttempts: 1 } });
+await mulligan.enqueueMany(deliver, jobs.slice(100));
 await clock.advance(1_000);
 
 // One selection for everything: conditions add up.

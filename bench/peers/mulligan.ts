@@ -180,10 +180,8 @@ class OpenMulligan implements OpenPeer {
 
   async enqueueBulk(payloads: readonly Payload[]): Promise<void> {
     const kind = payloads[0]?.kind ?? 'noop';
-    await (await this.#queue()).enqueueMany(
-      this.#definition(kind),
-      payloads.map((input) => ({ input })),
-    );
+    const mulligan = await this.#queue();
+    await mulligan.enqueueMany(this.#definition(kind), toEnqueue(mulligan, payloads));
   }
 
   async startWorker(handler: Handler, { concurrency, crashSoon }: WorkerOptions): Promise<Running> {
@@ -203,11 +201,7 @@ class OpenMulligan implements OpenPeer {
     for (let done = 0; done < count; done += BACKLOG_PART) {
       const length = Math.min(BACKLOG_PART, count - done);
       const payloads = Array.from({ length }, (): Payload => ({ n: -1, kind: 'noop', sentAt: 0 }));
-      await mulligan.enqueueMany(
-        this.#definition('noop'),
-        payloads.map((input) => ({ input })),
-        { priority: 9 },
-      );
+      await mulligan.enqueueMany(this.#definition('noop'), toEnqueue(mulligan, payloads), { priority: 9 });
     }
   }
 
@@ -343,6 +337,11 @@ interface PartitionCounts {
   readonly jobs: number;
   readonly partitions: number;
   readonly held: number;
+}
+
+/** Commits without results take inputs as they are: see \`--against\`. */
+function toEnqueue(mulligan: Mulligan, payloads: readonly Payload[]): { readonly input: Payload }[] {
+  return 'result' in mulligan ? payloads.map((input) => ({ input })) : (payloads as unknown as { input: Payload }[]);
 }
 
 async function fillPartitions(store: Store, { jobs, partitions, held }: PartitionCounts): Promise<void> {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { NewJob, Store } from '../store.ts';
 import { claim, claimOne, complete, MINUTE, newJob, only, quota, settleOne } from './builders.ts';
-import { cases } from './suite.ts';
+import { cases, type StoreCase } from './suite.ts';
 
 const debounced = (n: number, changes: Partial<NewJob> = {}): NewJob =>
   newJob({
@@ -17,7 +17,7 @@ async function sent(store: Store, job: NewJob) {
   return only(await store.enqueue([job]));
 }
 
-export const debounceCases = cases('enqueue', {
+export const debounceCases: readonly StoreCase[] = cases('enqueue', {
   async 'a debounced job is replaced by the next of its key, and put off'({ store, advance }) {
     const first = await sent(store, debounced(1));
     await advance(3 * MINUTE);

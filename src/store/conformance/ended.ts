@@ -13,7 +13,7 @@ import {
   startOne,
   storedError,
 } from './builders.ts';
-import { cases } from './suite.ts';
+import { cases, type StoreCase } from './suite.ts';
 
 const UNKNOWN = '019b0000-0000-7000-8000-000000000000';
 
@@ -32,7 +32,7 @@ function told(store: Store, change: 'ended' | 'cancelling', id: string): Promise
 
 const endOf = async (store: Store, id: string): Promise<EndedJob> => only(await store.ended([id], null));
 
-export const endedCases = cases('ended', {
+export const endedCases: readonly StoreCase[] = cases('ended', {
   async 'a job that waits or runs has not ended'({ store }) {
     const running = await startOne(store);
     const waiting = await enqueueOne(store);

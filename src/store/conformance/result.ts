@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { encodeResult } from '../../result.ts';
 import type { Settlement, Store } from '../store.ts';
 import { claimOne, complete, die, giveBack, only, retryIn, settlement, settleOne, startOne } from './builders.ts';
-import { cases } from './suite.ts';
+import { cases, type StoreCase } from './suite.ts';
 
 const textOf = (value: unknown, maxBytes = 1_000): string => encodeResult(value, maxBytes)?.text as string;
 
@@ -10,7 +10,7 @@ async function jobOf(store: Store, id: string) {
   return only(await store.get([id]));
 }
 
-export const resultCases = cases('settle', {
+export const resultCases: readonly StoreCase[] = cases('settle', {
   async 'the result of a completed run is kept with the job'({ store }) {
     const results = [{ url: 'a/b', n: [1, null, "it's"] }, 'line\nbreak "quoted" \\', 0, false, null, []];
     for (const result of results) {
