@@ -266,6 +266,7 @@ export class Enqueuer {
       dueAt: options.dueAt,
       key: options.key,
       keyLife: options.keyLife,
+      version: definition?.version ?? undefined,
       tags: tagsOf(definition?.tags ?? null, options.tags, parsed, target.name),
       ...(options.debounce && { debounce: options.debounce }),
     };
