@@ -21,6 +21,7 @@ interface Flags {
   readonly lease?: string;
   readonly retryShare?: string;
   readonly maxRetriesInFlight?: string;
+  readonly appVersion?: string;
   readonly grace?: string;
   readonly retention?: string;
 }
@@ -37,6 +38,7 @@ export function addWork(program: CliCommand, shell: Shell): void {
     .option('--lease <duration>', 'how long a silent worker keeps its jobs (default: 30s)')
     .option('--retry-share <0-1>', 'the part of the places that retries may take while fresh work waits (default: 0.2)')
     .option('--max-retries-in-flight <n>', 'per queue, over all workers: how many retries may run at once')
+    .option('--app-version <text>', 'the version of your application, for mulligan workers list')
     .option('--grace <duration>', 'how long runs may go on after a signal to stop (default: 10s)')
     .option(
       '--retention <kept>',
@@ -74,8 +76,9 @@ async function work({ output, ...shell }: Shell, flags: Flags): Promise<void> {
 }
 
 function readOptions(flags: Flags): WorkOptions {
-  const { queue, concurrency, lease, retryShare, maxRetriesInFlight } = flags;
+  const { queue, concurrency, lease, retryShare, maxRetriesInFlight, appVersion } = flags;
   return {
+    ...given('version', appVersion),
     ...given('queues', queue),
     ...read('concurrency', concurrency, (text) => readInteger(text, '--concurrency', { min: 1, max: 10_000 })),
     ...given('lease', lease as Duration | undefined),

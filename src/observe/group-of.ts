@@ -1,6 +1,7 @@
 import type { StoredError } from '../retry/outcome.ts';
 
-/** Errors that are alike have the same text here: their name and code. */
+/** Errors that are alike have the same text here: their fingerprint, or where there is none their name and code. */
 export function groupOf(error: StoredError | null): string {
-  return error === null ? '-' : `${error.name} ${error.code ?? ''}`.trimEnd();
+  if (error === null) return '-';
+  return error.fingerprint ?? `${error.name} ${error.code ?? ''}`.trimEnd();
 }

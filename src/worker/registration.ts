@@ -1,6 +1,5 @@
 import type { Clock } from '../clock.ts';
-import type { Store } from '../store/store.ts';
-import { SEEN_EVERY_MS, type WorkerDescription } from '../store/workers.ts';
+import { SEEN_EVERY_MS, type Store, type WorkerDescription } from '../store/store.ts';
 import { Chore } from './chores.ts';
 import { answerWithin } from './persist.ts';
 

@@ -46,6 +46,7 @@ export const postgresMutants: readonly PostgresMutant[] = [
   {
     name: 'dead jobs that are redriven are not locked',
     file: `${store}/sql/change.ts`,
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the source as it is written.
     find: "PERFORM 1 FROM ${GIVEN} JOIN finished f ON ${lookUp('f.id', 'g.id')} ORDER BY f.id FOR UPDATE OF f;",
     replace: '',
     by: 'concurrency',
@@ -272,6 +273,28 @@ export const postgresMutants: readonly PostgresMutant[] = [
     file: `${store}/sql/schedules.ts`,
     find: 'FROM schedules WHERE name = p_schedule FOR UPDATE SKIP LOCKED;',
     replace: 'FROM schedules WHERE name = p_schedule;',
+    by: 'conformance',
+  },
+  // Error groups
+  {
+    name: 'a job that fails with another error stays in its old group too',
+    file: `${store}/error-counts.ts`,
+    find: '-1 AS failing',
+    replace: '0 AS failing',
+    by: 'conformance',
+  },
+  {
+    name: 'adding up the counters of error groups loses some',
+    file: `${store}/sql/error-groups.ts`,
+    find: 'FROM gone c GROUP BY 1, 2, 3;',
+    replace: 'FROM gone c WHERE c.dead <> 0 GROUP BY 1, 2, 3;',
+    by: 'conformance',
+  },
+  {
+    name: 'deleted jobs stay in their error group',
+    file: `${store}/sql/operate.ts`,
+    find: 'SELECT fingerprint, job_type, -count(*) FROM gone WHERE state',
+    replace: 'SELECT fingerprint, job_type, 0 FROM gone WHERE state',
     by: 'conformance',
   },
 ];

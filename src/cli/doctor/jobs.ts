@@ -1,16 +1,17 @@
 import { states } from '../../job.ts';
 import type { Mulligan } from '../../mulligan.ts';
+import type { Stats } from '../../observe/stats.ts';
 import { span } from '../time.ts';
 import { type Check, ok, warn } from './check.ts';
 import { gates, MOST_GATES } from './gates.ts';
 import { MOST_SCHEDULES, schedules } from './schedules.ts';
+import { servedChecks, type WaitingJobs } from './served.ts';
 import { count, some } from './words.ts';
 
 /** Times that no verb of a store returns, in store time. */
 export interface JobTimes {
   readonly now: number;
-  /** Of the waiting jobs whose queue is not paused. */
-  readonly oldestDueAt: number | null;
+  readonly waiting: readonly WaitingJobs[];
   readonly expiredLeases: number;
   readonly oldestLeaseEndedAt: number | null;
 }
@@ -18,22 +19,27 @@ export interface JobTimes {
 /** Workers look for due jobs every second, and for expired leases several times a minute. */
 const LONG_WAIT_MS = 60_000;
 
-/** Checks of the jobs themselves, the same for every store. `known`: the names of jobs that workers know, if that can be told. */
+/** Checks of the jobs themselves, the same for every store. `named`: the jobs that the user named as known, if any. */
 export async function jobChecks(
   mulligan: Mulligan,
   times: JobTimes,
-  known: ReadonlySet<string> | null = null,
+  named: ReadonlySet<string> | null = null,
 ): Promise<Check[]> {
-  const [stats, queues, listed, scheduled] = await Promise.all([
+  const [stats, queues, listed, scheduled, workers] = await Promise.all([
     mulligan.stats(),
     mulligan.queues.list(),
     mulligan.gates.list({ limit: MOST_GATES }),
     mulligan.schedules.list({ limit: MOST_SCHEDULES }),
+    mulligan.workers.list(),
   ]);
+  const alive = workers.filter((worker) => worker.alive);
+  const known = named ?? (alive.length === 0 ? null : new Set(alive.flatMap(({ jobs }) => jobs)));
   const inStates = states.filter((state) => stats.states[state] > 0).map((state) => `${stats.states[state]} ${state}`);
   return [
     ok('jobs', inStates.length === 0 ? 'none yet' : inStates.join(', ')),
+    dead(stats),
     waiting(times),
+    ...servedChecks(times.waiting, workers, times.now),
     leases(times),
     pauses(queues.filter(({ paused }) => paused).map(({ queue }) => queue)),
     gates(listed),
@@ -41,15 +47,31 @@ export async function jobChecks(
   ];
 }
 
-function waiting({ now, oldestDueAt }: JobTimes): Check {
+/** Dead jobs are kept for long, so they are no reason to warn. */
+function dead({ states: { dead }, names }: Stats): Check {
+  if (dead === 0) return ok('dead jobs', 'none');
+  const byName = Object.entries(names)
+    .filter(([, own]) => own.states.dead > 0)
+    .sort(([, a], [, b]) => b.states.dead - a.states.dead);
+  return ok('dead jobs', `${count(dead, 'job')}: ${some(byName.map(([name, own]) => `${name} (${own.states.dead})`))}`);
+}
+
+/** The oldest due job of each queue. */
+function waiting({ now, waiting }: JobTimes): Check {
   const name = 'waiting';
-  if (oldestDueAt === null || oldestDueAt > now) return ok(name, 'no job is due');
-  const found = `the oldest due job has waited for ${span(now - oldestDueAt)}`;
-  if (now - oldestDueAt < LONG_WAIT_MS) return ok(name, found);
+  const due = waiting.filter(({ held, oldestDueAt }) => !held && oldestDueAt <= now);
+  const queues = [...Map.groupBy(due, ({ queue }) => queue).values()]
+    .map((groups) => groups.reduce((oldest, group) => (group.oldestDueAt < oldest.oldestDueAt ? group : oldest)))
+    .sort((a, b) => a.oldestDueAt - b.oldestDueAt);
+  const [oldest] = queues;
+  if (oldest === undefined) return ok(name, 'no job is due');
+  const text = (group: WaitingJobs): string => `${span(now - group.oldestDueAt)} in ${group.queue} (${group.name})`;
+  const late = queues.filter(({ oldestDueAt }) => now - oldestDueAt >= LONG_WAIT_MS);
+  if (late.length === 0) return ok(name, `the oldest due job has waited for ${text(oldest)}`);
   return warn(
     name,
-    found,
-    'check that workers run and serve its queue (mulligan queues list) and that no gate holds it (mulligan gates list), or add workers',
+    `the oldest due jobs have waited for ${some(late.map(text))}`,
+    'check that workers run and serve these queues (mulligan workers list) and that no gate holds them (mulligan gates list), or add workers',
   );
 }
 

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { defineJob } from '../../definition.ts';
 import { Mulligan } from '../../mulligan.ts';
 import type { Check } from './check.ts';
 import { examine } from './examine.ts';
@@ -38,7 +39,7 @@ describe('a SQLite file', () => {
     expect(others.filter(({ health }) => health !== 'ok')).toEqual([]);
     expect([...found.keys()]).toEqual([
       ...['sqlite', 'disk', 'schema', 'journal', 'size', 'integrity', 'writing'],
-      ...['jobs', 'waiting', 'leases', 'paused queues', 'gates', 'schedules'],
+      ...['jobs', 'dead jobs', 'waiting', 'workers', 'leases', 'paused queues', 'gates', 'schedules'],
     ]);
     expect(found.get('writing')?.found).toContain('synchronous is FULL');
     expect(readdirSync(folder)).toEqual(['jobs.db']);
@@ -55,10 +56,40 @@ describe('a SQLite file', () => {
     );
     const found = await checks();
     expect(found.get('jobs')?.found).toBe('2 ready, 1 running');
-    expect(found.get('waiting')).toMatchObject({ health: 'warn', found: expect.stringMatching(/waited for 2m/) });
+    expect(found.get('waiting')).toMatchObject({
+      health: 'warn',
+      found: expect.stringMatching(/^the oldest due jobs have waited for 2m.* in a \(x\)$/),
+    });
+    expect(found.get('workers')).toMatchObject({
+      health: 'warn',
+      found: 'none is alive, and jobs wait: x (2 jobs)',
+    });
     expect(found.get('leases')).toMatchObject({ health: 'warn', found: expect.stringMatching(/^1 lease has expired/) });
     expect(found.get('paused queues')).toMatchObject({ health: 'warn', found: 'c' });
     expect(found.get('gates')).toMatchObject({ health: 'warn', found: '1 gate not closed: smtp (open, pinned)' });
+  });
+
+  it('tells of names that no live worker knows, of queues that none serves, and of what died', async () => {
+    const job = defineJob<null>({
+      name: 'known',
+      retry: { maxAttempts: 1 },
+      run: () => Promise.reject(new Error('no')),
+    });
+    await using mulligan = await Mulligan.open(`sqlite:${path}`, { jobs: [job], log: () => {} });
+    const worker = mulligan.work({ queues: ['default'] });
+    await mulligan.enqueue(job, null);
+    await mulligan.enqueueMany('knwon', [{ input: 1 }, { input: 2 }]);
+    await mulligan.enqueue(job, null, { queue: 'apart', delay: '1h' });
+    await worker.whenIdle();
+    const found = await checks();
+    expect(found.get('workers')).toMatchObject({ health: 'ok', found: '1 is alive' });
+    expect(found.get('job names')).toMatchObject({ health: 'warn', found: 'no live worker knows knwon (2 jobs)' });
+    expect(found.get('queues')).toMatchObject({ health: 'warn', found: 'no live worker serves apart (1 job)' });
+    expect(found.get('dead jobs')).toMatchObject({ health: 'ok', found: '1 job: known (1)' });
+    change('UPDATE worker_registry SET seen_at = seen_at - 120000');
+    expect((await checks()).get('workers')?.found).toMatch(
+      /^none is alive; 1 was lost: \S+ \(2m.* ago\), and jobs wait: knwon \(2 jobs\), known \(1 job\)$/,
+    );
   });
 
   it('of a newer version that this one cannot use, or of another program, is bad and left alone', async () => {

@@ -10,6 +10,7 @@ import { APPLICATION_ID, migrations, minimumReader, pragma, schemaVersion } from
 import { type Database, withExisting } from '../database.ts';
 import { bad, type Check, look, ok, warn, worst } from './check.ts';
 import { type JobTimes, jobChecks } from './jobs.ts';
+import type { WaitingJobs } from './served.ts';
 import { size } from './words.ts';
 
 const LARGE_LOG = 256_000_000;
@@ -159,18 +160,27 @@ async function writing(path: string): Promise<Check> {
 
 function jobTimes(db: DatabaseSync): JobTimes {
   const now = systemClock.now();
-  const due = db
+  const waiting = db
     .prepare(
-      `SELECT min((SELECT due_at FROM jobs WHERE partition = p.id ORDER BY due_at LIMIT 1)) AS at
-       FROM partitions p
-       WHERE held_until <= ?1 AND queue NOT IN (SELECT name FROM holds WHERE scope = 'queue' AND until > ?1)`,
+      `SELECT q.text AS queue, n.text AS name, sum(jobs) AS count, min(due_at) AS oldestDueAt, held
+       FROM (
+         SELECT p.queue, j.name, count(*) AS jobs, min(j.due_at) AS due_at,
+           p.held_until > ?1 OR p.queue IN (SELECT name FROM holds WHERE scope = 'queue' AND until > ?1) AS held
+         FROM jobs j JOIN partitions p ON p.id = j.partition WHERE j.partition IS NOT NULL GROUP BY p.id, j.name
+       ) w JOIN strings q ON q.id = w.queue JOIN strings n ON n.id = w.name
+       GROUP BY q.text, n.text, held`,
     )
-    .get(now) as { at: number | null };
+    .all(now) as unknown as (Omit<WaitingJobs, 'held'> & { held: number })[];
   const leases = db
     .prepare(
       `SELECT count(*) AS n, min(lease_ends_at) AS at FROM jobs
        WHERE state = ${STATE.running} AND lease_ends_at <= ?`,
     )
     .get(now) as { n: number; at: number | null };
-  return { now, oldestDueAt: due.at, expiredLeases: leases.n, oldestLeaseEndedAt: leases.at };
+  return {
+    now,
+    waiting: waiting.map((group) => ({ ...group, held: group.held !== 0 })),
+    expiredLeases: leases.n,
+    oldestLeaseEndedAt: leases.at,
+  };
 }

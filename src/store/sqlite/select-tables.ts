@@ -2,9 +2,9 @@ import { STATE } from '../codes.ts';
 
 /*
  * Selecting jobs by their last error, tags and key; and bulk actions (change.ts). Versions without these leave the columns
- * null, and rows of `tags` behind when they delete a job: whoever reads `tags` also compares the job's own list.
+ * null, and rows of `tags` behind when they delete a job: a read of `tags` also compares the job's own list.
  */
-export const selectTables = `
+export const selectTables: string = `
   ALTER TABLE jobs ADD COLUMN tags TEXT;               -- a JSON list; null for none
 
   CREATE TABLE tags (
@@ -16,8 +16,8 @@ export const selectTables = `
   CREATE INDEX jobs_key ON jobs (key) WHERE key IS NOT NULL;
   CREATE INDEX jobs_waiting_error ON jobs (fingerprint, partition, due_at)
     WHERE fingerprint IS NOT NULL AND partition IS NOT NULL;
-  CREATE INDEX jobs_dead_error ON jobs (fingerprint, finished_at)
-    WHERE fingerprint IS NOT NULL AND state = ${STATE.dead} AND finished_at IS NOT NULL;
+  CREATE INDEX jobs_finished_error ON jobs (fingerprint, state, finished_at)
+    WHERE fingerprint IS NOT NULL AND finished_at IS NOT NULL;
   CREATE INDEX jobs_dead_name ON jobs (name, finished_at) WHERE state = ${STATE.dead} AND finished_at IS NOT NULL;
 
   CREATE TABLE operations (

@@ -211,7 +211,11 @@ describe('jobs', () => {
     );
     const checks = await checksOf(url);
     expect(checks.get('jobs')?.found).toBe('2 ready, 1 running');
-    expect(checks.get('waiting')).toMatchObject({ health: 'warn', found: expect.stringMatching(/waited for 2m/) });
+    expect(checks.get('waiting')).toMatchObject({
+      health: 'warn',
+      found: expect.stringMatching(/^the oldest due jobs have waited for 2m.* in a \(x\)$/),
+    });
+    expect(checks.get('workers')).toMatchObject({ health: 'warn', found: 'none is alive, and jobs wait: x (2 jobs)' });
     expect(checks.get('leases')).toMatchObject({
       health: 'warn',
       found: expect.stringMatching(/^1 lease has expired/),

@@ -4,7 +4,7 @@ import { STATE } from '../../codes.ts';
  * Selecting jobs by their last error and by tags; and bulk actions (sql/change.ts). Versions without these leave the columns
  * null, and rows of job_tags behind when they delete a job: what reads job_tags joins the jobs.
  */
-export const selectTables = `
+export const selectTables: string = `
   ALTER TABLE live ADD COLUMN tags text[];
   ALTER TABLE finished ADD COLUMN tags text[];
 
@@ -16,8 +16,7 @@ export const selectTables = `
 
   -- A claim changes none of these columns, so it still writes to no index.
   CREATE INDEX live_fingerprint ON live (fingerprint, partition, due_at, seq) WHERE fingerprint IS NOT NULL;
-  CREATE INDEX finished_dead_fingerprint ON finished (fingerprint, finished_at, seq)
-    WHERE state = ${STATE.dead} AND fingerprint IS NOT NULL;
+  CREATE INDEX finished_fingerprint ON finished (fingerprint, state, finished_at, seq) WHERE fingerprint IS NOT NULL;
   CREATE INDEX finished_dead_type ON finished (job_type, finished_at) WHERE state = ${STATE.dead};
 
   CREATE TABLE operations (
