@@ -9,7 +9,7 @@ export const overlaps = ['allow', 'skip'] as const;
 export type Overlap = (typeof overlaps)[number];
 
 /** When a schedule ticks, and what its jobs are like. Give one of `cron`, `every` and `at`. */
-export interface ScheduleOptions extends TimingOptions, Pick<EnqueueOptions, 'queue' | 'priority' | 'retry'> {
+export interface ScheduleOptions extends TimingOptions, Pick<EnqueueOptions, 'queue' | 'priority' | 'retry' | 'tags'> {
   /**
    * What becomes of ticks that no worker could fire within a minute: `skip` leaves them out, `once` (default) enqueues one
    * job for the last of them, `all` one for each.
@@ -57,6 +57,7 @@ const optionNames = namesOf<ScheduleOptions>({
   queue: true,
   priority: true,
   retry: true,
+  tags: true,
 });
 const definitionNames = [...optionNames, 'name', 'job', 'input'] as const;
 
@@ -68,7 +69,11 @@ interface Given {
 }
 
 export function readSchedule({ name, job, input, options }: Given, what: string): ReadSchedule {
-  const { misfire, misfireLimit, overlap, queue, priority, retry, ...timing } = readOptions(options, optionNames, what);
+  const { misfire, misfireLimit, overlap, queue, priority, retry, tags, ...timing } = readOptions(
+    options,
+    optionNames,
+    what,
+  );
   return {
     name,
     job,
@@ -84,6 +89,7 @@ export function readSchedule({ name, job, input, options }: Given, what: string)
       ...(queue === undefined ? {} : { queue }),
       ...(priority === undefined ? {} : { priority }),
       ...(retry === undefined ? {} : { retry }),
+      ...(tags === undefined ? {} : { tags }),
     },
   };
 }

@@ -71,11 +71,12 @@ describe('schedules.set', () => {
     expect(job.policy.maxAttempts).toBe(2);
   });
 
-  it('takes the queue, priority and retry policy of its jobs', async () => {
+  it('takes the queue, priority, retry policy and tags of its jobs', async () => {
     const { schedules, stored } = await opened();
-    const options = { every: '1h', queue: 'q', priority: 0, retry: { maxAttempts: 1 }, overlap: 'skip' } as const;
+    const job = { queue: 'q', priority: 0, retry: { maxAttempts: 1 }, tags: ['team:a'] };
+    const options = { every: '1h', ...job, overlap: 'skip' } as const;
     expect(await schedules.set('s', report, { kind: 'a' }, options)).toMatchObject({ queue: 'q', overlap: 'skip' });
-    expect((await stored('s')).job).toMatchObject({ priority: 0, policy: { maxAttempts: 1 }, key: 'schedule:s' });
+    expect((await stored('s')).job).toMatchObject({ priority: 0, tags: ['team:a'], key: 'schedule:s' });
   });
 
   it('changes the schedule of this name; a tick that is due already stays due when the times are the same', async () => {

@@ -260,6 +260,21 @@ export const postgresMutants: readonly PostgresMutant[] = [
     replace: 'void places;',
     by: 'conformance',
   },
+  // Schedules
+  {
+    name: 'a schedule is written from a version that another process has moved on',
+    file: `${store}/sql/schedules.ts`,
+    find: 'written := written AND (present IS NOT DISTINCT FROM p_from OR present IS NOT DISTINCT FROM p_to);',
+    replace: '',
+    by: 'conformance',
+  },
+  {
+    name: 'a schedule is not locked while its tick is fired',
+    file: `${store}/sql/schedules.ts`,
+    find: 'FROM schedules WHERE name = p_schedule FOR UPDATE SKIP LOCKED;',
+    replace: 'FROM schedules WHERE name = p_schedule;',
+    by: 'conformance',
+  },
   // Error groups
   {
     name: 'a job that fails with another error stays in its old group too',
