@@ -29,7 +29,12 @@ mulligan.on('completed', () => {
   if (++completed === 3) redone.resolve();
 });
 mulligan.work();
-await mulligan.enqueueMany(post, [{ invoice: 11 }, { invoice: 12 }, { invoice: 13 }, { invoice: 14 }]);
+await mulligan.enqueueMany(post, [
+  { input: { invoice: 11 } },
+  { input: { invoice: 12 } },
+  { input: { invoice: 13 } },
+  { input: { invoice: 14 } },
+]);
 await buried.promise;
 
 console.log('\nDead:');

@@ -25,7 +25,10 @@ mulligan.on('gate', ({ gate, change, rule, at }) => {
 });
 
 const inputs = Array.from({ length: 500 }, (_, n) => ({ to: `user-${n}@example.com` }));
-const [first] = await mulligan.enqueueMany(sendEmail, inputs);
+const [first] = await mulligan.enqueueMany(
+  sendEmail,
+  inputs.map((input) => ({ input })),
+);
 await clock.advance(10 * 60_000);
 // What `mulligan gates show smtp` prints.
 const { gate, explanation } = await mulligan.gates.show('smtp');

@@ -26,7 +26,7 @@ const url = `sqlite:${join(folder.path, 'jobs.db')}`;
   mulligan.on('started', () => {
     if (++started === 2) bothStarted.resolve();
   });
-  await mulligan.enqueueMany(work, [{ ms: 300 }, { ms: 60_000 }]);
+  await mulligan.enqueueMany(work, [{ input: { ms: 300 } }, { input: { ms: 60_000 } }]);
   mulligan.work();
   await bothStarted.promise;
 

@@ -29,7 +29,12 @@ mulligan.on('dead', ({ id, reason, error }) => {
 });
 
 mulligan.work();
-await mulligan.enqueueMany(flaky, [{ fails: 0 }, { fails: 1 }, { fails: 2 }, { fails: 9 }]);
+await mulligan.enqueueMany(flaky, [
+  { input: { fails: 0 } },
+  { input: { fails: 1 } },
+  { input: { fails: 2 } },
+  { input: { fails: 9 } },
+]);
 await ended.promise;
 
 // Stats: over all processes, since the store was made.

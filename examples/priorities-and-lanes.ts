@@ -30,7 +30,12 @@ const job = defineJob<string>({ name: 'job', run: () => {} });
   await using mulligan = await Mulligan.open('memory:', { jobs: [job, failing] });
 
   // 200 jobs that fail for ever: after one run each, all of them wait in the retry lane.
-  await mulligan.enqueueMany(failing, Array(200).fill(null));
+  await mulligan.enqueueMany(
+    failing,
+    Array(200)
+      .fill(null)
+      .map((input) => ({ input })),
+  );
   let failed = 0;
   const allInRetryLane = Promise.withResolvers<void>();
   const stopCounting = mulligan.on('retrying', ({ attempt }) => {
@@ -42,7 +47,12 @@ const job = defineJob<string>({ name: 'job', run: () => {} });
   await first.stop();
 
   // 100 fresh jobs beside them.
-  await mulligan.enqueueMany(job, Array(100).fill('x'));
+  await mulligan.enqueueMany(
+    job,
+    Array(100)
+      .fill('x')
+      .map((input) => ({ input })),
+  );
   const starts: string[] = [];
   const enough = Promise.withResolvers<void>();
   mulligan.on('started', ({ name }) => {

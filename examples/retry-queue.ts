@@ -27,7 +27,7 @@ mulligan.work({ queues: ['imports'], concurrency: 20 });
 mulligan.work({ queues: ['imports.retry'], concurrency: 1 });
 await mulligan.enqueueMany(
   importRow,
-  Array.from({ length: 30 }, (_, row) => ({ row })),
+  Array.from({ length: 30 }, (_, row) => ({ row })).map((input) => ({ input })),
 );
 await done.promise;
 for (const [queue, starts] of Object.entries(startsByQueue)) console.log(`${queue}: ${starts} starts`);

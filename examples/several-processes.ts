@@ -39,7 +39,7 @@ async function conduct(): Promise<void> {
   await using mulligan = await Mulligan.open(url);
   await mulligan.enqueueMany(
     work,
-    Array.from({ length: 200 }, (_, n) => ({ n })),
+    Array.from({ length: 200 }, (_, n) => ({ n })).map((input) => ({ input })),
   );
 
   const [victim, survivor] = await Promise.all([startWorker('victim', url), startWorker('survivor', url)]);

@@ -146,7 +146,7 @@ function verbsOf(store: Store, carryOut: (call: () => Promise<unknown>) => Promi
       const member = target[name];
       if (typeof member !== 'function') return member;
       const verb = (member as (...args: unknown[]) => Promise<unknown>).bind(target);
-      if (name === 'onWork' || name === 'close') return verb;
+      if (name === 'onWork' || name === 'onJobs' || name === 'close') return verb;
       return (...args: unknown[]) => carryOut(() => verb(...args));
     },
   });

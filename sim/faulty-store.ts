@@ -1,5 +1,5 @@
 import { StoreUnavailableError } from '../src/errors.ts';
-import type { Store } from '../src/store/store.ts';
+import type { JobsListener, Store } from '../src/store/store.ts';
 import { copy } from './copy.ts';
 import type { SimStore } from './engines.ts';
 import type { History, VerbName } from './history.ts';
@@ -40,7 +40,9 @@ const verbs: readonly VerbName[] = [
   'expired',
   'remember',
   'recall',
+  'cancelRequested',
   'get',
+  'ended',
   'list',
   'runs',
   'stats',
@@ -57,6 +59,7 @@ const verbs: readonly VerbName[] = [
   'release',
   'changeGate',
   'prune',
+  'workers',
   'schedules',
   'writeSchedule',
 ];
@@ -75,6 +78,14 @@ export function storeFor(process: SimProcess, shared: SharedStore): Store {
       engineOf(process, shared).onWork(() => {
         if (!shared.faults.losesWakeUp()) process.scheduler.plan(process, shared.faults.latencyMs(), listener);
       }),
+    pushes: shared.engine.pushes,
+    onJobs: (listener: JobsListener) => {
+      const pass = (call: ((ids: readonly string[]) => void) | undefined) => (ids: readonly string[]) => {
+        if (call && !shared.faults.losesWakeUp())
+          process.scheduler.plan(process, shared.faults.latencyMs(), () => call(ids));
+      };
+      return engineOf(process, shared).onJobs({ ended: pass(listener.ended), cancelling: pass(listener.cancelling) });
+    },
     // Nothing that is checked depends on who is registered, so these calls take no faults, and no chance from the others.
     register: () => Promise.resolve(),
     close: () => Promise.resolve(),

@@ -3,7 +3,7 @@ import type { GateState } from '../src/gate/index.ts';
 import type { Job, RunRecord } from '../src/job.ts';
 import type { ErrorGroup, GateRef, Store } from '../src/store/store.ts';
 
-export type VerbName = Exclude<keyof Store, 'kind' | 'onWork' | 'close' | 'transactions'>;
+export type VerbName = Exclude<keyof Store, 'kind' | 'pushes' | 'onWork' | 'onJobs' | 'close' | 'transactions'>;
 
 /** What an outside observer can know of a run: calls as the store executed them, their answers, and what handlers did. */
 export type HistoryEvent =

@@ -37,6 +37,9 @@ export class World implements Faults {
   readonly #scenario: Scenario;
   readonly #scripted: Scripted | null;
   readonly #random: Random;
+  /** Draws which workers are of the deploy before. */
+  readonly #deploys: Random;
+  readonly #old: Set<SimProcess> = new Set();
   readonly #scheduler: Scheduler;
   readonly #history: History = new History();
   readonly #machine: SimProcess;
@@ -53,6 +56,7 @@ export class World implements Faults {
     this.#scenario = scenario;
     this.#scripted = scripted;
     this.#random = new Random(scenario.seed);
+    this.#deploys = new Random(scenario.seed + 2_000_003);
     this.#scheduler = new Scheduler(this.#random);
     this.#machine = new SimProcess('store', this.#scheduler);
     this.#operator = new SimProcess('operator', this.#scheduler);
@@ -63,6 +67,7 @@ export class World implements Faults {
     const engine = await open(this.#machine, () => this.#healthy);
     this.#shared = { engine, machine: this.#machine, history: this.#history, faults: this, calls: 0, inProgress: 0 };
     await this.#startProducer();
+    await this.#setSchedules();
     for (const index of this.#workers.keys()) this.#restart(index, this.#random.whole(0, 500));
     if (this.#scripted === null) this.#planTrouble();
     await this.#scheduler.run(this.#scenario.faultsForMs);
@@ -127,6 +132,7 @@ export class World implements Faults {
     const process = new SimProcess(`worker-${++this.#workersStarted}`, this.#scheduler);
     if (this.#scripted === null) process.skewMs = this.#random.whole(-300_000, 300_000);
     this.#workers[index] = process;
+    if (this.#scenario.oldDeploy !== null && this.#deploys.chance(0.5)) this.#old.add(process);
     await this.#work(process);
     this.#supervise(process, index);
   }
@@ -155,7 +161,10 @@ export class World implements Faults {
 
   #connect(process: SimProcess): Promise<Mulligan> {
     return Mulligan.open(storeFor(process, this.#shared), {
-      jobs: simJobs(process, this.#history, (dependency) => this.#isDown(dependency)),
+      jobs: simJobs(process, this.#history, (dependency) => this.#isDown(dependency), {
+        oldDeploy: this.#scenario.oldDeploy,
+        isOld: this.#old.has(process),
+      }),
       clock: process.clock,
       log: () => {},
       retention: { completed: null, dead: null, cancelled: null },
@@ -176,6 +185,26 @@ export class World implements Faults {
       const at = this.#scripted === null ? this.#random.next() * this.#scenario.faultsForMs * 0.7 : 0;
       this.#scheduler.plan(producer, at, () => this.#enqueue(mulligan));
     }
+  }
+
+  /** They fire every tick that is due, however late: so each has one job, or the simulation finds out. */
+  async #setSchedules(): Promise<void> {
+    for (const [index, { everyMs, overlap }] of this.#scenario.schedules.entries()) {
+      const options = { every: everyMs, overlap, misfire: 'all', misfireLimit: 10_000 } as const;
+      const script = { kind: 'complete', ms: this.#random.pick([0, 20, 300]), times: 1 };
+      const { schedules } = await this.#connectOperator();
+      let isSet = false;
+      const set = schedules.set(`schedule-${index}`, 'steady', script, options).finally(() => {
+        isSet = true;
+      });
+      // Nothing has gone wrong yet, but calls take their time.
+      while (!isSet) await this.#scheduler.run(this.#scheduler.now + 100);
+      await set;
+    }
+  }
+
+  async #connectOperator(): Promise<Mulligan> {
+    return this.#connect(this.#operator);
   }
 
   #enqueue(mulligan: Mulligan): void {
@@ -246,7 +275,7 @@ export class World implements Faults {
     const store = storeFor(this.#operator, this.#shared);
     const random = this.#random;
     const name = random.pick(Object.keys(simPolicies));
-    const action = random.whole(0, 9);
+    const action = random.whole(0, this.#scenario.schedules.length > 0 ? 11 : 9);
     if (action === 0) void this.#cancelSomething();
     else if (action <= 2) void store.hold(random.pick(HOLD_TARGETS), this.#holdEnd());
     else if (action <= 4) void store.release(random.pick(HOLD_TARGETS));
@@ -254,10 +283,18 @@ export class World implements Faults {
     else if (action === 6) void store.change(this.#order('discard', { name, limit: 1 }));
     else if (action === 7)
       void store.change(this.#order(random.pick(['runNow', 'cancel'] as const), { name, limit: 3 }));
+    else if (action >= 10) void this.#operateSchedules();
     else {
       const gate = { kind: 'resource', name: random.pick(simGates) } as const;
       void store.changeGate(gate, random.pick(gateOrders), 'operator');
     }
+  }
+
+  async #operateSchedules(): Promise<void> {
+    const { schedules } = await this.#connectOperator();
+    const name = `schedule-${this.#random.whole(0, this.#scenario.schedules.length - 1)}`;
+    const action = this.#random.pick(['pause', 'resume', 'resume', 'trigger'] as const);
+    await schedules[action](name).catch(() => {});
   }
 
   #order(action: ChangeAction, selection: JobSelection): ChangeRequest {
@@ -276,7 +313,7 @@ export class World implements Faults {
     if (jobs.length > 0) await storeFor(this.#operator, this.#shared).cancel([this.#random.pick(jobs).id]);
   }
 
-  /** Faults end, one worker stays (an old one, if any lives), and everything has to come to its end. */
+  /** Faults end, one worker stays (one that has been there, if any lives), and everything has to come to its end. */
   async #heal(): Promise<boolean> {
     this.#healthy = true;
     this.#history.healedAt = this.#scheduler.now;
@@ -297,7 +334,8 @@ export class World implements Faults {
 
   #keepOne(): SimProcess | null {
     const living = this.#living();
-    const awake = living.filter(({ pausedUntil }) => pausedUntil <= this.#scheduler.now);
+    const isAwake = ({ pausedUntil }: SimProcess): boolean => pausedUntil <= this.#scheduler.now;
+    const awake = living.filter((process) => isAwake(process) && !this.#old.has(process));
     const kept = awake.length > 0 ? this.#random.pick(awake) : null;
     for (const process of living) {
       if (process === kept) continue;
@@ -324,9 +362,23 @@ export class World implements Faults {
   }
 
   async #hasEnded(): Promise<boolean> {
-    if (this.#shared.inProgress > 0) return false;
+    if (this.#shared.inProgress > 0 || !(await this.#haveSchedulesEnded())) return false;
     const { rows } = await this.#shared.engine.stats();
     return rows.every(({ states }) => states.ready + states.running + states.scheduled + states.retrying === 0);
+  }
+
+  /** Once a schedule has caught up, it is paused. */
+  async #haveSchedulesEnded(): Promise<boolean> {
+    const store = storeFor(this.#operator, this.#shared);
+    const { now, schedules } = await this.#shared.engine.schedules({ soonest: true, limit: 10 });
+    for (const schedule of schedules) {
+      const { name, version, nextAt } = schedule;
+      if ((nextAt as number) <= now) continue;
+      const to = { ...schedule, version: this.#machine.clock.newId(), paused: true, nextAt: null };
+      // Not awaited: nothing happens before the scheduler goes on. When a tick comes first, this is done again.
+      void store.writeSchedule({ name, from: version, to, jobs: [] });
+    }
+    return schedules.length === 0;
   }
 
   async #final(): Promise<FinalState> {

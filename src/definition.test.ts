@@ -24,6 +24,9 @@ describe('defineJob', () => {
     expect(defineJob({ name: 'email.send', run })).toEqual({
       name: 'email.send',
       input: undefined,
+      tags: null,
+      version: null,
+      migrate: undefined,
       queue: 'default',
       retryQueue: null,
       resource: null,
@@ -85,7 +88,7 @@ describe('defineJob', () => {
     ],
     ['no name', { run }, 'defineJob: name: expected a text of 1 to 200 characters'],
     ['an empty name', { name: ' ', run }, 'defineJob: name: expected a text of 1 to 200 characters'],
-    ['no handler', { name: 'a' }, 'job a: run: expected a function, got undefined.'],
+    ['a handler that is none', { name: 'a', run: 5 }, 'job a: run: expected a function, got 5.'],
     [
       'a misspelt option',
       { name: 'a', run, timeoutt: 5 },

@@ -3,6 +3,7 @@ import { type Duration, parseDuration } from './duration.ts';
 import { ConfigError } from './errors.ts';
 import { MAX_OUTAGE_MS } from './gate/constants.ts';
 import { DEFAULT_PRIORITY, DEFAULT_QUEUE, LOWEST_PRIORITY } from './job.ts';
+import type { JsonCheck } from './json.ts';
 import { checkResource, type ResourceFunction } from './resource.ts';
 import type { BackoffFunction, ClassifyFunction, ClassifyRule } from './retry/classify.ts';
 import { validateClassifyRules } from './retry/classify.ts';
@@ -15,13 +16,26 @@ import { checkTags, type TagsFunction } from './tags.ts';
 import { read } from './untrusted/thrown.ts';
 import type { JobContext } from './worker/context.ts';
 
-/** What `defineJob` takes. `Input` is what is enqueued; `Parsed` is what the schema makes of it. */
-export interface JobOptions<Input, Parsed = Input> {
+/** What `defineJob` takes. `Input` is what is enqueued; `Parsed` is what the schema makes of it; `Output` is what the handler returns. */
+export interface JobOptions<Input, Parsed = Input, Output = unknown> {
   /** Unique among the jobs of an application; it is stored with each job. */
   readonly name: string;
   /** Any Standard Schema (zod, valibot, ...). Checked at enqueue, and again before each run. */
   readonly input?: InputSchema<Input, Parsed>;
-  readonly run: (input: Parsed, context: JobContext) => unknown;
+  /**
+   * The version of the input, an integer from 1 on: raise it when you change what the input means. It is stored with each
+   * job. A worker leaves jobs of a later version than its own to workers that have that one.
+   */
+  readonly version?: number;
+  /** Makes an input of this version from a payload that was enqueued with an earlier one. The schema checks what it returns. */
+  readonly migrate?: (payload: never, fromVersion: number) => NoInfer<Input> | Promise<NoInfer<Input>>;
+  /**
+   * Does the work. What it returns is kept as the job's result. Leave it out where jobs are only enqueued: `implement` adds it
+   * where they are worked on.
+   */
+  readonly run?: (input: Parsed, context: JobContext) => Output | Promise<Output>;
+  /** The type of the result, for a definition without `run`: `output: typeOf<{ url: string }>()`. It is not checked at run time. */
+  readonly output?: OutputType<Output>;
   readonly queue?: string;
   /** Where retries wait, to be worked apart from fresh jobs. */
   readonly retryQueue?: string;
@@ -63,10 +77,28 @@ export interface DeadJob {
   readonly decision: Decision;
 }
 
-/** A checked definition: types the producer (`Input`) and the worker (`Parsed`) from one place. */
-export interface JobDefinition<Input = unknown, Parsed = unknown> {
+declare const outputType: unique symbol;
+
+/** A type without a value, made by `typeOf`. */
+export interface OutputType<Output> {
+  readonly [outputType]?: Output;
+}
+
+/**
+ * Names the type of a result in a definition without `run`.
+ * @example defineJob({ name: 'thumbnail', input: schema, output: typeOf<{ url: string }>() })
+ */
+export function typeOf<Output>(): OutputType<Output> {
+  return Object.freeze({});
+}
+
+/** A checked definition: types the producer (`Input`), the worker (`Parsed`) and who waits for the result (`Output`) from one place. */
+export interface JobDefinition<Input = unknown, Parsed = unknown, Output = unknown> {
   readonly name: string;
   readonly input: InputSchema<Input, Parsed> | undefined;
+  /** Null when it carries none, and is then taken for 1. */
+  readonly version: number | null;
+  readonly migrate: ((payload: unknown, fromVersion: number) => unknown) | undefined;
   readonly queue: string;
   readonly retryQueue: string | null;
   /** `null`: none was named, so the queue's, if it has one. */
@@ -80,17 +112,20 @@ export interface JobDefinition<Input = unknown, Parsed = unknown> {
   readonly rules: readonly ClassifyRule[];
   readonly backoff: BackoffFunction | undefined;
   readonly onDead: ((job: DeadJob) => unknown) | undefined;
-  // A method, so that definitions of any input fit into one list.
-  run(input: Parsed, context: JobContext): unknown;
+  // A method, so that definitions of any input fit into one list. Undefined until `implement` adds it.
+  run?(input: Parsed, context: JobContext): Output | Promise<Output>;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a list of definitions mixes inputs; each keeps its own types.
-export type AnyJobDefinition = JobDefinition<any, any>;
+export type AnyJobDefinition = JobDefinition<any, any, any>;
 
 const optionNames = namesOf<JobOptions<unknown>>({
   name: true,
   input: true,
   run: true,
+  version: true,
+  migrate: true,
+  output: true,
   queue: true,
   retryQueue: true,
   resource: true,
@@ -105,23 +140,24 @@ const optionNames = namesOf<JobOptions<unknown>>({
   onDead: true,
 });
 
-export function defineJob<Input = unknown, Parsed = Input>(
-  options: JobOptions<Input, Parsed>,
-): JobDefinition<Input, Parsed> {
-  const given = readOptions(options, optionNames, 'defineJob');
+/** `Parsed` comes first, so that without a schema the input is what the handler says it takes. */
+export function defineJob<Parsed = unknown, Input = Parsed, Output = unknown>(
+  options: JobOptions<Input, Parsed, Output> & JsonCheck<Input>,
+): JobDefinition<Input, Parsed, Output> {
+  const given = readOptions(options as JobOptions<Input, Parsed, Output>, optionNames, 'defineJob');
   const name = checkName(given.name, 'defineJob: name');
   const what = `job ${name}`;
-  if (typeof given.run !== 'function') throw unexpected(`${what}: run`, 'a function', given.run);
+  if (given.run !== undefined && typeof given.run !== 'function')
+    throw unexpected(`${what}: run`, 'a function', given.run);
   if (given.input !== undefined && !isSchema(given.input)) {
     throw unexpected(`${what}: input`, 'a Standard Schema (zod, valibot, arktype, ...)', given.input);
   }
-  for (const hook of ['classify', 'backoff', 'onDead'] as const) {
-    const value = given[hook];
-    if (value !== undefined && typeof value !== 'function') throw unexpected(`${what}: ${hook}`, 'a function', value);
-  }
+  checkHooks(given, what);
   return branded({
     name,
     input: given.input,
+    version: given.version === undefined ? null : checkVersion(given.version, `${what}: version`),
+    migrate: given.migrate as JobDefinition['migrate'],
     queue: checkName(given.queue ?? DEFAULT_QUEUE, `${what}: queue`),
     retryQueue: given.retryQueue === undefined ? null : checkName(given.retryQueue, `${what}: retryQueue`),
     ...readGate(given, what),
@@ -133,8 +169,60 @@ export function defineJob<Input = unknown, Parsed = Input>(
     rules: given.rules === undefined ? [] : validateClassifyRules(copyData(given.rules, what), `${what}: rules`),
     backoff: given.backoff,
     onDead: given.onDead,
-    run: given.run,
+    ...(given.run && { run: given.run }),
   });
+}
+
+/** What only a worker needs of a definition, so that it need not be where jobs are enqueued. */
+export type ImplementOptions = Pick<JobOptions<never>, 'timeout' | 'classify' | 'rules' | 'backoff' | 'onDead'> & {
+  readonly migrate?: (payload: never, fromVersion: number) => unknown;
+};
+
+const implementOptionNames = namesOf<ImplementOptions>({
+  timeout: true,
+  classify: true,
+  rules: true,
+  backoff: true,
+  onDead: true,
+  migrate: true,
+});
+
+/**
+ * The same definition with a handler, for the process that works on its jobs. The definition itself, without `run`, can be
+ * imported by processes that only enqueue.
+ * @example const worker = implement(thumbnail, async ({ url }) => ({ bytes: await shrink(url) }))
+ */
+export function implement<Input, Parsed, Output>(
+  job: JobDefinition<Input, Parsed, Output>,
+  run: (input: Parsed, context: JobContext) => NoInfer<Output> | Promise<NoInfer<Output>>,
+  options: ImplementOptions = {},
+): JobDefinition<Input, Parsed, Output> {
+  if (!isDefinition(job)) throw unexpected('implement', 'a definition made by defineJob', job);
+  const what = `job ${job.name}`;
+  if (job.run !== undefined) {
+    throw new ConfigError(
+      `${what}: implement: expected a definition without run, got one that has it. Leave one of them out.`,
+    );
+  }
+  if (typeof run !== 'function') throw unexpected(`${what}: implement`, 'a function', run);
+  const given = readOptions(options, implementOptionNames, `${what}: implement`);
+  const { timeout, rules, migrate, ...hooks } = given;
+  checkHooks(given, what);
+  return branded({
+    ...job,
+    ...hooks,
+    ...(migrate !== undefined && { migrate: migrate as NonNullable<JobDefinition['migrate']> }),
+    ...(timeout !== undefined && { timeoutMs: checkTimeout(timeout, `${what}: timeout`) }),
+    ...(rules !== undefined && { rules: validateClassifyRules(copyData(rules, what), `${what}: rules`) }),
+    run,
+  });
+}
+
+function checkHooks(given: Omit<ImplementOptions, 'timeout' | 'rules'>, what: string): void {
+  for (const hook of ['classify', 'backoff', 'onDead', 'migrate'] as const) {
+    const value = given[hook];
+    if (value !== undefined && typeof value !== 'function') throw unexpected(`${what}: ${hook}`, 'a function', value);
+  }
 }
 
 function readGate(
@@ -214,6 +302,13 @@ export function checkRetry(value: RetryOptions, what: string): RetryOptions {
 
 export function checkPriority(value: unknown, what: string): number {
   return checkInteger(value, what, { min: 0, max: LOWEST_PRIORITY, hint: '0 runs first, 9 last.' });
+}
+
+/** At most what every store can hold. */
+const LATEST_VERSION = 1_000_000;
+
+function checkVersion(value: unknown, what: string): number {
+  return checkInteger(value, what, { min: 1, max: LATEST_VERSION });
 }
 
 function checkTimeout(value: unknown, what: string): number {

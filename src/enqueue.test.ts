@@ -139,12 +139,13 @@ describe('the options of an enqueue', () => {
     await using queue = await producer({ jobs: [job] });
     for (const call of [
       queue.mulligan.enqueue(job, 1, options as EnqueueOptions),
-      queue.mulligan.enqueueMany(job, [1, 2], options as EnqueueOptions),
+      queue.mulligan.enqueueMany(job, [{ input: 1 }, { input: 2 }], options as EnqueueOptions),
       queue.mulligan.enqueueMany(job, [], options as EnqueueOptions),
     ]) {
       const error = await rejection(call);
       expect(error).toBeInstanceOf(ConfigError);
-      expect(error.message).toContain(message);
+      // The call that was made comes first: enqueue or enqueueMany.
+      expect(error.message).toContain(message.slice('enqueue'.length));
     }
     expect(queue.sent).toEqual([]);
   });
@@ -160,13 +161,13 @@ describe('the options of an enqueue', () => {
   ])('refuse %s as a job', async (_, target, message) => {
     await using queue = await producer();
     expect((await rejection(queue.mulligan.enqueue(target as string, 1))).message).toContain(message);
-    expect((await rejection(queue.mulligan.enqueueMany(target as string, [1]))).message).toContain(message);
+    expect((await rejection(queue.mulligan.enqueueMany(target as string, [{ input: 1 }]))).message).toContain(message);
   });
 
   it('refuse to take many inputs from anything but a list', async () => {
     await using queue = await producer();
-    const error = await rejection(queue.mulligan.enqueueMany(job, new Set([1]) as unknown as unknown[]));
-    expect(error.message).toBe('enqueueMany: expected a list of inputs, got an object of class Set.');
+    const error = await rejection(queue.mulligan.enqueueMany(job, new Set([1]) as never));
+    expect(error.message).toBe('enqueueMany: expected a list of { input, ...options }, got an object of class Set.');
   });
 });
 
@@ -251,7 +252,10 @@ describe('the resource of a job', () => {
       run: () => {},
     });
     await using queue = await producer();
-    await queue.mulligan.enqueueMany(hook, [{ url: 'https://a.example/x' }, { url: 'https://b.example/y' }]);
+    await queue.mulligan.enqueueMany(hook, [
+      { input: { url: 'https://a.example/x' } },
+      { input: { url: 'https://b.example/y' } },
+    ]);
     expect(queue.sent.flat().map(({ resource }) => resource)).toEqual(['hook/a.example', 'hook/b.example']);
   });
 
@@ -271,7 +275,7 @@ describe('the resource of a job', () => {
   it('stores none of many jobs when the function fails for one of them', async () => {
     const job = define((input) => (input === 3 ? '' : 'key'));
     await using queue = await producer();
-    await expect(queue.mulligan.enqueueMany(job, [1, 2, 3])).rejects.toThrow(
+    await expect(queue.mulligan.enqueueMany(job, [{ input: 1 }, { input: 2 }, { input: 3 }])).rejects.toThrow(
       new ConfigError('mail: resource: key: expected a text that is not empty, got "". Return null for no resource.'),
     );
     expect(queue.sent).toEqual([]);
@@ -334,7 +338,7 @@ describe('a key', () => {
     const many = await Promise.all(Array.from({ length: 5 }, () => queue.mulligan.enqueue(job, 1, { key: 'k' })));
     expect(new Set(many.map(({ id }) => id)).size).toBe(1);
     expect(many.map(({ existed }) => existed)).toEqual([false, true, true, true, true]);
-    const list = await queue.mulligan.enqueueMany(job, [1, 2], { key: 'other' });
+    const list = await queue.mulligan.enqueueMany(job, [{ input: 1 }, { input: 2 }], { key: 'other' });
     expect(list.map(({ existed }) => existed)).toEqual([false, true]);
   });
 
@@ -400,7 +404,7 @@ describe('the policy of a job', () => {
 
   it('is resolved once for all jobs of a definition and queue', async () => {
     await using queue = await producer({ queues });
-    await queue.mulligan.enqueueMany(defined, [1, 2]);
+    await queue.mulligan.enqueueMany(defined, [{ input: 1 }, { input: 2 }]);
     await queue.mulligan.enqueue(defined, 3);
     const policies = queue.sent.flat().map(({ policy }) => policy);
     expect(policies).toHaveLength(3);
@@ -411,10 +415,9 @@ describe('the policy of a job', () => {
     await using queue = await producer({ hardCap: 5, queues });
     const capped = { asked: 9, hardCap: 5 };
     expect(await queue.mulligan.enqueue(job, 1, { retry: { maxAttempts: 9 } })).toMatchObject({ capped });
-    expect(await queue.mulligan.enqueueMany(job, [1, 2], { retry: { maxRetries: 8 } })).toMatchObject([
-      { capped },
-      { capped },
-    ]);
+    expect(
+      await queue.mulligan.enqueueMany(job, [{ input: 1 }, { input: 2 }], { retry: { maxRetries: 8 } }),
+    ).toMatchObject([{ capped }, { capped }]);
     expect(await queue.mulligan.enqueue(job, 1)).toMatchObject({ capped: { asked: 7, hardCap: 5 } });
     expect(await queue.mulligan.enqueue(defined, 1)).not.toHaveProperty('capped');
     expect(queue.sent.flat().map(({ policy }) => policy.maxAttempts)).toEqual([5, 5, 5, 5, 5]);
@@ -464,7 +467,8 @@ describe('an input', () => {
   });
 
   it('is checked as the worker will see it: after its trip through JSON', async () => {
-    const dated = defineJob({ name: 'dated', input: z.object({ on: z.date() }), run: () => {} });
+    const onDate: z.ZodType<{ on: unknown }, { on: unknown }> = z.object({ on: z.date() });
+    const dated = defineJob({ name: 'dated', input: onDate, run: () => {} });
     const texted = defineJob({ name: 'texted', input: z.object({ on: z.string() }), run: () => {} });
     await using queue = await producer();
     const on = new Date(0);
@@ -508,7 +512,7 @@ describe('an input', () => {
     ['zod', z.object({ to: z.string(), count: z.number() })],
     ['valibot', v.objectAsync({ to: v.string(), count: v.number() })],
   ] as const)(
-    'of an older version that the schema (%s) no longer takes kills its job, with the issues on the ledger',
+    'that the schema (%s) no longer takes is handed back, with the issues on the ledger, and kills its job after an hour',
     async (_, input) => {
       let runs = 0;
       const newer = defineJob({
@@ -519,20 +523,23 @@ describe('an input', () => {
       await using queue = await testQueue({ jobs: [newer] });
       const older = defineJob<{ to: string; count: string }>({ name: 'mail', run: () => {} });
       const { id } = await queue.mulligan.enqueue(older, { to: 'a', count: 'one' });
+      const issues = [{ path: 'count', message: expect.any(String) }];
+      const error = { name: 'InputError', code: 'INPUT', issues };
+      await queue.clock.advance(55 * 60_000);
+      expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'ready', attempts: 0, lastError: error });
       await queue.drain();
       expect(runs).toBe(0);
       expect(await queue.mulligan.jobs.get(id)).toMatchObject({
         state: 'dead',
         deadReason: 'unrecoverable',
-        attempts: 1,
+        attempts: 0,
+        lastError: error,
       });
-      expect(await queue.mulligan.jobs.runs(id)).toMatchObject([
-        {
-          outcome: 'failed',
-          error: { name: 'InputError', code: 'INPUT', issues: [{ path: 'count', message: expect.any(String) }] },
-          decision: { kind: 'dead', reason: 'unrecoverable' },
-        },
-      ]);
+      const ledger = await queue.mulligan.jobs.runs(id);
+      expect(ledger[0]).toMatchObject({ outcome: 'released', error, decision: { kind: 'release', delayMs: 0 } });
+      expect(ledger.at(-1)).toMatchObject({ outcome: 'released', error, decision: { kind: 'dead' } });
+      // The pause between two tries grows.
+      expect(ledger.length).toBeLessThan(25);
     },
   );
 
@@ -557,15 +564,24 @@ describe('many inputs', () => {
   it('are all checked before the first is stored', async () => {
     const numbers = defineJob({ name: 'numbers', input: z.number(), run: () => {} });
     await using queue = await producer();
-    const error = await rejection(queue.mulligan.enqueueMany(numbers, [1, 2, 'three' as unknown as number, 4]));
+    const error = await rejection(
+      queue.mulligan.enqueueMany(numbers, [
+        { input: 1 },
+        { input: 2 },
+        { input: 'three' as unknown as number },
+        { input: 4 },
+      ]),
+    );
     expect(error).toBeInstanceOf(InputError);
-    expect(await rejection(queue.mulligan.enqueueMany(job, [1, 2n]))).toBeInstanceOf(PayloadError);
+    expect(await rejection(queue.mulligan.enqueueMany(job, [{ input: 1 }, { input: 2n }]))).toBeInstanceOf(
+      PayloadError,
+    );
     expect(queue.sent).toEqual([]);
   });
 
   it('are answered in the order they were given', async () => {
     await using queue = await producer();
-    const answers = await queue.mulligan.enqueueMany(job, ['a', 'b', 'c']);
+    const answers = await queue.mulligan.enqueueMany(job, [{ input: 'a' }, { input: 'b' }, { input: 'c' }]);
     const jobs = await Promise.all(answers.map(({ id }) => queue.mulligan.jobs.get(id)));
     expect(jobs.map((one) => one?.payload)).toEqual(['a', 'b', 'c']);
     expect(answers.map(({ id }) => id)).toEqual(answers.map(({ id }) => id).toSorted());
@@ -592,7 +608,7 @@ describe('group commit', () => {
     queue.outage.ofKeys = free.promise;
     const keyed = Promise.all([1, 2, 3].map((n) => queue.mulligan.enqueue(job, n, { key: 'k' })));
     await queue.mulligan.enqueue(job, 4);
-    await queue.mulligan.enqueueMany(job, [5, 6]);
+    await queue.mulligan.enqueueMany(job, [{ input: 5 }, { input: 6 }]);
     expect(queue.sent.map((jobs) => jobs.map(({ payload }) => payload)).toSorted()).toEqual([
       ['1', '2', '3'],
       ['4'],
@@ -605,7 +621,13 @@ describe('group commit', () => {
   it('sends jobs with a key in parts as well, and when the store was away for a moment', async () => {
     await using queue = await producer();
     queue.outage.error = new StoreUnavailableError('the store is away');
-    const answers = queue.mulligan.enqueueMany(job, Array(1_500).fill(null), { key: 'k' });
+    const answers = queue.mulligan.enqueueMany(
+      job,
+      Array(1_500)
+        .fill(null)
+        .map((input) => ({ input })),
+      { key: 'k' },
+    );
     await queue.clock.advance(0);
     queue.outage.error = null;
     await queue.clock.advance(1_000);
@@ -615,7 +637,12 @@ describe('group commit', () => {
 
   it('sends at most 1,000 jobs per call', async () => {
     await using queue = await producer();
-    await queue.mulligan.enqueueMany(job, Array(2_500).fill(null));
+    await queue.mulligan.enqueueMany(
+      job,
+      Array(2_500)
+        .fill(null)
+        .map((input) => ({ input })),
+    );
     expect(queue.sent.map((jobs) => jobs.length)).toEqual([1_000, 1_000, 500]);
   });
 
@@ -626,7 +653,12 @@ describe('group commit', () => {
       const text = 'x'.repeat(1_048_576 - 2);
       await Promise.all(Array.from({ length: 40 }, () => queue.mulligan.enqueue(job, text)));
       await Promise.all(Array.from({ length: 40 }, (_, n) => queue.mulligan.enqueue(job, text, { key: `${n}` })));
-      await queue.mulligan.enqueueMany(job, Array(20).fill(text));
+      await queue.mulligan.enqueueMany(
+        job,
+        Array(20)
+          .fill(text)
+          .map((input) => ({ input })),
+      );
       expect(Math.max(...queue.bytesPerCall)).toBe(8 * 1_048_576);
       expect(queue.bytesPerCall).toHaveLength(5 + 5 + 3);
       expect((await queue.mulligan.stats()).states.ready).toBe(100);
@@ -634,7 +666,7 @@ describe('group commit', () => {
     60_000,
   );
 
-  it('sends large payloads in several calls of the caller’s transaction as well', async () => {
+  it('sends all jobs of a call as one statement of the caller’s transaction, also large ones', async () => {
     const perCall: number[] = [];
     const store = Object.assign(new MemoryStore(), {
       transactions: {
@@ -647,9 +679,15 @@ describe('group commit', () => {
     });
     await using mulligan = await Mulligan.open(store, { log: () => {}, maxPayloadBytes: 2 * 1_048_576 });
     const tx: TransactionClient = { query: async () => ({ rows: [] }) };
-    const answers = await mulligan.enqueueMany(job, Array(20).fill('x'.repeat(1_048_576 - 2)), { tx });
+    const answers = await mulligan.enqueueMany(
+      job,
+      Array(20)
+        .fill('x'.repeat(1_048_576 - 2))
+        .map((input) => ({ input })),
+      { tx },
+    );
     expect(new Set(answers.map(({ id }) => id)).size).toBe(20);
-    expect(perCall).toEqual([8, 8, 4]);
+    expect(perCall).toEqual([20]);
   });
 
   it('sends a payload that is larger than the bound of a call alone', async () => {

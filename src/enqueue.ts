@@ -1,8 +1,15 @@
 import { types } from 'node:util';
 import { Batch, type BatchBounds } from './batch.ts';
 import type { Clock } from './clock.ts';
-import { checkList, checkOneOf, namesOf, readOptions, unexpected } from './config.ts';
-import { type AnyJobDefinition, checkName, checkPriority, checkRetry } from './definition.ts';
+import { checkList, checkOneOf, isPlainObject, namesOf, readOptions, unexpected } from './config.ts';
+import {
+  type AnyJobDefinition,
+  checkName,
+  checkPriority,
+  checkRetry,
+  isDefinition,
+  type OutputType,
+} from './definition.ts';
 import { type Duration, formatDuration, parseDuration } from './duration.ts';
 import { ConfigError, StoreBusyError, StoreUnavailableError } from './errors.ts';
 import { DEFAULT_PRIORITY, DEFAULT_QUEUE, type KeyLife, keyLives } from './job.ts';
@@ -16,7 +23,7 @@ import type { RetryOptions } from './retry/policy.ts';
 import { resolvePolicy } from './retry/resolve.ts';
 import { doubling, withRetries } from './retrying.ts';
 import { checkInput } from './schema.ts';
-import type { Enqueued, NewJob, Store, TransactionClient } from './store/store.ts';
+import type { Debounce, Enqueued, NewJob, Store, TransactionClient } from './store/store.ts';
 import { checkTags, tagsOf } from './tags.ts';
 import { read } from './untrusted/thrown.ts';
 
@@ -33,6 +40,11 @@ export interface EnqueueOptions {
   readonly key?: string;
   /** Until when the job holds its key: `started`, `finished` (default) or `pruned`. */
   readonly keyUntil?: KeyLife;
+  /**
+   * The last input wins: with a `key`, this puts the job off by so long, and a further enqueue of the same name and key within
+   * that time replaces it and puts it off again, at most until `maxWait` after the first. A job that has started is not touched.
+   */
+  readonly debounce?: Duration | { readonly wait: Duration; readonly maxWait?: Duration };
   /** Texts that the job is found by, beside those of its definition: `['endpoint:42']`. */
   readonly tags?: readonly string[];
   /** Overrides the definition's policy, field by field. */
@@ -44,8 +56,13 @@ export interface EnqueueOptions {
   readonly tx?: TransactionClient;
 }
 
-/** The id of the job, and what the hard cap took away. */
-export interface EnqueueResult extends Enqueued {
+/** One of many jobs: its input, and options of its own. A transaction is given for all of them. */
+export interface JobToEnqueue<Input = unknown> extends Omit<EnqueueOptions, 'tx'> {
+  readonly input: Input;
+}
+
+/** The id of the job, and what the hard cap took away. `mulligan.result` takes it, and knows the type of the result by it. */
+export interface EnqueueResult<Output = unknown> extends Enqueued, OutputType<Output> {
   /** Set when `hardCap` gave the job fewer attempts than it asked for. */
   readonly capped?: { readonly asked: number; readonly hardCap: number };
 }
@@ -57,6 +74,7 @@ const optionNames = namesOf<EnqueueOptions>({
   queue: true,
   key: true,
   keyUntil: true,
+  debounce: true,
   tags: true,
   retry: true,
   tx: true,
@@ -68,6 +86,12 @@ const batchBounds: BatchBounds<NewJob> = {
   // Characters, which are known; a few of them take more bytes, and the bound is far below what a call can carry.
   bytesOf: ({ payload }) => payload.length,
 };
+/** In a caller's transaction, all jobs of a call are one statement. */
+const transactionBounds: BatchBounds<NewJob> = { ...batchBounds, limit: 65_000, maxBytes: 64 * 1_048_576 };
+const eachOptionNames: readonly (keyof JobToEnqueue)[] = [
+  'input',
+  ...optionNames.filter((name): name is Exclude<keyof EnqueueOptions, 'tx'> => name !== 'tx'),
+];
 /** Stands for the definition of jobs that are enqueued by name alone. */
 const NO_DEFINITION = {};
 const TOO_LARGE = 'Store the data elsewhere and enqueue a reference to it, or raise maxPayloadBytes.';
@@ -111,7 +135,7 @@ export class Enqueuer {
 
   async enqueue(target: Target, input: unknown, options: EnqueueOptions = {}): Promise<EnqueueResult> {
     const checked = checkOptions(options);
-    const prepared = this.#prepare(target, input, checked);
+    const prepared = this.#prepare(target, input, checked, null);
     const { job, capped } = prepared instanceof Promise ? await prepared : prepared;
     const [answer] = await this.#store([job], checked.tx);
     return this.#answer(job, answer as Enqueued, capped);
@@ -119,7 +143,7 @@ export class Enqueuer {
 
   /** The job as `enqueue` would store it, for a schedule to store it later. */
   async prepare(target: Target, input: unknown, options: EnqueueOptions): Promise<Prepared> {
-    return this.#prepare(target, input, checkOptions(options));
+    return this.#prepare(target, input, checkOptions(options), null);
   }
 
   /** Stores a job that was prepared. */
@@ -128,33 +152,61 @@ export class Enqueuer {
     return this.#answer(job, answer as Enqueued, null);
   }
 
-  /** Checks all inputs before it sends the first; then sends them in batches. */
+  /** Checks all jobs before it sends the first; then sends them in batches. `options` hold for those that say nothing else. */
   async enqueueMany(
     target: Target,
-    inputs: readonly unknown[],
+    jobs: readonly JobToEnqueue[],
     options: EnqueueOptions = {},
   ): Promise<EnqueueResult[]> {
-    const list = checkList(inputs, 'enqueueMany', 'a list of inputs', (input) => input);
-    const checked = checkOptions(options);
+    const given = readOptions(options, optionNames, 'enqueueMany');
+    const checked = checkOptions(given, 'enqueueMany');
+    const common = asChecked(given, checked);
+    const list = checkList(jobs, 'enqueueMany', 'a list of { input, ...options }', (job) => job);
     const prepared: Prepared[] = [];
-    for (const input of list) {
-      const one = this.#prepare(target, input, checked);
-      prepared.push(one instanceof Promise ? await one : one);
+    for (const [index, one] of list.entries()) {
+      const ready = this.#prepareOne(target, one, { common, checked }, `enqueueMany: jobs[${index}]`);
+      prepared.push(ready instanceof Promise ? await ready : ready);
     }
-    const jobs = prepared.map(({ job }) => job);
-    const answers = await this.#store(jobs, checked.tx);
+    const answers = await this.#store(
+      prepared.map(({ job }) => job),
+      checked.tx,
+    );
     return prepared.map(({ job, capped }, index) => this.#answer(job, answers[index] as Enqueued, capped));
   }
 
+  #prepareOne(
+    target: Target,
+    one: unknown,
+    { common, checked }: { readonly common: EnqueueOptions; readonly checked: CheckedOptions },
+    what: string,
+  ): Prepared | Promise<Prepared> {
+    if (!hasInput(one)) {
+      const hint = 'Put each input under `input`: inputs.map((input) => ({ input })).';
+      throw unexpected(what, 'an object { input, ...options }', one, hint);
+    }
+    const { input, ...own } = readOptions(one, eachOptionNames, what);
+    if (Object.keys(own).length === 0) return this.#prepare(target, input, checked, what);
+    const { tx: _, ...rest } = common;
+    return this.#prepare(target, input, checkOptions({ ...withoutRivals(rest, own), ...own }, what), what);
+  }
+
   #store(jobs: readonly NewJob[], tx: TransactionClient | null): Promise<readonly Enqueued[]> {
-    if (tx === null) return inParts(jobs, (part) => this.#add(part));
+    if (tx === null) return inParts(jobs, batchBounds, (part) => this.#add(part));
     const { transactions } = this.#settings.store;
-    if (transactions !== undefined) return inParts(jobs, (part) => transactions.enqueue(tx, part));
+    if (transactions !== undefined) return inParts(jobs, transactionBounds, (part) => transactions.enqueue(tx, part));
     throw new ConfigError('enqueue: tx needs a store that shares its database with you: open a postgres:// one.');
   }
 
-  /** Jobs that are enqueued by one call all have the same key, or none. */
-  #add(jobs: readonly NewJob[]): Promise<readonly Enqueued[]> {
+  /** Jobs of several keys are given to the batches at once, so that they still are few writes; those of one key keep their order. */
+  async #add(jobs: readonly NewJob[]): Promise<readonly Enqueued[]> {
+    const [first] = jobs;
+    if (first === undefined) return [];
+    if (jobs.every(({ key }) => key === first.key)) return this.#addAlike(jobs);
+    return (await Promise.all(runsOfOneKey(jobs).map((run) => this.#addAlike(run)))).flat();
+  }
+
+  /** All of them have the same key, or none. */
+  #addAlike(jobs: readonly NewJob[]): Promise<readonly Enqueued[]> {
     return jobs[0]?.key === null ? this.#keyless.add(jobs) : this.#keyed.add(jobs);
   }
 
@@ -171,16 +223,23 @@ export class Enqueuer {
     );
   }
 
-  /** Returns a promise only when a schema has to be asked. */
-  #prepare(target: Target, input: unknown, options: CheckedOptions): Prepared | Promise<Prepared> {
+  /**
+   * Returns a promise only when a schema has to be asked. `at` says which of many jobs it is, for messages; null for one alone.
+   */
+  #prepare(target: Target, input: unknown, options: CheckedOptions, at: string | null): Prepared | Promise<Prepared> {
     const { maxPayloadBytes } = this.#settings;
-    const definition = 'run' in target ? target : undefined;
-    const payload = encodeJson(input, { maxBytes: maxPayloadBytes, advice: TOO_LARGE }, `${target.name}: input`);
+    const definition = isDefinition(target) ? target : undefined;
+    const what = at === null ? `${target.name}: input` : `${at}.input`;
+    const payload = encodeJson(input, { maxBytes: maxPayloadBytes, advice: TOO_LARGE }, what);
     if (definition?.input === undefined) {
       return this.#newJob(target, definition, payload, options, () => JSON.parse(payload));
     }
     // The schema sees what the worker will see: the value after its trip through JSON.
-    const checked = checkInput(definition.input, JSON.parse(payload), target.name);
+    const checked = checkInput(
+      definition.input,
+      JSON.parse(payload),
+      at === null ? target.name : `${at}: ${target.name}`,
+    );
     return checked.then((parsed) => this.#newJob(target, definition, payload, options, () => parsed));
   }
 
@@ -207,7 +266,9 @@ export class Enqueuer {
       dueAt: options.dueAt,
       key: options.key,
       keyLife: options.keyLife,
+      version: definition?.version ?? undefined,
       tags: tagsOf(definition?.tags ?? null, options.tags, parsed, target.name),
+      ...(options.debounce && { debounce: options.debounce }),
     };
     return { job, capped };
   }
@@ -246,8 +307,46 @@ export class Enqueuer {
 type StorePart = (part: readonly NewJob[]) => Promise<readonly Enqueued[]>;
 
 /** A single job, the usual case, is a part of its own. */
-function inParts(jobs: readonly NewJob[], store: StorePart): Promise<readonly Enqueued[]> {
-  return jobs.length === 1 ? store(jobs) : inOrder(partsOf(jobs, batchBounds), store);
+function inParts(jobs: readonly NewJob[], bounds: BatchBounds<NewJob>, store: StorePart): Promise<readonly Enqueued[]> {
+  return jobs.length === 1 ? store(jobs) : inOrder(partsOf(jobs, bounds), store);
+}
+
+function hasInput(one: unknown): one is JobToEnqueue {
+  if (!isPlainObject(one)) return false;
+  try {
+    return 'input' in one;
+  } catch {
+    // Reading the options says what is wrong.
+    return true;
+  }
+}
+
+function runsOfOneKey(jobs: readonly NewJob[]): NewJob[][] {
+  const runs: NewJob[][] = [];
+  for (const job of jobs) {
+    const last = runs.at(-1);
+    if (last?.[0]?.key === job.key) last.push(job);
+    else runs.push([job]);
+  }
+  return runs;
+}
+
+/** Options that are objects of the caller, as they were when they were checked. */
+function asChecked(given: EnqueueOptions, { retry, debounce, delayMs }: CheckedOptions): EnqueueOptions {
+  const maxWait = debounce?.maxWaitMs ?? null;
+  return {
+    ...given,
+    ...(retry && { retry }),
+    ...(debounce && { debounce: { wait: delayMs, ...(maxWait !== null && { maxWait }) } }),
+  };
+}
+
+/** A job's own `at` replaces a common `delay`, and the like. */
+function withoutRivals(common: EnqueueOptions, own: EnqueueOptions): EnqueueOptions {
+  if (!dueOptions.some((name) => own[name] !== undefined)) return common;
+  return Object.fromEntries(
+    Object.entries(common).filter(([name]) => !(dueOptions as readonly string[]).includes(name)),
+  );
 }
 
 /** One part after the other, so that the jobs are accepted in their order. */
@@ -270,6 +369,9 @@ export interface Prepared {
   readonly capped: { readonly asked: number; readonly hardCap: number } | null;
 }
 
+/** Of these, a job has one at most. */
+const dueOptions = ['delay', 'at', 'debounce'] as const;
+
 interface CheckedOptions {
   readonly delayMs: number;
   readonly dueAt: number | null;
@@ -277,52 +379,87 @@ interface CheckedOptions {
   readonly queue: string | undefined;
   readonly key: string | null;
   readonly keyLife: KeyLife;
+  readonly debounce: Debounce | undefined;
   readonly tags: readonly string[] | null;
   readonly retry: RetryOptions | undefined;
   readonly tx: TransactionClient | null;
 }
 
-function checkOptions(options: EnqueueOptions): CheckedOptions {
-  const { delay, at, priority, queue, key, keyUntil, tags, retry, tx } = readOptions(options, optionNames, 'enqueue');
+function checkOptions(options: EnqueueOptions, what = 'enqueue'): CheckedOptions {
+  const given = readOptions(options, optionNames, what);
+  const { delay, at, priority, queue, key, keyUntil, debounce, tags, retry, tx } = given;
   if (delay !== undefined && at !== undefined) {
-    throw new ConfigError('enqueue: expected delay or at, got both. Give one of them.');
+    throw new ConfigError(`${what}: expected delay or at, got both. Give one of them.`);
   }
-  return {
-    delayMs: delay === undefined ? 0 : readDelay(delay),
-    dueAt: at === undefined ? null : readDate(at),
-    priority: priority === undefined ? undefined : checkPriority(priority, 'enqueue: priority'),
-    queue: queue === undefined ? undefined : checkName(queue, 'enqueue: queue'),
-    key: key === undefined ? null : checkName(key, 'enqueue: key'),
-    keyLife: keyUntil === undefined ? 'finished' : checkOneOf(keyUntil, keyLives, 'enqueue: keyUntil'),
-    tags: tags === undefined ? null : checkTags(tags, 'enqueue: tags'),
-    retry: retry === undefined ? undefined : checkRetry(retry, 'enqueue: retry'),
-    tx: tx === undefined ? null : checkClient(tx),
+  const read: CheckedOptions = {
+    delayMs: delay === undefined ? 0 : readDelay(delay, `${what}: delay`),
+    dueAt: at === undefined ? null : readDate(at, what),
+    priority: priority === undefined ? undefined : checkPriority(priority, `${what}: priority`),
+    queue: queue === undefined ? undefined : checkName(queue, `${what}: queue`),
+    key: key === undefined ? null : checkName(key, `${what}: key`),
+    keyLife: keyUntil === undefined ? 'finished' : checkOneOf(keyUntil, keyLives, `${what}: keyUntil`),
+    debounce: undefined,
+    tags: tags === undefined ? null : checkTags(tags, `${what}: tags`),
+    retry: retry === undefined ? undefined : checkRetry(retry, `${what}: retry`),
+    tx: tx === undefined ? null : checkClient(tx, what),
   };
+  return debounce === undefined ? read : { ...read, ...readDebounce(given, what) };
 }
 
-function checkClient(tx: unknown): TransactionClient {
+/** A debounced job holds its key until it starts: from then on, another enqueue is another job. */
+function readDebounce(
+  { debounce, delay, at, key, keyUntil }: EnqueueOptions,
+  what: string,
+): Pick<CheckedOptions, 'delayMs' | 'keyLife' | 'debounce'> {
+  if (key === undefined) {
+    throw new ConfigError(
+      `${what}: expected a key with debounce, got none. Jobs of one name and key replace each other.`,
+    );
+  }
+  if (delay !== undefined || at !== undefined) {
+    throw new ConfigError(
+      `${what}: expected debounce without delay or at, got both. The time of debounce is the delay.`,
+    );
+  }
+  if (keyUntil !== undefined && keyUntil !== 'started') {
+    throw new ConfigError(`${what}: expected keyUntil 'started' with debounce, got '${keyUntil}'. Leave keyUntil out.`);
+  }
+  const field = `${what}: debounce`;
+  const { wait, maxWait } = isPlainObject(debounce)
+    ? readOptions(debounce as { wait: Duration; maxWait?: Duration }, ['wait', 'maxWait'], field)
+    : { wait: debounce, maxWait: undefined };
+  const delayMs = readDelay(wait, isPlainObject(debounce) ? `${field}: wait` : field);
+  if (delayMs === 0) throw unexpected(field, 'a duration above 0', wait);
+  const maxWaitMs = maxWait === undefined ? null : readDelay(maxWait, `${field}: maxWait`);
+  if (maxWaitMs !== null && maxWaitMs < delayMs) {
+    throw unexpected(`${field}: maxWait`, 'at least as long a time as wait', maxWait);
+  }
+  return { delayMs, keyLife: 'started', debounce: { maxWaitMs } };
+}
+
+function checkClient(tx: unknown, what: string): TransactionClient {
   // Each query of a pool may use another connection, so it is never part of the caller's transaction.
   if (typeof read(tx, 'totalCount') === 'number') {
     const hint = 'Give the client that has begun the transaction: await pool.connect().';
-    throw unexpected('enqueue: tx', 'a client inside a transaction', tx, `That is a pool. ${hint}`);
+    throw unexpected(`${what}: tx`, 'a client inside a transaction', tx, `That is a pool. ${hint}`);
   }
   if (typeof read(tx, 'query') === 'function') return tx as TransactionClient;
   const hint = 'mulligan/postgres has adapters for Drizzle, Kysely, Knex and Prisma.';
-  throw unexpected('enqueue: tx', 'a client with query(text, values)', tx, hint);
+  throw unexpected(`${what}: tx`, 'a client with query(text, values)', tx, hint);
 }
 
 /** Bounded, so that every store can hold the due time. */
-function readDelay(delay: unknown): number {
-  const ms = parseDuration(delay, 'enqueue: delay');
+function readDelay(delay: unknown, what: string): number {
+  const ms = parseDuration(delay, what);
   if (ms <= LONGEST_DELAY_MS) return ms;
   const longest = `a duration of at most ${formatDuration(LONGEST_DELAY_MS)}`;
-  throw unexpected('enqueue: delay', longest, delay, 'Give a Date as `at` for a later time.');
+  throw unexpected(what, longest, delay, 'Give a Date as `at` for a later time.');
 }
 
-function readDate(at: unknown): number {
+function readDate(at: unknown, what: string): number {
   // Not instanceof: a test runner's realm has a Date of its own. Not `at.getTime()`: the caller may have replaced it.
   const ms = types.isDate(at) ? Date.prototype.getTime.call(at) : Number.NaN;
-  if (Number.isNaN(ms)) throw unexpected('enqueue: at', 'a valid Date', at);
+  if (Number.isNaN(ms)) throw unexpected(`${what}: at`, 'a valid Date', at);
   // A due time before the epoch means "now" as well as any other in the past, and no store needs to hold it.
   return Math.max(0, ms);
 }

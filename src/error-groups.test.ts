@@ -35,8 +35,16 @@ describe('mulligan.errors', () => {
   it('groups failing and dead jobs by what they failed with, whatever ids are in the messages', async () => {
     await using queue = await testQueue({ jobs: [send, parse], work: { queues: ['default', 'files'] } });
     const { mulligan } = queue;
-    await mulligan.enqueueMany(send, [1, 2, 3, 14, 15, 16, 17]);
-    await mulligan.enqueueMany(parse, [1, 2]);
+    await mulligan.enqueueMany(send, [
+      { input: 1 },
+      { input: 2 },
+      { input: 3 },
+      { input: 14 },
+      { input: 15 },
+      { input: 16 },
+      { input: 17 },
+    ]);
+    await mulligan.enqueueMany(parse, [{ input: 1 }, { input: 2 }]);
     await queue.drain();
     const [full, broken, ...others] = await mulligan.errors.list();
     expect(others).toEqual([]);
@@ -54,7 +62,7 @@ describe('mulligan.errors', () => {
   it('lists what its options ask for', async () => {
     await using queue = await testQueue({ jobs: [send, parse], work: { queues: ['default', 'files'] } });
     const { mulligan, clock } = queue;
-    await mulligan.enqueueMany(parse, [1, 2]);
+    await mulligan.enqueueMany(parse, [{ input: 1 }, { input: 2 }]);
     await queue.drain();
     await clock.advance(3_600_000);
     await mulligan.enqueue(send, 20);
@@ -67,14 +75,15 @@ describe('mulligan.errors', () => {
     expect(await namesOf({ queue: 'files' })).toEqual(['parse']);
     expect(await namesOf({ state: 'failing' })).toEqual(['send']);
     expect(await namesOf({ state: 'dead' })).toEqual(['parse']);
-    expect(await namesOf({ since: clock.now() - 60_000 })).toEqual(['send']);
+    expect(await namesOf({ since: '1m' })).toEqual(['send']);
     expect(await namesOf({ since: new Date(clock.now() - 7_200_000) })).toEqual(['parse', 'send']);
   });
 
   it.each([
     [{ state: 'retrying' }, /errors\.list: state/],
-    [{ since: 'yesterday' }, /errors\.list: since: expected a Date, or a point in time/],
-    [{ since: new Date('x') }, /errors\.list: since/],
+    [{ since: 'yesterday' }, /errors\.list: since: expected/],
+    [{ since: new Date('x') }, /errors\.list: since: expected a Date, or how long ago/],
+    [{ since: 5 }, /errors\.list: since: expected a Date, or how long ago/],
     [{ limit: 0 }, /errors\.list: limit/],
     [{ nmae: 'x' }, /Did you mean name\?|did you mean/i],
   ])('refuses %j', async (options, message) => {
@@ -102,7 +111,7 @@ describe('mulligan.errors', () => {
 
   it('has a group for timeouts', async () => {
     await using queue = await testQueue({ jobs: [slow] });
-    await queue.mulligan.enqueueMany(slow, [1, 2]);
+    await queue.mulligan.enqueueMany(slow, [{ input: 1 }, { input: 2 }]);
     await queue.drain();
     expect(await queue.mulligan.errors.list()).toMatchObject([
       { dead: 2, sample: { error: { name: 'TimeoutError' } } },

@@ -1,4 +1,6 @@
-import { checkInteger, checkNumber, checkOneOf, namesOf, readOptions, unexpected } from './config.ts';
+import { type Moment, readMoment } from './bulk/selection.ts';
+import type { Clock } from './clock.ts';
+import { checkInteger, checkOneOf, namesOf, readOptions } from './config.ts';
 import { checkName } from './definition.ts';
 import { ConfigError } from './errors.ts';
 import { type ErrorGroup, type GroupState, groupStates } from './store/error-groups.ts';
@@ -16,8 +18,8 @@ export interface ErrorListOptions {
   readonly queue?: string;
   /** Only groups that have failing, or dead, jobs now. */
   readonly state?: GroupState;
-  /** Only groups that were seen at this point in time or later: a date, or ms since the epoch. */
-  readonly since?: Date | number;
+  /** Only groups that were seen since then: a Date, or how long ago: `'2h'`. */
+  readonly since?: Moment;
   /** How many at most. Default 50. */
   readonly limit?: number;
 }
@@ -27,9 +29,11 @@ const optionNames = namesOf<ErrorListOptions>({ name: true, queue: true, state: 
 /** What jobs fail with. Errors of one kind have one fingerprint, whatever ids and numbers are in their messages. */
 export class ErrorGroups {
   readonly #store: Store;
+  readonly #clock: Clock;
 
-  constructor(store: Store) {
+  constructor(store: Store, clock: Clock) {
     this.#store = store;
+    this.#clock = clock;
   }
 
   /** The groups with the most failing and dead jobs first. */
@@ -40,7 +44,7 @@ export class ErrorGroups {
       ...(name === undefined ? {} : { name: checkName(name, `${what}: name`) }),
       ...(queue === undefined ? {} : { queue: checkName(queue, `${what}: queue`) }),
       ...(state === undefined ? {} : { state: checkOneOf(state, groupStates, `${what}: state`) }),
-      ...(since === undefined ? {} : { since: readTime(since, `${what}: since`) }),
+      ...(since === undefined ? {} : { since: readMoment(since, `${what}: since`, this.#clock.now()) }),
       limit: checkInteger(limit, `${what}: limit`, { min: 1, max: LARGEST_PAGE }),
     });
   }
@@ -56,12 +60,4 @@ export class ErrorGroups {
       `errors.show: expected the fingerprint of one error group, got ${start}, with which several begin (${named.join(', ')}${found.length > NAMED ? ', ...' : ''}). Give more of it.`,
     );
   }
-}
-
-function readTime(time: unknown, what: string): number {
-  const at = time instanceof Date ? time.getTime() : time;
-  if (typeof at !== 'number' || Number.isNaN(at)) {
-    throw unexpected(what, 'a Date, or a point in time in ms since the epoch', time);
-  }
-  return checkNumber(at, what);
 }

@@ -1,3 +1,5 @@
+import type { DeadReason } from './retry/decision.ts';
+
 /**
  * Everything Mulligan throws on purpose: a closed set of classes with stable codes.
  * A message says what was expected, what was given, and what to do next.
@@ -8,6 +10,11 @@ export type ErrorCode =
   | 'PAYLOAD'
   | 'CLOSED'
   | 'LEASE_LOST'
+  | 'JOB_DEAD'
+  | 'JOB_CANCELLED'
+  | 'JOB_NOT_FOUND'
+  | 'RESULT_TIMEOUT'
+  | 'RESULT_MISSING'
   | 'STORE_UNAVAILABLE'
   | 'STORE_BUSY'
   | 'STORE_INCOMPATIBLE';
@@ -63,6 +70,58 @@ export class ClosedError extends MulliganError {
 export class LeaseLostError extends MulliganError {
   constructor(message: string) {
     super('LEASE_LOST', message);
+  }
+}
+
+/** The job that was waited for is dead. `cause` is the error of its last failed run. */
+export class JobDeadError extends MulliganError {
+  readonly jobId: string;
+  readonly reason: DeadReason;
+
+  constructor(jobId: string, reason: DeadReason, message: string, options?: ErrorOptions) {
+    super('JOB_DEAD', message, options);
+    this.jobId = jobId;
+    this.reason = reason;
+  }
+}
+
+/** The job that was waited for was cancelled. `cause` is the error of its last failed run, if it had one. */
+export class JobCancelledError extends MulliganError {
+  readonly jobId: string;
+
+  constructor(jobId: string, message: string, options?: ErrorOptions) {
+    super('JOB_CANCELLED', message, options);
+    this.jobId = jobId;
+  }
+}
+
+/** No job has this id: it never existed, was rolled back, or outlived its retention. */
+export class JobNotFoundError extends MulliganError {
+  readonly jobId: string;
+
+  constructor(jobId: string, message: string) {
+    super('JOB_NOT_FOUND', message);
+    this.jobId = jobId;
+  }
+}
+
+/** The job has not ended within the `timeout` of `mulligan.result`. The job itself goes on. */
+export class ResultTimeoutError extends MulliganError {
+  readonly jobId: string;
+
+  constructor(jobId: string, message: string) {
+    super('RESULT_TIMEOUT', message);
+    this.jobId = jobId;
+  }
+}
+
+/** The job has completed, but what its handler returned could not be stored. */
+export class ResultMissingError extends MulliganError {
+  readonly jobId: string;
+
+  constructor(jobId: string, message: string) {
+    super('RESULT_MISSING', message);
+    this.jobId = jobId;
   }
 }
 

@@ -3,10 +3,17 @@ export type { CanaryProgress } from './bulk/canary.ts';
 export type { Rate } from './bulk/rate.ts';
 export type { Moment, Selection } from './bulk/selection.ts';
 export type { Clock, Timer } from './clock.ts';
-export type { AnyJobDefinition, DeadJob, JobDefinition, JobOptions } from './definition.ts';
-export { defineJob } from './definition.ts';
+export type {
+  AnyJobDefinition,
+  DeadJob,
+  ImplementOptions,
+  JobDefinition,
+  JobOptions,
+  OutputType,
+} from './definition.ts';
+export { defineJob, implement, typeOf } from './definition.ts';
 export type { Duration } from './duration.ts';
-export type { EnqueueOptions, EnqueueResult } from './enqueue.ts';
+export type { EnqueueOptions, EnqueueResult, JobToEnqueue } from './enqueue.ts';
 export type { ErrorGroups, ErrorListOptions } from './error-groups.ts';
 export {
   ClosedError,
@@ -14,9 +21,14 @@ export {
   type ErrorCode,
   InputError,
   type InputIssue,
+  JobCancelledError,
+  JobDeadError,
+  JobNotFoundError,
   LeaseLostError,
   MulliganError,
   PayloadError,
+  ResultMissingError,
+  ResultTimeoutError,
   StoreBusyError,
   StoreIncompatibleError,
   StoreUnavailableError,
@@ -24,7 +36,8 @@ export {
 export type { GateChange, GateEvent, GateFigures } from './gate/index.ts';
 export type { GateDetails, GateListOptions, GateOrderOptions, GateShowOptions, Gates } from './gates.ts';
 export type { Job, JobState, KeyLife, Lane, RunRecord } from './job.ts';
-export { Mulligan, type MulliganOptions, type QueueDefaults } from './mulligan.ts';
+export type { AfterJson } from './json.ts';
+export { Mulligan, type MulliganOptions, type QueueDefaults, type ResultOptions } from './mulligan.ts';
 export type { EventMap, EventName, FinishedEvent, GateChangedEvent, Listener, RunEvent } from './observe/events.ts';
 export type { GateInfo, GateReason } from './observe/gate-info.ts';
 export type { LogEntry, Logger, LogLevel, LogSink } from './observe/log.ts';

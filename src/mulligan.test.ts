@@ -204,7 +204,7 @@ describe('a closed queue', () => {
       await mulligan.close();
       const calls: Record<string, () => Promise<unknown>> = {
         enqueue: () => mulligan.enqueue('job', 1),
-        enqueueMany: () => mulligan.enqueueMany('job', [1]),
+        enqueueMany: () => mulligan.enqueueMany('job', [{ input: 1 }]),
         stats: () => mulligan.stats(),
         metrics: () => mulligan.metrics(),
         'jobs.get': () => mulligan.jobs.get('id'),
@@ -240,7 +240,7 @@ describe('a closed queue', () => {
   it('keeps what was enqueued before', async () => {
     await using file = new SharedFile();
     const mulligan = await file.open();
-    await mulligan.enqueueMany('job', [1, 2, 3]);
+    await mulligan.enqueueMany('job', [{ input: 1 }, { input: 2 }, { input: 3 }]);
     await mulligan.close();
     expect((await (await file.open()).stats()).states.ready).toBe(3);
   });
@@ -542,7 +542,12 @@ describe('a worker', () => {
     });
     await using mulligan = await Mulligan.open(new MemoryStore({ clock }), { clock, jobs: [job], log: () => {} });
     const workers = [1, 2].map(() => mulligan.work({ concurrency: 20, maxRetriesInFlight: 3 }));
-    await mulligan.enqueueMany(job, Array(12).fill(null));
+    await mulligan.enqueueMany(
+      job,
+      Array(12)
+        .fill(null)
+        .map((input) => ({ input })),
+    );
     await clock.advance(HOUR_MS);
     expect(most).toBe(3);
     expect((await mulligan.stats()).states.completed).toBe(12);
@@ -562,7 +567,14 @@ describe('a worker', () => {
     for (const concurrency of [1, 8]) {
       starts.length = 0;
       await using mulligan = await Mulligan.open(new MemoryStore({ clock }), { clock, jobs: [job], log: () => {} });
-      for (const queue of ['often', 'rarely']) await mulligan.enqueueMany(job, Array(200).fill(null), { queue });
+      for (const queue of ['often', 'rarely'])
+        await mulligan.enqueueMany(
+          job,
+          Array(200)
+            .fill(null)
+            .map((input) => ({ input })),
+          { queue },
+        );
       const worker = mulligan.work({ concurrency, queues: { often: { weight: 3 }, rarely: { weight: 1 } } });
       await clock.advance((120 / concurrency) * 1_000);
       const rarely = starts.slice(0, 120).filter((queue) => queue === 'rarely').length;
@@ -701,7 +713,12 @@ describe('finished jobs', () => {
 
   it('are deleted in batches until none is left', async () => {
     await using queue = await testQueue({ jobs: [idle], retention: { completed: '1h' } });
-    await queue.mulligan.enqueueMany(idle, Array(1_300).fill(null));
+    await queue.mulligan.enqueueMany(
+      idle,
+      Array(1_300)
+        .fill(null)
+        .map((input) => ({ input })),
+    );
     await queue.drain();
     expect((await queue.mulligan.stats()).states.completed).toBe(1_300);
     await queue.clock.advance(HOUR_MS + 60_000);

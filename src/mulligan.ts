@@ -1,5 +1,14 @@
 import { type Clock, checkClock, systemClock } from './clock.ts';
-import { checkBoolean, checkInteger, namesOf, readEntries, readOptions, unexpected } from './config.ts';
+import {
+  checkBoolean,
+  checkInteger,
+  describe,
+  isPlainObject,
+  namesOf,
+  readEntries,
+  readOptions,
+  unexpected,
+} from './config.ts';
 import {
   type AnyJobDefinition,
   checkName,
@@ -10,11 +19,19 @@ import {
   queuesOf,
 } from './definition.ts';
 import { type Duration, parseDuration } from './duration.ts';
-import { type EnqueueOptions, type EnqueueResult, Enqueuer, LEAST_RETENTION_MS, type Target } from './enqueue.ts';
+import {
+  type EnqueueOptions,
+  type EnqueueResult,
+  Enqueuer,
+  type JobToEnqueue,
+  LEAST_RETENTION_MS,
+  type Target,
+} from './enqueue.ts';
 import { ErrorGroups } from './error-groups.ts';
-import { ClosedError } from './errors.ts';
+import { ClosedError, ConfigError } from './errors.ts';
 import { Gates } from './gates.ts';
 import { finishedStates } from './job.ts';
+import type { AfterJson } from './json.ts';
 import { type EventName, Events, type Listener } from './observe/events.ts';
 import { reportGate } from './observe/gates.ts';
 import { type Logger, type LogSink, makeLogger, writeToStderr } from './observe/log.ts';
@@ -24,12 +41,14 @@ import { type Stats, summarise } from './observe/stats.ts';
 import { DeadJobs, Jobs, Queues } from './operate.ts';
 import { Operations } from './operations.ts';
 import { checkQueueResource } from './resource.ts';
+import { DEFAULT_MAX_RESULT_BYTES } from './result.ts';
 import type { RetryOptions } from './retry/policy.ts';
 import { type ReadSchedule, readSchedules, type ScheduleDefinition } from './schedule-options.ts';
 import { ScheduleWriter } from './schedule-writer.ts';
 import { Schedules } from './schedules.ts';
 import { openStore } from './store/open.ts';
 import type { GateAnswer, Retention, Store } from './store/store.ts';
+import { Waits } from './waits.ts';
 import { planWork, readGrace, type WorkOptions } from './worker/options.ts';
 import { Reporter } from './worker/report.ts';
 import { Worker } from './worker/worker.ts';
@@ -50,6 +69,8 @@ export interface MulliganOptions {
   readonly hardCap?: number;
   /** Largest payload in bytes of JSON. Default 256 KiB. */
   readonly maxPayloadBytes?: number;
+  /** Largest result of a handler in bytes of JSON. Default 256 KiB. A job whose result is larger completes without it. */
+  readonly maxResultBytes?: number;
   /**
    * How long finished jobs and their ledgers are kept: defaults 1 d, 90 d and 7 d; `null` keeps them for ever. The least is
    * 5 minutes, and a shorter time means that: an enqueue whose answer was lost is sent again, and finds out by the stored
@@ -80,6 +101,7 @@ export const mulliganOptionNames: readonly (keyof MulliganOptions)[] = namesOf<M
   queues: true,
   hardCap: true,
   maxPayloadBytes: true,
+  maxResultBytes: true,
   retention: true,
   schedules: true,
   removeMissingSchedules: true,
@@ -89,6 +111,15 @@ export const mulliganOptionNames: readonly (keyof MulliganOptions)[] = namesOf<M
 });
 
 const DEFAULT_MAX_PAYLOAD_BYTES = 256 * 1024;
+
+export interface ResultOptions {
+  /** How long to wait for the job to end. Without it, as long as that takes. */
+  readonly timeout?: Duration;
+  /** Stops waiting when it aborts: the call rejects with its reason. The job is not cancelled. */
+  readonly signal?: AbortSignal;
+}
+
+const resultOptionNames = namesOf<ResultOptions>({ timeout: true, signal: true });
 
 /** A queue: open a store, enqueue, work, operate. */
 export class Mulligan {
@@ -113,6 +144,7 @@ export class Mulligan {
   readonly #metrics: Metrics;
   readonly #log: Logger;
   readonly #enqueuer: Enqueuer;
+  readonly #waits: Waits;
   readonly #scheduleWriter: ScheduleWriter;
   readonly #workers: Set<Worker> = new Set();
   #closing: Promise<void> | null = null;
@@ -147,12 +179,13 @@ export class Mulligan {
       hardCap,
       maxPayloadBytes,
     });
+    this.#waits = new Waits(store, clock);
     this.jobs = new Jobs({ store, clock, maxPayloadBytes });
     this.dead = new DeadJobs({ store, clock, maxPayloadBytes });
     this.operations = new Operations(store);
     this.queues = new Queues(store);
     this.workers = new Workers(store);
-    this.errors = new ErrorGroups(store);
+    this.errors = new ErrorGroups(store, clock);
     this.gates = new Gates(store, clock, (answer) => this.#reportGate(answer));
     const targetOf = (job: unknown, what: string): Target => this.#target(job, what);
     this.#scheduleWriter = new ScheduleWriter({ store, clock, enqueuer: this.#enqueuer, targetOf });
@@ -166,27 +199,54 @@ export class Mulligan {
    * `standard` policy, and its input is not checked.
    * @example await mulligan.enqueue(sendEmail, { to: 'a@example.com' }, { delay: '5m', key: 'welcome-42' })
    */
-  enqueue<Input>(
-    job: JobDefinition<Input, unknown> | string,
+  enqueue<Input, Output = unknown>(
+    job: JobDefinition<Input, unknown, Output> | string,
     input: NoInfer<Input>,
     options?: EnqueueOptions,
-  ): Promise<EnqueueResult> {
-    return this.#open(() => this.#enqueuer.enqueue(this.#target(job), input, options));
+  ): Promise<EnqueueResult<Output>> {
+    return this.#open(() => this.#enqueuer.enqueue(this.#target(job), input, options)) as Promise<
+      EnqueueResult<Output>
+    >;
   }
 
-  /** Stores many jobs with one set of options, in few writes. All inputs are checked before the first is stored. */
-  enqueueMany<Input>(
-    job: JobDefinition<Input, unknown> | string,
-    inputs: readonly NoInfer<Input>[],
+  /**
+   * Stores many jobs, each with options of its own, in few writes; `options` hold for all that say nothing else. All are
+   * checked before the first is stored. With `tx`, they are one statement.
+   * @example await mulligan.enqueueMany(sendEmail, users.map(({ to, id }) => ({ input: { to }, key: `welcome-${id}` })))
+   */
+  enqueueMany<Input, Output = unknown>(
+    job: JobDefinition<Input, unknown, Output> | string,
+    jobs: readonly JobToEnqueue<NoInfer<Input>>[],
     options?: EnqueueOptions,
-  ): Promise<EnqueueResult[]> {
-    return this.#open(() => this.#enqueuer.enqueueMany(this.#target(job), inputs, options));
+  ): Promise<EnqueueResult<Output>[]> {
+    const answers = this.#open(() => this.#enqueuer.enqueueMany(this.#target(job), jobs, options));
+    return answers as Promise<EnqueueResult<Output>[]>;
+  }
+
+  /**
+   * What the handler of a job returned, once it has; from any process. Rejects when the job is dead (JobDeadError, with the
+   * last error as its cause), was cancelled (JobCancelledError) or is unknown (JobNotFoundError), and after `timeout`.
+   * @example const { url } = await mulligan.result(await mulligan.enqueue(thumbnail, { photo: 7 }), { timeout: '30s' })
+   */
+  result<Output = unknown>(
+    job: EnqueueResult<Output> | string,
+    options: ResultOptions = {},
+  ): Promise<AfterJson<Output>> {
+    return this.#open(() => {
+      const { timeout, signal = null } = readOptions(options, resultOptionNames, 'result');
+      if (signal !== null && !(signal instanceof AbortSignal))
+        throw unexpected('result: signal', 'an AbortSignal', signal);
+      const id = isPlainObject(job) ? job.id : job;
+      const timeoutMs = timeout === undefined ? null : parseDuration(timeout, 'result: timeout');
+      return this.#waits.wait(checkName(id, 'result: id'), { timeoutMs, signal }) as Promise<AfterJson<Output>>;
+    });
   }
 
   /** Starts a worker for the given definitions. Stop it with `worker.stop()`, or by closing the queue. */
   work(options: WorkOptions = {}): Worker {
     if (this.#closing) throw closed();
-    const { clock, definitions, log, retention, maxPayloadBytes } = this.#settings;
+    const { clock, log, retention, maxPayloadBytes, maxResultBytes } = this.#settings;
+    const definitions = implemented(this.#settings.definitions);
     const worker: Worker = new Worker({
       store: this.#store,
       clock,
@@ -196,6 +256,9 @@ export class Mulligan {
       logSink: log,
       retention,
       maxPayloadBytes,
+      maxResultBytes,
+      enqueue: (...args) => this.enqueue(...args),
+      enqueueMany: (...args) => this.enqueueMany(...args),
       isOnlyWorker: () => this.#workers.size === 1,
       onStopped: () => this.#workers.delete(worker),
     });
@@ -241,6 +304,7 @@ export class Mulligan {
   async #close(stopped: Promise<unknown>): Promise<void> {
     await stopped;
     this.#closed = true;
+    this.#waits.close();
     await this.#store.close();
   }
 
@@ -278,6 +342,7 @@ interface Settings {
   readonly queueResource: ReadonlyMap<string, string>;
   readonly hardCap: number | undefined;
   readonly maxPayloadBytes: number;
+  readonly maxResultBytes: number;
   readonly retention: Retention;
   readonly schedules: readonly ReadSchedule[];
   readonly removeMissingSchedules: boolean;
@@ -288,6 +353,7 @@ interface Settings {
 
 function readSettings(options: MulliganOptions): Settings {
   const given = readOptions(options, mulliganOptionNames, 'Mulligan.open');
+  const { maxResultBytes = DEFAULT_MAX_RESULT_BYTES } = given;
   const { hardCap, maxPayloadBytes = DEFAULT_MAX_PAYLOAD_BYTES, log = writeToStderr, clock = systemClock } = given;
   if (typeof log !== 'function') throw unexpected('Mulligan.open: log', 'a function that takes log entries', log);
   return {
@@ -295,6 +361,7 @@ function readSettings(options: MulliganOptions): Settings {
     ...readQueues(given.queues ?? {}),
     hardCap: hardCap === undefined ? undefined : checkInteger(hardCap, 'Mulligan.open: hardCap', { min: 1 }),
     maxPayloadBytes: checkInteger(maxPayloadBytes, 'Mulligan.open: maxPayloadBytes', { min: 1 }),
+    maxResultBytes: checkInteger(maxResultBytes, 'Mulligan.open: maxResultBytes', { min: 1 }),
     retention: readRetention(given.retention ?? {}),
     schedules: readSchedules(given.schedules ?? [], 'Mulligan.open: schedules'),
     removeMissingSchedules: checkBoolean(
@@ -332,6 +399,16 @@ function readRetention(retention: NonNullable<MulliganOptions['retention']>): Re
     deadMs: readMs(dead, '90d', 'dead'),
     cancelledMs: readMs(cancelled, '7d', 'cancelled'),
   };
+}
+
+/** Those that this process can work on. A worker knows no others: their jobs wait for one that does. */
+function implemented(definitions: ReadonlyMap<string, AnyJobDefinition>): ReadonlyMap<string, AnyJobDefinition> {
+  const able = new Map([...definitions].filter(([, { run }]) => run !== undefined));
+  if (able.size > 0 || definitions.size === 0) return able;
+  const names = [...definitions.keys()].map(describe).join(', ');
+  throw new ConfigError(
+    `work: expected a job with a handler, got none: ${names} ${definitions.size === 1 ? 'is' : 'are'} defined without \`run\`. Use implement(job, run), and give its answer to Mulligan.open.`,
+  );
 }
 
 function readPrefix(prefix: unknown): string {

@@ -99,7 +99,15 @@ describe('a job', () => {
 describe('a list of jobs', () => {
   it('lists the newest first, 50 by default, and continues after any of them', async () => {
     await using one = await queue();
-    const all = ids(await one.mulligan.enqueueMany(job, Array(120).fill('complete'), { delay: '1h' })).toReversed();
+    const all = ids(
+      await one.mulligan.enqueueMany(
+        job,
+        Array(120)
+          .fill('complete')
+          .map((input) => ({ input })),
+        { delay: '1h' },
+      ),
+    ).toReversed();
     const first = await one.mulligan.jobs.list();
     expect(ids(first)).toEqual(all.slice(0, 50));
     const second = await one.mulligan.jobs.list({ after: first.at(-1)?.id as string, limit: 60 });
@@ -266,7 +274,14 @@ describe('dead jobs', () => {
     }
     const mulligan = await Mulligan.open(new Watched({ clock }), { jobs: [other], clock, log: () => {} });
     mulligan.work({ concurrency: 100 });
-    const made = ids(await mulligan.enqueueMany(other, Array(2_500).fill(null)));
+    const made = ids(
+      await mulligan.enqueueMany(
+        other,
+        Array(2_500)
+          .fill(null)
+          .map((input) => ({ input })),
+      ),
+    );
     await clock.advance(60_000);
     await mulligan.queues.pause('elsewhere');
     expect((await mulligan.dead.redrive({ name: 'other', limit: 500 })).ids).toHaveLength(500);

@@ -10,6 +10,9 @@ import type { JobTemplate, Schedule, Schedules, Store } from './store/store.ts';
 
 /** Each time another process wins, so this many would have to write the same schedule at once, again and again. */
 const MOST_TRIES = 20;
+/** After the first few tries, that process is given time: its transaction may be slow to end. */
+const TRIES_AT_ONCE = 5;
+const PAUSE_MS = 100;
 const PAGE = 1_000;
 
 export interface ScheduleWriterParts {
@@ -43,6 +46,7 @@ export class ScheduleWriter {
   ): Promise<Changed> {
     const { store, clock } = this.#parts;
     for (let tries = 0; tries < MOST_TRIES; tries++) {
+      if (tries >= TRIES_AT_ONCE) await sleep(clock, PAUSE_MS * (0.5 + clock.random()));
       const { now, schedules } = await this.read(name);
       const before = schedules[0] ?? null;
       const changed = change(before, now);
@@ -112,6 +116,10 @@ export class ScheduleWriter {
     const { timing, misfire, misfireLimit } = given;
     return { timing, misfire, misfireLimit, job: { ...template, key } };
   }
+}
+
+function sleep(clock: Clock, ms: number): Promise<void> {
+  return new Promise((resolve) => clock.after(ms, resolve));
 }
 
 /** After the last tick, too: a store clock that was put back must not fire it again. */

@@ -36,8 +36,15 @@ async function incident(cli: Cli): Promise<ErrorGroup[]> {
   mulligan.on('dead', count);
   mulligan.on('completed', count);
   mulligan.on('retrying', ({ name }) => name === 'sync' && count());
-  await mulligan.enqueueMany(charge, [1, 2, 3, 4, 5, 6]);
-  await mulligan.enqueueMany(sync, [1, 2, 3]);
+  await mulligan.enqueueMany(charge, [
+    { input: 1 },
+    { input: 2 },
+    { input: 3 },
+    { input: 4 },
+    { input: 5 },
+    { input: 6 },
+  ]);
+  await mulligan.enqueueMany(sync, [{ input: 1 }, { input: 2 }, { input: 3 }]);
   mulligan.work({ queues: ['default', 'slow'] });
   await over.promise;
   const groups = await mulligan.errors.list();

@@ -68,8 +68,16 @@ async function breakEverything({ cli, env, mulligan }: Incident): Promise<void> 
   const dead = Array.from({ length: DEAD }, (_, index) => input(kindOf(index)));
   const retrying = Array.from({ length: RETRYING }, (_, index) => input(index % KINDS));
   const patient = { maxAttempts: 5, backoff: { kind: 'fixed', base: '1d' }, jitter: 'none' } as const;
-  await mulligan.enqueueMany('webhook.deliver', dead, { retry: { ...patient, maxAttempts: 1 } });
-  await mulligan.enqueueMany('webhook.deliver', retrying, { retry: patient });
+  await mulligan.enqueueMany(
+    'webhook.deliver',
+    dead.map((input) => ({ input })),
+    { retry: { ...patient, maxAttempts: 1 } },
+  );
+  await mulligan.enqueueMany(
+    'webhook.deliver',
+    retrying.map((input) => ({ input })),
+    { retry: patient },
+  );
   const worker = startWorker(cli, env);
   const failed = ({ states }: Stats): number => states.dead + states.retrying;
   const { states } = await until(

@@ -13,6 +13,7 @@ import {
   type EnqueueResult,
   type EventMap,
   type GateInfo,
+  implement,
   type Job,
   type JobContext,
   type JobDefinition,
@@ -27,6 +28,8 @@ import {
   Snooze,
   type Stats,
   type StoredError,
+  type TransactionClient,
+  typeOf,
   Unrecoverable,
   type Worker,
 } from '../src/index.ts';
@@ -113,7 +116,7 @@ void mulligan.enqueue(anything, { a: 1 });
 
 // @ts-expect-error a definition needs a name
 defineJob({ run() {} });
-// @ts-expect-error a definition needs a handler
+// A definition without a handler is for processes that only enqueue.
 defineJob({ name: 'a' });
 // @ts-expect-error a misspelt option
 defineJob({ name: 'a', run() {}, timeouts: '5s' });
@@ -166,20 +169,116 @@ void mulligan.enqueue(checkedLater, { user: 'a' });
 // Many at once.
 
 const answers = mulligan.enqueueMany(sendEmail, [
-  { to: 'a@example.com' },
-  { to: 'b@example.com', cc: 'c@example.com' },
+  { input: { to: 'a@example.com' } },
+  { input: { to: 'b@example.com', cc: 'c@example.com' } },
 ]);
 same<typeof answers, Promise<EnqueueResult[]>>(true);
 // @ts-expect-error one of them is of another type
-void mulligan.enqueueMany(sendEmail, [{ to: 'a@example.com' }, { to: 5 }]);
+void mulligan.enqueueMany(sendEmail, [{ input: { to: 'a@example.com' } }, { input: { to: 5 } }]);
 // @ts-expect-error not a list
-void mulligan.enqueueMany(sendEmail, { to: 'a@example.com' });
+void mulligan.enqueueMany(sendEmail, { input: { to: 'a@example.com' } });
+// @ts-expect-error inputs as they are: each goes under `input`
+void mulligan.enqueueMany(sendEmail, [{ to: 'a@example.com' }]);
 const readonlyInputs: readonly { to: string }[] = [];
-void mulligan.enqueueMany(sendEmail, readonlyInputs);
+void mulligan.enqueueMany(
+  sendEmail,
+  readonlyInputs.map((input) => ({ input })),
+);
+
+void mulligan.enqueueMany(sendEmail, [{ input: { to: 'a' }, key: 'k', delay: '5m', priority: 1 }], { queue: 'mail' });
+// @ts-expect-error a transaction is given for all of them
+void mulligan.enqueueMany(sendEmail, [{ input: { to: 'a' }, tx: null as never as TransactionClient }]);
+// @ts-expect-error a misspelt option
+void mulligan.enqueueMany(sendEmail, [{ input: { to: 'a' }, dely: '5m' }]);
+
+// Results are typed by the definition, as JSON leaves them.
+
+const measure = defineJob({
+  name: 'measure',
+  run: async (input: { on: string }) => ({ length: input.on.length, at: new Date(0), tags: ['a'] }),
+});
+async function results(): Promise<void> {
+  const enqueued = await mulligan.enqueue(measure, { on: 'x' });
+  const result = await mulligan.result(enqueued, { timeout: '5s', signal: AbortSignal.timeout(5) });
+  same<typeof result, { length: number; at: string; tags: string[] }>(true);
+  const many = await mulligan.enqueueMany(measure, [{ input: { on: 'x' } }]);
+  same<typeof many, EnqueueResult<{ length: number; at: Date; tags: string[] }>[]>(true);
+  const byId = await mulligan.result(enqueued.id);
+  same<typeof byId, unknown>(true);
+  const named = await mulligan.result<{ length: number }>('id');
+  same<typeof named, { length: number }>(true);
+  const nothing = await mulligan.result(await mulligan.enqueue(defineJob({ name: 'a', run() {} }), null));
+  same<typeof nothing, void>(true);
+  // @ts-expect-error a misspelt option
+  await mulligan.result(enqueued, { timout: 5 });
+}
+void results;
+
+// Definitions in two parts.
+
+const split = defineJob({
+  name: 'split',
+  input: z.object({ n: z.string().transform(Number) }),
+  output: typeOf<{ half: number }>(),
+});
+const whole = implement(split, async (input, context) => {
+  same<typeof input, { n: number }>(true);
+  const next = await context.enqueue(measure, { on: 'x' });
+  same<typeof next, EnqueueResult<{ length: number; at: Date; tags: string[] }>>(true);
+  // @ts-expect-error a payload of another type
+  void context.enqueue(measure, { on: 5 });
+  return { half: input.n / 2 };
+});
+same<typeof whole, typeof split>(true);
+// @ts-expect-error another result than the definition's
+implement(split, () => ({ halves: 1 }));
+void mulligan
+  .enqueue(split, { n: '5' })
+  .then((one) => mulligan.result(one).then(({ half }) => same<typeof half, number>(true)));
+
+// Inputs are what JSON can carry.
+
+interface Tree {
+  readonly name: string;
+  readonly children?: readonly Tree[];
+}
+type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
+defineJob<{ a: string; b?: number[]; c: { d: boolean | null }[]; e: [string, number]; f: Record<string, unknown> }>({
+  name: 'a',
+});
+defineJob<Tree>({ name: 'a' });
+defineJob<Json>({ name: 'a' });
+defineJob<null>({ name: 'a' });
+defineJob<'a' | 'b'>({ name: 'a' });
+// biome-ignore lint/suspicious/noExplicitAny: whoever says any is not helped.
+defineJob<any>({ name: 'a' });
+defineJob({
+  name: 'a',
+  input: z.object({ at: z.iso.datetime().transform((at) => new Date(at)) }),
+  run: ({ at }) => same<typeof at, Date>(true),
+});
+// @ts-expect-error the handler would get a string
+defineJob<{ at: Date }>({ name: 'a' });
+// @ts-expect-error deep inside, too
+defineJob<{ list: { at?: Date | null }[] }>({ name: 'a' });
+// @ts-expect-error JSON makes {} of it
+defineJob<{ byName: Map<string, number> }>({ name: 'a' });
+// @ts-expect-error JSON cannot carry it
+defineJob<{ id: bigint }>({ name: 'a' });
+// @ts-expect-error JSON drops it
+defineJob<{ then: () => void }>({ name: 'a' });
+// @ts-expect-error the handler would get a string
+defineJob<{ url: URL }>({ name: 'a' });
+// @ts-expect-error the schema takes a Date, which never reaches it
+defineJob({ name: 'a', input: z.object({ at: z.date() }) });
+// @ts-expect-error the same without a type argument
+defineJob({ name: 'a', run: (_: { at: Date }) => {} });
 
 // Options of an enqueue.
 
 void mulligan.enqueue(anything, 1, { delay: '5m', priority: 1, key: 'k', keyUntil: 'pruned', queue: 'mail' });
+void mulligan.enqueue(anything, 1, { key: 'k', debounce: '5s' });
+void mulligan.enqueue(anything, 1, { key: 'k', debounce: { wait: '5s', maxWait: '1m' } });
 void mulligan.enqueue(anything, 1, { at: new Date(0), retry: { maxRetries: 3 } });
 // @ts-expect-error a misspelt option
 void mulligan.enqueue(anything, 1, { dely: '5m' });

@@ -116,6 +116,18 @@ export interface Gated {
   rows(): Promise<Readonly<Record<string, number>>>;
 }
 
+/** A queue that groups dead jobs by their errors. */
+export interface Grouped {
+  /** Lets so many jobs die, of 12 kinds of errors. */
+  bury(jobs: number): Promise<void>;
+  /** Ms that a list of all groups takes. Throws when these are not 12, with so many jobs. */
+  list(jobs: number): Promise<number>;
+  /** Adds up what settlements have counted, as workers do now and then. */
+  addUp(): Promise<void>;
+  /** Ms that a count of the table takes that these jobs are in. */
+  count(jobs: number): Promise<number>;
+}
+
 export interface OpenPeer {
   /** Leaves an empty queue with the peer's own schema; `crashSoon` as for workers, where it is a matter of the queue. */
   reset(crashSoon?: boolean): Promise<void>;
@@ -146,6 +158,7 @@ export interface OpenPeer {
   secondAttempts?(kind: Kind): Promise<number[]>;
   readonly partitions?: Partitioned;
   gates?(): Promise<Gated>;
+  errors?(): Promise<Grouped>;
   /** What its server has used so far. */
   usage?(): Promise<Usage>;
   /** From now until the answer is called: of a hundred sessions at work, how many waited for a lock. */

@@ -10,6 +10,7 @@ import type {
   Counts,
   Gated,
   GatedKind,
+  Grouped,
   Guard,
   Handler,
   Kind,
@@ -179,7 +180,8 @@ class OpenMulligan implements OpenPeer {
 
   async enqueueBulk(payloads: readonly Payload[]): Promise<void> {
     const kind = payloads[0]?.kind ?? 'noop';
-    await (await this.#queue()).enqueueMany(this.#definition(kind), payloads);
+    const mulligan = await this.#queue();
+    await mulligan.enqueueMany(this.#definition(kind), toEnqueue(mulligan, payloads));
   }
 
   async startWorker(handler: Handler, { concurrency, crashSoon }: WorkerOptions): Promise<Running> {
@@ -199,7 +201,7 @@ class OpenMulligan implements OpenPeer {
     for (let done = 0; done < count; done += BACKLOG_PART) {
       const length = Math.min(BACKLOG_PART, count - done);
       const payloads = Array.from({ length }, (): Payload => ({ n: -1, kind: 'noop', sentAt: 0 }));
-      await mulligan.enqueueMany(this.#definition('noop'), payloads, { priority: 9 });
+      await mulligan.enqueueMany(this.#definition('noop'), toEnqueue(mulligan, payloads), { priority: 9 });
     }
   }
 
@@ -258,6 +260,11 @@ class OpenMulligan implements OpenPeer {
   async gates(): Promise<Gated> {
     const { MulliganGates } = await import('./mulligan-gates.ts');
     return new MulliganGates(this.#place, await this.#openStore(), (fill) => this.#filled(fill));
+  }
+
+  async errors(): Promise<Grouped> {
+    const { MulliganErrors } = await import('./mulligan-errors.ts');
+    return new MulliganErrors(this.#place, await this.#openStore(), (fill) => this.#filled(fill));
   }
 
   async usage(): Promise<Usage> {
@@ -332,6 +339,11 @@ interface PartitionCounts {
   readonly held: number;
 }
 
+/** Commits without results take inputs as they are: see \`--against\`. */
+function toEnqueue(mulligan: Mulligan, payloads: readonly Payload[]): { readonly input: Payload }[] {
+  return 'result' in mulligan ? payloads.map((input) => ({ input })) : (payloads as unknown as { input: Payload }[]);
+}
+
 async function fillPartitions(store: Store, { jobs, partitions, held }: PartitionCounts): Promise<void> {
   const resource = (n: number): string => `${n < held ? HELD : 'open-'}${n}`;
   await enqueueMany(store, jobs, (n) => ({ kind: 'noop', resource: resource(n % partitions) }));
@@ -343,7 +355,7 @@ async function fillPartitions(store: Store, { jobs, partitions, held }: Partitio
 export async function enqueueMany(
   store: Store,
   count: number,
-  job: (n: number) => { readonly kind: Kind; readonly resource: string },
+  job: (n: number) => { readonly kind: Kind; readonly resource: string | null },
 ): Promise<void> {
   const newJob = (n: number): NewJob => {
     const { kind, resource } = job(n);

@@ -14,6 +14,8 @@ import type {
   HeartbeatAnswer,
   HoldTarget,
   NewJob,
+  ScheduleWrite,
+  ScheduleWritten,
   SettleAnswer,
   Settlement,
   WorkerReport,
@@ -26,6 +28,7 @@ import { checkFinal } from './final.ts';
 import { Liveness } from './liveness.ts';
 import { Model, type ModelJob } from './model.ts';
 import { OnceCheck } from './once.ts';
+import { checkSchedules } from './schedules.ts';
 import { checkSettle } from './settlements.ts';
 
 /** One broken promise; the number is the guarantee's, see docs/guarantees.md. */
@@ -75,6 +78,7 @@ export function check(history: History, final: FinalState, options: CheckOptions
     once.observe(event, expect);
     if (history.healedAt !== null && event.at >= history.healedAt) liveness.observe(check);
   }
+  violations.push(...checkSchedules(history));
   const expectFinally: Check['expect'] = (guarantee, holds, text) => {
     if (!holds) violations.push({ guarantee, at: Number.POSITIVE_INFINITY, text: text() });
   };
@@ -102,6 +106,11 @@ export function checkCall(event: ExecutedEvent, check: Check): void {
     case 'enqueue':
       checkEnqueue(first as NewJob[], value as Enqueued[], check);
       break;
+    case 'writeSchedule': {
+      const { written, jobs } = value as ScheduleWritten;
+      if (written) checkEnqueue((first as ScheduleWrite).jobs, jobs, check);
+      break;
+    }
     case 'claim':
       checkClaim(first as ClaimRequest, value as Claim, check);
       break;
@@ -278,6 +287,7 @@ function checkRedrive(request: ChangeRequest, { ids }: ChangeAnswer, { model, no
     Object.assign(job, {
       state: 'waiting',
       lane: 'redrive',
+      aside: null,
       queue: made.queue,
       dueAt: now,
       deadReason: null,

@@ -19,6 +19,7 @@ import { checkFinal } from './final.ts';
 import { GateModel } from './gates.ts';
 import { Model, type ModelJob } from './model.ts';
 import { OnceCheck } from './once.ts';
+import { asEnqueue, checkSchedules } from './schedules.ts';
 
 /*
  * The check for a store on which calls overlap.
@@ -58,7 +59,7 @@ interface Stay {
 export function checkInterleaved(history: History, final: FinalState, options: CheckOptions): Violation[] {
   const violations: Violation[] = [];
   const report = (guarantee: number, at: number, text: string): void => void violations.push({ guarantee, at, text });
-  const calls = history.events.filter((event) => event.kind === 'executed');
+  const calls = history.events.filter((event) => event.kind === 'executed').map(asEnqueue);
   const model = new Model();
   const stays: Stay[] = [];
   for (const [id, steps] of stepsByJob(history)) {
@@ -75,6 +76,7 @@ export function checkInterleaved(history: History, final: FinalState, options: C
     if (event.kind === 'failed') report(10, event.at, `${event.verb} failed: ${event.message}`);
     once.observe(event, (guarantee, holds, text) => holds || report(guarantee, event.at, text()));
   }
+  violations.push(...checkSchedules(history));
   checkKeys(calls, stays, report);
   const held = holdsIn(calls);
   for (const call of calls.filter(({ verb }) => verb === 'claim' || verb === 'claimGated'))
@@ -105,8 +107,9 @@ function stepsByJob(history: History): Map<string, Step[]> {
     if (event.kind !== 'executed') continue;
     const from = START + Math.floor(event.from);
     const to = START + Math.floor(event.at);
-    for (const { id, args, value, nows = [from, to] } of rowsOf(event)) {
-      add(id, { verb: event.verb, from, to, event: { ...event, args, value }, nows: [...new Set(nows)] });
+    const call = asEnqueue(event);
+    for (const { id, args, value, nows = [from, to] } of rowsOf(call)) {
+      add(id, { verb: call.verb, from, to, event: { ...call, args, value }, nows: [...new Set(nows)] });
     }
   }
   return steps;

@@ -67,7 +67,11 @@ describe('a bulk action', () => {
   it('cancels what is selected, and leaves a record', async () => {
     await using queue = await open();
     const { mulligan, hook } = queue;
-    await mulligan.enqueueMany(hook, inputs(3), { delay: '1h' });
+    await mulligan.enqueueMany(
+      hook,
+      inputs(3).map((input) => ({ input })),
+      { delay: '1h' },
+    );
     const result = await mulligan.jobs.cancel({ tag: 'endpoint:1', by: 'ann' });
     expect(result).toMatchObject({ count: 1, stopped: null, resumed: false });
     expect(await mulligan.jobs.count({ state: 'cancelled' })).toEqual({ count: 1, isExact: true });
@@ -84,7 +88,11 @@ describe('a bulk action', () => {
     await using queue = await open();
     const { mulligan, hook, state } = queue;
     state.isBroken = false;
-    await mulligan.enqueueMany(hook, inputs(3), { delay: '1d' });
+    await mulligan.enqueueMany(
+      hook,
+      inputs(3).map((input) => ({ input })),
+      { delay: '1d' },
+    );
     expect(await mulligan.jobs.runNow({ name: 'hook' })).toMatchObject({ count: 3 });
     await queue.clock.advance(0);
     expect((await mulligan.stats()).states.completed).toBe(3);
@@ -93,7 +101,11 @@ describe('a bulk action', () => {
   it('reports progress, and the total', async () => {
     await using queue = await open();
     const { mulligan, hook } = queue;
-    await mulligan.enqueueMany(hook, inputs(1_200), { delay: '1h' });
+    await mulligan.enqueueMany(
+      hook,
+      inputs(1_200).map((input) => ({ input })),
+      { delay: '1h' },
+    );
     const seen: BulkProgress[] = [];
     await mulligan.jobs.cancel({ name: 'hook', onProgress: (progress) => seen.push(progress) });
     expect(seen.map(({ changed }) => changed)).toEqual([0, 500, 1_000, 1_200]);
@@ -103,7 +115,11 @@ describe('a bulk action', () => {
   it('stops at a signal, and the same call continues', async () => {
     await using queue = await open();
     const { mulligan, hook } = queue;
-    await mulligan.enqueueMany(hook, inputs(1_200), { delay: '1h' });
+    await mulligan.enqueueMany(
+      hook,
+      inputs(1_200).map((input) => ({ input })),
+      { delay: '1h' },
+    );
     const stop = new AbortController();
     const first = mulligan.jobs.cancel({
       name: 'hook',
@@ -116,6 +132,26 @@ describe('a bulk action', () => {
     expect(rest).toMatchObject({ resumed: true, count: 1_200 });
     expect(rest.ids).toHaveLength(700);
     expect(await mulligan.operations.list()).toMatchObject([{ state: 'done', changed: 1_200 }]);
+  });
+
+  it('is the same order when a duration is given again later', async () => {
+    await using queue = await open();
+    const { mulligan, hook } = queue;
+    await mulligan.enqueueMany(
+      hook,
+      inputs(700).map((input) => ({ input })),
+      { delay: '1d' },
+    );
+    const stop = new AbortController();
+    const options = { name: 'hook', since: '1h' } as const;
+    const first = mulligan.jobs.cancel({
+      ...options,
+      signal: stop.signal,
+      onProgress: ({ changed }) => changed > 0 && stop.abort(),
+    });
+    await expect(first).rejects.toThrow();
+    await queue.clock.advance(60_000);
+    expect(await mulligan.jobs.cancel(options)).toMatchObject({ resumed: true, count: 700 });
   });
 
   it('says of ids that it does not apply to what they are, and what to use', async () => {
@@ -137,7 +173,11 @@ describe('a bulk action', () => {
   it('exports all that is selected, page by page', async () => {
     await using queue = await open();
     const { mulligan, hook } = queue;
-    await mulligan.enqueueMany(hook, inputs(1_100), { delay: '1h' });
+    await mulligan.enqueueMany(
+      hook,
+      inputs(1_100).map((input) => ({ input })),
+      { delay: '1h' },
+    );
     const seen = new Set<string>();
     for await (const job of mulligan.jobs.export({ name: 'hook' })) seen.add(job.id);
     expect(seen.size).toBe(1_100);
@@ -151,7 +191,10 @@ describe('a canary', () => {
   it('that fails again leaves the rest dead, and says why', async () => {
     await using queue = await open();
     const { mulligan, hook } = queue;
-    await mulligan.enqueueMany(hook, inputs(20));
+    await mulligan.enqueueMany(
+      hook,
+      inputs(20).map((input) => ({ input })),
+    );
     await queue.drain();
     const asked = mulligan.dead.redrive({ name: 'hook', canary: 3 });
     await queue.clock.advance(1_000);
@@ -165,7 +208,10 @@ describe('a canary', () => {
   it('that ends well lets the rest follow at the rate', async () => {
     await using queue = await open();
     const { mulligan, hook, state } = queue;
-    await mulligan.enqueueMany(hook, inputs(20));
+    await mulligan.enqueueMany(
+      hook,
+      inputs(20).map((input) => ({ input })),
+    );
     await queue.drain();
     state.isBroken = false;
     const asked = mulligan.dead.redrive({ name: 'hook', canary: 3, rate: '1/s' });
@@ -180,7 +226,10 @@ describe('a canary', () => {
   it('that does not end in time leaves the rest dead', async () => {
     await using queue = await open();
     const { mulligan, hook } = queue;
-    await mulligan.enqueueMany(hook, inputs(5));
+    await mulligan.enqueueMany(
+      hook,
+      inputs(5).map((input) => ({ input })),
+    );
     await queue.drain();
     await mulligan.queues.pause('default');
     const asked = mulligan.dead.redrive({ name: 'hook', canary: 2, canaryTimeout: '5s' });
@@ -195,7 +244,10 @@ describe('a canary', () => {
     const store = new MemoryStore({ clock });
     const first = await Mulligan.open(store, { jobs: [hook], clock, log: () => {} });
     const worker = first.work({ concurrency: 20 });
-    await first.enqueueMany(hook, inputs(10));
+    await first.enqueueMany(
+      hook,
+      inputs(10).map((input) => ({ input })),
+    );
     await clock.advance(1_000);
     await first.queues.pause('default');
     state.isBroken = false;
@@ -251,7 +303,11 @@ describe('an operation whose answer was lost', () => {
     }
     const { hook } = breakable();
     const mulligan = await Mulligan.open(new Lossy({ clock }), { clock, log: () => {} });
-    await mulligan.enqueueMany(hook, inputs(700), { delay: '1h' });
+    await mulligan.enqueueMany(
+      hook,
+      inputs(700).map((input) => ({ input })),
+      { delay: '1h' },
+    );
     await expect(mulligan.jobs.runNow({ name: 'hook' })).rejects.toThrow('lost');
     expect(await mulligan.jobs.runNow({ name: 'hook' })).toMatchObject({ count: 700, resumed: true });
     expect(await mulligan.operations.list()).toHaveLength(1);

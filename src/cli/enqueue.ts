@@ -5,6 +5,7 @@ import type { CliCommand, Shell } from './command.ts';
 import { withDatabase } from './database.ts';
 import { loadDefinitions } from './definitions.ts';
 import { read, readDuration, readInteger, readJson, readStdin } from './flags.ts';
+import { printableJson } from './printable.ts';
 
 interface Flags {
   readonly delay?: string;
@@ -13,6 +14,8 @@ interface Flags {
   readonly maxAttempts?: string;
   readonly queue?: string;
   readonly jobs?: string;
+  readonly debounce?: string;
+  readonly wait?: string | true;
 }
 
 export function addEnqueue(program: CliCommand, shell: Shell): void {
@@ -24,15 +27,17 @@ export function addEnqueue(program: CliCommand, shell: Shell): void {
     .option('--delay <duration>', 'run no sooner than this from now')
     .option('--priority <0-9>', "0 runs first, 9 last (default: the definition's, or 5)")
     .option('--key <key>', 'at most one live job per name and key; a second enqueue returns the first job')
+    .option('--debounce <duration>', 'with --key: wait this long, and replace a job of the key that still waits')
     .option('--max-attempts <n>', 'attempts in total, the first included: 1 means never retry')
     .option('--queue <queue>', "the queue (default: the definition's, or default)")
     .option(
       '--jobs <file>',
       'a module with definitions: the name must be one of theirs, the input is checked and the definition used',
     )
+    .option('--wait [duration]', 'wait until the job has ended, at most this long, and print its result')
     .addHelpText(
       'after',
-      "\nWithout --jobs only the name is known: the input is not checked, and the job gets the standard retry policy\nand no resource, so it waits behind no gate. A resource that the application gives a whole queue is not known here.\nPrints the job's id; with --json: { id, existed }.",
+      "\nWithout --jobs only the name is known: the input is not checked, and the job gets the standard retry policy\nand no resource, so it waits behind no gate. A resource that the application gives a whole queue is not known here.\nPrints the job's id; with --json: { id, existed }. With --wait: the result as JSON; with --json: { id, existed, result }.\nA job that is dead, cancelled or not ended in time is an error, with exit code 1.",
     )
     .action((name: string, json: string, flags: Flags) => enqueue(shell, name, json, flags));
 }
@@ -47,14 +52,25 @@ async function enqueue({ output, ...shell }: Shell, name: string, json: string, 
     const known = jobs.map((job) => job.name).sort();
     checkOneOf(name, known, `the job name, by --jobs ${flags.jobs}`);
   }
-  const { id, existed } = await withDatabase(database, { jobs }, (mulligan) => mulligan.enqueue(name, input, options));
+  const { wait } = flags;
+  const timeout = typeof wait === 'string' ? { timeout: readDuration(wait, '--wait') } : {};
+  const { id, existed, result } = await withDatabase(database, { jobs }, async (mulligan) => {
+    const enqueued = await mulligan.enqueue(name, input, options);
+    return wait === undefined
+      ? { ...enqueued, result: undefined }
+      : { ...enqueued, result: (await mulligan.result(enqueued.id, timeout)) ?? null };
+  });
+  if (wait !== undefined) {
+    output.answer({ id, existed, result }, () => [printableJson(result)]);
+    return;
+  }
   // The id alone on standard output, so that a script can take it as it is.
   output.answer({ id, existed }, () => [id]);
   if (existed) output.note('A live job already holds this key; nothing was added.');
 }
 
 function readOptions(flags: Flags): EnqueueOptions {
-  const { maxAttempts, delay, priority, key, queue } = flags;
+  const { maxAttempts, delay, priority, key, queue, debounce } = flags;
   const most = read('maxAttempts', maxAttempts, (text) =>
     readInteger(text, '--max-attempts', { min: 1, hint: 'It counts the first attempt too: 1 means never retry.' }),
   );
@@ -64,6 +80,7 @@ function readOptions(flags: Flags): EnqueueOptions {
       readInteger(text, '--priority', { min: 0, max: 9, hint: '0 runs first, 9 last.' }),
     ),
     ...read('key', key, (text) => checkName(text, '--key')),
+    ...read('debounce', debounce, (text) => readDuration(text, '--debounce')),
     ...read('queue', queue, (text) => checkName(text, '--queue')),
     ...(maxAttempts === undefined ? {} : { retry: most }),
   };

@@ -1,12 +1,11 @@
-import { systemClock } from '../clock.ts';
 import { checkOneOf } from '../config.ts';
-import { parseDuration } from '../duration.ts';
 import { type GroupState, groupStates } from '../store/error-groups.ts';
 import type { CliCommand, Shell } from './command.ts';
 import { withExisting } from './database.ts';
 import { adviceLines, groupFacts, groupListLines, nameLines, sampleLines } from './error-facts.ts';
 import { wrongUsage } from './failure.ts';
 import { given, read, readInteger } from './flags.ts';
+import { readMoment } from './selection.ts';
 
 const PAGE = 20;
 const LARGEST_PAGE = 1_000;
@@ -27,7 +26,7 @@ export function addErrors(program: CliCommand, shell: Shell): void {
     .option('--name <name>', 'only jobs of this name')
     .option('--queue <queue>', 'only jobs that were enqueued in this queue')
     .option('--state <state>', `only groups that have such jobs now: ${groupStates.join(' or ')}`)
-    .option('--since <when>', 'only groups that were seen since: a duration such as 2h, or a date such as 2026-05-01')
+    .option('--since <time>', 'only groups that were seen since: 2h ago, or 2026-01-31T12:00Z')
     .option('--limit <n>', `how many (default: ${PAGE})`)
     .addHelpText('after', '\nWith --json: { groups: [...] }, times in ms since the epoch.')
     .action((flags: ListFlags) => list(shell, flags));
@@ -45,7 +44,7 @@ async function list({ output, ...shell }: Shell, flags: ListFlags): Promise<void
     ...given('name', flags.name),
     ...given('queue', flags.queue),
     ...read('state', flags.state, (text): GroupState => checkOneOf(text, groupStates, '--state')),
-    ...read('since', flags.since, readSince),
+    ...read('since', flags.since, (text) => readMoment(text, '--since')),
     limit,
   };
   const groups = await withExisting(shell.database(), (mulligan) => mulligan.errors.list(options));
@@ -64,13 +63,4 @@ async function show({ output, ...shell }: Shell, fingerprint: string): Promise<v
     ...sampleLines(group, output),
     ...adviceLines(group, output),
   ]);
-}
-
-/** A duration before now, or a date. */
-function readSince(text: string): number {
-  if (/^\d{4}-\d{2}-\d{2}/.test(text)) {
-    const at = Date.parse(text);
-    if (!Number.isNaN(at)) return at;
-  }
-  return systemClock.now() - parseDuration(text as `${number}h`, '--since');
 }

@@ -18,6 +18,7 @@ export function jobFacts(job: Job, gate: GateInfo | null, output: Output): strin
   const facts: [string, string | null][] = [
     ['id', job.id],
     ['name', job.name],
+    ['version', job.version === null ? null : String(job.version)],
     ['queue', `${job.queue}, priority ${job.priority}, ${job.lane} lane`],
     ['state', stateText(job)],
     ['attempts', `${job.attempts} of ${job.policy.maxAttempts} (${job.runs} runs, ${job.crashes} crashed)`],
@@ -28,6 +29,7 @@ export function jobFacts(job: Job, gate: GateInfo | null, output: Output): strin
     ['gate', gate === null || !isNotable(gate) ? null : gateText(gate)],
     ['input', cut(printableJson(job.payload), output)],
     ['progress', job.progress === null ? null : cut(printableJson(job.progress), output)],
+    ['result', resultText(job, output)],
     ['enqueued', time(job.enqueuedAt)],
     ['first run', time(job.firstStartedAt)],
     ['due', job.finishedAt === null && job.state !== 'running' ? time(job.dueAt) : null],
@@ -36,6 +38,7 @@ export function jobFacts(job: Job, gate: GateInfo | null, output: Output): strin
     ['finished', time(job.finishedAt)],
     ['fingerprint', job.lastError?.fingerprint ?? null],
     ['last error', job.lastError === null ? null : errorText(job.lastError)],
+    ['error group', job.lastError?.fingerprint ?? null],
   ];
   return factLines(
     facts.filter((fact): fact is [string, string] => fact[1] !== null),
@@ -48,6 +51,11 @@ export function stackLines({ lastError }: Job, output: Output): string[] {
   if (!lastError?.stack) return [];
   const frames = lastError.stack.split('\n').map((line) => `  ${printable(line.trim())}`);
   return ['', output.paint('dim', 'stack of the last error'), ...frames];
+}
+
+function resultText({ result, resultError }: Job, output: Output): string | null {
+  if (resultError !== null) return `not stored: ${printable(resultError)}`;
+  return result === null ? null : cut(printableJson(result), output);
 }
 
 function stateText({ state, deadReason, cancelRequested }: Job): string {

@@ -70,7 +70,7 @@ function readStates(texts: readonly string[]): NonNullable<Selection['state']> {
   return texts.flatMap((text) => text.split(',')).map((text) => checkOneOf(text.trim(), states, '--state'));
 }
 
-function readMoment(text: string, flag: string): Moment {
+export function readMoment(text: string, flag: string): Moment {
   if (/^\d{4}-\d\d/.test(text)) {
     const date = new Date(text);
     if (!Number.isNaN(date.getTime())) return date;

@@ -57,7 +57,7 @@ async function drained(): Promise<TestQueue> {
     work: { queues: ['default', 'other'] },
     retention: { completed: null },
   });
-  await queue.mulligan.enqueueMany(flaky, [0, 1, 2, 9]);
+  await queue.mulligan.enqueueMany(flaky, [{ input: 0 }, { input: 1 }, { input: 2 }, { input: 9 }]);
   await queue.mulligan.enqueue(hopeless, null);
   await queue.mulligan.enqueue(sleepy, null);
   await queue.drain();
@@ -211,7 +211,7 @@ describe('the time a run took, and the time a due job waited', () => {
     const clock = new VirtualClock();
     const slow = defineJob<null>({ name: 'slow', run: () => new Promise<void>((done) => clock.after(3_000, done)) });
     await using mulligan = await Mulligan.open(new MemoryStore({ clock }), { clock, jobs: [slow], log: () => {} });
-    await mulligan.enqueueMany(slow, [null, null]);
+    await mulligan.enqueueMany(slow, [{ input: null }, { input: null }]);
     await clock.advance(10_000);
     const worker = mulligan.work({ concurrency: 1 });
     await clock.advance(10_000);

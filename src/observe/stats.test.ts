@@ -73,7 +73,7 @@ describe('statistics', () => {
       },
     });
     await using queue = await testQueue({ jobs: [job], work: { queues: ['mail', 'mail.retry'] } });
-    await queue.mulligan.enqueueMany(job, [0, 1, 2, 3]);
+    await queue.mulligan.enqueueMany(job, [{ input: 0 }, { input: 1 }, { input: 2 }, { input: 3 }]);
     await queue.clock.advance(0);
     expect((await queue.mulligan.stats()).queues).toMatchObject({ mail: { states: { completed: 1, retrying: 3 } } });
     await queue.drain();

@@ -58,7 +58,7 @@ function splitOnce(text: string): [string, string] {
 }
 
 /** A record, so that no verb can be left out. */
-const verbs: Readonly<Record<Exclude<keyof Store, 'kind' | 'transactions'>, true>> = {
+const verbs: Readonly<Record<Exclude<keyof Store, 'kind' | 'pushes' | 'transactions'>, true>> = {
   enqueue: true,
   claim: true,
   claimGated: true,
@@ -68,7 +68,9 @@ const verbs: Readonly<Record<Exclude<keyof Store, 'kind' | 'transactions'>, true
   expired: true,
   remember: true,
   recall: true,
+  cancelRequested: true,
   get: true,
+  ended: true,
   list: true,
   runs: true,
   stats: true,
@@ -89,6 +91,7 @@ const verbs: Readonly<Record<Exclude<keyof Store, 'kind' | 'transactions'>, true
   register: true,
   workers: true,
   onWork: true,
+  onJobs: true,
   close: true,
 };
 

@@ -8,6 +8,7 @@ import type { OutcomeKind, StoredError } from '../retry/outcome.ts';
 import type { RetryPolicy } from '../retry/policy.ts';
 import type { MisfirePolicy } from '../schedule/plan.ts';
 import type { Timing } from '../schedule/timing.ts';
+import type { Reader } from './aside.ts';
 import type { ChangeAnswer, ChangeRequest, Operation } from './change.ts';
 import type { ErrorGroup, ErrorGroupFilter } from './error-groups.ts';
 import type { JobCount, JobFilter, JobList, JobSelection } from './selection.ts';
@@ -29,6 +30,8 @@ export { type RegisteredWorker, SEEN_EVERY_MS, type WorkerDescription } from './
  */
 export interface Store {
   readonly kind: string;
+  /** Whether `onJobs` also tells what other processes did. Where it is false, callers ask again after a while. */
+  readonly pushes: boolean;
 
   // Producing
   /** Stores jobs. Sending a job again under its id changes nothing; a key held by a live job yields that job. */
@@ -41,7 +44,9 @@ export interface Store {
    * Jobs wait in partitions: those of one queue, lane, priority and resource, and in the lanes `retry` and `redrive` also
    * of one job name. `fillQuotas` shares the places of a claim among queues and lanes; inside a lane the lowest priority
    * number comes first, and inside a priority `fillTurns` shares the places among the partitions that are admissible, the
-   * least recently served first. Inside a partition jobs come in due order, then in the order of acceptance.
+   * least recently served first. Inside a partition jobs come in due order, then in the order of acceptance. Jobs that were
+   * settled with an `aside` wait in partitions of their own, by name and that. A claim takes nothing from those that its
+   * worker may not read (`mayRead`), and `nextDueAt`, `suspectsWait` and `gated` leave them out.
    */
   claim(request: ClaimRequest): Promise<Claim>;
   /**
@@ -68,9 +73,16 @@ export interface Store {
   remember(fence: Fence, key: string, value: string): Promise<boolean>;
   /** All that was remembered for a job: key to JSON text. */
   recall(jobId: string): Promise<ReadonlyMap<string, string>>;
+  /** Those of these jobs that run and should stop. */
+  cancelRequested(ids: readonly string[]): Promise<string[]>;
 
   // Reading
   get(ids: readonly string[]): Promise<Job[]>;
+  /**
+   * Those of these jobs that have ended, or do not exist. With `watchMs`, the others are watched for that long: when one
+   * ends, `onJobs` of the process that asked tells so, whichever process ended it, where the store `pushes`.
+   */
+  ended(ids: readonly string[], watchMs: number | null): Promise<EndedJob[]>;
   /** Newest first, by id or by acceptance: the two differ no more than producers' clocks do. */
   list(filter: JobFilter): Promise<JobList>;
   count(selection: JobSelection): Promise<JobCount>;
@@ -116,7 +128,10 @@ export interface Store {
    * forgotten an hour after its last one.
    */
   register(id: string, worker: WorkerDescription | null): Promise<void>;
-  /** Deletes up to `limit` finished jobs that outlived their retention, and gates that say nothing any more. */
+  /**
+   * Deletes up to `limit` finished jobs that outlived their retention, and gates that say nothing any more. Up to as many
+   * jobs that have waited aside for too long go back among those that every worker may take.
+   */
   prune(retention: Retention, limit: number): Promise<PruneAnswer>;
 
   /** For stores that can share a database, and so a transaction, with the caller's own data. */
@@ -125,6 +140,8 @@ export interface Store {
   // Living
   /** Calls back when work may have become claimable, or a schedule was written. A hint: it may come late, twice or never. */
   onWork(listener: () => void): Unsubscribe;
+  /** Calls back when jobs have ended or should stop. A hint, like `onWork`. */
+  onJobs(listener: JobsListener): Unsubscribe;
   close(): Promise<void>;
 }
 
@@ -135,6 +152,23 @@ export type HoldTarget = { readonly queue: string } | { readonly resource: strin
 export const CLAIM_BYTES: number = 8 * 1_048_576;
 
 export type Unsubscribe = () => void;
+
+export interface JobsListener {
+  /** Jobs that have ended; at least those that are watched (see `Store.ended`). */
+  readonly ended?: (ids: readonly string[]) => void;
+  /** Running jobs that were cancelled. */
+  readonly cancelling?: (ids: readonly string[]) => void;
+}
+
+/** How a job ended. Only what a caller that waits for it needs. */
+export interface EndedJob {
+  readonly id: string;
+  readonly state: 'completed' | 'dead' | 'cancelled' | 'not-found';
+  /** As `Settlement.result` was; null when there is none. */
+  readonly result: string | null;
+  readonly deadReason: DeadReason | null;
+  readonly error: StoredError | null;
+}
 
 /** A database client inside a transaction: `pg`'s own, or an adapter around another library's. */
 export interface TransactionClient {
@@ -173,13 +207,25 @@ export interface NewJob {
   readonly dueAt: number | null;
   readonly key: string | null;
   readonly keyLife: KeyLife;
+  /** Of its definition, when that carries one. */
+  readonly version?: number | undefined;
   /** Null for none, never empty. */
   readonly tags?: readonly string[] | null;
+  /**
+   * When a job that has never started holds the key, and holds it until its first start, this one replaces all of it but its
+   * id: the payload, where it waits, and its due time. Sent again, it does so again.
+   */
+  readonly debounce?: Debounce;
+}
+
+export interface Debounce {
+  /** A replaced job is not put off beyond this long after it was first enqueued; null for no bound. */
+  readonly maxWaitMs: number | null;
 }
 
 export interface Enqueued {
   readonly id: string;
-  /** True when the key was taken and `id` is the job that holds it. */
+  /** True when the key was taken and `id` is the job that holds it (and was replaced, with `debounce`). */
   readonly existed: boolean;
 }
 
@@ -190,7 +236,7 @@ export interface Fence {
   readonly worker: string;
 }
 
-export interface ClaimRequest {
+export interface ClaimRequest extends Reader {
   readonly worker: string;
   readonly leaseMs: number;
   /** At most this many in all. */
@@ -306,6 +352,8 @@ export interface ClaimedJob extends Fence {
   /** Attempts spent, this run included. */
   readonly attempts: number;
   readonly crashes: number;
+  /** Of the definition with which it was enqueued; null when that carried none. */
+  readonly version: number | null;
   readonly enqueuedAt: number;
   /** When it fell due for this run. */
   readonly dueAt: number;
@@ -349,6 +397,10 @@ export interface Settlement extends Fence {
   readonly error: StoredError | null;
   /** What a gate makes of the job's attempts; undefined leaves them, and the note, as they are. */
   readonly refund?: Refund;
+  /** What a completed run returned, as `encodeResult` wrote it. */
+  readonly result?: string;
+  /** JSON text: progress that no heartbeat has stored. */
+  readonly progress?: string;
   /** In store time, as the worker reckons it from the claim. The next due time is the store's own. */
   readonly startedAt: number;
   readonly endedAt: number;
@@ -385,6 +437,8 @@ export interface Retention {
   readonly completedMs: number | null;
   readonly deadMs: number | null;
   readonly cancelledMs: number | null;
+  /** How long a due job waits aside before it goes back among the jobs that every worker may take; undefined for ever. */
+  readonly asideMs?: number;
 }
 
 /** What the jobs of a schedule have in common. */

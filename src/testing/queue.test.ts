@@ -149,7 +149,13 @@ describe('draining a test queue', () => {
   it('takes on more jobs than the worker runs at once, and jobs of every queue of its definitions', async () => {
     const jobs = ['a', 'b', 'c'].map((name) => defineJob<null>({ name, queue: name, run: () => {} }));
     await using queue = await testQueue({ jobs });
-    for (const job of jobs) await queue.mulligan.enqueueMany(job, Array(50).fill(null));
+    for (const job of jobs)
+      await queue.mulligan.enqueueMany(
+        job,
+        Array(50)
+          .fill(null)
+          .map((input) => ({ input })),
+      );
     await queue.drain();
     expect((await queue.mulligan.stats()).states.completed).toBe(150);
   });
@@ -158,7 +164,7 @@ describe('draining a test queue', () => {
     const job = defineJob<null>({ name: 'job', run: () => {} });
     await using queue = await testQueue({ jobs: [job] });
     await queue.mulligan.queues.pause('default');
-    await queue.mulligan.enqueueMany(job, [null, null]);
+    await queue.mulligan.enqueueMany(job, [{ input: null }, { input: null }]);
     await queue.mulligan.enqueue(job, null, { queue: 'elsewhere' });
     const error = await queue.drain().catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ConfigError);

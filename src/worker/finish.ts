@@ -75,7 +75,10 @@ export class Finisher {
     const decision = decide(claimed, outcome, job.endedAt, () => clock.random(), judged?.verdict);
     const { startedAt, endedAt } = job;
     const refund = joinRefunds(job.refund, judged?.refund);
-    this.#settler.settle({ job, settlement: settlementOf(claimed, { startedAt, endedAt, refund }, outcome, decision) });
+    // Progress that no heartbeat has sent goes with the outcome.
+    const left = { result: job.run?.result, progress: job.unsentProgress ?? undefined };
+    const settlement = settlementOf(claimed, { startedAt, endedAt, refund, ...left }, outcome, decision);
+    this.#settler.settle({ job, settlement });
   }
 
   #settled({ job, settlement }: Ending, answer: SettleAnswer): void {

@@ -25,7 +25,7 @@ describe('the log is told', () => {
     const queue = await testQueue({ jobs: [job], log });
     await queue.mulligan.enqueueMany(
       job,
-      Array.from({ length: 2_000 }, (_, n) => n),
+      Array.from({ length: 2_000 }, (_, n) => n).map((input) => ({ input })),
     );
     await queue.drain();
     await queue[Symbol.asyncDispose]();
@@ -71,7 +71,12 @@ describe('the log is told', () => {
   it('at warn of a name without a handler, once a minute and not for each job and claim', async () => {
     const { log, of } = logged();
     const queue = await testQueue({ jobs: [], log });
-    await queue.mulligan.enqueueMany('unheard.of', Array(50).fill(null));
+    await queue.mulligan.enqueueMany(
+      'unheard.of',
+      Array(50)
+        .fill(null)
+        .map((input) => ({ input })),
+    );
     await queue.clock.advance(10_000);
     expect(of('warn')).toMatchObject([
       {

@@ -19,7 +19,7 @@ async function silence(howMany: number, retry: RetryOptions = fixed) {
   const job = defineJob<number>({ name: 'job', retry, run: () => {} });
   await mulligan.enqueueMany(
     job,
-    Array.from({ length: howMany }, (_, n) => n),
+    Array.from({ length: howMany }, (_, n) => n).map((input) => ({ input })),
   );
   const quota = { queue: 'default', share: howMany, retry: 0, redrive: 0, suspect: 0, maxRetriesInFlight: null };
   const claim = async (): Promise<ClaimedJob[]> =>

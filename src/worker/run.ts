@@ -1,16 +1,18 @@
+import { types } from 'node:util';
 import type { Clock, Timer } from '../clock.ts';
 import { unexpected } from '../config.ts';
 import type { AnyJobDefinition } from '../definition.ts';
 import { formatDuration } from '../duration.ts';
-import { ConfigError, LeaseLostError } from '../errors.ts';
+import { ConfigError, InputError, LeaseLostError } from '../errors.ts';
 import { type Logger, type LogSink, makeLogger } from '../observe/log.ts';
 import { encodeJson } from '../payload.ts';
+import { encodeResult } from '../result.ts';
 import { classify, type FailedRun, withCustomDelay } from '../retry/classify.ts';
 import { Cancel, controlErrorOf, Snooze } from '../retry/control-errors.ts';
 import { decide, isPastDeadline } from '../retry/decide.ts';
 import type { Outcome } from '../retry/outcome.ts';
 import { validateInput } from '../schema.ts';
-import type { Settlement, Store, TransactionClient } from '../store/store.ts';
+import type { ClaimedJob, Settlement, Store, TransactionClient } from '../store/store.ts';
 import { type ErrorCache, toStoredError } from '../untrusted/stored-error.ts';
 import type { JobContext } from './context.ts';
 import type { Lease } from './lease.ts';
@@ -18,6 +20,7 @@ import { Memos } from './once.ts';
 import { readLeaseMs } from './options.ts';
 import { whileLeased } from './persist.ts';
 import { settlementOf } from './settlement.ts';
+import { decode, migrateInput, needsMigration, rejectedBefore } from './versions.ts';
 
 /** Why a run must stop. */
 export type StopReason = 'timeout' | 'cancel' | 'shutdown' | 'lease-lost';
@@ -37,12 +40,18 @@ const completed: Outcome = { kind: 'completed' };
 export interface RunServices {
   readonly clock: Clock;
   readonly logSink: LogSink;
-  readonly store: ConstructorParameters<typeof Memos>[1] & Pick<Store, 'transactions'>;
+  readonly store: ConstructorParameters<typeof Memos>[1] & Pick<Store, 'transactions' | 'runs'>;
   /** Renews the lease of this run now; false when it was lost. */
   readonly renew: (run: Run) => Promise<boolean>;
   /** Renews all leases within a moment, for progress. */
   readonly renewSoon: () => void;
   readonly maxPayloadBytes: number;
+  readonly rejectedPayloadTimeoutMs: number;
+  readonly maxResultBytes: number;
+  /** What a handler returned cannot be stored. */
+  readonly onLostResult: (job: ClaimedJob, problem: string) => void;
+  readonly enqueue: JobContext['enqueue'];
+  readonly enqueueMany: JobContext['enqueueMany'];
   /** Equal errors of one worker are cleaned once. */
   readonly recentErrors: ErrorCache;
 }
@@ -52,6 +61,8 @@ export class Run implements JobContext {
   readonly lease: Lease;
   /** JSON text that the store has not got yet. */
   unsentProgress: string | null = null;
+  /** What the handler returned, as it is stored. */
+  result: string | undefined = undefined;
   /** How this run ended, when its own transaction has already recorded that. */
   recorded: Settlement | null = null;
   readonly #startedAt: number;
@@ -107,10 +118,22 @@ export class Run implements JobContext {
   async #handle(): Promise<void> {
     // So that a handler's errors carry none of the worker's frames, which cost time to write down and explain nothing.
     await ready;
+    const definition = this.#definition;
+    let input: unknown;
     try {
-      const definition = this.#definition;
-      const input = JSON.parse(this.lease.job.payload);
-      await definition.run(definition.input === undefined ? input : await this.#validated(input), this);
+      const { job } = this.lease;
+      input = decode(job.payload);
+      if (needsMigration(job, definition)) input = await migrateInput(input, job, definition);
+      if (definition.input !== undefined) input = await this.#validated(input);
+    } catch (thrown) {
+      this.#end(await this.#unreadable(thrown));
+      return;
+    }
+    try {
+      const { run } = definition;
+      if (run === undefined) throw notImplemented(definition.name);
+      const returned = await run.call(definition, input, this);
+      if (returned !== undefined) this.#keepResult(returned);
     } catch (thrown) {
       this.#end(this.#failed(thrown));
       return;
@@ -118,8 +141,32 @@ export class Run implements JobContext {
     this.#end(completed);
   }
 
+  /** One that cannot be stored does not fail the job: its effects have happened. */
+  #keepResult(value: unknown): void {
+    // The transaction of this run has completed the job, with the result of its own work.
+    if (this.recorded !== null) return;
+    const { maxResultBytes, onLostResult } = this.#services;
+    const encoded = encodeResult(value, maxResultBytes);
+    if (encoded !== null && encoded.problem !== null) onLostResult(this.lease.job, encoded.problem);
+    this.result = encoded?.text;
+  }
+
   #validated(input: unknown): Promise<unknown> {
     return validateInput(this.#definition.input, input, this.#definition.name);
+  }
+
+  /** What its schema refuses, another version of the definition may accept; any other failure is one of the run. */
+  async #unreadable(thrown: unknown): Promise<Outcome> {
+    const isRejected = types.isNativeError(thrown) && thrown instanceof InputError;
+    if (!isRejected || this.#stopReason !== null) return this.#failed(thrown);
+    const { store, rejectedPayloadTimeoutMs, recentErrors } = this.#services;
+    const rejection = {
+      error: toStoredError(thrown, recentErrors),
+      // Without the ledger it is as if this were the first time.
+      before: await rejectedBefore(store, this.lease.job.id).catch(() => null),
+      giveUpAfterMs: rejectedPayloadTimeoutMs,
+    };
+    return { kind: 'released', because: { kind: 'rejected', ...rejection } };
   }
 
   #end(outcome: Outcome): void {
@@ -194,8 +241,8 @@ export class Run implements JobContext {
   }
 
   get job(): JobContext['job'] {
-    const { id, name, queue, priority, enqueuedAt } = this.lease.job;
-    return { id, name, queue, priority, enqueuedAt: new Date(enqueuedAt) };
+    const { id, name, queue, priority, version, enqueuedAt } = this.lease.job;
+    return { id, name, queue, priority, version, enqueuedAt: new Date(enqueuedAt) };
   }
 
   get run(): number {
@@ -247,6 +294,14 @@ export class Run implements JobContext {
     return (work) => this.#transact(work);
   }
 
+  get enqueue(): JobContext['enqueue'] {
+    return this.#services.enqueue;
+  }
+
+  get enqueueMany(): JobContext['enqueueMany'] {
+    return this.#services.enqueueMany;
+  }
+
   get extend(): JobContext['extend'] {
     return async (duration) => {
       this.lease.want(readLeaseMs(duration, 'extend'));
@@ -266,14 +321,27 @@ export class Run implements JobContext {
       throw new ConfigError('transaction: expected one per run, got a second while the first is under way.');
     }
     let settlement: Settlement | null = null;
+    let worked: unknown;
     this.#isInTransaction = true;
     const ended = await store.transactions
-      .settleWith(work, () => {
-        const { job, storeNow } = this.lease;
-        const decision = decide(job, completed, storeNow, () => clock.random());
-        settlement = settlementOf(job, { startedAt: this.#startedAt, endedAt: storeNow }, completed, decision);
-        return settlement;
-      })
+      .settleWith(
+        async (tx) => {
+          const value = await work(tx);
+          worked = value;
+          return value;
+        },
+        () => {
+          const { job, storeNow } = this.lease;
+          const decision = decide(job, completed, storeNow, () => clock.random());
+          // Often it is what a query answered, which is no data and not meant as a result: then there is none.
+          const encoded = encodeResult(worked, this.#services.maxResultBytes);
+          const result = encoded?.problem === null ? encoded.text : undefined;
+          const progress = this.unsentProgress ?? undefined;
+          const parts = { startedAt: this.#startedAt, endedAt: storeNow, result, progress };
+          settlement = settlementOf(job, parts, completed, decision);
+          return settlement;
+        },
+      )
       .finally(() => {
         this.#isInTransaction = false;
       });
@@ -281,6 +349,11 @@ export class Run implements JobContext {
     this.recorded = settlement;
     return ended.result;
   }
+}
+
+/** A worker does not claim such jobs on purpose: see `Mulligan.work`. */
+function notImplemented(name: string): ConfigError {
+  return new ConfigError(`${name}: expected a handler, got none. Use implement(job, run) where it is worked on.`);
 }
 
 function named(name: string, message: string): Error {

@@ -60,7 +60,12 @@ class Fleet {
       retry: { ...soon, maxCrashes: 2 },
       run: () => {},
     });
-    await client.enqueueMany(suspect, Array(count).fill(ms));
+    await client.enqueueMany(
+      suspect,
+      Array(count)
+        .fill(ms)
+        .map((input) => ({ input })),
+    );
     const quota: QueueQuota = {
       queue: 'crashing',
       share: count,
@@ -166,7 +171,10 @@ describe('50 innocent suspects of one queue, beside steady work of 3 processes',
     const fleet = new Fleet();
     await fleet.start(3, { concurrency: 50, lease: '30s' });
     const lengths = Array.from({ length: 12_000 }, (_, n) => 800 + ((n * 37) % 400));
-    await fleet.mulligan.enqueueMany('work', lengths);
+    await fleet.mulligan.enqueueMany(
+      'work',
+      lengths.map((input) => ({ input })),
+    );
     await fleet.clock.advance(5_000);
     await fleet.makeSuspects(50, 1_000);
     const before = fleet.ended.filter((name) => name === 'work').length;
@@ -195,7 +203,12 @@ describe('a very long job in each process', () => {
     }
     await fleet.clock.advance(0);
     expect(fleet.running).toEqual([['long'], ['long'], ['long']]);
-    await fleet.mulligan.enqueueMany('work', Array(12_000).fill(1_000));
+    await fleet.mulligan.enqueueMany(
+      'work',
+      Array(12_000)
+        .fill(1_000)
+        .map((input) => ({ input })),
+    );
     await fleet.makeSuspects(10, 10);
     const leasedAt = fleet.clock.monotonic() + 1_000;
     const before = fleet.ended.length;
@@ -220,7 +233,12 @@ describe('one killer among healthy jobs that are longer than a lease', () => {
     await fleet.start(processes, { queues: ['default', 'other'], concurrency: 5, lease: '6s', poll: '5s' });
     await fleet.mulligan.enqueue('long', 120_000);
     const { id } = await fleet.mulligan.enqueue('killer', 500, { queue: killersQueue });
-    await fleet.mulligan.enqueueMany('long', Array(longJobs - 1).fill(120_000));
+    await fleet.mulligan.enqueueMany(
+      'long',
+      Array(longJobs - 1)
+        .fill(120_000)
+        .map((input) => ({ input })),
+    );
     let mostSuspects = 0;
     for (let minute = 0; minute < 30; minute++) {
       await fleet.clock.advance(60_000);
@@ -251,7 +269,12 @@ describe('the trial of a suspect', () => {
     const fleet = new Fleet();
     await fleet.makeSuspects(1, 1_000);
     await fleet.start(1, { concurrency: 10, lease: '30s' });
-    await fleet.mulligan.enqueueMany('work', Array(40).fill(2_000));
+    await fleet.mulligan.enqueueMany(
+      'work',
+      Array(40)
+        .fill(2_000)
+        .map((input) => ({ input })),
+    );
     let beside = 0;
     await watch(fleet, 20_000, () => {
       if (fleet.suspectsRunning > 0) beside = Math.max(beside, fleet.running.flat().length);
@@ -268,9 +291,19 @@ describe('the trial of a suspect', () => {
     const fleet = new Fleet();
     await fleet.start(1, { concurrency: 2, lease: '30s' });
     // Short runs make the worker claim ahead.
-    await fleet.mulligan.enqueueMany('work', Array(100).fill(1));
+    await fleet.mulligan.enqueueMany(
+      'work',
+      Array(100)
+        .fill(1)
+        .map((input) => ({ input })),
+    );
     await fleet.clock.advance(1_000);
-    await fleet.mulligan.enqueueMany('work', Array(10).fill(5_000));
+    await fleet.mulligan.enqueueMany(
+      'work',
+      Array(10)
+        .fill(5_000)
+        .map((input) => ({ input })),
+    );
     const suspects = fleet.makeSuspects(1, 10);
     await suspects;
     await fleet.clock.advance(6_000);
@@ -327,7 +360,12 @@ describe('the trial of a suspect', () => {
     const fleet = new Fleet();
     await fleet.start(1, { concurrency: 2, lease: '3s' });
     await fleet.makeSuspects(1, 1_000);
-    await fleet.mulligan.enqueueMany('long', Array(6).fill(20_000));
+    await fleet.mulligan.enqueueMany(
+      'long',
+      Array(6)
+        .fill(20_000)
+        .map((input) => ({ input })),
+    );
     let most = 0;
     await watch(fleet, 100_000, () => {
       most = Math.max(most, fleet.running.flat().length);
@@ -405,7 +443,12 @@ describe('a suspect behind a full maxRetriesInFlight', () => {
   it('is taken as soon as one retry ends, and starts within a third of a lease', async () => {
     const fleet = new Fleet();
     await fleet.start(2, { concurrency: 10, maxRetriesInFlight: 3, lease: '6s', poll: '1h' });
-    await fleet.mulligan.enqueueMany('fails-once', Array(30).fill(5_000));
+    await fleet.mulligan.enqueueMany(
+      'fails-once',
+      Array(30)
+        .fill(5_000)
+        .map((input) => ({ input })),
+    );
     await fleet.clock.advance(20_000);
     expect(fleet.running.flat()).toEqual(Array(3).fill('fails-once'));
     fleet.tellsOfWork = false;

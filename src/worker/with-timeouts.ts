@@ -13,11 +13,15 @@ export type WorkerStore = Pick<
   | 'expired'
   | 'remember'
   | 'recall'
+  | 'runs'
+  | 'cancelRequested'
+  | 'pushes'
   | 'prune'
   | 'schedules'
   | 'writeSchedule'
   | 'register'
   | 'onWork'
+  | 'onJobs'
   | 'transactions'
 >;
 
@@ -33,11 +37,15 @@ export function withTimeouts(store: Store, clock: Clock, timeoutMs: number): Wor
     expired: (limit) => within(store.expired(limit)),
     remember: (fence, key, value) => within(store.remember(fence, key, value)),
     recall: (id) => within(store.recall(id)),
+    runs: (id) => within(store.runs(id)),
+    cancelRequested: (ids) => within(store.cancelRequested(ids)),
+    pushes: store.pushes,
     prune: (retention, limit) => within(store.prune(retention, limit)),
     schedules: (filter) => within(store.schedules(filter)),
     writeSchedule: (write) => within(store.writeSchedule(write)),
     register: (id, worker) => within(store.register(id, worker)),
     onWork: (listener) => store.onWork(listener),
+    onJobs: (listener) => store.onJobs(listener),
     // How long a transaction takes is the handler's choice.
     ...(store.transactions && { transactions: store.transactions }),
   };

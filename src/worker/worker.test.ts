@@ -259,7 +259,10 @@ describe('a run', () => {
       },
     });
     await using queue = await testQueue({ jobs: [job] });
-    await queue.mulligan.enqueueMany(job, [...things.keys()]);
+    await queue.mulligan.enqueueMany(
+      job,
+      [...things.keys()].map((input) => ({ input })),
+    );
     await queue.drain();
     expect((await queue.mulligan.stats()).states.dead).toBe(things.length);
   });
@@ -267,10 +270,11 @@ describe('a run', () => {
   it('of an unknown job is handed back uncounted, and dies only after a long time', async () => {
     await using queue = await testQueue({ jobs: [], work: { unknownJobTimeout: '1h' } });
     const { id } = await queue.mulligan.enqueue('unheard.of', null);
-    await queue.clock.advance(60_000);
-    expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'scheduled', attempts: 0 });
-    await queue.clock.advance(3_700_000);
+    await queue.clock.advance(59 * 60_000);
+    expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'ready', attempts: 0, runs: 1 });
+    await queue.clock.advance(2 * 60_000);
     expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'dead', deadReason: 'no-handler', attempts: 0 });
+    expect(await queue.mulligan.jobs.runs(id)).toHaveLength(2);
   });
 });
 
@@ -445,10 +449,26 @@ describe('fetching', () => {
     const mulligan = await Queue.open(new MemoryStore({ clock }), { jobs: [job], clock });
     mulligan.work({ concurrency: 4, poll: '1s' });
     // Short runs make the worker claim ahead; long ones then keep what it claimed waiting while it polls.
-    await mulligan.enqueueMany(job, Array(20).fill(1));
-    await mulligan.enqueueMany(job, Array(7).fill(1), { delay: '30s' });
+    await mulligan.enqueueMany(
+      job,
+      Array(20)
+        .fill(1)
+        .map((input) => ({ input })),
+    );
+    await mulligan.enqueueMany(
+      job,
+      Array(7)
+        .fill(1)
+        .map((input) => ({ input })),
+      { delay: '30s' },
+    );
     await clock.advance(3_000);
-    await mulligan.enqueueMany(job, Array(7).fill(5_000));
+    await mulligan.enqueueMany(
+      job,
+      Array(7)
+        .fill(5_000)
+        .map((input) => ({ input })),
+    );
     await clock.advance(60_000);
     expect((await mulligan.stats()).states).toMatchObject({ completed: 34, ready: 0 });
   });
@@ -472,7 +492,12 @@ describe('a worker that stops', () => {
   it('hands back what does not finish, uncounted', async () => {
     const job = defineJob({ name: 'job', retry: { maxAttempts: 1 }, run: (_, { signal }) => gate().pass(signal) });
     await using queue = await testQueue({ jobs: [job], work: { concurrency: 5 } });
-    await queue.mulligan.enqueueMany(job, Array(20).fill(null));
+    await queue.mulligan.enqueueMany(
+      job,
+      Array(20)
+        .fill(null)
+        .map((input) => ({ input })),
+    );
     await queue.clock.advance(0);
     const stopped = queue.worker.stop({ grace: '1s' });
     await queue.clock.advance(10_000);
@@ -678,7 +703,12 @@ describe('poison', () => {
     ];
     const mulligan = await Queue.open(store, { jobs, clock, log: () => {} });
     const { id } = await mulligan.enqueue('killer', null);
-    await mulligan.enqueueMany('innocent', Array(9).fill(null));
+    await mulligan.enqueueMany(
+      'innocent',
+      Array(9)
+        .fill(null)
+        .map((input) => ({ input })),
+    );
     const quota = { queue: 'default', share: 10, retry: 5, redrive: 5, suspect: 0, maxRetriesInFlight: null };
     // Two processes die with everything they hold.
     for (let crash = 1; crash <= 2; crash++) {
@@ -725,10 +755,20 @@ describe('poison', () => {
     const clock = new VirtualClock();
     const store = new MemoryStore({ clock });
     const mulligan = await Queue.open(store, { jobs, clock, log: () => {} });
-    await mulligan.enqueueMany('suspect', Array(3).fill(null));
+    await mulligan.enqueueMany(
+      'suspect',
+      Array(3)
+        .fill(null)
+        .map((input) => ({ input })),
+    );
     const quota = { queue: 'default', share: 10, retry: 5, redrive: 5, suspect: 0, maxRetriesInFlight: null };
     await store.claim({ worker: 'victim', leaseMs: 1_000, limit: 10, queues: [quota] });
-    await mulligan.enqueueMany('other', Array(100).fill(null));
+    await mulligan.enqueueMany(
+      'other',
+      Array(100)
+        .fill(null)
+        .map((input) => ({ input })),
+    );
     mulligan.work({ concurrency: 10, lease: '3s' });
     await clock.advance(60_000);
     expect((await mulligan.stats()).states.completed).toBe(103);
@@ -766,7 +806,12 @@ describe('a suspect', () => {
     const rescuer = mulligan.work({ queues: ['elsewhere'], lease: '1s' });
     await clock.advance(3_000);
     await rescuer.stop();
-    await mulligan.enqueueMany('other', Array(others).fill(null));
+    await mulligan.enqueueMany(
+      'other',
+      Array(others)
+        .fill(null)
+        .map((input) => ({ input })),
+    );
     await clock.advance(10);
     return { clock, mulligan, ended };
   }
@@ -805,10 +850,15 @@ describe('a job that was cancelled while it waited for its place', () => {
     const mulligan = await Queue.open(new MemoryStore({ clock }), { jobs: [job], clock, log: () => {} });
     mulligan.work({ concurrency: 1, lease: '3s' });
     // Short runs make the worker claim ahead.
-    await mulligan.enqueueMany(job, Array(100).fill(null));
+    await mulligan.enqueueMany(
+      job,
+      Array(100)
+        .fill(null)
+        .map((input) => ({ input })),
+    );
     await clock.advance(200);
     expect(started).toBe(100);
-    const [, second] = await mulligan.enqueueMany(job, [null, null]);
+    const [, second] = await mulligan.enqueueMany(job, [{ input: null }, { input: null }]);
     await clock.advance(1_000);
     const { id } = second as { id: string };
     expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'running' });
@@ -956,7 +1006,7 @@ describe('the events of a run', () => {
     });
     await using queue = await testQueue({ jobs: [job], work: { concurrency: 1 } });
     queue.mulligan.on('started', ({ waitedMs }) => waits.push(waitedMs));
-    await queue.mulligan.enqueueMany(job, [null, null]);
+    await queue.mulligan.enqueueMany(job, [{ input: null }, { input: null }]);
     await queue.drain();
     expect(waits).toEqual([0, 3_000]);
   });
@@ -1041,7 +1091,12 @@ describe('a worker', () => {
         return store.claim(request);
       },
     }));
-    await mulligan.enqueueMany(job, Array(100).fill(null));
+    await mulligan.enqueueMany(
+      job,
+      Array(100)
+        .fill(null)
+        .map((input) => ({ input })),
+    );
     mulligan.work({ concurrency: 2 });
     await clock.advance(1_000);
     expect(limits[0]).toBe(2);

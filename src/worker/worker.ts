@@ -3,13 +3,15 @@ import type { Clock, Timer } from '../clock.ts';
 import type { AnyJobDefinition } from '../definition.ts';
 import type { Duration } from '../duration.ts';
 import { isRetry } from '../job.ts';
-import { type LogSink, makeLogger } from '../observe/log.ts';
+import { type Logger, type LogSink, makeLogger } from '../observe/log.ts';
 import type { Outcome, ReleaseCause } from '../retry/outcome.ts';
+import { asideAfter } from '../store/aside.ts';
 import type { Claim, ClaimedJob, Retention, Settlement, Store, WorkerDescription } from '../store/store.ts';
 import { RecentErrors } from '../untrusted/recent-errors.ts';
 import { packageVersion } from '../version.ts';
 import type { ActiveJob } from './active-job.ts';
 import { ActiveJobs } from './active-jobs.ts';
+import { Cancels } from './cancels.ts';
 import { Chore } from './chores.ts';
 import { Fetcher } from './fetch.ts';
 import { Finisher } from './finish.ts';
@@ -20,16 +22,22 @@ import { readGrace, type WorkPlan } from './options.ts';
 import { whileLeased } from './persist.ts';
 import { Prefetch } from './prefetch.ts';
 import { Registration } from './registration.ts';
+import { Rejections } from './rejections.ts';
 import type { Reporter } from './report.ts';
 import { rescue } from './rescue.ts';
 import { Run, type RunServices } from './run.ts';
 import { Ticker } from './schedules.ts';
 import { Trial } from './trial.ts';
 import { Trouble } from './trouble.ts';
+import { isNewer, versionOf } from './versions.ts';
 import { type WorkerStore, withTimeouts } from './with-timeouts.ts';
 
 const PRUNE_EVERY_MS = 30_000;
 const PRUNE_BATCH = 500;
+/** Where no process tells the others that it has cancelled a job; with jitter, that is at most 0.75 s. */
+const CHECK_CANCELS_EVERY_MS = 500;
+/** How long a cancel is remembered of a job that this worker does not have: its claim may still be on the way. */
+const CANCEL_REMEMBERED_MS = 10_000;
 const RESCUES_PER_LEASE = 3;
 /** A call to the store that is not answered in this part of a lease has failed. */
 const CALLS_PER_LEASE = 2;
@@ -45,6 +53,9 @@ export interface WorkerParts {
   readonly logSink: LogSink;
   readonly retention: Retention;
   readonly maxPayloadBytes: number;
+  readonly maxResultBytes: number;
+  readonly enqueue: RunServices['enqueue'];
+  readonly enqueueMany: RunServices['enqueueMany'];
   /** Whether no other worker shares this process: only then can a job be the only one in it. */
   readonly isOnlyWorker: () => boolean;
   readonly onStopped: () => void;
@@ -74,9 +85,13 @@ export class Worker {
   readonly #registration: Registration;
   readonly #runServices: RunServices;
   readonly #trouble: Trouble;
+  readonly #rejections: Rejections;
   readonly #jobs: ActiveJobs = new ActiveJobs();
+  readonly #cancels: Cancels;
+  readonly #warnedOfResults: Set<string> = new Set();
   #startTimer: Timer | null = null;
   #unsubscribe: () => void = () => {};
+  #unsubscribeJobs: () => void = () => {};
   #stopping: Promise<void> | null = null;
   #stopped = false;
   readonly #idleWaiters: Set<() => void> = new Set();
@@ -115,6 +130,8 @@ export class Worker {
     });
     this.#renewer = new LeaseRenewer(store, clock, leaseMs, () => this.#renewable(), onError);
     this.#prefetch = new Prefetch(clock, concurrency);
+    this.#rejections = new Rejections(clock, plan.rejectedPayloadTimeoutMs);
+    this.#cancels = new Cancels(clock, this.#jobs, CANCEL_REMEMBERED_MS);
     this.#trial = new Trial({
       clock,
       leaseMs,
@@ -131,6 +148,8 @@ export class Worker {
       clock,
       plan,
       worker: this.id,
+      rejections: this.#rejections,
+      knows: new Map([...parts.definitions.values()].map((one) => [one.name, versionOf(one)])),
       callTimeoutMs,
       prefetch: this.#prefetch,
       load: () => this.#jobs,
@@ -145,6 +164,7 @@ export class Worker {
     this.#chores = [
       new Chore(clock, leaseMs / RESCUES_PER_LEASE, () => this.#rescue(), onError),
       new Chore(clock, PRUNE_EVERY_MS, () => this.#prune(), onError),
+      ...(store.pushes ? [] : [new Chore(clock, CHECK_CANCELS_EVERY_MS, () => this.#checkCancels(), onError)]),
     ];
     this.#ticker = new Ticker({
       store,
@@ -162,6 +182,11 @@ export class Worker {
       renew: (run) => this.#renew(run),
       renewSoon: () => this.#renewer.renewSoon(),
       maxPayloadBytes: parts.maxPayloadBytes,
+      rejectedPayloadTimeoutMs: plan.rejectedPayloadTimeoutMs,
+      maxResultBytes: parts.maxResultBytes,
+      onLostResult: (job, problem) => this.#lostResult(job, problem, log),
+      enqueue: parts.enqueue,
+      enqueueMany: parts.enqueueMany,
       recentErrors: new RecentErrors(),
     };
   }
@@ -176,6 +201,7 @@ export class Worker {
       this.#fetcher.wake('new-work');
       this.#ticker.wake();
     });
+    this.#unsubscribeJobs = this.#store.onJobs({ cancelling: (ids) => this.#cancels.told(ids) });
     this.#fetcher.start();
     this.#renewer.start();
     for (const chore of this.#chores) chore.start();
@@ -219,6 +245,8 @@ export class Worker {
     await fetching;
     this.#releaseBuffer({ kind: 'shutdown' });
     await this.#jobs.whenEmpty();
+    this.#unsubscribeJobs();
+    this.#cancels.stop();
     this.#gates.stop();
     this.#renewer.stop();
     await Promise.all([ticking, ...this.#chores.map((chore) => chore.stop())]);
@@ -240,6 +268,7 @@ export class Worker {
   #accept(claim: Pick<Claim, 'jobs'>, askedAt: number): void {
     for (const claimed of claim.jobs) {
       const job = this.#jobs.add(this.#leaseOf(claimed, askedAt));
+      this.#cancels.claimed(job);
       // The answer to a claim for a suspect, so late that its trial was given up.
       if (claimed.lane === 'suspect') this.#release(job, { kind: 'trial' });
     }
@@ -306,8 +335,9 @@ export class Worker {
     this.#jobs.runs(job);
     job.startedAt = lease.storeNow;
     const definition = definitions.get(lease.job.name);
-    if (definition === undefined) {
-      const because: ReleaseCause = { kind: 'no-handler', giveUpAfterMs: plan.unknownJobTimeoutMs };
+    if (definition === undefined || isNewer(lease.job, definition)) {
+      const known = definition === undefined ? null : versionOf(definition);
+      const because: ReleaseCause = { kind: 'no-handler', known, giveUpAfterMs: plan.unknownJobTimeoutMs };
       this.#end(job, { kind: 'released', because });
       return;
     }
@@ -353,6 +383,8 @@ export class Worker {
     this.#fetcher.wake(isRetry(job.lease.job.lane) ? 'retry-ended' : 'room');
     this.#trial.jobChanged();
     this.#checkIdle();
+    const aside = settlement === null ? null : asideAfter(settlement.decision);
+    if (aside?.isRejected) this.#rejections.add(job.lease.job.name);
     // The job may fall due sooner than anything the fetcher knows of.
     if (settlement !== null && 'delayMs' in settlement.decision) this.#fetcher.wake('due');
   }
@@ -399,8 +431,23 @@ export class Worker {
   }
 
   async #prune(): Promise<void> {
-    const { retention } = this.#parts;
-    while (!this.#stopping && !(await this.#store.prune(retention, PRUNE_BATCH)).isDone);
+    const { plan, retention } = this.#parts;
+    const kept = { ...retention, asideMs: plan.unknownJobTimeoutMs };
+    while (!this.#stopping && !(await this.#store.prune(kept, PRUNE_BATCH)).isDone);
+  }
+
+  async #checkCancels(): Promise<void> {
+    const running = this.#jobs.listRunning().map(({ lease }) => lease.job.id);
+    if (running.length > 0) this.#cancels.told(await this.#store.cancelRequested(running));
+  }
+
+  /** Once per job name: a handler that returns such a value does so every time. */
+  #lostResult({ id, name, run }: ClaimedJob, problem: string, log: Logger): void {
+    if (this.#warnedOfResults.has(name)) return;
+    this.#warnedOfResults.add(name);
+    const message =
+      'what the handler returned cannot be stored as the result; the job completes without (logged once per name)';
+    log.warn(message, { job: id, name, run, problem });
   }
 
   #checkIdle(): void {

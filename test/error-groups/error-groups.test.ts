@@ -57,11 +57,11 @@ async function buryAll(mulligan: Mulligan): Promise<void> {
     const part = inputs.slice(at, at + AT_ONCE);
     await mulligan.enqueueMany(
       fail,
-      part.filter((_, index) => index % 5 > 0),
+      part.filter((_, index) => index % 5 > 0).map((input) => ({ input })),
     );
     await mulligan.enqueueMany(
       other,
-      part.filter((_, index) => index % 5 === 0),
+      part.filter((_, index) => index % 5 === 0).map((input) => ({ input })),
     );
   }
   const worker = mulligan.work({ concurrency: 200 });
@@ -101,7 +101,10 @@ it('the fingerprint of an error is the same on every store', async () => {
       const dead = Promise.withResolvers<void>();
       let count = 0;
       mulligan.on('dead', () => void (++count === kinds.length && dead.resolve()));
-      await mulligan.enqueueMany(fail, [...kinds.keys()]);
+      await mulligan.enqueueMany(
+        fail,
+        [...kinds.keys()].map((input) => ({ input })),
+      );
       mulligan.work();
       await dead.promise;
       const jobs = await mulligan.dead.list();

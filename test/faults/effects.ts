@@ -23,7 +23,13 @@ export class Effects {
 
   async enqueue(count: number, ms: number): Promise<void> {
     try {
-      const jobs = await this.#mulligan.enqueueMany(writesOnce, Array(count).fill({ ms }), hardy);
+      const jobs = await this.#mulligan.enqueueMany(
+        writesOnce,
+        Array(count)
+          .fill({ ms })
+          .map((input) => ({ input })),
+        hardy,
+      );
       this.acknowledged.push(...jobs.map(({ id }) => id));
     } catch (error) {
       if (!(error instanceof StoreUnavailableError || error instanceof StoreBusyError)) throw error;

@@ -35,7 +35,12 @@ describe('a file that is deleted under way', () => {
   it('is reported by every process that has it open: nothing more is acknowledged, no process dies, none creates it again', async () => {
     await using fleet = await Fleet.open();
     const { mulligan, path } = fleet;
-    await mulligan.enqueueMany(short, Array(200).fill({ ms: 50 }));
+    await mulligan.enqueueMany(
+      short,
+      Array(200)
+        .fill({ ms: 50 })
+        .map((input) => ({ input })),
+    );
     const worker = await fleet.start({ concurrency: 10, lease: '1s' });
     await fleet.until(async () => (await mulligan.stats()).states.completed >= 20);
     rmSync(path);
@@ -70,7 +75,14 @@ describe('a file that is moved away and back', () => {
   it('is refused while it is away, and then everything goes on', async () => {
     await using fleet = await Fleet.open();
     const { mulligan, path } = fleet;
-    const acknowledged = (await mulligan.enqueueMany(short, Array(400).fill({ ms: 50 }))).map(({ id }) => id);
+    const acknowledged = (
+      await mulligan.enqueueMany(
+        short,
+        Array(400)
+          .fill({ ms: 50 })
+          .map((input) => ({ input })),
+      )
+    ).map(({ id }) => id);
     const worker = await fleet.start({ concurrency: 10, lease: '60s' });
     await fleet.until(async () => (await mulligan.stats()).states.completed >= 20);
     renameSync(path, `${path}.away`);
@@ -88,7 +100,12 @@ describe('a file that is replaced under way', () => {
   it('is left alone by those who had the old one open, and belongs to those who open it now', async () => {
     await using fleet = await Fleet.open();
     const { mulligan, path, url } = fleet;
-    await mulligan.enqueueMany(short, Array(200).fill({ ms: 50 }));
+    await mulligan.enqueueMany(
+      short,
+      Array(200)
+        .fill({ ms: 50 })
+        .map((input) => ({ input })),
+    );
     const worker = await fleet.start({ concurrency: 10, lease: '1s' });
     const backup = await Mulligan.open(`${url}.backup`);
     const { id } = await backup.enqueue(quick, { n: 7 });

@@ -50,7 +50,14 @@ describe.skipIf(skipped !== null)('on a full disk', () => {
     using disk = new SmallDisk(DISK_MB);
     await using fleet = await Fleet.open(disk.folder);
     const { mulligan } = fleet;
-    const acknowledged = (await mulligan.enqueueMany(short, Array(400).fill({ ms: 50 }))).map(({ id }) => id);
+    const acknowledged = (
+      await mulligan.enqueueMany(
+        short,
+        Array(400)
+          .fill({ ms: 50 })
+          .map((input) => ({ input })),
+      )
+    ).map(({ id }) => id);
     const worker = await fleet.start({ concurrency: 10, lease: '60s' });
     await fleet.until(async () => (await mulligan.stats()).states.completed >= 50);
     disk.fill();
@@ -69,7 +76,14 @@ describe.skipIf(skipped !== null)('on a full disk', () => {
     using disk = new SmallDisk(DISK_MB);
     await using fleet = await Fleet.open(disk.folder);
     const { mulligan } = fleet;
-    const acknowledged = (await mulligan.enqueueMany(short, Array(200).fill({ ms: 50 }))).map(({ id }) => id);
+    const acknowledged = (
+      await mulligan.enqueueMany(
+        short,
+        Array(200)
+          .fill({ ms: 50 })
+          .map((input) => ({ input })),
+      )
+    ).map(({ id }) => id);
     const worker = await fleet.start({ concurrency: 10, lease: '1s' });
     await fleet.until(async () => (await mulligan.stats()).states.completed >= 20);
     disk.fill();

@@ -80,7 +80,12 @@ describe('a late rejection that its process only warns of', () => {
     const { id } = await mulligan.enqueue(leavesBehind, { what: 'a rejection' });
     await tolerant.heard(({ completed }) => completed?.id === id);
     tolerant.child.kill('SIGUSR2');
-    const after = await mulligan.enqueueMany(short, Array(20).fill({ ms: 5 }));
+    const after = await mulligan.enqueueMany(
+      short,
+      Array(20)
+        .fill({ ms: 5 })
+        .map((input) => ({ input })),
+    );
     await fleet.allEnded();
     await tolerant.stop();
     expect(tolerant.stderr()).toContain('rejected too late');
@@ -94,7 +99,15 @@ describe('a worker that is stopped in the middle of 10,000 runs', () => {
     await using fleet = await Fleet.open();
     const { mulligan } = fleet;
     const count = 10_000;
-    const acknowledged = (await mulligan.enqueueMany(waitsForStop, Array(count).fill(null), hardy)).map(({ id }) => id);
+    const acknowledged = (
+      await mulligan.enqueueMany(
+        waitsForStop,
+        Array(count)
+          .fill(null)
+          .map((input) => ({ input })),
+        hardy,
+      )
+    ).map(({ id }) => id);
     const worker = await fleet.start({ concurrency: count, lease: '60s' }, { execArgv: ['--trace-warnings'] });
     await fleet.until(async () => (await mulligan.stats()).states.running === count);
     await worker.stop('0s');

@@ -57,7 +57,7 @@ export class Load {
     const mulligan = this.#mulligan;
     switch (this.#chance.index(4)) {
       case 0:
-        return mulligan.enqueueMany(quick, [{ n: 1 }, { n: 2 }, { n: 3 }], options);
+        return mulligan.enqueueMany(quick, [{ input: { n: 1 } }, { input: { n: 2 } }, { input: { n: 3 } }], options);
       case 1:
         return [await mulligan.enqueue(failsTwice, null, options)];
       case 2:

@@ -12,7 +12,14 @@ describe('a program that holds the lock of the file for longer than a lease', ()
     await using fleet = await Fleet.open();
     const { mulligan, path } = fleet;
     // So long that none of them waits in the worker: all that are claimed run.
-    const acknowledged = (await mulligan.enqueueMany(short, Array(25).fill({ ms: 300 }))).map(({ id }) => id);
+    const acknowledged = (
+      await mulligan.enqueueMany(
+        short,
+        Array(25)
+          .fill({ ms: 300 })
+          .map((input) => ({ input })),
+      )
+    ).map(({ id }) => id);
     await fleet.start({ concurrency: 5, lease: '1s' });
     await fleet.until(async () => (await mulligan.stats()).states.completed >= 5);
     using holder = new DatabaseSync(path, { timeout: 5_000 });
@@ -44,7 +51,14 @@ describe('several processes, while a program holds the lock of the file for long
     const work = { concurrency: 5, lease: '1s' } as const;
     const crew = await Promise.all([fleet.start(work), fleet.start(work), fleet.start(work)]);
     // The last process has nothing to do: it does not notice by itself that its leases cannot be renewed.
-    const acknowledged = (await mulligan.enqueueMany(short, Array(10).fill({ ms: 20_000 }))).map(({ id }) => id);
+    const acknowledged = (
+      await mulligan.enqueueMany(
+        short,
+        Array(10)
+          .fill({ ms: 20_000 })
+          .map((input) => ({ input })),
+      )
+    ).map(({ id }) => id);
     await fleet.until(async () => (await mulligan.stats()).states.running === 10);
     // In the last one, calls that wait for the lock fail.
     for (const ms of [2_000, 2_000, 11_000]) {
@@ -57,7 +71,7 @@ describe('several processes, while a program holds the lock of the file for long
     expect(states.dead).toBe(0);
     await checkLedgers(mulligan, { acknowledged });
 
-    const [{ id } = { id: '' }] = await mulligan.enqueueMany(waitsForStop, [null]);
+    const [{ id } = { id: '' }] = await mulligan.enqueueMany(waitsForStop, [{ input: null }]);
     await fleet.until(async () => (await mulligan.stats()).states.running === 1);
     const { worker } = (await mulligan.jobs.get(id)) as { worker: string };
     const holder = crew.find(({ child }) => worker.includes(String(child.pid)));
@@ -73,7 +87,11 @@ describe('a process that dies in the middle of writing the index of the log', ()
     const { mulligan, path } = fleet;
     // A long log takes a while to read, and until then no other process may read.
     const padding = Array(600).fill({ padding: 'x'.repeat(20_000) });
-    await mulligan.enqueueMany<object>('waits', padding, { queue: 'later' });
+    await mulligan.enqueueMany<object>(
+      'waits',
+      padding.map((input) => ({ input })),
+      { queue: 'later' },
+    );
     const watching = await fleet.start({ concurrency: 10 });
     const index = openSync(`${path}-shm`, 'r+');
     for (let n = 0; n < 150; n++) {

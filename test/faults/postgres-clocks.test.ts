@@ -22,9 +22,20 @@ describe('workers on PostgreSQL whose clocks are wrong by minutes', () => {
     };
     const crew = await Promise.all([skewed(-7), skewed(0), skewed(7)]);
     const from = await storeNow(database);
-    const later = await mulligan.enqueueMany(quick, Array(30).fill({ n: 1 }), { delay: '1500ms' });
+    const later = await mulligan.enqueueMany(
+      quick,
+      Array(30)
+        .fill({ n: 1 })
+        .map((input) => ({ input })),
+      { delay: '1500ms' },
+    );
     // They outlast their leases, so that each worker has to renew some.
-    const long = await mulligan.enqueueMany(short, Array(15).fill({ ms: 2 * LEASE_MS }));
+    const long = await mulligan.enqueueMany(
+      short,
+      Array(15)
+        .fill({ ms: 2 * LEASE_MS })
+        .map((input) => ({ input })),
+    );
     const load = new Load(mulligan, luck, 2);
     await fleet.until(async () => load.acknowledged.length >= 300);
     await load.stop();

@@ -16,7 +16,12 @@ describe('a lock that another session holds for longer than a lease', () => {
     await using other = await Mulligan.open(database.url, { jobs: [job], log: () => {} });
     for (let n = 0; n < 5; n++) other.work({ queues: ['nothing'], lease: '1s', poll: '50ms' });
     const worker = mulligan.work({ concurrency: JOBS, lease: LEASE_MS });
-    await other.enqueueMany(job, Array(JOBS).fill(null));
+    await other.enqueueMany(
+      job,
+      Array(JOBS)
+        .fill(null)
+        .map((input) => ({ input })),
+    );
     await expect.poll(() => worker.running).toBe(JOBS);
 
     const locker = await database.connect();

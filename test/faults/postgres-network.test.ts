@@ -153,7 +153,12 @@ describe('a network that falls silent', () => {
     const gate = Promise.withResolvers<void>();
     const held = defineJob<null>({ name: 'held', run: () => gate.promise });
     await using mulligan = await Mulligan.open(proxy.through(database.url), { jobs: [quick, held], log: () => {} });
-    const running = await mulligan.enqueueMany(held, Array(5).fill(null));
+    const running = await mulligan.enqueueMany(
+      held,
+      Array(5)
+        .fill(null)
+        .map((input) => ({ input })),
+    );
     const worker = mulligan.work({ concurrency: 10, lease: '25s', poll: '100ms' });
     await expect.poll(() => worker.running, { timeout: 20_000 }).toBe(5);
     proxy.fallSilentForThese();

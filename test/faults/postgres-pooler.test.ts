@@ -34,7 +34,14 @@ describe.skipIf(missing).each([
       await using receiver = await Mulligan.open(bouncer.url, options);
       const effects = await Effects.open(database.url, sender);
       receiver.work({ concurrency: 10, poll: '50ms', lease: '3s' });
-      const acknowledged = (await sender.enqueueMany(quick, Array(200).fill({ n: 1 }))).map(({ id }) => id);
+      const acknowledged = (
+        await sender.enqueueMany(
+          quick,
+          Array(200)
+            .fill({ n: 1 })
+            .map((input) => ({ input })),
+        )
+      ).map(({ id }) => id);
       for (let n = 0; n < 5; n++) {
         acknowledged.push((await sender.enqueue(failsTwice, null)).id, (await sender.enqueue(snoozes, { ms: 20 })).id);
       }

@@ -23,7 +23,12 @@ describe('slow reads in the process of a worker', () => {
       const other = await Mulligan.open(database.url, { jobs: [job], log: () => {} });
       other.work({ queues: ['nothing'], lease: '1s' });
       const worker = mulligan.work({ concurrency: JOBS, lease: LEASE_MS });
-      await other.enqueueMany(job, Array(JOBS).fill(null));
+      await other.enqueueMany(
+        job,
+        Array(JOBS)
+          .fill(null)
+          .map((input) => ({ input })),
+      );
       await expect.poll(() => worker.running).toBe(JOBS);
 
       // A read of finished jobs waits for this lock. Heartbeats and claims do not touch that table.

@@ -68,7 +68,13 @@ describe('a server that is killed under load', () => {
     for (let kill = 0; kill < KILLS; kill++) {
       await fleet.until(async () => (await mulligan.jobs.list({ queue: 'long', state: 'running' })).length === 0);
       // They outlast the absence of the server, and their leases do not.
-      const through = await mulligan.enqueueMany(short, Array(10).fill({ ms: 10_000 }), { ...hardy, queue: 'long' });
+      const through = await mulligan.enqueueMany(
+        short,
+        Array(10)
+          .fill({ ms: 10_000 })
+          .map((input) => ({ input })),
+        { ...hardy, queue: 'long' },
+      );
       long.push(...through.map(({ id }) => id));
       await effects.enqueue(10, 50);
       await fleet.until(async () => (await mulligan.jobs.list({ queue: 'long', state: 'running' })).length >= 10);
@@ -112,11 +118,24 @@ describe('a server that only reads for a while', () => {
     await using _writable = { [Symbol.asyncDispose]: readWrite };
     await using fleet = await Fleet.at(database.url);
     const { mulligan } = fleet;
-    const acknowledged = (await mulligan.enqueueMany(short, Array(300).fill({ ms: 50 }))).map(({ id }) => id);
+    const acknowledged = (
+      await mulligan.enqueueMany(
+        short,
+        Array(300)
+          .fill({ ms: 50 })
+          .map((input) => ({ input })),
+      )
+    ).map(({ id }) => id);
     const worker = await fleet.start({ concurrency: 10, lease: '60s', poll: '50ms' });
     // Runs that outlast it, on leases that do not; and workers that look for expired leases.
     await fleet.start({ queues: ['long'], concurrency: 5, lease: '1s' });
-    const through = await mulligan.enqueueMany(short, Array(5).fill({ ms: 9_000 }), { ...hardy, queue: 'long' });
+    const through = await mulligan.enqueueMany(
+      short,
+      Array(5)
+        .fill({ ms: 9_000 })
+        .map((input) => ({ input })),
+      { ...hardy, queue: 'long' },
+    );
     acknowledged.push(...through.map(({ id }) => id));
     for (let n = 0; n < 5; n++) mulligan.work({ queues: ['nothing'], lease: '1s', poll: '50ms' });
     await fleet.until(async () => (await mulligan.jobs.list({ queue: 'long', state: 'running' })).length === 5);

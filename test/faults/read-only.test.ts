@@ -51,7 +51,14 @@ describe.skipIf(cannotFreeze !== null)('a file that turns read-only under way', 
   it('is reported, harms nothing, and is used again once it can be written', async () => {
     await using fleet = await Fleet.open();
     const { mulligan, path, url } = fleet;
-    const acknowledged = (await mulligan.enqueueMany(short, Array(400).fill({ ms: 50 }))).map(({ id }) => id);
+    const acknowledged = (
+      await mulligan.enqueueMany(
+        short,
+        Array(400)
+          .fill({ ms: 50 })
+          .map((input) => ({ input })),
+      )
+    ).map(({ id }) => id);
     const worker = await fleet.start({ concurrency: 10, lease: '60s' });
     await fleet.until(async () => (await mulligan.stats()).states.completed >= 50);
     {

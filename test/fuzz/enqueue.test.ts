@@ -104,7 +104,7 @@ const inputs = fc.oneof(
     .array(fc.oneof({ weight: 4, arbitrary: json.map(Recipe.of) }, { weight: 1, arbitrary: anything }), {
       maxLength: 4,
     })
-    .map((list) => new Recipe(() => list.map(({ make }) => make()), fc.stringify(list))),
+    .map((list) => new Recipe(() => list.map(({ make }) => ({ input: make() })), fc.stringify(list))),
 );
 
 it('enqueueMany stores all of its inputs, or none', async () => {

@@ -32,7 +32,8 @@ const calls: Readonly<Record<string, Call>> = {
     mulligan.enqueue(defineJob(fickle({ name, run: () => {}, retry, rules, timeout: '1s' })), null),
   enqueue: (mulligan, name, retry) =>
     mulligan.enqueue(job, null, fickle({ queue: name, key: name, retry, delay: '1h' })),
-  enqueueMany: (mulligan, name, retry) => mulligan.enqueueMany(job, fickle([1, 2]), fickle({ queue: name, retry })),
+  enqueueMany: (mulligan, name, retry) =>
+    mulligan.enqueueMany(job, fickle([{ input: 1 }, { input: 2, priority: 3, retry }]), fickle({ queue: name, retry })),
   open: async (_, name, retry) => {
     const mulligan = await Mulligan.open('memory:', fickle({ queues: { [name]: { retry } }, jobs: [], hardCap: 5 }));
     await mulligan.enqueue(job, null, { queue: name });

@@ -70,7 +70,7 @@ export class Fleet {
     this.enqueued += count;
     await this.mulligan.enqueueMany(
       this.#job,
-      Array.from({ length: count }, () => this.#next++),
+      Array.from({ length: count }, () => this.#next++).map((input) => ({ input })),
     );
   }
 

@@ -144,7 +144,7 @@ describe.each(stores)('a service that is switched off and on, %s', (_, target) =
     const [producer] = mulligans as [Mulligan, Mulligan];
     await producer.enqueueMany(
       call,
-      Array.from({ length: WARM_UP }, (_, n) => n),
+      Array.from({ length: WARM_UP }, (_, n) => n).map((input) => ({ input })),
     );
     for (const mulligan of mulligans) mulligan.work({ concurrency: CONCURRENCY });
     await warm.promise;
@@ -153,7 +153,7 @@ describe.each(stores)('a service that is switched off and on, %s', (_, target) =
     service.served = [];
     await producer.enqueueMany(
       call,
-      Array.from({ length: JOBS }, (_, n) => n),
+      Array.from({ length: JOBS }, (_, n) => n).map((input) => ({ input })),
     );
     await (resource === false ? over.promise : opened.promise);
     if (resource !== false) await new Promise((resolve) => setTimeout(resolve, size.outageMs));

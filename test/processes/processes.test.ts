@@ -8,8 +8,18 @@ describe('a worker process that is killed', () => {
   it('in the middle of 500 jobs loses none of them: another finishes all, the crashed runs counted on the ledger', async () => {
     await using fleet = await Fleet.open();
     // However fast it is, the victim cannot end these ten.
-    const waiting = await fleet.mulligan.enqueueMany(waitsForStop, Array(10).fill(null));
-    const shorter = await fleet.mulligan.enqueueMany(short, Array(490).fill({ ms: 50 }));
+    const waiting = await fleet.mulligan.enqueueMany(
+      waitsForStop,
+      Array(10)
+        .fill(null)
+        .map((input) => ({ input })),
+    );
+    const shorter = await fleet.mulligan.enqueueMany(
+      short,
+      Array(490)
+        .fill({ ms: 50 })
+        .map((input) => ({ input })),
+    );
     const ids = [...waiting, ...shorter].map(({ id }) => id);
     const victim = await fleet.start({ concurrency: 20, lease: '1s' });
     await fleet.until(async (mulligan) => (await mulligan.stats()).states.completed >= 100);
@@ -36,7 +46,12 @@ describe('a worker process that is killed', () => {
   it('by one of its jobs each time buries that job as poison after 3 crashes, and completes the others', async () => {
     await using fleet = await Fleet.open();
     const { id } = await fleet.mulligan.enqueue(killer, null);
-    await fleet.mulligan.enqueueMany(short, Array(50).fill({ ms: 5 }));
+    await fleet.mulligan.enqueueMany(
+      short,
+      Array(50)
+        .fill({ ms: 5 })
+        .map((input) => ({ input })),
+    );
     let crashes = 0;
     const keepWorking = async (): Promise<WorkerProcess> => {
       const worker = await fleet.start({ concurrency: 10, lease: '1s' });
@@ -61,7 +76,7 @@ describe('several worker processes on one file', () => {
     const workers = await Promise.all(Array.from({ length: 4 }, () => fleet.start({ concurrency: 50 })));
     await fleet.mulligan.enqueueMany(
       quick,
-      Array.from({ length: 20_000 }, (_, n) => ({ n })),
+      Array.from({ length: 20_000 }, (_, n) => ({ n })).map((input) => ({ input })),
     );
     await fleet.allEnded();
     const { states, totals } = await fleet.mulligan.stats();
@@ -90,7 +105,12 @@ describe('several worker processes on one file', () => {
 
   it('never run more retries at once than maxRetriesInFlight, over 3 processes', async () => {
     await using fleet = await Fleet.open();
-    await fleet.mulligan.enqueueMany(alwaysFails, Array(300).fill(null));
+    await fleet.mulligan.enqueueMany(
+      alwaysFails,
+      Array(300)
+        .fill(null)
+        .map((input) => ({ input })),
+    );
     const options = { concurrency: 20, maxRetriesInFlight: 7 };
     await Promise.all(Array.from({ length: 3 }, () => fleet.start(options)));
     let seen = 0;
@@ -134,7 +154,12 @@ describe('a worker process that is paused beyond its lease', () => {
 describe('fresh jobs among 20,000 that fail again and again', () => {
   it('keep at least 80% of the starts while both wait, and retries get everything when nothing fresh waits', async () => {
     await using fleet = await Fleet.open();
-    await fleet.mulligan.enqueueMany(alwaysFails, Array(20_000).fill(null));
+    await fleet.mulligan.enqueueMany(
+      alwaysFails,
+      Array(20_000)
+        .fill(null)
+        .map((input) => ({ input })),
+    );
     const churning = await fleet.start({ concurrency: 50 });
     await fleet.until(async (mulligan) => {
       const { totals, totalRetries } = await mulligan.stats();
@@ -143,7 +168,12 @@ describe('fresh jobs among 20,000 that fail again and again', () => {
     await churning.stop();
 
     // Both lanes wait now.
-    await fleet.mulligan.enqueueMany(quick, Array(2_000).fill({ n: 1 }));
+    await fleet.mulligan.enqueueMany(
+      quick,
+      Array(2_000)
+        .fill({ n: 1 })
+        .map((input) => ({ input })),
+    );
     const starts: string[] = [];
     const enough = Promise.withResolvers<void>();
     fleet.mulligan.on('started', ({ name }) => {

@@ -88,7 +88,12 @@ describe.each([
       started++;
       if (attempt > 1) retries++;
     });
-    await mulligan.enqueueMany(failing, Array(FAILING).fill(null));
+    await mulligan.enqueueMany(
+      failing,
+      Array(FAILING)
+        .fill(null)
+        .map((input) => ({ input })),
+    );
     const worker = mulligan.work({ concurrency: CONCURRENCY });
 
     let turns = 0;

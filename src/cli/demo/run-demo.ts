@@ -37,7 +37,10 @@ export async function runDemo(url: string, view: View, interrupted: AbortSignal)
 async function enqueueAll(mulligan: Mulligan): Promise<void> {
   for (const { definition, count } of jobTypes) {
     const inputs = Array.from({ length: count }, (_, index) => ({ number: index + 1 }));
-    await mulligan.enqueueMany(definition, inputs);
+    await mulligan.enqueueMany(
+      definition,
+      inputs.map((input) => ({ input })),
+    );
   }
 }
 

@@ -78,7 +78,7 @@ describe('a SQLite file', () => {
     await using mulligan = await Mulligan.open(`sqlite:${path}`, { jobs: [job], log: () => {} });
     const worker = mulligan.work({ queues: ['default'] });
     await mulligan.enqueue(job, null);
-    await mulligan.enqueueMany('knwon', [1, 2]);
+    await mulligan.enqueueMany('knwon', [{ input: 1 }, { input: 2 }]);
     await mulligan.enqueue(job, null, { queue: 'apart', delay: '1h' });
     await worker.whenIdle();
     const found = await checks();

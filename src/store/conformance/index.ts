@@ -1,9 +1,12 @@
+import { asideCases } from './aside.ts';
 import { cancelCases } from './cancel.ts';
 import { changeCases } from './change.ts';
 import { claimCases } from './claim.ts';
 import { behindGatesCases } from './claim-behind-gates.ts';
 import { claimGatedCases } from './claim-gated.ts';
+import { debounceCases } from './debounce.ts';
 import { discardCases } from './discard.ts';
+import { endedCases } from './ended.ts';
 import { enqueueCases } from './enqueue.ts';
 import { errorGroupCases } from './error-groups.ts';
 import { expiredCases } from './expired.ts';
@@ -20,6 +23,7 @@ import { readCases } from './read.ts';
 import { redriveCases } from './redrive.ts';
 import { refundCases } from './refund.ts';
 import { reportCases } from './report.ts';
+import { resultCases } from './result.ts';
 import { scheduleCases } from './schedules.ts';
 import { selectionCases } from './selection.ts';
 import { settleCases } from './settle.ts';
@@ -38,6 +42,7 @@ const suite: readonly StoreCase[] = [
   ...partitionCases,
   ...behindGatesCases,
   ...claimGatedCases,
+  ...asideCases,
   ...reportCases,
   ...heartbeatCases,
   ...settleCases,
@@ -46,6 +51,9 @@ const suite: readonly StoreCase[] = [
   ...expiredCases,
   ...memoCases,
   ...readCases,
+  ...resultCases,
+  ...endedCases,
+  ...debounceCases,
   ...selectionCases,
   ...cancelCases,
   ...redriveCases,

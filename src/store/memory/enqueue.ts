@@ -1,5 +1,5 @@
-import type { Enqueued, NewJob } from '../store.ts';
-import { kept } from './row.ts';
+import type { Debounce, Enqueued, NewJob } from '../store.ts';
+import { kept, type Row } from './row.ts';
 import type { MemoryState } from './state.ts';
 
 /** Job by job, so that two jobs of one batch meet each other's ids and keys like any others. */
@@ -8,10 +8,38 @@ export function enqueue(state: MemoryState, jobs: readonly NewJob[], now: number
     // The id comes first: a job sent again must find itself, not count as another that wants its key.
     if (state.rows.has(job.id)) return { id: job.id, existed: false };
     const holder = state.keys.holder(job.name, job.key);
-    if (holder) return { id: holder.id, existed: true };
+    if (holder) {
+      if (job.debounce && isReplaceable(holder)) replace(state, holder, job, job.debounce, now);
+      return { id: holder.id, existed: true };
+    }
     accept(state, job, now);
     return { id: job.id, existed: false };
   });
+}
+
+/** It has never started, and gives its key up when it does. */
+function isReplaceable({ lease, runs, keyLife }: Row): boolean {
+  return lease === null && runs === 0 && keyLife === 'started';
+}
+
+function replace(state: MemoryState, row: Row, job: NewJob, { maxWaitMs }: Debounce, now: number): void {
+  const latest = maxWaitMs === null ? Number.POSITIVE_INFINITY : row.enqueuedAt + maxWaitMs;
+  const dueAt = Math.max(now, Math.min(job.dueAt ?? now + job.delayMs, latest));
+  state.replace(row, {
+    homeQueue: job.queue,
+    queue: job.queue,
+    retryQueue: job.retryQueue,
+    resource: job.resource,
+    priority: job.priority,
+    payload: job.payload,
+    version: job.version ?? null,
+    policy: kept(job.policy),
+    tags: kept(job.tags ?? []),
+    dueAt,
+    availableAt: dueAt,
+    state: dueAt > now ? 'scheduled' : 'ready',
+  });
+  state.wake.hint();
 }
 
 function accept(state: MemoryState, job: NewJob, now: number): void {
@@ -24,6 +52,7 @@ function accept(state: MemoryState, job: NewJob, now: number): void {
     resource: job.resource,
     priority: job.priority,
     payload: job.payload,
+    version: job.version ?? null,
     policy: kept(job.policy),
     key: job.key,
     keyLife: job.keyLife,
@@ -34,6 +63,7 @@ function accept(state: MemoryState, job: NewJob, now: number): void {
     queue: job.queue,
     state: dueAt > now ? 'scheduled' : 'ready',
     lane: 'fresh',
+    aside: null,
     runs: 0,
     attempts: 0,
     crashes: 0,
@@ -48,6 +78,7 @@ function accept(state: MemoryState, job: NewJob, now: number): void {
     fingerprint: null,
     spent: null,
     progress: null,
+    result: null,
     cancelRequested: false,
   });
   state.totals.of({ homeQueue: job.queue, name: job.name }).totals.enqueued++;

@@ -1,4 +1,4 @@
-import { type Job, type JobState, type RunRecord, stateAt } from '../../job.ts';
+import { isTerminal, type Job, type JobState, type RunRecord, stateAt } from '../../job.ts';
 import {
   isListedByEnd,
   isSelected,
@@ -7,7 +7,7 @@ import {
   type JobList,
   type JobSelection,
 } from '../selection.ts';
-import type { QueueInfo, StoreStats } from '../store.ts';
+import type { EndedJob, QueueInfo, StoreStats } from '../store.ts';
 import { type Row, toJob } from './row.ts';
 import type { MemoryState } from './state.ts';
 import type { Tally } from './totals.ts';
@@ -17,6 +17,16 @@ export function get(state: MemoryState, ids: readonly string[], now: number): Jo
   return [...new Set(ids)].flatMap((id) => {
     const row = state.rows.get(id);
     return row ? [toJob(row, now)] : [];
+  });
+}
+
+export function ended(state: MemoryState, ids: readonly string[]): EndedJob[] {
+  return [...new Set(ids)].flatMap((id): EndedJob[] => {
+    const row = state.rows.get(id);
+    if (!row) return [{ id, state: 'not-found', result: null, deadReason: null, error: null }];
+    if (!isTerminal(row.state)) return [];
+    const { result, deadReason, lastError } = row;
+    return [{ id, state: row.state as EndedJob['state'], result, deadReason, error: lastError }];
   });
 }
 

@@ -1,6 +1,7 @@
 import type { Spent } from '../../gate/index.ts';
 import { type Job, type JobState, type KeyLife, type Lane, type RunRecord, stateAt } from '../../job.ts';
-import type { DeadReason } from '../../retry/decision.ts';
+import { decodeResult } from '../../result.ts';
+import type { Aside, DeadReason } from '../../retry/decision.ts';
 import type { StoredError } from '../../retry/outcome.ts';
 import type { RetryPolicy } from '../../retry/policy.ts';
 import type { ClaimedJob } from '../store.ts';
@@ -12,11 +13,12 @@ export interface Row {
   readonly id: string;
   readonly name: string;
   /** The queue it was enqueued to: statistics stay with it, and a redrive goes back to it. */
-  readonly homeQueue: string;
-  readonly retryQueue: string | null;
-  readonly resource: string | null;
-  readonly priority: number;
-  readonly policy: RetryPolicy;
+  homeQueue: string;
+  retryQueue: string | null;
+  resource: string | null;
+  priority: number;
+  version: number | null;
+  policy: RetryPolicy;
   readonly key: string | null;
   readonly keyLife: KeyLife;
   readonly tags: readonly string[];
@@ -29,6 +31,8 @@ export interface Row {
   state: JobState;
   /** Stays as it was claimed while the job runs. */
   lane: Lane;
+  /** Where it waits aside; null unless it does. */
+  aside: Aside | null;
   runs: number;
   attempts: number;
   crashes: number;
@@ -46,6 +50,8 @@ export interface Row {
   spent: Spent | null;
   /** JSON text. */
   progress: string | null;
+  /** As `encodeResult` wrote it. */
+  result: string | null;
   cancelRequested: boolean;
 }
 
@@ -65,6 +71,7 @@ export function toJob(row: Row, now: number): Job {
     lane: row.lane,
     priority: row.priority,
     payload: JSON.parse(row.payload),
+    version: row.version,
     key: row.key,
     tags: row.tags,
     resource: row.resource,
@@ -81,6 +88,7 @@ export function toJob(row: Row, now: number): Job {
     deadReason: row.deadReason,
     lastError: row.lastError,
     progress: row.progress === null ? null : JSON.parse(row.progress),
+    ...decodeResult(row.result),
     cancelRequested: row.cancelRequested,
   };
 }
@@ -100,6 +108,7 @@ export function toClaimedJob(row: Row, lease: Lease, gateEpoch = 0): ClaimedJob 
     policy: row.policy,
     attempts: row.attempts,
     crashes: row.crashes,
+    version: row.version,
     enqueuedAt: row.enqueuedAt,
     dueAt: row.dueAt,
     availableAt: row.availableAt,

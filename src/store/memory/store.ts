@@ -4,6 +4,7 @@ import { ClosedError } from '../../errors.ts';
 import type { GateEvent } from '../../gate/index.ts';
 import type { Job, RunRecord } from '../../job.ts';
 import { isNewsToWorkers } from '../gates.ts';
+import { JobsListeners } from '../jobs-listeners.ts';
 import { checkPayloads } from '../json.ts';
 import type {
   CancelAnswer,
@@ -12,6 +13,7 @@ import type {
   Claim,
   ClaimedJob,
   ClaimRequest,
+  EndedJob,
   Enqueued,
   ErrorGroup,
   ErrorGroupFilter,
@@ -29,6 +31,7 @@ import type {
   JobFilter,
   JobList,
   JobSelection,
+  JobsListener,
   NewJob,
   Operation,
   PruneAnswer,
@@ -55,7 +58,7 @@ import { expired } from './expired.ts';
 import { heartbeat } from './heartbeat.ts';
 import { recall, remember } from './memo.ts';
 import { cancel, hold, prune, release } from './operate.ts';
-import { count, get, list, queues, runs, stats } from './read.ts';
+import { count, ended, get, list, queues, runs, stats } from './read.ts';
 import { schedules, writeSchedule } from './schedules.ts';
 import { settle } from './settle.ts';
 import { MemoryState } from './state.ts';
@@ -76,8 +79,11 @@ export interface MemoryStoreOptions {
  */
 export class MemoryStore implements Store {
   readonly kind = 'memory';
+  /** No other process can see it. */
+  readonly pushes = true;
   readonly #clock: Clock;
   readonly #state: MemoryState = new MemoryState();
+  readonly #jobs: JobsListeners = new JobsListeners();
   #closed = false;
 
   constructor(options: MemoryStoreOptions = {}) {
@@ -110,7 +116,9 @@ export class MemoryStore implements Store {
   }
 
   async settle(settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
-    return settle(this.#open(), settlements, this.#clock.now());
+    const answers = settle(this.#open(), settlements, this.#clock.now());
+    this.#jobs.settled(settlements, answers);
+    return answers;
   }
 
   async expired(limit: number): Promise<ClaimedJob[]> {
@@ -125,8 +133,18 @@ export class MemoryStore implements Store {
     return recall(this.#open(), jobId);
   }
 
+  async cancelRequested(ids: readonly string[]): Promise<string[]> {
+    const { rows } = this.#open();
+    return ids.filter((id) => rows.get(id)?.cancelRequested);
+  }
+
   async get(ids: readonly string[]): Promise<Job[]> {
     return get(this.#open(), ids, this.#clock.now());
+  }
+
+  /** All that end are told, so there is nothing to watch. */
+  async ended(ids: readonly string[], _watchMs: number | null): Promise<EndedJob[]> {
+    return ended(this.#open(), ids);
   }
 
   async list(filter: JobFilter): Promise<JobList> {
@@ -175,11 +193,15 @@ export class MemoryStore implements Store {
   }
 
   async cancel(ids: readonly string[]): Promise<CancelAnswer[]> {
-    return cancel(this.#open(), ids, this.#clock.now());
+    const answers = cancel(this.#open(), ids, this.#clock.now());
+    this.#jobs.cancelled(answers);
+    return answers;
   }
 
   async change(request: ChangeRequest): Promise<ChangeAnswer> {
-    return change(this.#open(), request, this.#clock.now());
+    const answer = change(this.#open(), request, this.#clock.now());
+    this.#jobs.changed(request, answer);
+    return answer;
   }
 
   async hold(target: HoldTarget, until: number | null): Promise<void> {
@@ -213,9 +235,15 @@ export class MemoryStore implements Store {
     return this.#open().wake.listen(listener);
   }
 
+  onJobs(listener: JobsListener): Unsubscribe {
+    this.#open();
+    return this.#jobs.add(listener);
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     this.#state.wake.stop();
+    this.#jobs.clear();
   }
 
   #open(): MemoryState {

@@ -7,11 +7,12 @@ import { isDuplicate } from './connection/failure.ts';
 import type { JobType } from './job-types.ts';
 import { keyedOf, type Partition, type PartitionIdentity, partitionIn } from './partitions.ts';
 import type { Session } from './session.ts';
+import { UNBOUNDED } from './sql/debounce.ts';
 import { LARGEST_CALL } from './sql/shared.ts';
 
-/** The values of `enqueueValues`, and then whether jobs may be sent again, and whether their partitions are admitted. */
+/** The values of `enqueueValues`, and then whether jobs may be sent again, whether their partitions are admitted, and `debounceOf`. */
 export const ENQUEUE_ARGUMENTS: string = `$1, $2::uuid[], $3::int[], $4::int[], $5::int[], $6::bigint[], $7::bigint[], $8::bigint[],
-    $9::smallint[], $10::text[], $11::text[], $12, $13::text[], $14::bigint[], $15, $16, $17`;
+    $9::smallint[], $10::text[], $11::text[], $12, $13::text[], $14::bigint[], $15, $16, $17, $18::bigint[]`;
 export const ENQUEUE: string = `
   SELECT * FROM @.enqueue(${ENQUEUE_ARGUMENTS})`;
 
@@ -60,17 +61,40 @@ function enqueueValues(
   ];
 }
 
+/** Usually no job is debounced, and nothing is sent. */
+function debounceOf(jobs: readonly NewJob[]): string | null {
+  if (jobs.every(({ debounce }) => debounce === undefined)) return null;
+  return plain(jobs.map(({ debounce }) => (debounce === undefined ? null : (debounce.maxWaitMs ?? UNBOUNDED))));
+}
+
 function hasKey({ key }: NewJob): boolean {
   return key !== null;
 }
 
 export async function enqueue(session: Session, jobs: readonly NewJob[], notice: string | null): Promise<Enqueued[]> {
   const answers: Enqueued[] = [];
-  for (const some of partsOf(jobs, bounds)) {
+  for (const some of partsOf(jobs, bounds).flatMap(apartByKey)) {
     answers.push(...enqueued(some, await send(session, some, notice)));
     await rewind(session, some);
   }
   return answers;
+}
+
+/** A debounced job replaces a stored one, so two of one key go with two statements, in their order. */
+export function apartByKey(jobs: readonly NewJob[]): (readonly NewJob[])[] {
+  if (jobs.every(({ debounce }) => debounce === undefined)) return [jobs];
+  const parts: NewJob[][] = [[]];
+  const keys = new Set<string>();
+  for (const job of jobs) {
+    const slot = job.key === null ? null : JSON.stringify([job.name, job.key]);
+    if (slot !== null && job.debounce && keys.has(slot)) {
+      parts.push([]);
+      keys.clear();
+    }
+    if (slot !== null) keys.add(slot);
+    parts.at(-1)?.push(job);
+  }
+  return parts;
 }
 
 /** Claims of this process may have passed the place of a job that is due in the past. */
@@ -88,17 +112,22 @@ async function send(session: Session, jobs: readonly NewJob[], notice: string | 
   const types = await session.jobTypes.intern(jobs);
   return session.partitions.use(homesOf(jobs), async (partitions) => {
     const values = enqueueValues(session.identity, jobs, types, partitions, notice);
-    return takenOrNull(await sendOnce(session, jobs.some(hasKey) ? ENQUEUE_KEYED : ENQUEUE, values));
+    return takenOrNull(await sendOnce(session, jobs, jobs.some(hasKey) ? ENQUEUE_KEYED : ENQUEUE, values));
   });
 }
 
-async function sendOnce(session: Session, sql: string, values: readonly unknown[]): Promise<Taken[]> {
+async function sendOnce(
+  session: Session,
+  jobs: readonly NewJob[],
+  sql: string,
+  values: readonly unknown[],
+): Promise<Taken[]> {
   try {
-    return await session.db.query<Taken>(sql, [...values, false, null]);
+    return await session.db.query<Taken>(sql, [...values, false, null, debounceOf(jobs)]);
   } catch (error) {
     // Sent before, and the answer was lost.
     if (!isDuplicate(error)) throw error;
-    return session.db.query<Taken>(sql, [...values, true, null]);
+    return session.db.query<Taken>(sql, [...values, true, null, debounceOf(jobs)]);
   }
 }
 
@@ -114,7 +143,7 @@ export async function enqueueWith<Answer>(
   checkPayloads(jobs);
   const types = await session.jobTypes.intern(jobs);
   const answer = await session.partitions.use(homesOf(jobs), (partitions) =>
-    query([...enqueueValues(session.identity, jobs, types, partitions, null), true, null]),
+    query([...enqueueValues(session.identity, jobs, types, partitions, null), true, null, debounceOf(jobs)]),
   );
   await rewind(session, jobs);
   return answer;
@@ -127,6 +156,7 @@ export async function enqueueWith<Answer>(
 export async function enqueueInside(
   session: Session,
   jobs: readonly NewJob[],
+  notice: string | null,
   query: (values: unknown[]) => Promise<Taken[]>,
 ): Promise<Taken[]> {
   checkPayloads(jobs);
@@ -134,8 +164,8 @@ export async function enqueueInside(
   return session.partitions.use(homesOf(jobs), async (partitions, tries) => {
     const isAgain = tries > 0;
     if (isAgain && !(await session.partitions.admit(partitions))) return null;
-    const values = enqueueValues(session.identity, jobs, types, partitions, null);
-    return takenOrNull(await query([...values, true, isAgain]));
+    const values = enqueueValues(session.identity, jobs, types, partitions, notice);
+    return takenOrNull(await query([...values, true, isAgain, debounceOf(jobs)]));
   });
 }
 

@@ -1,4 +1,5 @@
 import { type Job, type JobState, type Lane, lanes, type RunRecord, stateAt, states } from '../../job.ts';
+import { decodeResult } from '../../result.ts';
 import type { Decision } from '../../retry/decision.ts';
 import { deadReasons } from '../../retry/decision.ts';
 import type { StoredError } from '../../retry/outcome.ts';
@@ -10,27 +11,27 @@ import { plain } from './connection/arrays.ts';
 import { countColumns, deadColumn } from './counts.ts';
 import type { JobType } from './job-types.ts';
 import type { Session } from './session.ts';
-import { FOR_GOOD } from './sql/shared.ts';
+import { FOR_GOOD, queueOf } from './sql/shared.ts';
 import { isUuid } from './uuid.ts';
 
 export const LIVE_JOBS: string = `
-  SELECT l.id, job_type, p.queue, p.lane, p.priority, p.resource,
+  SELECT l.id, job_type, ${queueOf('p.queue')} AS queue, p.lane, p.priority, p.resource,
     CASE WHEN worker IS NULL THEN state ELSE ${STATE.running} END AS state, runs, attempts,
     crashes, enqueued_at, due_at, first_started_at, NULL::bigint AS finished_at, lease_ends_at, worker,
-    NULL::smallint AS dead_reason, cancel_requested, key, payload, last_error, progress, tags, fingerprint, seq
+    NULL::smallint AS dead_reason, cancel_requested, key, payload, last_error, progress, tags, fingerprint, seq, NULL AS result
   FROM @.live l JOIN @.partitions p ON p.id = l.partition`;
 export const FINISHED_JOBS = `
   SELECT id, job_type, queue, lane, priority, resource, state, runs, attempts, crashes, enqueued_at, due_at,
     first_started_at, finished_at, NULL::bigint AS lease_ends_at, NULL::int AS worker, dead_reason,
-    false AS cancel_requested, key, payload, last_error, progress, tags, fingerprint, seq
+    false AS cancel_requested, key, payload, last_error, progress, tags, fingerprint, seq, result
   FROM @.finished`;
-export const ALL_JOBS: string = `${LIVE_JOBS} UNION ALL ${FINISHED_JOBS}`;
+const ALL_JOBS = `${LIVE_JOBS} UNION ALL ${FINISHED_JOBS}`;
 
 /** Live and finished rows in one shape. A job is in exactly one of the two tables. */
 export const jobsOf = (tables: string): string => `
   SELECT id, job_type, queue, lane, priority, resource, state, runs, attempts, crashes, enqueued_at, due_at,
     first_started_at, finished_at, lease_ends_at, worker, dead_reason, cancel_requested, key, payload,
-    (SELECT error FROM @.errors e WHERE e.id = last_error), progress, @.now_ms(), to_json(tags)::text
+    (SELECT error FROM @.errors e WHERE e.id = last_error), progress, @.now_ms(), to_json(tags)::text, result
   FROM (${tables}) s`;
 const RUNS = `
   SELECT run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision,
@@ -77,6 +78,7 @@ export type JobRow = [
   progress: string | null,
   now: number,
   tags: string | null,
+  result: string | null,
 ];
 
 export async function get(session: Session, ids: readonly string[]): Promise<Job[]> {
@@ -93,11 +95,11 @@ export async function toJobs({ jobTypes, workers }: Session, rows: readonly JobR
   return rows.map((row) => toJob(row, typeOf(row[1]), nameOf));
 }
 
-function toJob(row: JobRow, { name, policy }: JobType, workerName: (id: number) => string): Job {
+function toJob(row: JobRow, { name, policy, version }: JobType, workerName: (id: number) => string): Job {
   const [id, , queue, lane, priority, resource, state, runs, attempts, crashes, enqueuedAt, dueAt, firstStartedAt] =
     row;
   const [, , , , , , , , , , , , , finishedAt, leaseEndsAt, worker, deadReason, cancelRequested, key, payload] = row;
-  const [, , , , , , , , , , , , , , , , , , , , lastError, progress, now, tags] = row;
+  const [, , , , , , , , , , , , , , , , , , , , lastError, progress, now, tags, result] = row;
   return {
     id,
     name,
@@ -106,6 +108,7 @@ function toJob(row: JobRow, { name, policy }: JobType, workerName: (id: number) 
     lane: lanes[lane] as Lane,
     priority,
     payload: JSON.parse(payload),
+    version,
     key,
     tags: parse<string[]>(tags) ?? [],
     resource: resource || null,
@@ -122,6 +125,7 @@ function toJob(row: JobRow, { name, policy }: JobType, workerName: (id: number) 
     deadReason: deadReason === null ? null : (deadReasons[deadReason] as Job['deadReason']),
     lastError: parse<StoredError>(lastError),
     progress: parse<unknown>(progress),
+    ...decodeResult(result),
     cancelRequested,
   };
 }
@@ -171,7 +175,7 @@ export async function queues(session: Session): Promise<QueueInfo[]> {
   const rows = await session.db.read<[queue: string, paused: boolean]>(`
     SELECT queue, bool_or(paused) FROM (
       SELECT DISTINCT queue, false AS paused FROM @.job_types
-      UNION ALL SELECT DISTINCT queue, false FROM @.partitions
+      UNION ALL SELECT DISTINCT ${queueOf('queue')}, false FROM @.partitions
       UNION ALL SELECT name, true FROM @.holds WHERE scope = 'queue' AND until = ${FOR_GOOD}) q
     GROUP BY queue`);
   return rows.map(([queue, paused]) => ({ queue, paused })).sort((a, b) => (a.queue < b.queue ? -1 : 1));

@@ -11,7 +11,7 @@ import {
   statesOf,
 } from '../selection.ts';
 import { plain } from './connection/arrays.ts';
-import { ALL_JOBS, FINISHED_JOBS, type JobRow, jobsOf, LIVE_JOBS, toJobs } from './read.ts';
+import { FINISHED_JOBS, type JobRow, jobsOf, LIVE_JOBS, toJobs } from './read.ts';
 import type { Session } from './session.ts';
 import { isUuid } from './uuid.ts';
 
@@ -88,11 +88,17 @@ export function stateCondition(state: JobState): string {
   }
 }
 
-/** A list of the dead does not read through all that waits. */
-function tablesWith(selection: JobSelection): string {
+/** The tables that have jobs of these states: a list of the dead does not read through all that waits. */
+function tablesOf(selection: JobSelection): string[] {
   const wanted = statesOf(selection);
-  if (wanted.every(isTerminal)) return FINISHED_JOBS;
-  return wanted.some(isTerminal) ? ALL_JOBS : LIVE_JOBS;
+  const tables = wanted.some((state) => !isTerminal(state)) ? [LIVE_JOBS] : [];
+  if (wanted.some(isTerminal)) tables.push(FINISHED_JOBS);
+  return tables.length === 0 ? [FINISHED_JOBS] : tables;
+}
+
+/** Each table is read by itself, as far as `rest` says: over both, PostgreSQL would read and sort all their rows. */
+function fromEach(tables: readonly string[], columns: string, rest: string): string {
+  return tables.map((table) => `(SELECT ${columns} FROM (${table}) j ${rest})`).join(' UNION ALL ');
 }
 
 /** Whether the message of the last error contains the parameter. */
@@ -105,7 +111,11 @@ export function hasMessage(parameter: string): string {
 export async function list(session: Session, filter: JobFilter): Promise<JobList> {
   const { after, idPrefix, message, limit } = filter;
   const byEnd = isListedByEnd(filter);
-  const where = addSelection(new Conditions(), filter);
+  // Jobs with a tag are looked up one by one in the order of their ids, wherever they are, until the page is full.
+  const { tag, ...untagged } = filter;
+  const isByTag = tag !== undefined && !byEnd;
+  const where = addSelection(new Conditions(), isByTag ? untagged : filter);
+  if (isByTag) where.add('t.tag = ?', tag);
   if (idPrefix !== undefined) {
     const [first, last] = rangeOf(idPrefix);
     if (first === null || last === null) return [];
@@ -118,19 +128,23 @@ export async function list(session: Session, filter: JobFilter): Promise<JobList
     else where.add('id < ?::uuid', after);
   }
   const order = byEnd ? 'finished_at DESC, seq DESC' : 'id DESC';
-  const from = `(${tablesWith(filter)}) j ${where.sql} ORDER BY ${order}`;
+  const tables = tablesOf(filter);
+  const rowsUpTo = (most: string): string => {
+    if (isByTag) {
+      const found = fromEach(tables, '*', 'WHERE j.id = t.job');
+      return `SELECT j.* FROM @.job_tags t CROSS JOIN LATERAL (${found}) j ${where.sql} ORDER BY t.job DESC LIMIT ${most}`;
+    }
+    const each = fromEach(tables, '*', `${where.sql} ORDER BY ${order} LIMIT ${most}`);
+    return `SELECT * FROM (${each}) a ORDER BY ${order} LIMIT ${most}`;
+  };
   if (message === undefined) {
-    const rows = await session.db.read<JobRow>(
-      `${jobsOf(`SELECT * FROM ${from} LIMIT ${where.bind(limit)}`)} ORDER BY ${order}`,
-      where.values,
-    );
-    return toJobs(session, rows);
+    const sql = `${jobsOf(rowsUpTo(where.bind(limit)))} ORDER BY ${order}`;
+    return toJobs(session, await session.db.read<JobRow>(sql, where.values));
   }
-  const edge = session.db.read<[id: string]>(`SELECT id FROM ${from} LIMIT 1 OFFSET ${SCAN_ROWS - 1}`, [
-    ...where.values,
-  ]);
-  const looked = jobsOf(`SELECT * FROM ${from} LIMIT ${SCAN_ROWS}`);
-  const sql = `${looked} WHERE ${hasMessage(where.bind(message))} ORDER BY ${order} LIMIT ${where.bind(limit)}`;
+  const looked = rowsUpTo(String(SCAN_ROWS));
+  const edge = session.db.read<[id: string]>(`SELECT id FROM (${looked}) e OFFSET ${SCAN_ROWS - 1}`, [...where.values]);
+  const has = hasMessage(where.bind(message));
+  const sql = `${jobsOf(looked)} WHERE ${has} ORDER BY ${order} LIMIT ${where.bind(limit)}`;
   const found: JobList = await toJobs(session, await session.db.read<JobRow>(sql, where.values));
   const [last] = await edge;
   if (last !== undefined && found.length < limit) found.stoppedAfter = last[0];
@@ -149,17 +163,18 @@ function rangeOf(prefix: string): [string | null, string | null] {
 export async function count(session: Session, selection: JobSelection): Promise<JobCount> {
   const { message, limit = MOST_COUNTED } = selection;
   const where = addSelection(new Conditions(), selection);
-  const from = `(${tablesWith(selection)}) j ${where.sql}`;
+  const tables = tablesOf(selection);
   if (message === undefined) {
     const most = where.bind(Math.min(limit, MOST_COUNTED));
-    const sql = `SELECT count(*) FROM (SELECT 1 FROM ${from} LIMIT ${most}) c`;
+    const sql = `SELECT count(*) FROM (SELECT 1 FROM (${fromEach(tables, '1', `${where.sql} LIMIT ${most}`)}) b LIMIT ${most}) c`;
     const [row] = await session.db.read<[n: number]>(sql, where.values);
     const [n] = row as [number];
     return { count: n, isExact: n < MOST_COUNTED };
   }
+  const newest = fromEach(tables, 'id, last_error', `${where.sql} ORDER BY id DESC LIMIT ${SCAN_ROWS}`);
   const sql = `
     SELECT count(*), count(*) FILTER (WHERE ${hasMessage(where.bind(message))})
-    FROM (SELECT last_error FROM ${from} ORDER BY id DESC LIMIT ${SCAN_ROWS}) c`;
+    FROM (SELECT last_error FROM (${newest}) b ORDER BY id DESC LIMIT ${SCAN_ROWS}) c`;
   const [row] = await session.db.read<[seen: number, n: number]>(sql, where.values);
   const [seen, n] = row as [number, number];
   return { count: Math.min(n, limit), isExact: seen < SCAN_ROWS };

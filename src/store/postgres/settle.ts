@@ -2,6 +2,7 @@ import { ConfigError } from '../../errors.ts';
 import { type Settled, settledBy } from '../../job.ts';
 import type { Decision } from '../../retry/decision.ts';
 import type { StoredError } from '../../retry/outcome.ts';
+import { asideAfter } from '../aside.ts';
 import { DEAD_REASON, OUTCOME, STATE } from '../codes.ts';
 import { failureOf } from '../error-groups.ts';
 import type { SettleAnswer, Settlement } from '../store.ts';
@@ -15,8 +16,9 @@ import { isUuid } from './uuid.ts';
 const SETTLE = `
   SELECT * FROM @.settle($1, $2::uuid[], $3::int[], $4::int[], $5::smallint[], $6::smallint[], $7::boolean[], $8::bigint[],
     $9::bigint[], $10::bigint[], $11::smallint[], $12::int[], $13::int[], $14::bigint[], $15::bigint[], $16::text[],
-    $17::text[], $18::bigint[], $19::bigint[], $20::int[], $21::bigint[], $22::int[], $23::text[])`;
-const COMPLETE = 'SELECT @.complete($1, $2::uuid[], $3::int[], $4, $5, $6::bigint[], $7::bigint[], $8::bigint[])';
+    $17::text[], $18::bigint[], $19::bigint[], $20::int[], $21::bigint[], $22::int[], $23::text[], $24::text[], $25::text[])`;
+const COMPLETE =
+  'SELECT @.complete($1, $2::uuid[], $3::int[], $4, $5, $6::bigint[], $7::bigint[], $8::bigint[], $9::text[], $10::text[])';
 const PLACES = 'SELECT partition, due_at, seq FROM @.live WHERE id = ANY ($1::uuid[]) AND worker IS NULL';
 const FIND = 'SELECT id, partition, job_type FROM @.live WHERE id = ANY ($1::uuid[])';
 
@@ -133,6 +135,7 @@ async function sendCompletions(
     plain(endings.map(({ sent }) => sent.startedAt)),
     plain(endings.map(({ sent }) => sent.endedAt)),
     plain(session.leases.takeEnded()),
+    ...leftOf(endings),
   ]);
   return row;
 }
@@ -224,7 +227,17 @@ function sendTo(
     keyedOf(partitions),
     ...refundsOf(effects),
     texts(fingerprints),
+    ...leftOf(effects),
   ]);
+}
+
+/** Results, and progress that is not stored. Usually there is none, and nothing is sent. */
+function leftOf(endings: readonly Ending[]): (string | null)[] {
+  const column = (field: 'result' | 'progress'): string | null =>
+    endings.every(({ sent }) => sent[field] === undefined)
+      ? null
+      : texts(endings.map(({ sent }) => sent[field] ?? null));
+  return [column('result'), column('progress')];
 }
 
 /** What gates make of the attempts; usually nothing, and nothing is sent. */
@@ -261,7 +274,7 @@ function nextPartition({ sent: { decision }, settled: { lane } }: Effect, held: 
   const { partition, jobType } = held;
   const { priority, resource } = partition;
   const queue = isAgain(decision) ? (jobType.retryQueue ?? partition.queue) : partition.queue;
-  return partitionIn(lane ?? partition.lane, { queue, priority, resource, name: jobType.name });
+  return partitionIn(lane ?? partition.lane, { queue, priority, resource, name: jobType.name }, asideAfter(decision));
 }
 
 /**

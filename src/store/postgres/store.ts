@@ -4,6 +4,7 @@ import { ClosedError } from '../../errors.ts';
 import type { GateEvent } from '../../gate/index.ts';
 import type { Job, RunRecord } from '../../job.ts';
 import { isNewsToWorkers } from '../gates.ts';
+import { JobsListeners } from '../jobs-listeners.ts';
 import type {
   CancelAnswer,
   ChangeAnswer,
@@ -11,6 +12,7 @@ import type {
   Claim,
   ClaimedJob,
   ClaimRequest,
+  EndedJob,
   Enqueued,
   ErrorGroup,
   ErrorGroupFilter,
@@ -28,6 +30,7 @@ import type {
   JobFilter,
   JobList,
   JobSelection,
+  JobsListener,
   NewJob,
   Operation,
   PruneAnswer,
@@ -54,6 +57,7 @@ import { connect } from './connection/connect.ts';
 import { Database } from './connection/database.ts';
 import type { PoolLike } from './connection/driver.ts';
 import { isReplaced } from './connection/failure.ts';
+import { cancelRequested, ended } from './ended.ts';
 import { enqueue } from './enqueue.ts';
 import { errorGroups } from './error-groups.ts';
 import { expired } from './expired.ts';
@@ -83,11 +87,25 @@ export interface PostgresOptions {
   readonly migrate?: boolean;
   /** False leaves other processes to find new work by polling. */
   readonly wakeUps?: boolean;
+  /**
+   * False leaves jobs that are enqueued in a transaction of yours (`tx`) to be found by polling. By default such a
+   * transaction notifies workers when it is committed, which takes a lock of the whole database for that moment.
+   */
+  readonly wakeUpsInTransactions?: boolean;
   /** For pauses and the pace of wake-ups; times in the queue are the server's. */
   readonly clock?: Clock;
 }
 
-const optionNames = ['url', 'pool', 'poolOptions', 'schema', 'migrate', 'wakeUps', 'clock'] as const;
+const optionNames = [
+  'url',
+  'pool',
+  'poolOptions',
+  'schema',
+  'migrate',
+  'wakeUps',
+  'wakeUpsInTransactions',
+  'clock',
+] as const;
 
 /** A job that fell due within this time lies where claims still read: `LAG_MS` in scan/in-flight.ts is longer. */
 const PRESENT_MS = 100;
@@ -96,6 +114,7 @@ const PRESENT_MS = 100;
 export class PostgresStore implements Store {
   readonly kind = 'postgres';
   readonly transactions: PostgresTransactions;
+  readonly #jobs: JobsListeners = new JobsListeners();
   readonly #db: Database;
   /** Replaced when the server cannot be reached, or its tables are other ones. Calls under way keep theirs. */
   #session: Session;
@@ -105,9 +124,10 @@ export class PostgresStore implements Store {
 
   static async open(options: PostgresOptions): Promise<PostgresStore> {
     const given = readOptions(options, optionNames, 'PostgresStore.open');
-    const { clock = systemClock, wakeUps = true, migrate: migrates = true } = given;
+    const { clock = systemClock, wakeUps = true, wakeUpsInTransactions = true, migrate: migrates = true } = given;
     checkClock(clock, 'PostgresStore.open: clock');
     checkBoolean(wakeUps, 'PostgresStore.open: wakeUps');
+    checkBoolean(wakeUpsInTransactions, 'PostgresStore.open: wakeUpsInTransactions');
     checkBoolean(migrates, 'PostgresStore.open: migrate');
     const { hosts, schema } = await connect(given);
     try {
@@ -115,25 +135,34 @@ export class PostgresStore implements Store {
       else await refuseOutdated(hosts, schema);
       const db = new Database(hosts, schema, clock);
       await db.readFacts();
-      return new PostgresStore(db, new Wake(db, wakeUps && hosts.ownSessions));
+      return new PostgresStore(db, new Wake(db, wakeUps && hosts.ownSessions), wakeUpsInTransactions);
     } catch (error) {
       await hosts.close();
       throw error;
     }
   }
 
-  private constructor(db: Database, wake: Wake) {
+  private constructor(db: Database, wake: Wake, wakesInTransactions: boolean) {
     this.#db = db;
     this.#session = new Session(db);
     this.#wake = wake;
     this.transactions = new PostgresTransactions(
       () => this.#session,
       () => this.#readAgain(this.#session),
+      {
+        takeNotification: () => (wakesInTransactions ? wake.takeFromTransaction() : null),
+        onSettled: (settlement) => this.#jobs.settled([settlement], ['settled']),
+      },
     );
+    wake.onJobs = this.#jobs;
     wake.onPast = () => this.#session.cursors.scanSoon();
     db.onLost = () => {
       this.#session = new Session(db);
     };
+  }
+
+  get pushes(): boolean {
+    return this.#wake.reachesOthers;
   }
 
   async enqueue(jobs: readonly NewJob[]): Promise<Enqueued[]> {
@@ -163,6 +192,7 @@ export class PostgresStore implements Store {
   }
   async settle(settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
     const answers = await this.#do((session) => settle(session, settlements));
+    this.#jobs.settled(settlements, answers);
     const atOnce = settlements.filter(({ decision }) => 'delayMs' in decision && decision.delayMs === 0);
     // What was given back keeps its place.
     if (atOnce.length > 0) this.#wake.notify(atOnce.some(({ decision }) => decision.kind !== 'retry'));
@@ -180,6 +210,12 @@ export class PostgresStore implements Store {
 
   get(ids: readonly string[]): Promise<Job[]> {
     return this.#do(get, ids);
+  }
+  ended(ids: readonly string[], watchMs: number | null): Promise<EndedJob[]> {
+    return this.#do(ended, ids, watchMs);
+  }
+  cancelRequested(ids: readonly string[]): Promise<string[]> {
+    return this.#do(cancelRequested, ids);
   }
   list(filter: JobFilter): Promise<JobList> {
     return this.#do(list, filter);
@@ -212,11 +248,16 @@ export class PostgresStore implements Store {
     return this.#do(schedules, filter);
   }
 
-  cancel(ids: readonly string[]): Promise<CancelAnswer[]> {
-    return this.#do(cancel, ids);
+  async cancel(ids: readonly string[]): Promise<CancelAnswer[]> {
+    const answers = await this.#do(cancel, ids);
+    this.#jobs.cancelled(answers);
+    this.#wake.notifyCancelling(answers.filter(({ result }) => result === 'cancelling').map(({ id }) => id));
+    return answers;
   }
   async change(request: ChangeRequest): Promise<ChangeAnswer> {
     const answer = await this.#do(change, request);
+    this.#jobs.changed(request, answer);
+    if (request.action === 'cancel') this.#wake.notifyCancelling(answer.ids);
     if (answer.ids.length > 0 && request.action !== 'discard') this.#wake.notify();
     return answer;
   }
@@ -237,8 +278,10 @@ export class PostgresStore implements Store {
     if (answer.written) this.#wake.notify(answer.jobs.length > 0);
     return answer;
   }
-  prune(retention: Retention, limit: number): Promise<PruneAnswer> {
-    return this.#do(prune, retention, limit);
+  async prune(retention: Retention, limit: number): Promise<PruneAnswer> {
+    const { answer, moved } = await this.#do(prune, retention, limit);
+    if (moved > 0) this.#wake.notify(true);
+    return answer;
   }
 
   register(id: string, worker: WorkerDescription | null): Promise<void> {
@@ -250,6 +293,11 @@ export class PostgresStore implements Store {
 
   onWork(listener: () => void): Unsubscribe {
     return this.#wake.add(listener);
+  }
+
+  onJobs(listener: JobsListener): Unsubscribe {
+    this.#wake.listen();
+    return this.#jobs.add(listener);
   }
 
   /** Calls under way are carried out and answered; later ones are refused. */

@@ -1,8 +1,10 @@
 import type { Timer } from '../../clock.ts';
 import { doubling, Pauses } from '../../retrying.ts';
+import type { JobsListeners } from '../jobs-listeners.ts';
 import type { Unsubscribe } from '../store.ts';
 import type { Database } from './connection/database.ts';
 import type { ClientLike } from './connection/driver.ts';
+import { CANCELLING, ENDED, IDS_PER_NOTIFICATION } from './sql/ended.ts';
 
 /**
  * Every NOTIFY takes a lock of the whole database. So a process sends a few of them one after the other, and then no
@@ -17,10 +19,15 @@ const reconnects = doubling(250, 15_000);
 
 /** What a notification says beside its sender: a job was put where claims of other processes may have passed. */
 const PAST = ' past';
+/**
+ * What a caller's transaction notifies of: all processes, this one too, because none knows when it will be committed. The
+ * same text each time, so that the server sends it once per transaction.
+ */
+const FROM_TRANSACTION = `transaction${PAST}`;
 
 /**
  * Wakes workers when there may be work: those of this process at once, those of others by NOTIFY, which is part of our
- * own enqueues and never of a caller's transaction. Only ever a hint; polling is the truth.
+ * own enqueues, and of a caller's transaction that enqueues, at the same limited rate. Only ever a hint; polling is the truth.
  */
 export class Wake {
   readonly #listeners: Set<() => void> = new Set();
@@ -29,6 +36,8 @@ export class Wake {
   readonly #outbox: Outbox | null;
   /** Called before the listeners when another process has put a job where claims of this one may have passed. */
   onPast: () => void = () => {};
+  /** Told of jobs that other processes have ended or cancelled. */
+  onJobs: Pick<JobsListeners, 'ended' | 'cancelling'> | null = null;
   #listening: Listening | null = null;
   #closed = false;
 
@@ -39,16 +48,50 @@ export class Wake {
 
   add(listener: () => void): Unsubscribe {
     this.#listeners.add(listener);
-    const outbox = this.#outbox;
-    if (outbox !== null && !this.#closed) {
-      this.#listening ??= new Listening(this.#db, channelOf(this.#db), (notification) => {
-        // This process was woken when it sent the notification.
-        if (notification.startsWith(outbox.sender)) return;
-        if (notification.endsWith(PAST)) this.onPast();
-        this.notifyOwn();
-      });
-    }
+    this.listen();
     return () => this.#listeners.delete(listener);
+  }
+
+  /** Whether processes notify each other. */
+  get reachesOthers(): boolean {
+    return this.#outbox !== null;
+  }
+
+  /** From now on, other processes are heard. */
+  listen(): void {
+    if (this.#outbox === null || this.#closed) return;
+    this.#listening ??= new Listening(this.#db, channelOf(this.#db), (notification) => this.#heard(notification));
+  }
+
+  #heard(notification: string): void {
+    const idsAfter = (prefix: string): string[] => notification.slice(prefix.length).split(',');
+    if (notification.startsWith(ENDED)) this.onJobs?.ended(idsAfter(ENDED));
+    else if (notification.startsWith(CANCELLING)) this.onJobs?.cancelling(idsAfter(CANCELLING));
+    // This process was woken when it sent the notification.
+    else if (!notification.startsWith((this.#outbox as Outbox).sender)) {
+      if (notification.endsWith(PAST)) this.onPast();
+      this.notifyOwn();
+    }
+  }
+
+  /** The workers of other processes stop these jobs. Not awaited: one that does not get it learns it from a heartbeat. */
+  notifyCancelling(ids: readonly string[]): void {
+    if (this.#outbox === null || this.#closed) return;
+    for (let at = 0; at < ids.length; at += IDS_PER_NOTIFICATION) {
+      const notification = CANCELLING + ids.slice(at, at + IDS_PER_NOTIFICATION).join(',');
+      this.#db.query('SELECT pg_notify($1, $2)', [channelOf(this.#db), notification]).catch(() => {});
+    }
+  }
+
+  /**
+   * What a caller's transaction that makes work should notify of. Null when it should not: then others are notified a
+   * moment later, and find the work if it is committed by then, or by polling.
+   */
+  takeFromTransaction(): string | null {
+    if (this.#outbox === null) return null;
+    if (this.#outbox.take(true) !== null) return FROM_TRANSACTION;
+    this.#outbox.send(true);
+    return null;
   }
 
   /** After a statement that made work without a notification: not before it, or others would look too early. */

@@ -21,7 +21,7 @@ import type { Session } from './session.ts';
  *
  *   ids given        the list itself; the cursor is a position in it
  *   tag              tags (tag, seq)
- *   redrive, discard jobs_finished, jobs_dead_error or jobs_dead_name: (finished_at, seq)
+ *   redrive, discard jobs_finished, jobs_finished_error or jobs_dead_name: (finished_at, seq)
  *   runNow, cancel   jobs_waiting or jobs_waiting_error: (partition, due_at, seq). For cancel, the running ones follow, by seq;
  *                    then all again until none is found, because a job may have moved behind the cursor meanwhile.
  */
@@ -135,9 +135,9 @@ class Reader {
     this.limit = message === undefined ? most : LOOKED_AT;
   }
 
-  rows(where: Conditions, order: string, from = 'jobs'): Row[] {
+  rows(where: Conditions, order: string, from = 'jobs', fromValues: readonly (string | number)[] = []): Row[] {
     const matches = this.#message === undefined ? '1' : HAS_MESSAGE;
-    const asked = this.#message === undefined ? [] : [this.#message];
+    const asked = [...(this.#message === undefined ? [] : [this.#message]), ...fromValues];
     const sql = `SELECT ${COLUMNS}, ${matches} AS matches FROM ${from} ${where.sql} ORDER BY ${order} LIMIT ?`;
     return this.#session.db.prepare(sql).all(...asked, ...where.values, this.limit) as unknown as Row[];
   }
@@ -163,8 +163,10 @@ function byIds(
 }
 
 function byTag(read: Reader, where: Conditions, tag: string, cursor: readonly number[] | null): Part {
-  where.add('seq IN (SELECT seq FROM tags WHERE tag = ? AND seq > ?)', tag, cursor?.[0] ?? -1).add(HAS_TAG, tag);
-  const rows = read.rows(where, 'seq');
+  where.add(HAS_TAG, tag);
+  // Joined in this order: as a condition, the tag would have SQLite list all of its jobs for each part.
+  const tagged = '(SELECT seq AS tagged FROM tags WHERE tag = ? AND seq > ?) CROSS JOIN jobs ON jobs.seq = tagged';
+  const rows = read.rows(where, 'tagged', tagged, [tag, cursor?.[0] ?? -1]);
   return { rows, cursorAfter: (row) => [row.seq], next: () => nextOf(read, rows, (row) => [row.seq]) };
 }
 
@@ -182,8 +184,9 @@ const RUNNING = 1;
 function byWaiting(read: Reader, where: Conditions, cursor: readonly number[] | null, andRunning: boolean): Part {
   const [phase = WAITING, base = 0, ...at] = cursor ?? [];
   if (phase === RUNNING) {
-    where.add(`state = ${STATE.running}`).add('seq > ?', at[0] ?? -1);
-    const rows = read.rows(where, 'seq');
+    where.add(`state = ${STATE.running}`).add('+seq > ?', at[0] ?? -1);
+    // The plus keeps SQLite from reading the whole table for its order: few jobs run at a time.
+    const rows = read.rows(where, '+seq');
     const cursorAfter = (row: Row): number[] => [RUNNING, base, row.seq];
     const again = (changed: number): number[] | null => (changed > base ? [WAITING, changed] : null);
     return { rows, cursorAfter, next: (changed) => nextOf(read, rows, cursorAfter) ?? again(changed) };
@@ -247,12 +250,12 @@ function apply(session: Session, row: Row, request: ChangeRequest, spread: Sprea
 function runNow(session: Session, row: Row, dueAt: number): void {
   if (dueAt >= row.due_at) return;
   session.sql(RUN_NOW).run(row.seq, dueAt);
-  session.partitions.enter(row, dueAt);
+  session.partitions.fallsDue(row.partition, dueAt);
   session.madeWork = true;
 }
 
 function refusal(session: Session, row: Row, { keepAttempts }: ChangeRequest): SkipReason | null {
-  const { maxAttempts, maxCrashes } = session.policy(row.policy);
+  const { maxAttempts, maxCrashes } = session.policy(row.policy).policy;
   if (keepAttempts && (row.attempts >= maxAttempts || row.crashes >= maxCrashes)) return 'nothing-left';
   if (!wantsKeyAgain(row)) return null;
   const holder = holderOf(session, row.name, row.key);

@@ -5,6 +5,7 @@ import type { Store } from '../store.ts';
 import { change } from './change.ts';
 import { claim, claimNothing } from './claim.ts';
 import { claimGated, claimGatedNothing } from './claim-gated.ts';
+import { cancelRequested, ended } from './ended.ts';
 import { enqueue } from './enqueue.ts';
 import { errorGroups } from './error-groups.ts';
 import { expired, expiredNothing } from './expired.ts';
@@ -37,8 +38,13 @@ export type ReadName =
   | 'operations'
   | 'schedules'
   | 'workers'
-  | 'errorGroups';
-export type WriteName = Exclude<keyof Store, ReadName | 'kind' | 'onWork' | 'close' | 'transactions'>;
+  | 'errorGroups'
+  | 'ended'
+  | 'cancelRequested';
+export type WriteName = Exclude<
+  keyof Store,
+  ReadName | 'kind' | 'pushes' | 'onWork' | 'onJobs' | 'close' | 'transactions'
+>;
 export type VerbName = ReadName | WriteName;
 
 type Verb = (session: Session, ...args: never[]) => unknown;
@@ -79,6 +85,8 @@ const reads: Record<ReadName, Verb> = {
   schedules,
   workers,
   errorGroups,
+  ended,
+  cancelRequested,
 };
 /** What idle workers ask again and again must not compete for the write lock: these answer null when it takes a write. */
 const idle: Partial<Record<VerbName, Verb>> = {

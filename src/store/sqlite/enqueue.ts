@@ -1,5 +1,6 @@
 import { KEY_LIFE, LANE, STATE } from '../codes.ts';
 import { splitJson } from '../json.ts';
+import { replace } from './debounce.ts';
 import { holderOf } from './keys.ts';
 import type { PackedEnqueued, PackedNewJobs, SharedParts } from './packed-jobs.ts';
 import type { Session } from './session.ts';
@@ -46,6 +47,7 @@ export function enqueue(session: Session, ...[ids, joined, groups]: PackedNewJob
       if (tags !== null && changes > 0) session.sql(ADD_TAGS).run(ids[at] as string, tags);
       const holder = changes === 0 ? otherHolder(session, ids[at] as string, name, shared.key) : null;
       if (holder !== null) taken.push([at, holder]);
+      if (holder !== null && shared.debounce) replace(session, holder, shared, payloads[at] as string, shared.debounce);
       at += together;
     }
     if (added === 0) {
@@ -72,7 +74,7 @@ function commonValues(
   const dueAt = Math.max(0, shared.dueAt ?? now + shared.delayMs);
   const resource = shared.resource === null ? 0 : strings.internResource(shared.resource);
   const partition = session.partitions.enter({ queue, lane: LANE.fresh, priority, resource, name }, dueAt);
-  const policy = strings.intern(session.policyText.of(shared.policy));
+  const policy = session.internPolicy(shared);
   const state = dueAt > now ? STATE.scheduled : STATE.ready;
   const retriesIn = retryQueue === null ? null : strings.intern(retryQueue);
   const keyLife = KEY_LIFE[shared.keyLife];

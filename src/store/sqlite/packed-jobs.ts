@@ -40,7 +40,9 @@ function shares(a: NewJob, b: SharedParts): boolean {
     a.dueAt === b.dueAt &&
     a.key === b.key &&
     a.keyLife === b.keyLife &&
-    a.tags === b.tags
+    a.version === b.version &&
+    a.tags === b.tags &&
+    a.debounce === b.debounce
   );
 }
 

@@ -12,21 +12,36 @@ export type PackedSettlement = readonly [
   startedAt: number,
   endedAt: number,
   refund: Settlement['refund'],
+  result: Settlement['result'],
+  progress: Settlement['progress'],
 ];
 
 export function packSettlement(settlement: Settlement): PackedSettlement {
-  const { id, run, worker, outcome, decision, error, startedAt, endedAt, refund } = settlement;
-  return [id, run, worker, outcome, decision, error, startedAt, endedAt, refund];
+  const { id, run, worker, outcome, decision, error, startedAt, endedAt, refund, result, progress } = settlement;
+  return [id, run, worker, outcome, decision, error, startedAt, endedAt, refund, result, progress];
 }
 
 /** About how large it is: all else is small. */
-export function bytesOfSettlement({ error, decision }: Settlement): number {
-  return (error?.message.length ?? 0) + (error?.stack?.length ?? 0) + (decision.note?.length ?? 0);
+export function bytesOfSettlement({ error, decision, result, progress }: Settlement): number {
+  const texts = (error?.message.length ?? 0) + (error?.stack?.length ?? 0) + (decision.note?.length ?? 0);
+  return texts + (result?.length ?? 0) + (progress?.length ?? 0);
 }
 
 export function unpackSettlement(packed: PackedSettlement): Settlement {
-  const [id, run, worker, outcome, decision, error, startedAt, endedAt, refund] = packed;
-  return { id, run, worker, outcome, decision, error, startedAt, endedAt, ...(refund && { refund }) };
+  const [id, run, worker, outcome, decision, error, startedAt, endedAt, refund, result, progress] = packed;
+  return {
+    id,
+    run,
+    worker,
+    outcome,
+    decision,
+    error,
+    startedAt,
+    endedAt,
+    ...(refund && { refund }),
+    ...(result !== undefined && { result }),
+    ...(progress !== undefined && { progress }),
+  };
 }
 
 /** Only those of a batch that are not `settled`, by their place: nearly always none. */

@@ -1,5 +1,6 @@
 import type { Job, RunRecord } from '../../job.ts';
 import { lanes, stateAt, states } from '../../job.ts';
+import { decodeResult } from '../../result.ts';
 import type { DeadReason, Decision } from '../../retry/decision.ts';
 import type { OutcomeKind, StoredError } from '../../retry/outcome.ts';
 import type { Session } from './session.ts';
@@ -7,7 +8,7 @@ import type { Session } from './session.ts';
 /** From rows to the objects of the contract; running jobs travel in another form (see packed-claim.ts). */
 export const JOB_COLUMNS = `
   id, state, queue, lane, priority, resource, due_at, runs, attempts, crashes, worker, lease_ends_at, cancel_requested,
-  first_started_at, finished_at, dead_reason, enqueued_at, name, policy, key, tags, progress, payload,
+  first_started_at, finished_at, dead_reason, enqueued_at, name, policy, key, tags, progress, result, payload,
   (SELECT error FROM errors WHERE errors.id = last_error) AS last_error`;
 
 export interface JobRow {
@@ -33,12 +34,14 @@ export interface JobRow {
   readonly key: string | null;
   readonly tags: string | null;
   readonly progress: string | null;
+  readonly result: string | null;
   readonly last_error: string | null;
   readonly payload: string;
 }
 
 export function job(session: Session, row: JobRow): Job {
   const state = states[row.state] as Job['state'];
+  const { policy, version } = session.policy(row.policy);
   return {
     id: row.id,
     name: session.strings.text(row.name),
@@ -47,10 +50,11 @@ export function job(session: Session, row: JobRow): Job {
     lane: lanes[row.lane] as Job['lane'],
     priority: row.priority,
     payload: JSON.parse(row.payload),
+    version,
     key: row.key,
     tags: parse<string[]>(row.tags) ?? [],
     resource: row.resource === 0 ? null : session.strings.text(row.resource),
-    policy: session.policy(row.policy),
+    policy,
     runs: row.runs,
     attempts: row.attempts,
     crashes: row.crashes,
@@ -63,6 +67,7 @@ export function job(session: Session, row: JobRow): Job {
     deadReason: row.dead_reason as DeadReason | null,
     lastError: parse<StoredError>(row.last_error),
     progress: parse<unknown>(row.progress),
+    ...decodeResult(row.result),
     cancelRequested: row.cancel_requested === 1,
   };
 }

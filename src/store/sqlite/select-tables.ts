@@ -16,8 +16,8 @@ export const selectTables: string = `
   CREATE INDEX jobs_key ON jobs (key) WHERE key IS NOT NULL;
   CREATE INDEX jobs_waiting_error ON jobs (fingerprint, partition, due_at)
     WHERE fingerprint IS NOT NULL AND partition IS NOT NULL;
-  CREATE INDEX jobs_dead_error ON jobs (fingerprint, finished_at)
-    WHERE fingerprint IS NOT NULL AND state = ${STATE.dead} AND finished_at IS NOT NULL;
+  CREATE INDEX jobs_finished_error ON jobs (fingerprint, state, finished_at)
+    WHERE fingerprint IS NOT NULL AND finished_at IS NOT NULL;
   CREATE INDEX jobs_dead_name ON jobs (name, finished_at) WHERE state = ${STATE.dead} AND finished_at IS NOT NULL;
 
   CREATE TABLE operations (

@@ -1,7 +1,9 @@
 import { isTerminal, type Lane, lanes, type Settled, settledBy } from '../../job.ts';
+import { asideAfter } from '../aside.ts';
 import { LANE, STATE } from '../codes.ts';
 import { errorChanges, failureOf } from '../error-groups.ts';
 import type { Refund, SettleAnswer, Settlement } from '../store.ts';
+import { enterAside } from './aside.ts';
 import { KEY_AFTER_END } from './keys.ts';
 import { type PackedAnswers, type PackedSettlement, packAnswers, unpackSettlement } from './packed-settlements.ts';
 import type { RunningRow } from './running.ts';
@@ -19,7 +21,8 @@ const END = `
   UPDATE jobs SET state = ?7, attempts = max(0, attempts - ?6), crashes = crashes + ?8, finished_at = ?9,
     dead_reason = ?10, last_error = coalesce(?11, last_error),
     held_key = ${KEY_AFTER_END},
-    worker = NULL, lease_ends_at = NULL, cancel_requested = 0
+    worker = NULL, lease_ends_at = NULL, cancel_requested = 0,
+    result = ?12, progress = coalesce(?13, progress)
   WHERE ${FENCE}`;
 /* A job that is handed back at once keeps its due time, and so its place among those that wait. */
 const WAIT = `
@@ -29,7 +32,7 @@ const WAIT = `
     previous_delay_ms = coalesce(?12, previous_delay_ms),
     available_at = CASE ?13 WHEN 1 THEN ?9 ELSE available_at END,
     first_started_at = CASE WHEN ?13 = 0 AND first_started_at = claimed_at THEN NULL ELSE first_started_at END,
-    worker = NULL, lease_ends_at = NULL
+    worker = NULL, lease_ends_at = NULL, progress = coalesce(?16, progress)
   WHERE ${FENCE} AND cancel_requested = 0`;
 const FIND = `
   SELECT seq, attempts AS attempt, name, home_queue AS homeQueue, retry_queue AS retryQueue, queue, lane, priority, resource,
@@ -90,11 +93,12 @@ function writeJob(session: Session, { settlement, row, worker, error }: Ending, 
   const givenBack = (settled.counted ? 0 : 1) + (settlement.refund?.attempts ?? 0);
   const state = STATE[settled.state];
   const crashes = crashed ? 1 : 0;
+  const { progress = null } = settlement;
   if (settled.dueAt === null) {
     const { now } = session;
-    const { changes } = session
-      .sql(END)
-      .run(row.seq, id, run, worker, overBy, givenBack, state, crashes, now, settled.deadReason, error);
+    const result = settled.state === 'completed' ? (settlement.result ?? null) : null;
+    const common = [row.seq, id, run, worker, overBy, givenBack, state, crashes];
+    const { changes } = session.sql(END).run(...common, now, settled.deadReason, error, result, progress);
     return changes === 1;
   }
   const { dueAt } = settled;
@@ -102,9 +106,11 @@ function writeJob(session: Session, { settlement, row, worker, error }: Ending, 
   const queue = settled.state === 'retrying' ? (row.retryQueue ?? row.queue) : row.queue;
   const delayMs = settled.state === 'retrying' && 'delayMs' in decision ? decision.delayMs : null;
   const ran = settled.ran ? 1 : 0;
-  const partition = session.partitions.enter({ ...row, queue, lane }, dueAt);
+  const aside = asideAfter(decision);
+  const within = aside === null ? queue : enterAside(session, queue, row.name, aside);
+  const partition = session.partitions.enter({ ...row, queue: within, lane }, dueAt);
   const common = [row.seq, id, run, worker, overBy, givenBack, state, crashes];
-  const { changes } = session.sql(WAIT).run(...common, dueAt, partition, error, delayMs, ran, queue, lane);
+  const { changes } = session.sql(WAIT).run(...common, dueAt, partition, error, delayMs, ran, queue, lane, progress);
   if (changes !== 1) session.partitions.leave(partition);
   return changes === 1;
 }

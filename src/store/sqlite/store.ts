@@ -4,6 +4,7 @@ import { ClosedError } from '../../errors.ts';
 import type { GateEvent } from '../../gate/index.ts';
 import type { Job, RunRecord } from '../../job.ts';
 import { partsOf } from '../../parts.ts';
+import { JobsListeners } from '../jobs-listeners.ts';
 import { checkPayloads } from '../json.ts';
 import type {
   CancelAnswer,
@@ -12,6 +13,7 @@ import type {
   Claim,
   ClaimedJob,
   ClaimRequest,
+  EndedJob,
   Enqueued,
   ErrorGroup,
   ErrorGroupFilter,
@@ -29,6 +31,7 @@ import type {
   JobFilter,
   JobList,
   JobSelection,
+  JobsListener,
   NewJob,
   Operation,
   PruneAnswer,
@@ -54,7 +57,7 @@ import type { PackedGatedClaim } from './claim-gated.ts';
 import { DatabaseThread, type ThreadEntry } from './database-thread.ts';
 import type { ReadName, VerbName, WriteName } from './engine.ts';
 import { InPlace } from './in-place.ts';
-import { type PackedJobs, unpackJobs } from './packed-claim.ts';
+import { type PackedJobs, packRequest, unpackJobs } from './packed-claim.ts';
 import { type PackedEnqueued, packNewJobs, unpackEnqueued } from './packed-jobs.ts';
 import { bytesOfSettlement, type PackedAnswers, packSettlement, unpackAnswers } from './packed-settlements.ts';
 import { PART_BYTES } from './parts.ts';
@@ -78,9 +81,12 @@ type Answer<V extends VerbName & keyof Store> = ReturnType<Store[V]>;
  */
 export class SqliteStore implements Store {
   readonly kind = 'sqlite';
+  /** Of other processes only their commits are seen, which `onWork` tells. */
+  readonly pushes = false;
   readonly #writer: Channel;
   readonly #reader: Channel;
   readonly #listeners: Set<() => void> = new Set();
+  readonly #jobs: JobsListeners = new JobsListeners();
   /** Those that are sent in several parts. */
   readonly #batches: Set<Promise<unknown>> = new Set();
   #closed: Promise<void> | null = null;
@@ -136,11 +142,11 @@ export class SqliteStore implements Store {
     );
   }
   async claim(request: ClaimRequest): Promise<Claim> {
-    const { jobs, ...answer } = (await this.#call('claim', request)) as PackedClaim;
+    const { jobs, ...answer } = (await this.#call('claim', packRequest(request))) as PackedClaim;
     return { ...answer, jobs: unpackJobs(jobs) };
   }
   async claimGated(request: GatedClaimRequest): Promise<GatedClaim> {
-    const { jobs, epoch, ...answer } = (await this.#call('claimGated', request)) as PackedGatedClaim;
+    const { jobs, epoch, ...answer } = (await this.#call('claimGated', packRequest(request))) as PackedGatedClaim;
     return { ...answer, jobs: unpackJobs(jobs, epoch) };
   }
   report(reports: readonly WorkerReport[]): Promise<GateAnswer[]> {
@@ -153,17 +159,23 @@ export class SqliteStore implements Store {
   settle(settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
     return this.#inParts(settlements, bytesOfSettlement, async (part) => {
       const answers = (await this.#writer.call('settle', [part.map(packSettlement)])) as PackedAnswers;
-      return unpackAnswers(answers, part.length);
+      const unpacked = unpackAnswers(answers, part.length);
+      this.#jobs.settled(part, unpacked);
+      return unpacked;
     });
   }
   remember(fence: Fence, key: string, value: string): Promise<boolean> {
     return this.#write('remember', fence, key, value);
   }
-  cancel(ids: readonly string[]): Promise<CancelAnswer[]> {
-    return this.#write('cancel', ids);
+  async cancel(ids: readonly string[]): Promise<CancelAnswer[]> {
+    const answers = await this.#write('cancel', ids);
+    this.#jobs.cancelled(answers);
+    return answers;
   }
-  change(request: ChangeRequest): Promise<ChangeAnswer> {
-    return this.#write('change', request);
+  async change(request: ChangeRequest): Promise<ChangeAnswer> {
+    const answer = await this.#write('change', request);
+    this.#jobs.changed(request, answer);
+    return answer;
   }
   hold(target: HoldTarget, until: number | null): Promise<void> {
     return this.#write('hold', target, until);
@@ -194,6 +206,12 @@ export class SqliteStore implements Store {
   }
   get(ids: readonly string[]): Promise<Job[]> {
     return this.#read('get', ids);
+  }
+  ended(ids: readonly string[], watchMs: number | null): Promise<EndedJob[]> {
+    return this.#read('ended', ids, watchMs);
+  }
+  cancelRequested(ids: readonly string[]): Promise<string[]> {
+    return this.#read('cancelRequested', ids);
   }
   list(filter: JobFilter): Promise<JobList> {
     return this.#read('list', filter);
@@ -234,6 +252,10 @@ export class SqliteStore implements Store {
     if (this.#listeners.size === 0) this.#writer.watch();
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  onJobs(listener: JobsListener): Unsubscribe {
+    return this.#jobs.add(listener);
   }
 
   close(): Promise<void> {

@@ -49,7 +49,13 @@ export class Side {
   }
 
   async enqueue(count: number): Promise<void> {
-    if (count > 0) await this.#mulligan.enqueueMany(this.#definition, Array<null>(count).fill(null));
+    if (count > 0)
+      await this.#mulligan.enqueueMany(
+        this.#definition,
+        Array<null>(count)
+          .fill(null)
+          .map((input) => ({ input })),
+      );
   }
 
   async figures(): Promise<SideFigures> {

@@ -86,7 +86,12 @@ describe('handlers in a transaction, more than a pool of the caller has connecti
     const mulligan: Mulligan = await Mulligan.open(store, { jobs: [job], log: () => {} });
     const other = await Mulligan.open(await PostgresStore.open({ url, schema }), { log: () => {} });
     other.work({ queues: ['nothing'], lease: '1s' });
-    await other.enqueueMany(job, Array(COUNT).fill(null));
+    await other.enqueueMany(
+      job,
+      Array(COUNT)
+        .fill(null)
+        .map((input) => ({ input })),
+    );
     mulligan.work({ queues: ['default'], concurrency: COUNT, lease: '2s' });
     const runs = async (): Promise<Record<string, number>> => (await other.stats()).totals.runs;
     await expect

@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto';
 import { quoted } from '../connection/address.ts';
+import { asideSql } from '../sql/aside.ts';
 import { backScanSql } from '../sql/back-scan.ts';
 import { changeSql } from '../sql/change.ts';
 import { claimSql } from '../sql/claim.ts';
 import { claimGatedSql } from '../sql/claim-gated.ts';
+import { debounceSql } from '../sql/debounce.ts';
+import { endedSql } from '../sql/ended.ts';
 import { enqueueSql } from '../sql/enqueue.ts';
 import { errorGroupsSql } from '../sql/error-groups.ts';
 import { expiredSql } from '../sql/expired.ts';
@@ -58,7 +61,10 @@ export const functions: FunctionSet = functionSet(
   [
     internedSql,
     partitionsSql,
+    asideSql,
     gatesSql,
+    endedSql,
+    debounceSql,
     enqueueSql,
     claimSql,
     claimGatedSql,

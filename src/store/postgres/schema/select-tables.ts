@@ -16,8 +16,7 @@ export const selectTables: string = `
 
   -- A claim changes none of these columns, so it still writes to no index.
   CREATE INDEX live_fingerprint ON live (fingerprint, partition, due_at, seq) WHERE fingerprint IS NOT NULL;
-  CREATE INDEX finished_dead_fingerprint ON finished (fingerprint, finished_at, seq)
-    WHERE state = ${STATE.dead} AND fingerprint IS NOT NULL;
+  CREATE INDEX finished_fingerprint ON finished (fingerprint, state, finished_at, seq) WHERE fingerprint IS NOT NULL;
   CREATE INDEX finished_dead_type ON finished (job_type, finished_at) WHERE state = ${STATE.dead};
 
   CREATE TABLE operations (

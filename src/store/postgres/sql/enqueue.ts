@@ -19,7 +19,7 @@ const INSERT_JOBS = `
 export const ENQUEUE_PARAMETERS: string = `
     p_identity uuid, p_id uuid[], p_job_type int[], p_counted int[], p_counter int[], p_partition bigint[], p_delay bigint[],
     p_due bigint[], p_key_life smallint[], p_name text[], p_key text[], p_payload text, p_tags text[], p_keyed bigint[], p_notice text,
-    p_again boolean, p_admitted boolean`;
+    p_again boolean, p_admitted boolean, p_debounce bigint[]`;
 
 export const enqueueSql: string = `
   -- Gives a job its key. Null when it has it now, else the job that holds it.
@@ -53,7 +53,8 @@ export const enqueueSql: string = `
    * when no job has a delay, a due time, or a key life other than \`finished\`; p_tags, array literals, when none has tags. p_keyed are those of the partitions that
    * have a resource; p_admitted is null, except in a caller's transaction (is_admitted). Answers only the jobs whose key was
    * taken; or a row with the number 0, and has written nothing, when the partitions are to be looked up again. p_notice is
-   * sent to all who listen, once this is committed. Without p_again, a job that was sent before is a unique violation.
+   * sent to all who listen, once this is committed. p_debounce are the longest waits of debounced jobs, or null when there are none.
+   * Without p_again, a job that was sent before is a unique violation.
    */
   CREATE FUNCTION enqueue(${ENQUEUE_PARAMETERS}
   ) RETURNS TABLE (ord bigint, holder uuid) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
@@ -79,10 +80,16 @@ export const enqueueSql: string = `
 
     IF p_key IS NOT NULL THEN
       FOR keyed IN
-        SELECT g.* FROM unnest(p_id, p_name, p_key) WITH ORDINALITY AS g (id, name, key, ord)
+        SELECT g.* FROM unnest(p_id, p_name, p_key, p_debounce) WITH ORDINALITY AS g (id, name, key, debounce, ord)
         WHERE g.key IS NOT NULL ORDER BY g.name, g.key, g.ord
       LOOP
-        by_whom := take_key(keyed.id, keyed.name, keyed.key);
+        LOOP
+          by_whom := take_key(keyed.id, keyed.name, keyed.key);
+          EXIT WHEN by_whom IS NULL OR keyed.debounce IS NULL;
+          EXIT WHEN replace_job(by_whom, p_partition[keyed.ord], p_job_type[keyed.ord],
+            coalesce(p_due[keyed.ord], store_now + coalesce(p_delay[keyed.ord], 0)), keyed.debounce, p_tags[keyed.ord]::text[],
+            split_part(p_payload, E'\\n', keyed.ord::int));
+        END LOOP;
         CONTINUE WHEN by_whom IS NULL;
         refused := refused || keyed.ord;
         ord := keyed.ord;

@@ -6,7 +6,8 @@ const ENQUEUE_VALUES = ENQUEUE_PARAMETERS.split(',').map((parameter) => paramete
 export const schedulesSql: string = `
   /*
    * Writes a schedule, or removes it when p_to is null, and stores its jobs. The row is locked before its version is
-   * compared, so that of two that fire the same tick, the second finds another version. Answers one row that says whether
+   * compared, so that of two that fire the same tick, the second finds another version. A lock is not waited for: whoever
+   * has it writes another version, or will soon have given it back. Answers one row that says whether
    * it was written, and one for each job whose key was taken; or one with the number 0, and has written nothing, when the
    * partitions are to be looked up again.
    */
@@ -19,12 +20,15 @@ export const schedulesSql: string = `
     taken record;
   BEGIN
     -- A row that is not there yet cannot be locked.
-    IF p_from IS NULL THEN
-      PERFORM pg_advisory_xact_lock(hashtext(current_schema()), hashtext('mulligan: new schedules'));
+    written := p_from IS NOT NULL OR
+      pg_try_advisory_xact_lock(hashtext(current_schema()), hashtext('mulligan: new schedules'));
+    IF written THEN
+      SELECT version INTO present FROM schedules WHERE name = p_schedule FOR UPDATE SKIP LOCKED;
+      -- A row that is there, but was skipped, is locked.
+      written := FOUND OR NOT EXISTS (SELECT 1 FROM schedules WHERE name = p_schedule);
     END IF;
-    SELECT version INTO present FROM schedules WHERE name = p_schedule FOR UPDATE;
     -- Already in the new version: the answer to this very write was lost.
-    written := present IS NOT DISTINCT FROM p_from OR present IS NOT DISTINCT FROM p_to;
+    written := written AND (present IS NOT DISTINCT FROM p_from OR present IS NOT DISTINCT FROM p_to);
     IF NOT written THEN
       RETURN NEXT;
       RETURN;

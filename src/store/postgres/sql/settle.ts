@@ -11,17 +11,19 @@ import {
   lookUp,
   OUTCOME,
   PRUNED,
+  queueOf,
   SAY_REPLACED,
 } from './shared.ts';
 
 /** Many errors are alike, so texts are sent once and stored once, and pointed at by position. */
 const GIVEN = `
   SELECT g.id, g.run, g.worker, g.outcome, g.state, g.counted, g.delay, g.partition, g.backoff, g.reason,
-    g.refund, g.spent_at, g.spent_count, first_error + g.error AS error,
+    g.refund, g.spent_at, g.spent_count, g.result, g.progress, first_error + g.error AS error,
     CASE WHEN g.outcome <> ${OUTCOME.cancelled} THEN p_fingerprints[g.error] END AS failure, p_decisions[g.decision] AS decision, g.started, g.ended, g.ord
   FROM unnest(p_id, p_run, p_worker, p_outcome, p_state, p_counted, p_delay, p_partition, p_backoff, p_reason, p_error,
-    p_decision, p_started, p_ended, p_refund, p_spent_at, p_spent_count) WITH ORDINALITY AS g (id, run, worker, outcome, state,
-    counted, delay, partition, backoff, reason, error, decision, started, ended, refund, spent_at, spent_count, ord)`;
+    p_decision, p_started, p_ended, p_refund, p_spent_at, p_spent_count, p_result, p_progress) WITH ORDINALITY AS g (id, run, worker, outcome, state,
+    counted, delay, partition, backoff, reason, error, decision, started, ended, refund, spent_at, spent_count, result, progress,
+    ord)`;
 /** A crash is only believed while the lease is over: a worker that came back in time keeps its run. */
 const BELIEVED = `(g.outcome <> ${OUTCOME.crashed} OR l.lease_ends_at <= store_now)`;
 
@@ -61,20 +63,20 @@ const end = ({ given, condition, carried, run, refunded, note, failure, also, an
       -- OFFSET 0 keeps what is given in one piece: each row of it is looked up, in its order.
       DELETE FROM live l USING (${given} OFFSET 0) g
       WHERE ${FENCE} AND ${condition}
-      RETURNING ${carried} g.started, g.ended, l.attempts AS attempt, l.id, l.seq, l.enqueued_at, l.due_at, l.available_at,
+      RETURNING ${carried} g.started, g.ended, g.result, g.progress AS last_progress, l.attempts AS attempt, l.id, l.seq, l.enqueued_at, l.due_at, l.available_at,
         l.partition, l.job_type, l.payload_bytes, l.runs, l.crashes, l.first_started_at, l.previous_delay_ms, l.key_life, l.key, l.last_error,
         l.fingerprint, l.tags, l.progress, l.payload
     ), kept AS (
       INSERT INTO finished (id, seq, finished_at, enqueued_at, due_at, available_at, lane, priority, queue, resource, job_type,
         payload_bytes, runs, attempts, crashes, state, dead_reason, first_started_at, previous_delay_ms, outcome, attempt, counted, failed, worker, started_at,
-        ended_at, decision, key_life, key, last_error, fingerprint, tags, progress, spent_at, spent_count, payload)
-      SELECT gone.id, seq, store_now, enqueued_at, due_at, available_at, p.lane, p.priority, p.queue, p.resource, job_type,
+        ended_at, decision, key_life, key, last_error, fingerprint, tags, progress, spent_at, spent_count, result, payload)
+      SELECT gone.id, seq, store_now, enqueued_at, due_at, available_at, p.lane, p.priority, ${queueOf('p.queue')}, p.resource, job_type,
         payload_bytes, runs,
         greatest(0, CASE WHEN ${run.counted} THEN attempt ELSE attempt - 1 END - ${refunded}),
         CASE ${run.outcome} WHEN ${OUTCOME.crashed} THEN crashes + 1 ELSE crashes END,
         ${run.state}, ${run.deadReason}, first_started_at, previous_delay_ms, ${run.outcome}, attempt - ${refunded}, ${run.counted},
         ${run.error} IS NOT NULL, ${run.worker}, started, ended, ${run.decision}, key_life, key,
-        coalesce(${run.error}, last_error), coalesce(${failure}, fingerprint), tags, progress, ${note}, payload
+        coalesce(${run.error}, last_error), coalesce(${failure}, fingerprint), tags, coalesce(last_progress, progress), ${note}, result, payload
       FROM gone JOIN partitions p ON ${lookUp('p.id', 'gone.partition')}
     ), freed AS (
       DELETE FROM keys USING gone WHERE gone.key IS NOT NULL AND gone.key_life <> ${PRUNED} AND ${lookUp('keys.job', 'gone.id')}
@@ -110,8 +112,8 @@ const endEach = (given: string, condition: string, state = 'g.state', reason = '
 /** Runs that all completed, under one worker: what a settlement nearly always is. So it names what all have in common. */
 const END_COMPLETED = end({
   given: `
-    SELECT g.id, g.run, p_worker AS worker, g.started, g.ended
-    FROM unnest(p_id, p_run, p_started, p_ended) AS g (id, run, started, ended)`,
+    SELECT g.id, g.run, p_worker AS worker, g.started, g.ended, g.result, g.progress
+    FROM unnest(p_id, p_run, p_started, p_ended, p_result, p_progress) AS g (id, run, started, ended, result, progress)`,
   condition: 'true',
   carried: '',
   run: {
@@ -131,9 +133,10 @@ const END_COMPLETED = end({
 });
 
 export const settleSql: string = `
-  -- Answers whether all of them were applied. p_over are leases of which nothing is held any more.
+  -- Answers whether all of them were applied. p_over are leases of which nothing is held any more. p_result and p_progress are
+  -- null when no run has a result, or progress that is not stored.
   CREATE FUNCTION complete(p_identity uuid, p_id uuid[], p_run int[], p_worker int, p_decision text, p_started bigint[], p_ended bigint[],
-    p_over bigint[])
+    p_over bigint[], p_result text[], p_progress text[])
   RETURNS boolean LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   #variable_conflict use_column
   DECLARE
@@ -143,6 +146,7 @@ export const settleSql: string = `
   BEGIN
     ${END_COMPLETED}
     IF NOT is_same THEN ${SAY_REPLACED} END IF;
+    PERFORM tell_ended(p_id);
     RETURN applied = cardinality(p_id);
   END $$;
 
@@ -153,7 +157,8 @@ export const settleSql: string = `
     p_identity uuid, p_id uuid[], p_run int[], p_worker int[], p_outcome smallint[], p_state smallint[], p_counted boolean[],
     p_delay bigint[], p_partition bigint[], p_backoff bigint[], p_reason smallint[], p_error int[], p_decision int[],
     p_started bigint[], p_ended bigint[], p_errors text[], p_decisions text[],
-    p_over bigint[], p_keyed bigint[], p_refund int[], p_spent_at bigint[], p_spent_count int[], p_fingerprints text[]
+    p_over bigint[], p_keyed bigint[], p_refund int[], p_spent_at bigint[], p_spent_count int[], p_fingerprints text[],
+    p_result text[], p_progress text[]
   ) RETURNS TABLE (at bigint, answer int) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   #variable_conflict use_column
   DECLARE
@@ -197,6 +202,7 @@ export const settleSql: string = `
           available_at = CASE WHEN ${RAN} THEN store_now + g.delay ELSE l.available_at END,
           first_started_at = CASE WHEN ${RAN} OR l.first_started_at <> l.claimed_at THEN l.first_started_at END,
           last_error = coalesce(g.error, l.last_error), fingerprint = coalesce(g.failure, l.fingerprint),
+          progress = coalesce(g.progress, l.progress),
           worker = NULL, lease_ends_at = NULL
         FROM (
           -- Read before it is written: the group that the job leaves. Nothing but its settlement changes that while it runs.
@@ -252,5 +258,6 @@ export const settleSql: string = `
         END IF;
       END LOOP;
     END IF;
+    PERFORM tell_ended(p_id);
   END $$;
 `;

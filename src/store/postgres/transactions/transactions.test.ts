@@ -99,7 +99,9 @@ describe('a job enqueued in a transaction', () => {
     const ids: string[] = [];
     const rolledBack = inTransaction(async (tx) => {
       ids.push((await mulligan.enqueue('rolled back', 1, { tx, key: 'k' })).id);
-      ids.push(...(await mulligan.enqueueMany('rolled back', [2, 3], { tx })).map(({ id }) => id));
+      ids.push(
+        ...(await mulligan.enqueueMany('rolled back', [{ input: 2 }, { input: 3 }], { tx })).map(({ id }) => id),
+      );
       throw new Error('changed my mind');
     });
     await expect(rolledBack).rejects.toThrow('changed my mind');
@@ -140,7 +142,7 @@ describe('a job enqueued in a transaction', () => {
         mulligan.enqueue('contested', 5, { key: 'user-43' }),
         mulligan.enqueue('of another name', 6, { key: 'user-42' }),
         mulligan.enqueue('contested', 7),
-        mulligan.enqueueMany('contested', [8, 9]).then(([first]) => first),
+        mulligan.enqueueMany('contested', [{ input: 8 }, { input: 9 }]).then(([first]) => first),
       ]);
       // By now it is known that the key is contested.
       others.push(await mulligan.enqueue('contested', 10, { key: 'user-44' }));

@@ -7,7 +7,7 @@ import type { Enqueued, NewJob, Settlement, TransactionClient, Transactions } fr
 import { codeOf } from '../connection/connection-error.ts';
 import { BEGIN_MARKED } from '../connection/database.ts';
 import { isAway, isConflict, isPassing, isReadOnly, isReplaced, toStoreError } from '../connection/failure.ts';
-import { ENQUEUE, enqueued, enqueueInside, type Taken } from '../enqueue.ts';
+import { apartByKey, ENQUEUE, enqueued, enqueueInside, type Taken } from '../enqueue.ts';
 import type { Session } from '../session.ts';
 import { settleThrough } from '../settle.ts';
 import { OneAtATime } from './one-at-a-time.ts';
@@ -40,22 +40,35 @@ const afterOutages: RetryingOptions = {
   giveUpAfterMs: PATIENCE_MS,
 };
 
+export interface TransactionHooks {
+  /** What a transaction that enqueues notifies of when it is committed; null for nothing. */
+  readonly takeNotification: () => string | null;
+  readonly onSettled: (settlement: Settlement) => void;
+}
+
 export class PostgresTransactions implements Transactions {
   readonly #current: () => Session;
   /** Called when the tables are other ones: too late for this transaction, but the next one finds them. */
   readonly #onReplaced: () => Promise<void>;
+  readonly #hooks: TransactionHooks;
   readonly #enqueues: OneAtATime = new OneAtATime();
 
-  constructor(session: () => Session, onReplaced: () => Promise<void>) {
+  constructor(session: () => Session, onReplaced: () => Promise<void>, hooks: TransactionHooks) {
     this.#current = session;
     this.#onReplaced = onReplaced;
+    this.#hooks = hooks;
   }
 
   async enqueue(client: TransactionClient, jobs: readonly NewJob[]): Promise<Enqueued[]> {
     const session = this.#current();
+    const notification = this.#hooks.takeNotification();
     const send = (values: unknown[]): Promise<Taken[]> => this.#send(session, client, values);
-    const taken = await this.#enqueues.run(client, () => enqueueInside(session, jobs, send));
-    return enqueued(jobs, taken);
+    const answers: Enqueued[] = [];
+    for (const some of apartByKey(jobs)) {
+      const taken = await this.#enqueues.run(client, () => enqueueInside(session, some, notification, send));
+      answers.push(...enqueued(some, taken));
+    }
+    return answers;
   }
 
   async #send({ db }: Session, client: TransactionClient, values: unknown[]): Promise<Taken[]> {
@@ -110,6 +123,7 @@ export class PostgresTransactions implements Transactions {
       done = { result, sent };
       await client.query('COMMIT');
       session.leases.release(sent.id, sent.run);
+      this.#hooks.onSettled(sent);
       return done;
     } catch (error) {
       // A connection that is gone, or cannot even do this, is dropped, and the server rolls back.

@@ -1,0 +1,54 @@
+import { KEY_LIFE, LANE, STATE } from '../codes.ts';
+import type { Debounce } from '../store.ts';
+import type { SharedParts } from './packed-jobs.ts';
+import type { Session } from './session.ts';
+
+/** It has never started, and gives its key up when it does. */
+const REPLACEABLE = `
+  SELECT seq, partition, tags, enqueued_at AS enqueuedAt FROM jobs
+  WHERE id = ? AND partition IS NOT NULL AND runs = 0 AND key_life = ${KEY_LIFE.started}`;
+interface Replaceable {
+  readonly seq: number;
+  readonly partition: number;
+  readonly tags: string | null;
+  readonly enqueuedAt: number;
+}
+
+const REPLACE = `
+  UPDATE jobs SET state = ?2, partition = ?3, queue = ?4, home_queue = ?4, lane = ${LANE.fresh}, priority = ?5, resource = ?6,
+    due_at = ?7, available_at = ?7, policy = ?8, retry_queue = ?9, payload = ?10, tags = ?11
+  WHERE seq = ?1`;
+
+const DELETE_TAGS = 'DELETE FROM tags WHERE seq = ? AND tag IN (SELECT value FROM json_each(?))';
+const ADD_TAGS = 'INSERT OR IGNORE INTO tags (tag, seq) SELECT value, ?1 FROM json_each(?2)';
+
+/** The waiting job that holds the key becomes the job that was sent now, under its old id. One that has started is left alone. */
+export function replace(
+  session: Session,
+  id: string,
+  job: SharedParts,
+  payload: string,
+  { maxWaitMs }: Debounce,
+): void {
+  const row = session.sql(REPLACEABLE).get(id) as Replaceable | undefined;
+  if (row === undefined) return;
+  const { now, strings } = session;
+  const latest = maxWaitMs === null ? Number.MAX_SAFE_INTEGER : row.enqueuedAt + maxWaitMs;
+  const dueAt = Math.max(now, Math.min(job.dueAt ?? now + job.delayMs, latest));
+  const queue = strings.intern(job.queue);
+  const name = strings.intern(job.name);
+  const resource = job.resource === null ? 0 : strings.intern(job.resource);
+  const { priority } = job;
+  const partition = session.partitions.enter({ queue, lane: LANE.fresh, priority, resource, name }, dueAt);
+  const policy = session.internPolicy(job);
+  const retryQueue = job.retryQueue === null ? null : strings.intern(job.retryQueue);
+  const tags = job.tags ? JSON.stringify(job.tags) : null;
+  const state = dueAt > now ? STATE.scheduled : STATE.ready;
+  session
+    .sql(REPLACE)
+    .run(row.seq, state, partition, queue, priority, resource, dueAt, policy, retryQueue, payload, tags);
+  if (row.tags !== null) session.sql(DELETE_TAGS).run(row.seq, row.tags);
+  if (tags !== null) session.sql(ADD_TAGS).run(row.seq, tags);
+  session.partitions.leave(row.partition);
+  session.madeWork = true;
+}
