@@ -119,7 +119,7 @@ export class Jobs {
   }
 
   /**
-   * Ends waiting jobs at once; the signal of a running one aborts within a heartbeat. Of one job by its id, answers what
+   * Ends waiting jobs at once; the signal of a running one aborts within a second. Of one job by its id, answers what
    * became of it; or give a selection.
    * @example await mulligan.jobs.cancel({ tag: 'endpoint:42' })
    */

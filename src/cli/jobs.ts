@@ -45,7 +45,7 @@ export function addJobs(program: CliCommand, shell: Shell): void {
   const cancelling = selecting(
     jobs
       .command('cancel')
-      .description('Cancel jobs: waiting ones at once, running ones within a heartbeat.')
+      .description('Cancel jobs: waiting ones at once, running ones within a second.')
       .argument('[ids...]', 'the ids of jobs; or choose them by options, which add up'),
     'any',
   );
@@ -153,7 +153,7 @@ async function gateOf({ gates }: Mulligan, { resource, name }: Job): Promise<Gat
 
 const cancelWords = {
   cancelled: 'cancelled',
-  cancelling: 'is running; its worker stops it at the next heartbeat',
+  cancelling: 'is running; its worker is told to stop it',
   'already-ended': 'had already ended',
   'not-found': 'does not exist',
 } as const;

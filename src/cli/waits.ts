@@ -1,7 +1,7 @@
 import { systemClock } from '../clock.ts';
 import type { Job, RunRecord } from '../job.ts';
 import type { Mulligan } from '../mulligan.ts';
-import { asideAfter } from '../store/aside.ts';
+import { asideAfter } from '../retry/decision.ts';
 import { pointInTime } from './time.ts';
 
 /** Why a job that waits does not run: sentences for the person who asks. */

@@ -30,3 +30,8 @@ export type Decision = { readonly rule: string; readonly note?: string } & (
   | { readonly kind: 'snooze' | 'release'; readonly delayMs: number; readonly aside?: Aside }
   | { readonly kind: 'cancel'; readonly counted: boolean }
 );
+
+/** Where the job waits after this decision; null for among those that every worker may take. */
+export function asideAfter(decision: Decision): Aside | null {
+  return ('aside' in decision ? decision.aside : undefined) ?? null;
+}

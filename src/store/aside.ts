@@ -1,4 +1,4 @@
-import type { Aside, Decision } from '../retry/decision.ts';
+import type { Aside } from '../retry/decision.ts';
 
 /*
  * Jobs that a worker could not run wait aside: its deploy does not know their name, or only an older version of it, or its
@@ -23,11 +23,6 @@ export interface Reader {
 export function mayRead({ knows, avoids }: Reader, name: string, { version, isRejected }: Aside): boolean {
   const known = knows?.get(name);
   return known !== undefined && known >= version && !(isRejected && avoids?.has(name));
-}
-
-/** Where the job waits after this decision; null for among those that every worker may take. */
-export function asideAfter(decision: Decision): Aside | null {
-  return ('aside' in decision ? decision.aside : undefined) ?? null;
 }
 
 /** Stands in no name of a job or a queue. */

@@ -14,6 +14,7 @@ import type { ErrorGroup, ErrorGroupFilter } from './error-groups.ts';
 import type { JobCount, JobFilter, JobList, JobSelection } from './selection.ts';
 import type { RegisteredWorker, WorkerDescription } from './workers.ts';
 
+export type { KnownJobs, Reader } from './aside.ts';
 export type { ChangeAction, ChangeAnswer, ChangeRequest, Operation, SkippedJob, SkipReason } from './change.ts';
 export type { ErrorGroup, ErrorGroupFilter } from './error-groups.ts';
 export type { JobCount, JobFilter, JobList, JobSelection } from './selection.ts';
@@ -104,7 +105,7 @@ export interface Store {
   errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroup[]>;
 
   // Operating
-  /** A waiting job ends at once; a running one is told at its next heartbeat. */
+  /** A waiting job ends at once; a running one is told through `onJobs`, and at the latest by its next heartbeat. */
   cancel(ids: readonly string[]): Promise<CancelAnswer[]>;
   /** Does the next part of a bulk action: cancel, run now, redrive or discard. See change.ts. */
   change(request: ChangeRequest): Promise<ChangeAnswer>;
@@ -421,7 +422,7 @@ export type SettleAnswer = 'settled' | 'cancelled' | 'stale';
 
 export interface CancelAnswer {
   readonly id: string;
-  /** `cancelling`: it runs; its worker is told at the next heartbeat. */
+  /** `cancelling`: it runs; its worker is told. */
   readonly result: 'cancelled' | 'cancelling' | 'already-ended' | 'not-found';
 }
 

@@ -1,8 +1,7 @@
 import { type Clock, nextTurn } from '../clock.ts';
 import type { GateEvent } from '../gate/index.ts';
 import { doubling, Pauses } from '../retrying.ts';
-import type { KnownJobs, Reader } from '../store/aside.ts';
-import type { Claim, ClaimedJob, GatedClaim, GateRef, QueueQuota, Store } from '../store/store.ts';
+import type { Claim, ClaimedJob, GatedClaim, GateRef, KnownJobs, QueueQuota, Reader, Store } from '../store/store.ts';
 import { Quotas } from './lanes.ts';
 import type { WorkPlan } from './options.ts';
 import { answerWithin } from './persist.ts';

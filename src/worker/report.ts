@@ -8,8 +8,8 @@ import { reportGate } from '../observe/gates.ts';
 import { groupOf } from '../observe/group-of.ts';
 import type { Logger, LogLevel } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
+import { asideAfter } from '../retry/decision.ts';
 import type { StoredError } from '../retry/outcome.ts';
-import { asideAfter } from '../store/aside.ts';
 import type { ClaimedJob, Enqueued, GateRef, NewJob, Settlement } from '../store/store.ts';
 import type { Applied } from './settle.ts';
 

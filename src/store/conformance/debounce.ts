@@ -22,6 +22,7 @@ export const debounceCases: readonly StoreCase[] = cases('enqueue', {
     const first = await sent(store, debounced(1));
     await advance(3 * MINUTE);
     assert.deepEqual(await sent(store, debounced(2)), { id: first.id, existed: true });
+    assert.equal((await claim(store)).nextDueAt, only(await store.get([first.id])).dueAt);
     await advance(3 * MINUTE);
     assert.deepEqual((await claim(store)).jobs, [], 'it was put off');
     await advance(3 * MINUTE);
@@ -73,6 +74,7 @@ export const debounceCases: readonly StoreCase[] = cases('enqueue', {
   async 'a replaced job waits where the last one says'({ store, advance }) {
     await sent(store, debounced(1, { queue: 'a', priority: 5, resource: 'x' }));
     await sent(store, debounced(2, { queue: 'b', priority: 1, resource: 'y' }));
+    assert.equal((await claim(store, { queues: [quota({ queue: 'a' })] })).nextDueAt, null);
     await advance(6 * MINUTE);
     assert.deepEqual((await claim(store, { queues: [quota({ queue: 'a' })] })).jobs, []);
     const { queue, priority, resource } = await claimOne(store, { queues: [quota({ queue: 'b' })] });

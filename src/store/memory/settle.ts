@@ -1,5 +1,5 @@
 import { isRetry, type Settled, settledBy } from '../../job.ts';
-import { asideAfter } from '../aside.ts';
+import { asideAfter } from '../../retry/decision.ts';
 import { errorChanges, failureOf } from '../error-groups.ts';
 import type { SettleAnswer, Settlement } from '../store.ts';
 import { kept, type Row } from './row.ts';

@@ -1,8 +1,7 @@
 import { ConfigError } from '../../errors.ts';
 import { type Settled, settledBy } from '../../job.ts';
-import type { Decision } from '../../retry/decision.ts';
+import { asideAfter, type Decision } from '../../retry/decision.ts';
 import type { StoredError } from '../../retry/outcome.ts';
-import { asideAfter } from '../aside.ts';
 import { DEAD_REASON, OUTCOME, STATE } from '../codes.ts';
 import { failureOf } from '../error-groups.ts';
 import type { SettleAnswer, Settlement } from '../store.ts';

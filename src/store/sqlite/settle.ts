@@ -1,5 +1,5 @@
 import { isTerminal, type Lane, lanes, type Settled, settledBy } from '../../job.ts';
-import { asideAfter } from '../aside.ts';
+import { asideAfter } from '../../retry/decision.ts';
 import { LANE, STATE } from '../codes.ts';
 import { errorChanges, failureOf } from '../error-groups.ts';
 import type { Refund, SettleAnswer, Settlement } from '../store.ts';
