@@ -14,8 +14,11 @@ import { VirtualClock } from './virtual-clock.ts';
 /** Jobs that still wait after this much virtual time will hardly ever end. */
 const LONGEST_DRAIN_MS = 10 * 365 * 24 * 3_600_000;
 const STEP_WHILE_RUNNING_MS = 100;
-/** A due job that no worker has claimed by then will never be claimed: this store wakes its workers at once. */
-const LONGEST_IDLE_MS = 10 * 60_000;
+/**
+ * A due job that no worker has claimed by then will never be claimed: this store wakes its workers at once, and behind a gate
+ * that is open a job is tried every 15 minutes at the latest.
+ */
+const LONGEST_IDLE_MS = 20 * 60_000;
 /** Rare, because the store wakes its workers: a drain over days would otherwise poll a hundred thousand times. */
 const POLL = '1h';
 

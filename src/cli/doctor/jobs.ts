@@ -1,6 +1,7 @@
 import { states } from '../../job.ts';
 import type { Mulligan } from '../../mulligan.ts';
 import type { Stats } from '../../observe/stats.ts';
+import { parseQueue } from '../../store/aside.ts';
 import { span } from '../time.ts';
 import { type Check, ok, warn } from './check.ts';
 import { gates, MOST_GATES } from './gates.ts';
@@ -11,6 +12,7 @@ import { count, some } from './words.ts';
 /** Times that no verb of a store returns, in store time. */
 export interface JobTimes {
   readonly now: number;
+  /** With the queues as they are stored: jobs that are set aside wait in queues of their own. */
   readonly waiting: readonly WaitingJobs[];
   readonly expiredLeases: number;
   readonly oldestLeaseEndedAt: number | null;
@@ -32,14 +34,15 @@ export async function jobChecks(
     mulligan.schedules.list({ limit: MOST_SCHEDULES }),
     mulligan.workers.list(),
   ]);
+  const waitingJobs = times.waiting.map((group) => ({ ...group, queue: parseQueue(group.queue).queue }));
   const alive = workers.filter((worker) => worker.alive);
   const known = named ?? (alive.length === 0 ? null : new Set(alive.flatMap(({ jobs }) => jobs)));
   const inStates = states.filter((state) => stats.states[state] > 0).map((state) => `${stats.states[state]} ${state}`);
   return [
     ok('jobs', inStates.length === 0 ? 'none yet' : inStates.join(', ')),
     dead(stats),
-    waiting(times),
-    ...servedChecks(times.waiting, workers, times.now),
+    waiting(times.now, waitingJobs),
+    ...servedChecks(waitingJobs, workers, times.now),
     leases(times),
     pauses(queues.filter(({ paused }) => paused).map(({ queue }) => queue)),
     gates(listed),
@@ -57,9 +60,9 @@ function dead({ states: { dead }, names }: Stats): Check {
 }
 
 /** The oldest due job of each queue. */
-function waiting({ now, waiting }: JobTimes): Check {
+function waiting(now: number, jobs: readonly WaitingJobs[]): Check {
   const name = 'waiting';
-  const due = waiting.filter(({ held, oldestDueAt }) => !held && oldestDueAt <= now);
+  const due = jobs.filter(({ held, oldestDueAt }) => !held && oldestDueAt <= now);
   const queues = [...Map.groupBy(due, ({ queue }) => queue).values()]
     .map((groups) => groups.reduce((oldest, group) => (group.oldestDueAt < oldest.oldestDueAt ? group : oldest)))
     .sort((a, b) => a.oldestDueAt - b.oldestDueAt);
