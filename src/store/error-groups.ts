@@ -1,6 +1,5 @@
 import type { Lane, Settled } from '../job.ts';
-import type { StoredError } from '../retry/outcome.ts';
-import type { Settlement } from './store.ts';
+import type { OutcomeKind, StoredError } from '../retry/outcome.ts';
 
 /*
  * Error groups: what jobs fail with, by fingerprint. A group is nothing but counters, kept for each fingerprint, queue and
@@ -90,8 +89,14 @@ export interface ErrorSample {
   readonly error: StoredError;
 }
 
+/** A settlement, as far as groups are concerned. */
+interface FailedRun {
+  readonly outcome: OutcomeKind;
+  readonly error: StoredError | null;
+}
+
 /** The group that a run adds its job to; null when it did not fail. What a cancelled run threw is no failure. */
-export function failureOf({ outcome, error }: Settlement): string | null {
+export function failureOf({ outcome, error }: FailedRun): string | null {
   return outcome === 'cancelled' ? null : (error?.fingerprint ?? null);
 }
 
