@@ -232,7 +232,7 @@ function readOrder(
   return {
     action,
     selection,
-    order: orderText(options, payload),
+    order: orderText(selection, options, payload),
     by: by === undefined ? operatorName() : checkName(by, `${what}: by`),
     intervalMs: readInterval(rate, `${what}: rate`),
     keepAttempts: checkBoolean(keepAttempts, `${what}: keepAttempts`),

@@ -134,6 +134,26 @@ describe('a bulk action', () => {
     expect(await mulligan.operations.list()).toMatchObject([{ state: 'done', changed: 1_200 }]);
   });
 
+  it('is the same order when a duration is given again later', async () => {
+    await using queue = await open();
+    const { mulligan, hook } = queue;
+    await mulligan.enqueueMany(
+      hook,
+      inputs(700).map((input) => ({ input })),
+      { delay: '1d' },
+    );
+    const stop = new AbortController();
+    const options = { name: 'hook', since: '1h' } as const;
+    const first = mulligan.jobs.cancel({
+      ...options,
+      signal: stop.signal,
+      onProgress: ({ changed }) => changed > 0 && stop.abort(),
+    });
+    await expect(first).rejects.toThrow();
+    await queue.clock.advance(60_000);
+    expect(await mulligan.jobs.cancel(options)).toMatchObject({ resumed: true, count: 700 });
+  });
+
   it('says of ids that it does not apply to what they are, and what to use', async () => {
     await using queue = await open();
     const { mulligan, hook } = queue;

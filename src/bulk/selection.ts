@@ -92,10 +92,13 @@ export function checkConditions(given: Selection, what: string): void {
   throw unexpected(what, `at least one of ${names.slice(0, -1).join(', ')} or ${names.at(-1)}`, given);
 }
 
-/** One text for each order: the same one, given again, has the same. Durations stay as they were written. */
-export function orderText(given: Selection, extra: unknown): string {
-  const written = selectionNames.flatMap((name) => (given[name] === undefined ? [] : [[name, given[name]]]));
-  return JSON.stringify([Object.fromEntries(written), extra ?? null]);
+/**
+ * One text for each order: the same one, given again, has the same. So times that were given as durations stay durations:
+ * two hours before now is another point in time with each call.
+ */
+export function orderText(selection: JobSelection, { since, until }: Selection, extra: unknown): string {
+  const written = { ...(typeof since === 'string' && { since }), ...(typeof until === 'string' && { until }) };
+  return JSON.stringify([{ ...selection, ...written }, extra ?? null]);
 }
 
 function readIds(ids: unknown, what: string): string[] {
