@@ -1,6 +1,5 @@
 import type { Lane, Settled } from '../job.ts';
-import type { StoredError } from '../retry/outcome.ts';
-import type { Settlement } from './store.ts';
+import type { OutcomeKind, StoredError } from '../retry/outcome.ts';
 
 /*
  * Error groups: what jobs fail with, by fingerprint. A group is nothing but counters, kept for each fingerprint, queue and
@@ -90,8 +89,14 @@ export interface ErrorSample {
   readonly error: StoredError;
 }
 
+/** A settlement, as far as groups are concerned. */
+interface FailedRun {
+  readonly outcome: OutcomeKind;
+  readonly error: StoredError | null;
+}
+
 /** The group that a run adds its job to; null when it did not fail. What a cancelled run threw is no failure. */
-export function failureOf({ outcome, error }: Settlement): string | null {
+export function failureOf({ outcome, error }: FailedRun): string | null {
   return outcome === 'cancelled' ? null : (error?.fingerprint ?? null);
 }
 
@@ -116,19 +121,22 @@ export function errorChanges(job: RanJob, failure: string | null, { state }: Pic
   const { fingerprint: before, lane } = job;
   const now = failure ?? before;
   if (now === null) return [];
-  const changes: ErrorChange[] = [];
-  const add = (fingerprint: string, counts: Partial<Counts>, attempt = 0, seen = false): void => {
-    changes.push({ fingerprint, attempt, seen, counts });
-  };
-  if (before !== null) add(before, { failing: -1 });
+  const isSame = now === before;
+  const waits = state !== 'dead' && state !== 'completed' && state !== 'cancelled';
+  const counts: Partial<Counts> = { failing: (waits ? 1 : 0) - (isSame ? 1 : 0), dead: state === 'dead' ? 1 : 0 };
   if (failure !== null) {
-    const isSame = failure === before;
-    const recurred = isSame && lane === 'redrive' ? 1 : 0;
-    add(failure, { failures: 1, jobs: isSame ? 0 : 1, recurred }, 0, true);
+    counts.failures = 1;
+    if (isSame) counts.recurred = lane === 'redrive' ? 1 : 0;
+    else counts.jobs = 1;
   }
-  if (state === 'dead') add(now, { dead: 1 });
-  else if (state === 'completed') add(now, { recovered: 1 }, Math.min(job.attempt, LAST_ATTEMPT_COUNTED));
-  else if (state !== 'cancelled') add(now, { failing: 1 });
+  const changes: ErrorChange[] = [{ fingerprint: now, attempt: 0, seen: failure !== null, counts }];
+  if (before !== null && !isSame) {
+    changes.push({ fingerprint: before, attempt: 0, seen: false, counts: { failing: -1 } });
+  }
+  if (state === 'completed') {
+    const attempt = Math.min(job.attempt, LAST_ATTEMPT_COUNTED);
+    changes.push({ fingerprint: now, attempt, seen: false, counts: { recovered: 1 } });
+  }
   return changes;
 }
 

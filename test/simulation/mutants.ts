@@ -69,20 +69,20 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a job that completes stays in its error group',
     file: 'store/error-groups.ts',
-    find: 'if (before !== null) add(before, { failing: -1 });',
-    replace: "if (before !== null && state !== 'completed') add(before, { failing: -1 });",
+    find: '(isSame ? 1 : 0)',
+    replace: "(isSame && state !== 'completed' ? 1 : 0)",
   },
   {
     name: 'a redriven job still counts as dead in its error group',
-    file: 'store/memory/operate.ts',
+    file: 'store/memory/change.ts',
     find: 'state.errorGroups.move(row, REDRIVEN);',
     replace: '',
   },
   {
     name: 'a later failure of a redriven job counts as a recurrence',
     file: 'store/error-groups.ts',
-    find: "isSame && lane === 'redrive' ? 1 : 0",
-    replace: 'isSame ? 1 : 0',
+    find: "counts.recurred = lane === 'redrive' ? 1 : 0;",
+    replace: 'counts.recurred = 1;',
   },
   {
     name: 'a new fingerprint is not kept with the job',

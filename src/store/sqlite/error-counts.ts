@@ -1,6 +1,6 @@
+import type { StatementSync } from 'node:sqlite';
 import type { StoredError } from '../../retry/outcome.ts';
 import { type Counts, counters, type ErrorChange, GROUP_KEPT_MS } from '../error-groups.ts';
-import type { Session } from './session.ts';
 
 const ADD = `
   INSERT INTO error_counts (fingerprint, queue, name, attempt, first_seen, last_seen, ${counters.join(', ')})
@@ -14,6 +14,13 @@ const DELETE_OVER = `
     SELECT fingerprint FROM error_counts GROUP BY fingerprint
     HAVING sum(failing) <= 0 AND sum(dead) <= 0 AND max(last_seen) < ?)`;
 const DELETE_SAMPLES = 'DELETE FROM error_samples WHERE fingerprint NOT IN (SELECT fingerprint FROM error_counts)';
+
+/** The connection, as far as it is needed here. */
+interface Connection {
+  /** Store time of the transaction under way. */
+  readonly now: number;
+  sql(text: string): StatementSync;
+}
 
 /** The job whose counters these are. */
 export interface CountedJob {
@@ -30,11 +37,11 @@ interface Added extends CountedJob {
 
 /** Changes of one call to the counters of error groups, added up in memory and written once per counter row. */
 export class ErrorCounts {
-  readonly #session: Session;
+  readonly #session: Connection;
   readonly #added: Map<string, Added> = new Map();
   readonly #samples: Map<string, { readonly jobId: string; readonly error: StoredError }> = new Map();
 
-  constructor(session: Session) {
+  constructor(session: Connection) {
     this.#session = session;
   }
 
