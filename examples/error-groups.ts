@@ -13,7 +13,7 @@ const charge = defineJob<{ order: number }>({
   },
 });
 
-await using mulligan = await Mulligan.open('memory:', { jobs: [charge] });
+await using mulligan = await Mulligan.open('memory:', { jobs: [charge], log: () => {} });
 const ended = Promise.withResolvers<void>();
 let left = 12;
 const end = (): void => {
@@ -24,7 +24,7 @@ mulligan.on('completed', end);
 mulligan.work();
 await mulligan.enqueueMany(
   charge,
-  Array.from({ length: 12 }, (_, index) => ({ order: index + 1 })).map((input) => ({ input })),
+  Array.from({ length: 12 }, (_, index) => ({ input: { order: index + 1 } })),
 );
 await ended.promise;
 
@@ -39,14 +39,12 @@ for (const group of await mulligan.errors.list()) {
 const [worst] = await mulligan.errors.list({ state: 'dead', limit: 1 });
 if (worst === undefined) throw new Error('expected an error group with dead jobs');
 isFixed = true;
-const dead = await mulligan.dead.list({ name: 'card.charge' });
-const ids = dead.filter(({ lastError }) => lastError?.fingerprint === worst.fingerprint).map(({ id }) => id);
 const redone = Promise.withResolvers<void>();
 let completed = 0;
 mulligan.on('completed', () => {
-  if (++completed === ids.length) redone.resolve();
+  if (++completed === worst.dead) redone.resolve();
 });
-await mulligan.dead.redrive({ ids });
+await mulligan.dead.redrive({ error: worst.fingerprint });
 await redone.promise;
 const after = await mulligan.errors.show(worst.fingerprint);
 console.log(

@@ -26,7 +26,7 @@ const jobs = [
   }),
 ];
 
-await using mulligan = await Mulligan.open('memory:', { jobs });
+await using mulligan = await Mulligan.open('memory:', { jobs, log: () => {} });
 mulligan.work();
 
 // Typed by the definition: `url` is a string.

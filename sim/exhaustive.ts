@@ -18,6 +18,7 @@ export const smallScope: Scenario = {
   perSecond: { pause: 0, clockStep: 0, storeAway: 0, fullDisk: 0, operator: 0 },
   slowestCallMs: 5,
   names: null,
+  oldDeploy: null,
   outages: [],
   schedules: [],
 };

@@ -1,11 +1,14 @@
+import { z } from 'zod';
 import type { Clock } from '../src/clock.ts';
 import { type AnyJobDefinition, defineJob } from '../src/definition.ts';
 import { Cancel, RetryAfter, Unrecoverable } from '../src/retry/control-errors.ts';
 import type { RetryOptions } from '../src/retry/policy.ts';
+import type { InputSchema } from '../src/schema.ts';
 import type { JobContext } from '../src/worker/context.ts';
 import { dependencyOf } from './checker/gates.ts';
 import type { History } from './history.ts';
 import type { Random } from './random.ts';
+import type { Scenario } from './scenario.ts';
 import { type SimProcess, START } from './scheduler.ts';
 
 /** What a simulated handler does; travels as the payload, so that every run of a job knows it. */
@@ -82,13 +85,24 @@ function resourceOf(name: string, script: Script): string | null {
 /** Whether a dependency is down now. */
 export type IsDown = (dependency: string) => boolean;
 
-/** One definition per policy; all run scripts. */
-export function simJobs(process: SimProcess, history: History, isDown: IsDown): AnyJobDefinition[] {
-  return Object.entries(simPolicies).map(([name, retry]) =>
+/** Accepts nothing. */
+const rejecting = z.never() as unknown as InputSchema<Script>;
+
+/** One definition per policy; all run scripts. A worker of the deploy before cannot run all of them. */
+export function simJobs(
+  process: SimProcess,
+  history: History,
+  isDown: IsDown,
+  { oldDeploy, isOld }: { readonly oldDeploy: Scenario['oldDeploy']; readonly isOld: boolean },
+): AnyJobDefinition[] {
+  const names = Object.entries(simPolicies).filter(([name]) => !isOld || oldDeploy?.[name] !== 'absent');
+  return names.map(([name, retry]) =>
     defineJob<Script>({
       name,
       retry,
       timeout: 20_000,
+      ...(oldDeploy?.[name] === 'older' ? { version: isOld ? 1 : 2 } : {}),
+      ...(isOld && oldDeploy?.[name] === 'rejects' ? { input: rejecting } : {}),
       ...(name === 'spread' ? { retryQueue: 'second' } : {}),
       ...(simResources[name] === undefined ? {} : { resource: simResources[name] }),
       async run(script, context) {

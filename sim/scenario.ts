@@ -1,4 +1,4 @@
-import { dependencies } from './jobs.ts';
+import { dependencies, simPolicies } from './jobs.ts';
 import { Random } from './random.ts';
 
 /** Names that share a dependency. */
@@ -34,6 +34,8 @@ export interface Scenario {
   readonly slowestCallMs: number;
   /** A part of all names: with few of them, one gate sees all that happens. */
   readonly names: readonly string[] | null;
+  /** Names that workers of the deploy before cannot run, and why; null when all workers are of one deploy. */
+  readonly oldDeploy: Readonly<Record<string, Unable>> | null;
   /** When a dependency is down, in ms since the start. All are up once faults are over. */
   readonly outages: readonly { readonly dependency: string; readonly from: number; readonly to: number }[];
   /** Schedules that the producer sets at the start. */
@@ -43,6 +45,18 @@ export interface Scenario {
 export interface SimSchedule {
   readonly everyMs: number;
   readonly overlap: 'allow' | 'skip';
+}
+
+/** It does not know the name, or an older version of it, or its schema rejects the payload. */
+export const unables = ['absent', 'older', 'rejects'] as const;
+export type Unable = (typeof unables)[number];
+
+/** Drawn apart from all else, so that the other scenarios are what they were. */
+function oldDeployOf(seed: number): Scenario['oldDeploy'] {
+  const random = new Random(seed + 1_000_003);
+  if (!random.chance(0.3)) return null;
+  const names = Object.keys(simPolicies).filter(() => random.chance(0.5));
+  return Object.fromEntries(names.map((name) => [name, random.pick(unables)]));
 }
 
 export function randomScenario(seed: number): Scenario {
@@ -72,6 +86,7 @@ export function randomScenario(seed: number): Scenario {
       operator: maybe(1),
     },
     slowestCallMs: random.pick([0, 5, 50, 400]),
+    oldDeploy: oldDeployOf(seed),
   };
   const schedules = randomSchedules(new Random(seed + SCHEDULE_SEEDS));
   return random.chance(0.5)

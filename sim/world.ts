@@ -37,6 +37,9 @@ export class World implements Faults {
   readonly #scenario: Scenario;
   readonly #scripted: Scripted | null;
   readonly #random: Random;
+  /** Draws which workers are of the deploy before. */
+  readonly #deploys: Random;
+  readonly #old: Set<SimProcess> = new Set();
   readonly #scheduler: Scheduler;
   readonly #history: History = new History();
   readonly #machine: SimProcess;
@@ -53,6 +56,7 @@ export class World implements Faults {
     this.#scenario = scenario;
     this.#scripted = scripted;
     this.#random = new Random(scenario.seed);
+    this.#deploys = new Random(scenario.seed + 2_000_003);
     this.#scheduler = new Scheduler(this.#random);
     this.#machine = new SimProcess('store', this.#scheduler);
     this.#operator = new SimProcess('operator', this.#scheduler);
@@ -128,6 +132,7 @@ export class World implements Faults {
     const process = new SimProcess(`worker-${++this.#workersStarted}`, this.#scheduler);
     if (this.#scripted === null) process.skewMs = this.#random.whole(-300_000, 300_000);
     this.#workers[index] = process;
+    if (this.#scenario.oldDeploy !== null && this.#deploys.chance(0.5)) this.#old.add(process);
     await this.#work(process);
     this.#supervise(process, index);
   }
@@ -156,7 +161,10 @@ export class World implements Faults {
 
   #connect(process: SimProcess): Promise<Mulligan> {
     return Mulligan.open(storeFor(process, this.#shared), {
-      jobs: simJobs(process, this.#history, (dependency) => this.#isDown(dependency)),
+      jobs: simJobs(process, this.#history, (dependency) => this.#isDown(dependency), {
+        oldDeploy: this.#scenario.oldDeploy,
+        isOld: this.#old.has(process),
+      }),
       clock: process.clock,
       log: () => {},
       retention: { completed: null, dead: null, cancelled: null },
@@ -305,7 +313,7 @@ export class World implements Faults {
     if (jobs.length > 0) await storeFor(this.#operator, this.#shared).cancel([this.#random.pick(jobs).id]);
   }
 
-  /** Faults end, one worker stays (an old one, if any lives), and everything has to come to its end. */
+  /** Faults end, one worker stays (one that has been there, if any lives), and everything has to come to its end. */
   async #heal(): Promise<boolean> {
     this.#healthy = true;
     this.#history.healedAt = this.#scheduler.now;
@@ -326,7 +334,8 @@ export class World implements Faults {
 
   #keepOne(): SimProcess | null {
     const living = this.#living();
-    const awake = living.filter(({ pausedUntil }) => pausedUntil <= this.#scheduler.now);
+    const isAwake = ({ pausedUntil }: SimProcess): boolean => pausedUntil <= this.#scheduler.now;
+    const awake = living.filter((process) => isAwake(process) && !this.#old.has(process));
     const kept = awake.length > 0 ? this.#random.pick(awake) : null;
     for (const process of living) {
       if (process === kept) continue;

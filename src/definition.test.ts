@@ -24,6 +24,9 @@ describe('defineJob', () => {
     expect(defineJob({ name: 'email.send', run })).toEqual({
       name: 'email.send',
       input: undefined,
+      tags: null,
+      version: null,
+      migrate: undefined,
       queue: 'default',
       retryQueue: null,
       resource: null,

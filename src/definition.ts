@@ -23,6 +23,13 @@ export interface JobOptions<Input, Parsed = Input, Output = unknown> {
   /** Any Standard Schema (zod, valibot, ...). Checked at enqueue, and again before each run. */
   readonly input?: InputSchema<Input, Parsed>;
   /**
+   * The version of the input, an integer from 1 on: raise it when you change what the input means. It is stored with each
+   * job. A worker leaves jobs of a later version than its own to workers that have that one.
+   */
+  readonly version?: number;
+  /** Makes an input of this version from a payload that was enqueued with an earlier one. The schema checks what it returns. */
+  readonly migrate?: (payload: never, fromVersion: number) => NoInfer<Input> | Promise<NoInfer<Input>>;
+  /**
    * Does the work. What it returns is kept as the job's result. Leave it out where jobs are only enqueued: `implement` adds it
    * where they are worked on.
    */
@@ -89,6 +96,9 @@ export function typeOf<Output>(): OutputType<Output> {
 export interface JobDefinition<Input = unknown, Parsed = unknown, Output = unknown> {
   readonly name: string;
   readonly input: InputSchema<Input, Parsed> | undefined;
+  /** Null when it carries none, and is then taken for 1. */
+  readonly version: number | null;
+  readonly migrate: ((payload: unknown, fromVersion: number) => unknown) | undefined;
   readonly queue: string;
   readonly retryQueue: string | null;
   /** `null`: none was named, so the queue's, if it has one. */
@@ -113,6 +123,8 @@ const optionNames = namesOf<JobOptions<unknown>>({
   name: true,
   input: true,
   run: true,
+  version: true,
+  migrate: true,
   output: true,
   queue: true,
   retryQueue: true,
@@ -144,6 +156,8 @@ export function defineJob<Parsed = unknown, Input = Parsed, Output = unknown>(
   return branded({
     name,
     input: given.input,
+    version: given.version === undefined ? null : checkVersion(given.version, `${what}: version`),
+    migrate: given.migrate as JobDefinition['migrate'],
     queue: checkName(given.queue ?? DEFAULT_QUEUE, `${what}: queue`),
     retryQueue: given.retryQueue === undefined ? null : checkName(given.retryQueue, `${what}: retryQueue`),
     ...readGate(given, what),
@@ -160,7 +174,9 @@ export function defineJob<Parsed = unknown, Input = Parsed, Output = unknown>(
 }
 
 /** What only a worker needs of a definition, so that it need not be where jobs are enqueued. */
-export type ImplementOptions = Pick<JobOptions<never>, 'timeout' | 'classify' | 'rules' | 'backoff' | 'onDead'>;
+export type ImplementOptions = Pick<JobOptions<never>, 'timeout' | 'classify' | 'rules' | 'backoff' | 'onDead'> & {
+  readonly migrate?: (payload: never, fromVersion: number) => unknown;
+};
 
 const implementOptionNames = namesOf<ImplementOptions>({
   timeout: true,
@@ -168,6 +184,7 @@ const implementOptionNames = namesOf<ImplementOptions>({
   rules: true,
   backoff: true,
   onDead: true,
+  migrate: true,
 });
 
 /**
@@ -189,19 +206,20 @@ export function implement<Input, Parsed, Output>(
   }
   if (typeof run !== 'function') throw unexpected(`${what}: implement`, 'a function', run);
   const given = readOptions(options, implementOptionNames, `${what}: implement`);
-  const { timeout, rules, ...hooks } = given;
-  checkHooks(hooks, what);
+  const { timeout, rules, migrate, ...hooks } = given;
+  checkHooks(given, what);
   return branded({
     ...job,
     ...hooks,
+    ...(migrate !== undefined && { migrate: migrate as NonNullable<JobDefinition['migrate']> }),
     ...(timeout !== undefined && { timeoutMs: checkTimeout(timeout, `${what}: timeout`) }),
     ...(rules !== undefined && { rules: validateClassifyRules(copyData(rules, what), `${what}: rules`) }),
     run,
   });
 }
 
-function checkHooks(given: Pick<JobOptions<never>, 'classify' | 'backoff' | 'onDead'>, what: string): void {
-  for (const hook of ['classify', 'backoff', 'onDead'] as const) {
+function checkHooks(given: Omit<ImplementOptions, 'timeout' | 'rules'>, what: string): void {
+  for (const hook of ['classify', 'backoff', 'onDead', 'migrate'] as const) {
     const value = given[hook];
     if (value !== undefined && typeof value !== 'function') throw unexpected(`${what}: ${hook}`, 'a function', value);
   }
@@ -284,6 +302,13 @@ export function checkRetry(value: RetryOptions, what: string): RetryOptions {
 
 export function checkPriority(value: unknown, what: string): number {
   return checkInteger(value, what, { min: 0, max: LOWEST_PRIORITY, hint: '0 runs first, 9 last.' });
+}
+
+/** At most what every store can hold. */
+const LATEST_VERSION = 1_000_000;
+
+function checkVersion(value: unknown, what: string): number {
+  return checkInteger(value, what, { min: 1, max: LATEST_VERSION });
 }
 
 function checkTimeout(value: unknown, what: string): number {

@@ -512,7 +512,7 @@ describe('an input', () => {
     ['zod', z.object({ to: z.string(), count: z.number() })],
     ['valibot', v.objectAsync({ to: v.string(), count: v.number() })],
   ] as const)(
-    'of an older version that the schema (%s) no longer takes kills its job, with the issues on the ledger',
+    'that the schema (%s) no longer takes is handed back, with the issues on the ledger, and kills its job after an hour',
     async (_, input) => {
       let runs = 0;
       const newer = defineJob({
@@ -523,20 +523,23 @@ describe('an input', () => {
       await using queue = await testQueue({ jobs: [newer] });
       const older = defineJob<{ to: string; count: string }>({ name: 'mail', run: () => {} });
       const { id } = await queue.mulligan.enqueue(older, { to: 'a', count: 'one' });
+      const issues = [{ path: 'count', message: expect.any(String) }];
+      const error = { name: 'InputError', code: 'INPUT', issues };
+      await queue.clock.advance(55 * 60_000);
+      expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'ready', attempts: 0, lastError: error });
       await queue.drain();
       expect(runs).toBe(0);
       expect(await queue.mulligan.jobs.get(id)).toMatchObject({
         state: 'dead',
         deadReason: 'unrecoverable',
-        attempts: 1,
+        attempts: 0,
+        lastError: error,
       });
-      expect(await queue.mulligan.jobs.runs(id)).toMatchObject([
-        {
-          outcome: 'failed',
-          error: { name: 'InputError', code: 'INPUT', issues: [{ path: 'count', message: expect.any(String) }] },
-          decision: { kind: 'dead', reason: 'unrecoverable' },
-        },
-      ]);
+      const ledger = await queue.mulligan.jobs.runs(id);
+      expect(ledger[0]).toMatchObject({ outcome: 'released', error, decision: { kind: 'release', delayMs: 0 } });
+      expect(ledger.at(-1)).toMatchObject({ outcome: 'released', error, decision: { kind: 'dead' } });
+      // The pause between two tries grows.
+      expect(ledger.length).toBeLessThan(25);
     },
   );
 

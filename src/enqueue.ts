@@ -197,12 +197,12 @@ export class Enqueuer {
     throw new ConfigError('enqueue: tx needs a store that shares its database with you: open a postgres:// one.');
   }
 
-  /** Runs of jobs without a key, and of jobs with one key, one after the other, so that they are accepted in their order. */
-  #add(jobs: readonly NewJob[]): Promise<readonly Enqueued[]> {
+  /** Jobs of several keys are given to the batches at once, so that they still are few writes; those of one key keep their order. */
+  async #add(jobs: readonly NewJob[]): Promise<readonly Enqueued[]> {
     const [first] = jobs;
-    if (first === undefined) return Promise.resolve([]);
+    if (first === undefined) return [];
     if (jobs.every(({ key }) => key === first.key)) return this.#addAlike(jobs);
-    return inOrder(runsOfOneKey(jobs), (part) => this.#addAlike(part));
+    return (await Promise.all(runsOfOneKey(jobs).map((run) => this.#addAlike(run)))).flat();
   }
 
   /** All of them have the same key, or none. */
@@ -266,6 +266,7 @@ export class Enqueuer {
       dueAt: options.dueAt,
       key: options.key,
       keyLife: options.keyLife,
+      version: definition?.version ?? undefined,
       tags: tagsOf(definition?.tags ?? null, options.tags, parsed, target.name),
       ...(options.debounce && { debounce: options.debounce }),
     };

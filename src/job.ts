@@ -59,6 +59,8 @@ export interface Job {
   readonly lane: Lane;
   readonly priority: number;
   readonly payload: unknown;
+  /** Of the definition with which it was enqueued; null when that carried none, and is then taken for 1. */
+  readonly version: number | null;
   readonly key: string | null;
   readonly tags: readonly string[];
   readonly resource: string | null;

@@ -355,13 +355,9 @@ describe('enqueueMany', () => {
       { input: { input: 5 }, key: 'a' },
     ] as const;
     const answers = await mulligan.enqueueMany('job', jobs, { priority: 7, delay: '1h' });
-    const facts = store.sent.map(({ payload, priority, delayMs, dueAt, key }) => [
-      payload,
-      priority,
-      delayMs,
-      dueAt,
-      key,
-    ]);
+    const facts = store.sent
+      .map(({ payload, priority, delayMs, dueAt, key }) => [payload, priority, delayMs, dueAt, key])
+      .sort();
     expect(facts).toEqual([
       ['1', 7, 3_600_000, null, null],
       ['2', 1, 3_600_000, null, 'a'],
@@ -371,6 +367,21 @@ describe('enqueueMany', () => {
     ]);
     expect(answers.map(({ existed }) => existed)).toEqual([false, false, false, false, true]);
     expect(answers[4]?.id).toBe(answers[1]?.id);
+  });
+
+  it('stores jobs of many keys in few writes', async () => {
+    let calls = 0;
+    class Counting extends MemoryStore {
+      override enqueue(jobs: readonly NewJob[]) {
+        calls++;
+        return super.enqueue(jobs);
+      }
+    }
+    await using mulligan = await Mulligan.open(new Counting(), { log: () => {} });
+    const jobs = Array.from({ length: 900 }, (_, n) => ({ input: n, key: `k${n}` }));
+    const answers = await mulligan.enqueueMany('job', jobs);
+    expect(new Set(answers.map(({ id }) => id)).size).toBe(900);
+    expect(calls).toBeLessThan(5);
   });
 
   it('says which of the jobs is wrong, and stores none', async () => {

@@ -70,8 +70,9 @@ describe('the program in the README', () => {
     if (program === undefined) throw new Error('expected a block ```ts hello.mts in README.md');
     using project = new Project([program]);
     const readme = readFileSync(join(root, 'README.md'), 'utf8');
-    for (const _ of ['a new file', 'the same file']) {
-      const { stdout, stderr } = await run(process.execPath, [program.file], { cwd: project.folder, timeout: 30_000 });
+    for (const database of [[], ['sqlite:mulligan.db'], ['sqlite:mulligan.db']]) {
+      const options = { cwd: project.folder, timeout: 30_000 };
+      const { stdout, stderr } = await run(process.execPath, [program.file, ...database], options);
       expect(stderr).toBe('');
       expect(readme).toContain(`\n\`\`\`\n${stdout}\`\`\`\n`);
     }

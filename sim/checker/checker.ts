@@ -287,6 +287,7 @@ function checkRedrive(request: ChangeRequest, { ids }: ChangeAnswer, { model, no
     Object.assign(job, {
       state: 'waiting',
       lane: 'redrive',
+      aside: null,
       queue: made.queue,
       dueAt: now,
       deadReason: null,

@@ -7,12 +7,12 @@ import type {
   QueueQuota,
 } from '../../src/store/store.ts';
 import type { Check } from './checker.ts';
-import { isBefore, type ModelJob } from './model.ts';
+import { isBefore, isFor, type ModelJob } from './model.ts';
 
 /** Guarantees 2, 5 and 8: who may be claimed, by whom, when, and in which order. */
 export function checkClaim(request: ClaimRequest, claim: Claim, check: Check): void {
   const { model, now, expect } = check;
-  const dueBefore = model.due(now).filter((job) => !model.gates.isGated(job, now));
+  const dueBefore = model.due(now).filter((job) => !model.gates.isGated(job, now) && isFor(job, request));
   model.gates.checkClaim(claim, check);
   expect(8, claim.jobs.length <= request.limit, () => `a claim of ${request.limit} got ${claim.jobs.length} jobs`);
   for (const claimed of claim.jobs) checkOne(request, claimed, check);
@@ -56,6 +56,7 @@ function checkOne(request: ClaimRequest, claimed: ClaimedJob, { model, now, expe
     asked && !model.isHeld(job, now),
     () => `${claimed.id} was claimed from ${job.queue}, which was not asked for or was held`,
   );
+  expect(8, isFor(job, request), () => `${claimed.id} was claimed by a worker that cannot run it`);
   expect(5, job.dueAt <= now, () => `${claimed.id} was claimed ${job.dueAt - now} ms before it was due`);
   expect(2, claimed.run === job.runs + 1, () => `run ${claimed.run} of ${claimed.id} followed run ${job.runs}`);
   expect(

@@ -1,8 +1,8 @@
 import type { Spent } from '../../src/gate/index.ts';
 import type { Lane } from '../../src/job.ts';
-import type { DeadReason, Decision } from '../../src/retry/decision.ts';
+import type { Aside, DeadReason, Decision } from '../../src/retry/decision.ts';
 import type { OutcomeKind } from '../../src/retry/outcome.ts';
-import type { HoldTarget, NewJob } from '../../src/store/store.ts';
+import type { ClaimRequest, HoldTarget, NewJob } from '../../src/store/store.ts';
 import { ErrorGroupModel } from './error-groups.ts';
 import { GateModel } from './gates.ts';
 
@@ -15,6 +15,8 @@ export interface ModelJob {
   state: 'waiting' | 'running' | 'completed' | 'dead' | 'cancelled';
   queue: string;
   lane: Lane;
+  /** Where it waits aside. */
+  aside: Aside | null;
   dueAt: number;
   runs: number;
   attempts: number;
@@ -62,6 +64,7 @@ export class Model {
       state: 'waiting',
       queue: made.queue,
       lane: 'fresh',
+      aside: null,
       dueAt,
       runs: 0,
       attempts: 0,
@@ -115,6 +118,12 @@ export class Model {
   }
 }
 
+/** Whether the worker of this claim may have this job. */
+export function isFor({ aside, made: { name } }: ModelJob, { knows, avoids }: ClaimRequest): boolean {
+  if (aside === null) return true;
+  return (knows?.get(name) ?? 0) >= aside.version && !(aside.isRejected && avoids?.has(name) === true);
+}
+
 /** Whether `a` must be served before `b`, which waits in the same queue and lane. */
 export function isBefore(a: ModelJob, b: ModelJob): boolean {
   if (a.made.priority !== b.made.priority) return a.made.priority < b.made.priority;
@@ -122,6 +131,8 @@ export function isBefore(a: ModelJob, b: ModelJob): boolean {
 }
 
 function sharePartition(a: ModelJob, b: ModelJob): boolean {
-  const byName = a.lane === 'retry' || a.lane === 'redrive';
+  const isApart = a.aside !== null || b.aside !== null;
+  const byName = isApart || a.lane === 'retry' || a.lane === 'redrive';
+  if (a.aside?.version !== b.aside?.version || a.aside?.isRejected !== b.aside?.isRejected) return false;
   return a.made.resource === b.made.resource && (!byName || a.made.name === b.made.name);
 }

@@ -87,6 +87,7 @@ function apply(job: ModelJob, settlement: Settlement, { model, now }: Check): vo
     return;
   }
   job.state = 'waiting';
+  job.aside = ('aside' in decision ? decision.aside : undefined) ?? null;
   if (decision.kind === 'release' && job.firstStartedAt === job.lease?.claimedAt) job.firstStartedAt = null;
   job.lease = null;
   if (decision.kind === 'retry' || decision.kind === 'defer') {

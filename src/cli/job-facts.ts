@@ -18,6 +18,7 @@ export function jobFacts(job: Job, gate: GateInfo | null, output: Output): strin
   const facts: [string, string | null][] = [
     ['id', job.id],
     ['name', job.name],
+    ['version', job.version === null ? null : String(job.version)],
     ['queue', `${job.queue}, priority ${job.priority}, ${job.lane} lane`],
     ['state', stateText(job)],
     ['attempts', `${job.attempts} of ${job.policy.maxAttempts} (${job.runs} runs, ${job.crashes} crashed)`],

@@ -102,11 +102,12 @@ export async function exportLines(
 async function show({ output, ...shell }: Shell, id: string): Promise<void> {
   const { job, runs, gate, waits } = await withExisting(shell.database(), async (mulligan) => {
     const found = await findOne(mulligan, id);
+    const ledger = await mulligan.jobs.runs(found.id);
     return {
       job: found,
-      runs: await mulligan.jobs.runs(found.id),
+      runs: ledger,
       gate: isTerminal(found.state) ? null : await gateOf(mulligan, found),
-      waits: await waitReasons(mulligan, found),
+      waits: await waitReasons(mulligan, found, ledger),
     };
   });
   output.answer({ job, runs, gate, waits }, () => [

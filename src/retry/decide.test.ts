@@ -24,6 +24,7 @@ const job: DecidableJob = {
   run: 2,
   attempts: 2,
   crashes: 0,
+  version: null,
   alone: false,
   firstStartedAt: now - 60_000,
   availableAt: now - 60_000,
@@ -40,9 +41,21 @@ const snoozed: Outcome = { kind: 'snoozed', delayMs: 5_000 };
 const shutdown: Outcome = { kind: 'released', because: { kind: 'shutdown' } };
 const tooLate: Outcome = { kind: 'released', because: { kind: 'late' } };
 const pastDeadline: Outcome = { kind: 'released', because: { kind: 'deadline' } };
-const noHandler = (giveUpAfterMs: number): Outcome => ({
+const noHandler = (giveUpAfterMs: number, known: number | null = null): Outcome => ({
   kind: 'released',
-  because: { kind: 'no-handler', giveUpAfterMs },
+  because: { kind: 'no-handler', known, giveUpAfterMs },
+});
+/** `ago`: how long ago a worker first rejected the payload. */
+const rejected = (times: number, ago: number, giveUpAfterMs = 3_600_000): Outcome => ({
+  kind: 'released',
+  because: { kind: 'rejected', error, before: times === 0 ? null : { times, since: now - ago }, giveUpAfterMs },
+});
+const aside = { version: 1, isRejected: false };
+const rejectedAfter = (delayMs: number, version = 1): Decision => ({
+  kind: 'release',
+  delayMs,
+  rule: 'payload rejected',
+  aside: { version, isRejected: true },
 });
 
 const withPolicy = (change: Partial<RetryPolicy>): Partial<DecidableJob> => ({ policy: { ...policy, ...change } });
@@ -217,7 +230,13 @@ const releases: Case[] = [
   ['cancelled before the start', {}, { kind: 'released', because: { kind: 'cancelled' } }, cancelUncounted],
   ['shutdown, to be cancelled', cancelRequested, shutdown, cancelUncounted],
   ['late', {}, tooLate, { kind: 'release', delayMs: 0, rule: 'lease over before the start' }],
-  ['no handler yet', {}, noHandler(60_001), { kind: 'release', delayMs: 15_000, rule: 'no-handler' }],
+  ['no handler yet', {}, noHandler(60_001), { kind: 'release', delayMs: 0, rule: 'no-handler', aside }],
+  [
+    'no handler of a later version',
+    { version: 3 },
+    noHandler(60_001, 2),
+    { kind: 'release', delayMs: 0, rule: 'no-handler: version 3, known 2', aside: { version: 3, isRejected: false } },
+  ],
   [
     'no handler for too long',
     {},
@@ -225,6 +244,24 @@ const releases: Case[] = [
     { kind: 'dead', reason: 'no-handler', counted: false, rule: 'no-handler for 1m' },
   ],
   ['no handler, to be cancelled', cancelRequested, noHandler(1), cancelUncounted],
+  [
+    'no handler of a later version for too long',
+    { version: 3 },
+    noHandler(60_000, 2),
+    { kind: 'dead', reason: 'no-handler', counted: false, rule: 'no-handler: version 3, known 2 for 1m' },
+  ],
+  ['a payload rejected for the first time', { version: 2 }, rejected(0, 0), rejectedAfter(0, 2)],
+  ['a payload rejected by a few workers', {}, rejected(19, 60_000), rejectedAfter(0)],
+  ['a payload rejected by many workers', {}, rejected(20, 60_000), rejectedAfter(15_000)],
+  ['a payload rejected for long', {}, rejected(30, 1_800_000), rejectedAfter(300_000)],
+  ['a payload rejected before the clock stepped back', {}, rejected(30, -60_000), rejectedAfter(0)],
+  ['a payload rejected, to be cancelled', cancelRequested, rejected(0, 0), cancelUncounted],
+  [
+    'a payload rejected for too long',
+    {},
+    rejected(1, 3_600_000),
+    { kind: 'dead', reason: 'unrecoverable', counted: false, rule: 'payload rejected for 1h' },
+  ],
   ['deadline', withPolicy({ deadlineMs: 60_000 }), pastDeadline, late(false)],
   ['deadline of a policy that has none', {}, pastDeadline, late(false, 'deadline')],
   ['deadline, to be cancelled', cancelRequested, pastDeadline, cancelUncounted],
@@ -248,7 +285,7 @@ describe('jitter', () => {
   const jittered: DecidableJob = { ...job, policy: { ...policy, jitter: 'full' } };
 
   test('is drawn for every delay that a herd could share', () => {
-    for (const outcome of [failed(), failed({ retryAfterMs: 9_000 }), crashed, noHandler(60_001)]) {
+    for (const outcome of [failed(), failed({ retryAfterMs: 9_000 }), crashed]) {
       const [least, most] = [0, 1 - 2 ** -53].map((drawn) => delayOf(decide(jittered, outcome, now, () => drawn)));
       expect(least).toBeLessThan(most as number);
     }
@@ -260,11 +297,6 @@ describe('jitter', () => {
     expect([delay(60_000, 0), delay(60_000, 1)]).toEqual([60_000, 66_000]);
     expect(delay(9_005, 1)).toBe(9_905);
     expect([delay(86_400_000, 0), delay(86_400_000, 1)]).toEqual([86_400_000, 86_700_000]);
-  });
-
-  test('spreads the release of a job without handler around 15 seconds', () => {
-    const drawn = [0, 1].map((value) => delayOf(decide(job, noHandler(60_001), now, () => value)));
-    expect(drawn).toEqual([12_000, 18_000]);
   });
 
   test('grows a decorrelated delay from the one before', () => {
@@ -300,6 +332,7 @@ describe('any job and any outcome', () => {
     run: fc.integer({ min: 1, max: 10_000 }),
     attempts: fc.integer({ min: 1, max: 10_000 }),
     crashes: fc.nat(6),
+    version: fc.option(fc.integer({ min: 1, max: 1_000_000 })),
     lane: fc.constantFrom(...lanes),
     alone: fc.boolean(),
     firstStartedAt: fc.nat(now),
@@ -319,7 +352,7 @@ describe('any job and any outcome', () => {
     anyFailure.map((change) => failed(change as Partial<Failure>)),
     fc.constant(crashed),
     delay.map((delayMs): Outcome => ({ kind: 'snoozed', delayMs })),
-    fc.constantFrom(shutdown, tooLate, pastDeadline, noHandler(1), noHandler(now)),
+    fc.constantFrom(shutdown, tooLate, pastDeadline, noHandler(1), noHandler(now), rejected(50, 1), rejected(1, now)),
   );
   const drawn = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 

@@ -1,8 +1,8 @@
 import { formatDuration } from '../duration.ts';
 import type { Lane } from '../lane.ts';
-import type { DeadReason, Decision, RetryCause } from './decision.ts';
-import { between, delayBefore, type Random, spread } from './jitter.ts';
-import type { Failure, Outcome, ReleaseCause } from './outcome.ts';
+import { type DeadReason, type Decision, FIRST_VERSION, REJECTED_RULE, type RetryCause } from './decision.ts';
+import { between, delayBefore, type Random } from './jitter.ts';
+import type { Failure, Outcome, Rejection, ReleaseCause } from './outcome.ts';
 import type { RetryPolicy } from './policy.ts';
 
 /** What a decision looks at: `attempts` includes this run, `crashes` does not yet include this crash. */
@@ -12,6 +12,8 @@ export interface DecidableJob {
   readonly run: number;
   readonly attempts: number;
   readonly crashes: number;
+  /** Of the definition with which it was enqueued; null when that carried none. */
+  readonly version: number | null;
   /** True when its worker has recorded that no other job ran beside it. */
   readonly alone: boolean;
   readonly firstStartedAt: number;
@@ -20,9 +22,10 @@ export interface DecidableJob {
   readonly cancelRequested: boolean;
 }
 
-/** A worker of the new deploy is likely up by then; the spread keeps the unknown jobs from falling due at the same time. */
-const NO_HANDLER_DELAY_MS = 15_000;
-const NO_HANDLER_SPREAD = 0.2;
+/** So many workers may reject a payload one right after the other. Then the time since the first one did grows by this share. */
+const REJECTED_AT_ONCE = 20;
+const REJECTED_SHARE = 0.25;
+const LONGEST_REJECTED_DELAY_MS = 5 * 60_000;
 
 /** At most this share of a Retry-After is added to it, and never more than this. */
 const RETRY_AFTER_STRETCH = 0.1;
@@ -58,7 +61,7 @@ export function decide(
     case 'snoozed':
       return afterSnooze(job, outcome.delayMs, now);
     case 'released':
-      return afterRelease(job, outcome.because, now, random);
+      return afterRelease(job, outcome.because, now);
   }
 }
 
@@ -151,7 +154,7 @@ function afterSnooze(job: DecidableJob, delayMs: number, now: number): Decision 
   return { kind: 'snooze', delayMs, rule: 'snoozed' };
 }
 
-function afterRelease(job: DecidableJob, because: ReleaseCause, now: number, random: Random): Decision {
+function afterRelease(job: DecidableJob, because: ReleaseCause, now: number): Decision {
   if (job.cancelRequested) return cancelUncounted;
   switch (because.kind) {
     case 'shutdown':
@@ -170,11 +173,31 @@ function afterRelease(job: DecidableJob, because: ReleaseCause, now: number, ran
       return pastDeadline(job, { counted: false });
     case 'no-handler': {
       const waitedLong = now - job.availableAt >= because.giveUpAfterMs;
-      const rule = `no-handler for ${formatDuration(because.giveUpAfterMs)}`;
+      const version = job.version ?? FIRST_VERSION;
+      const what = because.known === null ? 'no-handler' : `no-handler: version ${version}, known ${because.known}`;
+      const rule = `${what} for ${formatDuration(because.giveUpAfterMs)}`;
       if (waitedLong) return { kind: 'dead', reason: 'no-handler', counted: false, rule };
-      return { kind: 'release', delayMs: spread(NO_HANDLER_DELAY_MS, NO_HANDLER_SPREAD, random), rule: 'no-handler' };
+      return { kind: 'release', delayMs: 0, rule: what, aside: { version, isRejected: false } };
     }
+    case 'rejected':
+      return afterRejection(job, because, now);
   }
+}
+
+/**
+ * Another version of the definition may be able to read the payload, so the job goes to another worker, at once. A worker that
+ * has rejected a payload leaves those to the others for a while (worker/rejections.ts), and where many workers reject it, the
+ * job waits longer and longer.
+ */
+function afterRejection(job: DecidableJob, { before, giveUpAfterMs }: Rejection, now: number): Decision {
+  const waitedMs = before === null ? 0 : Math.max(0, now - before.since);
+  if (before !== null && waitedMs >= giveUpAfterMs) {
+    return { ...dead('unrecoverable', `${REJECTED_RULE} for ${formatDuration(giveUpAfterMs)}`), counted: false };
+  }
+  const isAtOnce = before === null || before.times < REJECTED_AT_ONCE;
+  const delayMs = isAtOnce ? 0 : Math.round(Math.min(LONGEST_REJECTED_DELAY_MS, waitedMs * REJECTED_SHARE));
+  const aside = { version: job.version ?? FIRST_VERSION, isRejected: true };
+  return { kind: 'release', delayMs, rule: REJECTED_RULE, aside };
 }
 
 const complete: Decision = { kind: 'complete', rule: 'completed' };

@@ -7,6 +7,19 @@ export type DeadReason = (typeof deadReasons)[number];
 /** `verdict`: a last attempt that waits for its gate to judge whether there is an outage. */
 export type RetryCause = 'backoff' | 'retry-after' | 'crash' | 'verdict';
 
+/** Of a definition, and of a job, that carries none. */
+export const FIRST_VERSION = 1;
+
+/** The rule of a release because of the payload; on the ledger it tells since when workers have rejected it. */
+export const REJECTED_RULE = 'payload rejected';
+
+/** Where a job goes that a worker could not run: only workers that know its name in this version or a later one look there. */
+export interface Aside {
+  readonly version: number;
+  /** A worker that knows it rejected its payload. */
+  readonly isRejected: boolean;
+}
+
 /** What the policy chose. `rule` names what made the choice; `note` what went wrong on the way to it. */
 export type Decision = { readonly rule: string; readonly note?: string } & (
   | { readonly kind: 'complete' }
@@ -14,6 +27,6 @@ export type Decision = { readonly rule: string; readonly note?: string } & (
   | { readonly kind: 'dead'; readonly reason: DeadReason; readonly counted: boolean }
   /** The failure belongs to an outage, so it does not count. */
   | { readonly kind: 'defer'; readonly delayMs: number; readonly lane: Lane }
-  | { readonly kind: 'snooze' | 'release'; readonly delayMs: number }
+  | { readonly kind: 'snooze' | 'release'; readonly delayMs: number; readonly aside?: Aside }
   | { readonly kind: 'cancel'; readonly counted: boolean }
 );

@@ -28,8 +28,23 @@ export type ReleaseCause =
   | { readonly kind: 'gate' }
   /** Its last attempt had failed, and the outage that might have excused it was none. */
   | { readonly kind: 'exhausted' }
-  | { readonly kind: 'no-handler'; readonly giveUpAfterMs: number }
+  /** This worker does not know its name, or only an older version of it: `known`. */
+  | { readonly kind: 'no-handler'; readonly known: number | null; readonly giveUpAfterMs: number }
+  | ({ readonly kind: 'rejected' } & Rejection)
   | { readonly kind: 'deadline' };
+
+/** The definition of this worker cannot read the payload. */
+export interface Rejection {
+  readonly error: StoredError;
+  readonly before: RejectedBefore | null;
+  readonly giveUpAfterMs: number;
+}
+
+/** What the ledger says of a payload that workers have rejected since the job last ran. */
+export interface RejectedBefore {
+  readonly times: number;
+  readonly since: number;
+}
 
 /** permanent: retrying cannot help; environment: a dependency is in trouble; job: everything else. */
 export const failureClasses = ['permanent', 'environment', 'job'] as const;

@@ -18,7 +18,7 @@ const named = (name: string): Error => withField({ name });
 
 describe('the default rules', () => {
   test.each([
-    ...['ValidationError', 'NotFoundError', 'UnauthorizedError', 'ForbiddenError', 'SyntaxError', 'ZodError'],
+    ...['ValidationError', 'NotFoundError', 'UnauthorizedError', 'ForbiddenError', 'ZodError'],
     ...['ValiError', 'SchemaError', 'StructError', 'TraversalError'],
   ])('an error named %s is permanent', (name) => {
     expect(matchRules(named(name), defaultRules)).toEqual({ class: 'permanent', rule: `name:${name}` });
@@ -30,6 +30,15 @@ describe('the default rules', () => {
     'UND_ERR_SOCKET',
   ])('the code %s is the environment', (code) => {
     expect(matchRules(withField({ code }), defaultRules)).toEqual({ class: 'environment', rule: `code:${code}` });
+  });
+
+  test('a text that is not JSON, such as the body of a response, is no reason to give up', () => {
+    expect(
+      matchRules(
+        caught(() => JSON.parse('<html>')),
+        defaultRules,
+      ),
+    ).toBeNull();
   });
 
   test('every HTTP status: 4xx is permanent except 408, 425 and 429; they and 5xx are the environment', () => {
@@ -46,7 +55,6 @@ describe('the default rules', () => {
     ['zod’s core', caught(() => zodCore.parse(z.string(), 1)), 'permanent', 'name:$ZodError'],
     ['valibot', caught(() => valibot.parse(valibot.string(), 1)), 'permanent', 'name:ValiError'],
     ['our own schema rejection', new InputError('x', []), 'permanent', 'name:InputError code:INPUT'],
-    ['JSON.parse', caught(() => JSON.parse('{')), 'permanent', 'name:SyntaxError'],
     ['AbortSignal.timeout', new DOMException('x', 'TimeoutError'), 'environment', 'name:TimeoutError'],
     ['axios', withField({ code: 'ERR_BAD_RESPONSE', response: { status: 502 } }), 'environment', 'http:502'],
     ['got', withField({ response: { statusCode: 404 } }), 'permanent', 'http:404'],

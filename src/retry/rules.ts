@@ -17,7 +17,6 @@ const permanentNames = [
   'NotFoundError',
   'UnauthorizedError',
   'ForbiddenError',
-  'SyntaxError',
   // What schema libraries throw: zod (both its cores), valibot, superstruct, Standard Schema's own, ArkType.
   'ZodError',
   '$ZodError',

@@ -8,6 +8,7 @@ import type { OutcomeKind, StoredError } from '../retry/outcome.ts';
 import type { RetryPolicy } from '../retry/policy.ts';
 import type { MisfirePolicy } from '../schedule/plan.ts';
 import type { Timing } from '../schedule/timing.ts';
+import type { Reader } from './aside.ts';
 import type { ChangeAnswer, ChangeRequest, Operation } from './change.ts';
 import type { ErrorGroup, ErrorGroupFilter } from './error-groups.ts';
 import type { JobCount, JobFilter, JobList, JobSelection } from './selection.ts';
@@ -43,7 +44,9 @@ export interface Store {
    * Jobs wait in partitions: those of one queue, lane, priority and resource, and in the lanes `retry` and `redrive` also
    * of one job name. `fillQuotas` shares the places of a claim among queues and lanes; inside a lane the lowest priority
    * number comes first, and inside a priority `fillTurns` shares the places among the partitions that are admissible, the
-   * least recently served first. Inside a partition jobs come in due order, then in the order of acceptance.
+   * least recently served first. Inside a partition jobs come in due order, then in the order of acceptance. Jobs that were
+   * settled with an `aside` wait in partitions of their own, by name and that. A claim takes nothing from those that its
+   * worker may not read (`mayRead`), and `nextDueAt`, `suspectsWait` and `gated` leave them out.
    */
   claim(request: ClaimRequest): Promise<Claim>;
   /**
@@ -125,7 +128,10 @@ export interface Store {
    * forgotten an hour after its last one.
    */
   register(id: string, worker: WorkerDescription | null): Promise<void>;
-  /** Deletes up to `limit` finished jobs that outlived their retention, and gates that say nothing any more. */
+  /**
+   * Deletes up to `limit` finished jobs that outlived their retention, and gates that say nothing any more. Up to as many
+   * jobs that have waited aside for too long go back among those that every worker may take.
+   */
   prune(retention: Retention, limit: number): Promise<PruneAnswer>;
 
   /** For stores that can share a database, and so a transaction, with the caller's own data. */
@@ -201,6 +207,8 @@ export interface NewJob {
   readonly dueAt: number | null;
   readonly key: string | null;
   readonly keyLife: KeyLife;
+  /** Of its definition, when that carries one. */
+  readonly version?: number | undefined;
   /** Null for none, never empty. */
   readonly tags?: readonly string[] | null;
   /**
@@ -228,7 +236,7 @@ export interface Fence {
   readonly worker: string;
 }
 
-export interface ClaimRequest {
+export interface ClaimRequest extends Reader {
   readonly worker: string;
   readonly leaseMs: number;
   /** At most this many in all. */
@@ -344,6 +352,8 @@ export interface ClaimedJob extends Fence {
   /** Attempts spent, this run included. */
   readonly attempts: number;
   readonly crashes: number;
+  /** Of the definition with which it was enqueued; null when that carried none. */
+  readonly version: number | null;
   readonly enqueuedAt: number;
   /** When it fell due for this run. */
   readonly dueAt: number;
@@ -427,6 +437,8 @@ export interface Retention {
   readonly completedMs: number | null;
   readonly deadMs: number | null;
   readonly cancelledMs: number | null;
+  /** How long a due job waits aside before it goes back among the jobs that every worker may take; undefined for ever. */
+  readonly asideMs?: number;
 }
 
 /** What the jobs of a schedule have in common. */

@@ -14,6 +14,8 @@ export interface JobContext {
     readonly name: string;
     readonly queue: string;
     readonly priority: number;
+    /** Of the definition with which it was enqueued; null when that carried none. */
+    readonly version: number | null;
     readonly enqueuedAt: Date;
   };
   /** Number of this start; it only ever rises. */

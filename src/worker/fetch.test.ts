@@ -30,6 +30,8 @@ function makeFetcher(options: WorkOptions = {}) {
     clock,
     plan,
     worker: 'w',
+    knows: new Map(),
+    rejections: { avoided: () => undefined, untilNext: () => Number.POSITIVE_INFINITY },
     callTimeoutMs: 5_000,
     store: {
       async claim(request) {

@@ -1,11 +1,13 @@
 import { type Clock, nextTurn } from '../clock.ts';
 import type { GateEvent } from '../gate/index.ts';
 import { doubling, Pauses } from '../retrying.ts';
+import type { KnownJobs, Reader } from '../store/aside.ts';
 import type { Claim, ClaimedJob, GatedClaim, GateRef, QueueQuota, Store } from '../store/store.ts';
 import { Quotas } from './lanes.ts';
 import type { WorkPlan } from './options.ts';
 import { answerWithin } from './persist.ts';
 import type { Load, Prefetch } from './prefetch.ts';
+import type { Rejections } from './rejections.ts';
 import { Signal } from './signal.ts';
 
 const FOREVER_MS = 2 ** 31 - 1;
@@ -24,6 +26,8 @@ export interface FetcherParts {
   readonly clock: Clock;
   readonly plan: WorkPlan;
   readonly worker: string;
+  readonly knows: KnownJobs;
+  readonly rejections: Pick<Rejections, 'avoided' | 'untilNext'>;
   readonly callTimeoutMs: number;
   readonly prefetch: Prefetch;
   readonly load: () => Load;
@@ -140,11 +144,15 @@ export class Fetcher {
     prefetch.claimed(claim.jobs);
     this.#gated = claim.gated;
     if (claim.suspectsWait && (await this.#holdTrials())) return;
-    const waitMs = claim.jobs.length < left ? Math.min(this.#untilDue(claim), this.#untilGated()) : 0;
+    const waitMs = claim.jobs.length < left ? this.#untilNext(claim) : 0;
     this.#drained = waitMs > 0 && !this.#wokenMeanwhile;
     if (!this.#drained || this.#stopped) return;
     onDrained();
     await this.#signal.wait(waitMs);
+  }
+
+  #untilNext(claim: Claim): number {
+    return Math.min(this.#untilDue(claim), this.#untilGated(), this.#parts.rejections.untilNext());
   }
 
   /** 0 when the store has more that is due, which did not fit into its answer. */
@@ -162,7 +170,14 @@ export class Fetcher {
     const limit = Math.max(1, Math.ceil(places / 2 / resources.length));
     this.#gated = [];
     for (const resource of resources) {
-      const request = { worker, leaseMs: plan.leaseMs, limit, queues: this.#quotas.next(limit), resource };
+      const request = {
+        worker,
+        leaseMs: plan.leaseMs,
+        limit,
+        queues: this.#quotas.next(limit),
+        resource,
+        ...this.#reader(),
+      };
       const answer = await this.#ask(store.claimGated(request));
       if (answer === null || this.#stopped) return;
       const { claim, askedAt } = answer;
@@ -204,7 +219,13 @@ export class Fetcher {
 
   #claim(limit: number, queues: QueueQuota[]): Promise<Answer<Claim> | null> {
     const { store, plan, worker } = this.#parts;
-    return this.#ask(store.claim({ worker, leaseMs: plan.leaseMs, limit, queues }));
+    return this.#ask(store.claim({ worker, leaseMs: plan.leaseMs, limit, queues, ...this.#reader() }));
+  }
+
+  #reader(): Reader {
+    const { knows, rejections } = this.#parts;
+    const avoids = rejections.avoided();
+    return avoids === undefined ? { knows } : { knows, avoids };
   }
 
   /** Null when the store did not answer; then it has already waited. */

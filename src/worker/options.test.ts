@@ -14,6 +14,7 @@ describe('a plan of work', () => {
       leaseMs: 30_000,
       pollMs: 1_000,
       unknownJobTimeoutMs: 7 * 86_400_000,
+      rejectedPayloadTimeoutMs: 3_600_000,
       name: null,
       version: null,
     });

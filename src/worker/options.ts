@@ -31,6 +31,8 @@ export interface WorkOptions {
   readonly poll?: Duration;
   /** A job whose name no worker has known for this long is dead (`no-handler`). Default 7 d. */
   readonly unknownJobTimeout?: Duration;
+  /** A job whose payload workers have rejected for this long, and none could read, is dead (`unrecoverable`). Default 1 h. */
+  readonly rejectedPayloadTimeout?: Duration;
   /** A name for this worker in the ledger; a random part is added. Default: host and process id. */
   readonly name?: string;
   /** The version of your application, for `mulligan workers list`: a release, a commit. */
@@ -53,6 +55,7 @@ export interface WorkPlan {
   readonly leaseMs: number;
   readonly pollMs: number;
   readonly unknownJobTimeoutMs: number;
+  readonly rejectedPayloadTimeoutMs: number;
   readonly name: string | null;
   readonly version: string | null;
 }
@@ -65,6 +68,7 @@ export const workOptionNames: readonly (keyof WorkOptions)[] = namesOf<WorkOptio
   maxRetriesInFlight: true,
   poll: true,
   unknownJobTimeout: true,
+  rejectedPayloadTimeout: true,
   name: true,
   version: true,
 });
@@ -83,6 +87,7 @@ export function planWork(options: WorkOptions, named: NamedQueues = queuesOf([])
     leaseMs: readLease(given.lease ?? '30s'),
     pollMs: Math.max(1, parseDuration(given.poll ?? '1s', 'work: poll')),
     unknownJobTimeoutMs: parseDuration(given.unknownJobTimeout ?? '7d', 'work: unknownJobTimeout'),
+    rejectedPayloadTimeoutMs: parseDuration(given.rejectedPayloadTimeout ?? '1h', 'work: rejectedPayloadTimeout'),
     name: given.name === undefined ? null : checkName(given.name, 'work: name'),
     version: given.version === undefined ? null : checkName(given.version, 'work: version'),
   };

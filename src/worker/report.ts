@@ -9,8 +9,11 @@ import { groupOf } from '../observe/group-of.ts';
 import type { Logger, LogLevel } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { StoredError } from '../retry/outcome.ts';
+import { asideAfter } from '../store/aside.ts';
 import type { ClaimedJob, Enqueued, GateRef, NewJob, Settlement } from '../store/store.ts';
 import type { Applied } from './settle.ts';
+
+type NoHandlerJob = Pick<ClaimedJob, 'id' | 'name' | 'version' | 'queue' | 'worker'>;
 
 /** Tells the world what happened to a run: events, metrics, the log, and the definition's `onDead`. */
 export class Reporter {
@@ -77,17 +80,31 @@ export class Reporter {
         this.#callOnDead(job, settlement);
         return;
       default:
-        if (decision.rule === 'no-handler') this.noHandler(job);
+        this.#logAside(job, settlement);
         this.#events.emit('released', () => ({ ...finished(), delayMs: decision.delayMs }));
     }
   }
 
-  /** A job of a name that this worker has no handler for. */
-  noHandler({ id, name, queue, worker }: Pick<ClaimedJob, 'id' | 'name' | 'queue' | 'worker'>): void {
+  /** A job that waits aside, because this worker has no handler for its name or version, or its schema rejects the payload. */
+  #logAside(job: ClaimedJob, settlement: Settlement): void {
+    const aside = asideAfter(settlement.decision);
+    if (aside?.isRejected) {
+      this.#logFailure(
+        job,
+        settlement,
+        'warn',
+        'a payload is rejected here; its job waits for a worker that can read it',
+      );
+    } else if (aside !== null) this.noHandler(job);
+  }
+
+  /** A job of a name, or of a version, that this worker has no handler for. */
+  noHandler({ id, name, version, queue, worker }: NoHandlerJob): void {
+    const what = version === null ? JSON.stringify(name) : `${JSON.stringify(name)}, version ${version},`;
     this.#failures.write({
       level: 'warn',
-      message: `no handler for ${JSON.stringify(name)} here; its jobs wait for a worker that has one`,
-      group: `no-handler ${name}`,
+      message: `no handler for ${what} here; its jobs wait for a worker that has one`,
+      group: `no-handler ${what}`,
       fields: { event: 'no-handler', id, name, queue, worker },
       common: { event: 'no-handler', name, queue, worker },
     });

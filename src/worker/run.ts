@@ -1,8 +1,9 @@
+import { types } from 'node:util';
 import type { Clock, Timer } from '../clock.ts';
 import { unexpected } from '../config.ts';
 import type { AnyJobDefinition } from '../definition.ts';
 import { formatDuration } from '../duration.ts';
-import { ConfigError, LeaseLostError } from '../errors.ts';
+import { ConfigError, InputError, LeaseLostError } from '../errors.ts';
 import { type Logger, type LogSink, makeLogger } from '../observe/log.ts';
 import { encodeJson } from '../payload.ts';
 import { encodeResult } from '../result.ts';
@@ -19,6 +20,7 @@ import { Memos } from './once.ts';
 import { readLeaseMs } from './options.ts';
 import { whileLeased } from './persist.ts';
 import { settlementOf } from './settlement.ts';
+import { decode, migrateInput, needsMigration, rejectedBefore } from './versions.ts';
 
 /** Why a run must stop. */
 export type StopReason = 'timeout' | 'cancel' | 'shutdown' | 'lease-lost';
@@ -38,12 +40,13 @@ const completed: Outcome = { kind: 'completed' };
 export interface RunServices {
   readonly clock: Clock;
   readonly logSink: LogSink;
-  readonly store: ConstructorParameters<typeof Memos>[1] & Pick<Store, 'transactions'>;
+  readonly store: ConstructorParameters<typeof Memos>[1] & Pick<Store, 'transactions' | 'runs'>;
   /** Renews the lease of this run now; false when it was lost. */
   readonly renew: (run: Run) => Promise<boolean>;
   /** Renews all leases within a moment, for progress. */
   readonly renewSoon: () => void;
   readonly maxPayloadBytes: number;
+  readonly rejectedPayloadTimeoutMs: number;
   readonly maxResultBytes: number;
   /** What a handler returned cannot be stored. */
   readonly onLostResult: (job: ClaimedJob, problem: string) => void;
@@ -115,13 +118,21 @@ export class Run implements JobContext {
   async #handle(): Promise<void> {
     // So that a handler's errors carry none of the worker's frames, which cost time to write down and explain nothing.
     await ready;
+    const definition = this.#definition;
+    let input: unknown;
     try {
-      const definition = this.#definition;
-      const input = JSON.parse(this.lease.job.payload);
+      const { job } = this.lease;
+      input = decode(job.payload);
+      if (needsMigration(job, definition)) input = await migrateInput(input, job, definition);
+      if (definition.input !== undefined) input = await this.#validated(input);
+    } catch (thrown) {
+      this.#end(await this.#unreadable(thrown));
+      return;
+    }
+    try {
       const { run } = definition;
       if (run === undefined) throw notImplemented(definition.name);
-      const given = definition.input === undefined ? input : await this.#validated(input);
-      const returned = await run.call(definition, given, this);
+      const returned = await run.call(definition, input, this);
       if (returned !== undefined) this.#keepResult(returned);
     } catch (thrown) {
       this.#end(this.#failed(thrown));
@@ -142,6 +153,20 @@ export class Run implements JobContext {
 
   #validated(input: unknown): Promise<unknown> {
     return validateInput(this.#definition.input, input, this.#definition.name);
+  }
+
+  /** What its schema refuses, another version of the definition may accept; any other failure is one of the run. */
+  async #unreadable(thrown: unknown): Promise<Outcome> {
+    const isRejected = types.isNativeError(thrown) && thrown instanceof InputError;
+    if (!isRejected || this.#stopReason !== null) return this.#failed(thrown);
+    const { store, rejectedPayloadTimeoutMs, recentErrors } = this.#services;
+    const rejection = {
+      error: toStoredError(thrown, recentErrors),
+      // Without the ledger it is as if this were the first time.
+      before: await rejectedBefore(store, this.lease.job.id).catch(() => null),
+      giveUpAfterMs: rejectedPayloadTimeoutMs,
+    };
+    return { kind: 'released', because: { kind: 'rejected', ...rejection } };
   }
 
   #end(outcome: Outcome): void {
@@ -216,8 +241,8 @@ export class Run implements JobContext {
   }
 
   get job(): JobContext['job'] {
-    const { id, name, queue, priority, enqueuedAt } = this.lease.job;
-    return { id, name, queue, priority, enqueuedAt: new Date(enqueuedAt) };
+    const { id, name, queue, priority, version, enqueuedAt } = this.lease.job;
+    return { id, name, queue, priority, version, enqueuedAt: new Date(enqueuedAt) };
   }
 
   get run(): number {

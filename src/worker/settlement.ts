@@ -35,5 +35,6 @@ function ledgerWord(outcome: Outcome, decision: Decision): OutcomeKind {
 
 export function errorOf(outcome: Outcome): StoredError | null {
   if (outcome.kind === 'failed') return outcome.failure.error;
+  if (outcome.kind === 'released') return outcome.because.kind === 'rejected' ? outcome.because.error : null;
   return outcome.kind === 'cancelled' ? outcome.error : null;
 }

@@ -13,6 +13,7 @@ export type WorkerStore = Pick<
   | 'expired'
   | 'remember'
   | 'recall'
+  | 'runs'
   | 'cancelRequested'
   | 'pushes'
   | 'prune'
@@ -36,6 +37,7 @@ export function withTimeouts(store: Store, clock: Clock, timeoutMs: number): Wor
     expired: (limit) => within(store.expired(limit)),
     remember: (fence, key, value) => within(store.remember(fence, key, value)),
     recall: (id) => within(store.recall(id)),
+    runs: (id) => within(store.runs(id)),
     cancelRequested: (ids) => within(store.cancelRequested(ids)),
     pushes: store.pushes,
     prune: (retention, limit) => within(store.prune(retention, limit)),

@@ -270,10 +270,11 @@ describe('a run', () => {
   it('of an unknown job is handed back uncounted, and dies only after a long time', async () => {
     await using queue = await testQueue({ jobs: [], work: { unknownJobTimeout: '1h' } });
     const { id } = await queue.mulligan.enqueue('unheard.of', null);
-    await queue.clock.advance(60_000);
-    expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'scheduled', attempts: 0 });
-    await queue.clock.advance(3_700_000);
+    await queue.clock.advance(59 * 60_000);
+    expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'ready', attempts: 0, runs: 1 });
+    await queue.clock.advance(2 * 60_000);
     expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'dead', deadReason: 'no-handler', attempts: 0 });
+    expect(await queue.mulligan.jobs.runs(id)).toHaveLength(2);
   });
 });
 

@@ -5,6 +5,7 @@ import type { Duration } from '../duration.ts';
 import { isRetry } from '../job.ts';
 import { type Logger, type LogSink, makeLogger } from '../observe/log.ts';
 import type { Outcome, ReleaseCause } from '../retry/outcome.ts';
+import { asideAfter } from '../store/aside.ts';
 import type { Claim, ClaimedJob, Retention, Settlement, Store, WorkerDescription } from '../store/store.ts';
 import { RecentErrors } from '../untrusted/recent-errors.ts';
 import { packageVersion } from '../version.ts';
@@ -21,12 +22,14 @@ import { readGrace, type WorkPlan } from './options.ts';
 import { whileLeased } from './persist.ts';
 import { Prefetch } from './prefetch.ts';
 import { Registration } from './registration.ts';
+import { Rejections } from './rejections.ts';
 import type { Reporter } from './report.ts';
 import { rescue } from './rescue.ts';
 import { Run, type RunServices } from './run.ts';
 import { Ticker } from './schedules.ts';
 import { Trial } from './trial.ts';
 import { Trouble } from './trouble.ts';
+import { isNewer, versionOf } from './versions.ts';
 import { type WorkerStore, withTimeouts } from './with-timeouts.ts';
 
 const PRUNE_EVERY_MS = 30_000;
@@ -82,6 +85,7 @@ export class Worker {
   readonly #registration: Registration;
   readonly #runServices: RunServices;
   readonly #trouble: Trouble;
+  readonly #rejections: Rejections;
   readonly #jobs: ActiveJobs = new ActiveJobs();
   readonly #cancels: Cancels;
   readonly #warnedOfResults: Set<string> = new Set();
@@ -126,6 +130,7 @@ export class Worker {
     });
     this.#renewer = new LeaseRenewer(store, clock, leaseMs, () => this.#renewable(), onError);
     this.#prefetch = new Prefetch(clock, concurrency);
+    this.#rejections = new Rejections(clock, plan.rejectedPayloadTimeoutMs);
     this.#cancels = new Cancels(clock, this.#jobs, CANCEL_REMEMBERED_MS);
     this.#trial = new Trial({
       clock,
@@ -143,6 +148,8 @@ export class Worker {
       clock,
       plan,
       worker: this.id,
+      rejections: this.#rejections,
+      knows: new Map([...parts.definitions.values()].map((one) => [one.name, versionOf(one)])),
       callTimeoutMs,
       prefetch: this.#prefetch,
       load: () => this.#jobs,
@@ -175,6 +182,7 @@ export class Worker {
       renew: (run) => this.#renew(run),
       renewSoon: () => this.#renewer.renewSoon(),
       maxPayloadBytes: parts.maxPayloadBytes,
+      rejectedPayloadTimeoutMs: plan.rejectedPayloadTimeoutMs,
       maxResultBytes: parts.maxResultBytes,
       onLostResult: (job, problem) => this.#lostResult(job, problem, log),
       enqueue: parts.enqueue,
@@ -327,8 +335,9 @@ export class Worker {
     this.#jobs.runs(job);
     job.startedAt = lease.storeNow;
     const definition = definitions.get(lease.job.name);
-    if (definition === undefined) {
-      const because: ReleaseCause = { kind: 'no-handler', giveUpAfterMs: plan.unknownJobTimeoutMs };
+    if (definition === undefined || isNewer(lease.job, definition)) {
+      const known = definition === undefined ? null : versionOf(definition);
+      const because: ReleaseCause = { kind: 'no-handler', known, giveUpAfterMs: plan.unknownJobTimeoutMs };
       this.#end(job, { kind: 'released', because });
       return;
     }
@@ -374,6 +383,8 @@ export class Worker {
     this.#fetcher.wake(isRetry(job.lease.job.lane) ? 'retry-ended' : 'room');
     this.#trial.jobChanged();
     this.#checkIdle();
+    const aside = settlement === null ? null : asideAfter(settlement.decision);
+    if (aside?.isRejected) this.#rejections.add(job.lease.job.name);
     // The job may fall due sooner than anything the fetcher knows of.
     if (settlement !== null && 'delayMs' in settlement.decision) this.#fetcher.wake('due');
   }
@@ -420,8 +431,9 @@ export class Worker {
   }
 
   async #prune(): Promise<void> {
-    const { retention } = this.#parts;
-    while (!this.#stopping && !(await this.#store.prune(retention, PRUNE_BATCH)).isDone);
+    const { plan, retention } = this.#parts;
+    const kept = { ...retention, asideMs: plan.unknownJobTimeoutMs };
+    while (!this.#stopping && !(await this.#store.prune(kept, PRUNE_BATCH)).isDone);
   }
 
   async #checkCancels(): Promise<void> {

@@ -17,6 +17,8 @@ export const cases = {
   'jobs: ids': 600,
   'jobs.list, dead.list: options': 1_500,
   'dead.redrive, dead.discard: options': 1_500,
+  'errors.list: options': 1_000,
+  'errors.show: fingerprint': 500,
   'queues: names': 500,
   'retry: options': 1_500,
   'retry: durations': 2_000,

@@ -70,6 +70,28 @@ it('jobs.list and dead.list answer jobs, or say what they expected', async () =>
   );
 });
 
+const groupFilter = optionsOf({
+  state: mostly(fc.constantFrom('failing', 'dead'), text),
+  queue: name,
+  name: fc.constantFrom('dead', 'email.send'),
+  since: mostly(fc.constantFrom('1h', '0s'), text),
+  limit: fc.integer({ min: 0, max: 1_001 }),
+});
+
+it('errors.list and errors.show answer groups, or say what they expected', async () => {
+  const { mulligan, store } = await operator();
+  await hold(
+    'errors.list: options',
+    fc.asyncProperty(groupFilter, (recipe) => allOrNothing(store, () => mulligan.errors.list(recipe.make() as never))),
+  );
+  await hold(
+    'errors.show: fingerprint',
+    fc.asyncProperty(fc.oneof(anything, text.map(Recipe.of)), (recipe) =>
+      allOrNothing(store, () => mulligan.errors.show(recipe.make() as never)),
+    ),
+  );
+});
+
 const selection = {
   ids: fc.array(mostly(name, recipes(anything)), { maxLength: 3 }),
   name: fc.constantFrom('dead', 'other'),

@@ -45,6 +45,7 @@ const options = optionsOf({
   maxRetriesInFlight: ofQueue.maxRetriesInFlight,
   poll: duration,
   unknownJobTimeout: duration,
+  rejectedPayloadTimeout: duration,
   name: name,
 });
 

@@ -15,6 +15,7 @@ const isSoak = process.env.MULLIGAN_SOAK_SECONDS !== undefined;
 const anHour: Scenario = {
   seed: 14,
   workers: 3,
+  oldDeploy: null,
   jobs: 0,
   leaseMs: 2_000,
   concurrency: 5,

@@ -122,6 +122,38 @@ export const mutants: readonly Mutant[] = [
     find: "    draw('fresh', left);\n    draw('retry', left);\n",
     replace: "    draw('fresh', left);\n",
   },
+  // The store: jobs aside
+  {
+    name: 'a worker claims jobs aside whose version it does not have',
+    file: 'store/aside.ts',
+    find: 'known !== undefined && known >= version &&',
+    replace: 'known !== undefined &&',
+  },
+  {
+    name: 'a worker claims rejected payloads that it avoids',
+    file: 'store/aside.ts',
+    find: ' && !(isRejected && avoids?.has(name))',
+    replace: '',
+  },
+  {
+    name: 'claims do not find jobs aside',
+    file: 'store/aside.ts',
+    find: 'return known !== undefined && known >= version',
+    replace: 'return known === undefined && version > 0',
+  },
+  {
+    name: 'a retry of a job that was aside is hidden from others',
+    file: 'store/memory/settle.ts',
+    find: 'aside: asideAfter(decision),',
+    replace: 'aside: asideAfter(decision) ?? row.aside,',
+  },
+  {
+    name: 'claims do not find jobs aside in a file',
+    engine: 'sqlite',
+    file: 'store/sqlite/aside.ts',
+    find: 'session.sql(ADD).run(queue, own);',
+    replace: '',
+  },
   // The store: partitions
   {
     name: 'jobs of a held resource are claimed',

@@ -260,4 +260,26 @@ export const postgresMutants: readonly PostgresMutant[] = [
     replace: 'void places;',
     by: 'conformance',
   },
+  // Error groups
+  {
+    name: 'a job that fails with another error stays in its old group too',
+    file: `${store}/error-counts.ts`,
+    find: '-1 AS failing',
+    replace: '0 AS failing',
+    by: 'conformance',
+  },
+  {
+    name: 'adding up the counters of error groups loses some',
+    file: `${store}/sql/error-groups.ts`,
+    find: 'FROM gone c GROUP BY 1, 2, 3;',
+    replace: 'FROM gone c WHERE c.dead <> 0 GROUP BY 1, 2, 3;',
+    by: 'conformance',
+  },
+  {
+    name: 'deleted jobs stay in their error group',
+    file: `${store}/sql/operate.ts`,
+    find: 'SELECT fingerprint, job_type, -count(*) FROM gone WHERE state',
+    replace: 'SELECT fingerprint, job_type, 0 FROM gone WHERE state',
+    by: 'conformance',
+  },
 ];

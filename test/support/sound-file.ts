@@ -16,7 +16,7 @@ export function expectSoundFile(path: string): void {
           WHERE last_error IS NOT NULL AND NOT EXISTS (SELECT 1 FROM errors e WHERE e.id = last_error)) AS dangling,
         (SELECT count(*) FROM jobs j WHERE (j.state IN (${WAITING})) <> (j.partition IS NOT NULL)) AS misplaced,
         (SELECT count(*) FROM jobs j WHERE j.partition IS NOT NULL AND NOT EXISTS (
-          SELECT 1 FROM partitions p WHERE p.id = j.partition AND p.queue = j.queue AND p.lane = j.lane
+          SELECT 1 FROM partitions p WHERE p.id = j.partition AND (p.queue = j.queue OR (j.queue, p.queue) IN (SELECT queue, aside FROM asides)) AND p.lane = j.lane
             AND p.priority = j.priority AND p.resource = j.resource AND p.name IN (0, j.name))) AS lost,
         (SELECT count(*) FROM partitions p WHERE NOT EXISTS (SELECT 1 FROM jobs j WHERE j.partition = p.id)) AS empty,
         (SELECT count(*) FROM (

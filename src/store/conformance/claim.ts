@@ -56,6 +56,7 @@ const taking: StoreCase[] = cases('claim', {
         cancelRequested: false,
         alone: false,
         gateEpoch: 0,
+        version: null,
         spent: null,
       },
     ]);

@@ -47,6 +47,7 @@ const putting: StoreCase[] = cases('enqueue', {
       tags: [],
       resource: null,
       policy,
+      version: null,
       runs: 0,
       attempts: 0,
       crashes: 0,

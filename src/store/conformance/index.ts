@@ -1,3 +1,4 @@
+import { asideCases } from './aside.ts';
 import { cancelCases } from './cancel.ts';
 import { changeCases } from './change.ts';
 import { claimCases } from './claim.ts';
@@ -41,6 +42,7 @@ const suite: readonly StoreCase[] = [
   ...partitionCases,
   ...behindGatesCases,
   ...claimGatedCases,
+  ...asideCases,
   ...reportCases,
   ...heartbeatCases,
   ...settleCases,

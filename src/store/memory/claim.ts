@@ -84,7 +84,7 @@ class Claiming {
       now: this.#now,
       nextDueAt: this.#nextDueAt(queues),
       suspectsWait: queues.some((queue) => this.#suspectMayStart(queue) && this.#room(queue, 'suspect') > 0),
-      gated: this.#state.partitions.gated(queues, this.#now).slice(0, GATED_NAMED),
+      gated: this.#state.partitions.gated(queues, this.#now, this.#request).slice(0, GATED_NAMED),
     };
   }
 
@@ -120,12 +120,12 @@ class Claiming {
   }
 
   #partitions(queue: string, lane: Lane): Partition[][] {
-    return this.#state.partitions.admissible(queue, lane, this.#now, this.#resource);
+    return this.#state.partitions.admissible(queue, lane, this.#now, this.#request, this.#resource);
   }
 
   #nextDueAt(queues: readonly string[]): number | null {
     if (this.#jobs.length === this.#request.limit) return null;
-    return this.#isCutShort ? this.#now : this.#state.partitions.nextDueAt(queues, this.#now);
+    return this.#isCutShort ? this.#now : this.#state.partitions.nextDueAt(queues, this.#now, this.#request);
   }
 
   #takeLane(queue: string, lane: Lane, count: number): number {
@@ -168,7 +168,8 @@ class Claiming {
   }
 
   #suspectMayStart(queue: string): boolean {
-    return this.#state.running.suspects(queue) === 0 && this.#state.partitions.hasDue(queue, 'suspect', this.#now);
+    const { running, partitions } = this.#state;
+    return running.suspects(queue) === 0 && partitions.hasDue(queue, 'suspect', this.#now, this.#request);
   }
 }
 

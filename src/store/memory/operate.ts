@@ -48,5 +48,17 @@ export function prune(state: MemoryState, retention: Retention, limit: number, n
   state.gates.prune(now);
   state.errorGroups.prune(now);
   pruneOperations(state, now);
-  return { jobs: gone.length, isDone: gone.length < limit };
+  const moved = leaveAside(state, retention.asideMs, limit, now);
+  return { jobs: gone.length, isDone: gone.length < limit && moved < limit };
+}
+
+/** Jobs that have waited aside for too long. Answers how many. */
+function leaveAside(state: MemoryState, asideMs: number | undefined, limit: number, now: number): number {
+  if (asideMs === undefined) return 0;
+  const since = now - asideMs;
+  const rows = state.partitions.aside().flatMap((partition) => partition.due(since));
+  const moved = rows.filter(({ availableAt }) => availableAt <= since).slice(0, limit);
+  for (const row of moved) state.leaveAside(row);
+  if (moved.length > 0) state.wake.hint();
+  return moved.length;
 }

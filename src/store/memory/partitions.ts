@@ -1,5 +1,7 @@
 import { accessFor, accessOf, freeAccess, type GateAccess, type GateState, isFree } from '../../gate/index.ts';
 import type { Lane } from '../../job.ts';
+import type { Aside } from '../../retry/decision.ts';
+import { mayRead, type Reader } from '../aside.ts';
 import type { HoldTarget } from '../store.ts';
 import { Heap } from './heap.ts';
 import type { Row } from './row.ts';
@@ -11,14 +13,17 @@ export class Partition {
   readonly queue: string;
   readonly lane: Lane;
   readonly resource: string | null;
+  /** The name of its jobs, when they wait aside, and which workers may read it. */
+  readonly aside: (Aside & { readonly name: string }) | null;
   /** The number of the turn in which it was last served; 0 for never. */
   servedTurn = 0;
   readonly #waiting: Heap<Row> = new Heap(byDueTime);
 
-  constructor({ queue, lane, resource }: Pick<Row, 'queue' | 'lane' | 'resource'>) {
+  constructor({ queue, lane, resource, name, aside }: Row) {
     this.queue = queue;
     this.lane = lane;
     this.resource = resource;
+    this.aside = aside && { ...aside, name };
   }
 
   get isEmpty(): boolean {
@@ -89,22 +94,27 @@ export class Partitions {
   }
 
   /**
-   * What a claim may take from now: by priority, and inside a priority the least recently served partition first. Gated
-   * partitions are admissible to a claim of their resource only.
+   * What a claim of this worker may take from now: by priority, and inside a priority the least recently
+   * served partition first. Gated partitions are admissible to a claim of their resource only.
    */
-  admissible(queue: string, lane: Lane, now: number, resource: string | null = null): Partition[][] {
+  admissible(queue: string, lane: Lane, now: number, reader: Reader, resource: string | null = null): Partition[][] {
     const priorities = this.#queues.get(queue)?.get(lane) ?? new Map<number, Map<string, Partition>>();
     return [...priorities.keys()]
       .sort((a, b) => a - b)
       .map((priority) =>
         [...(priorities.get(priority)?.values() ?? [])]
-          .filter((partition) => partition.firstDue(now) !== undefined && this.#admits(partition, resource, now))
+          .filter(
+            (partition) =>
+              partition.firstDue(now) !== undefined &&
+              isReadBy(partition, reader) &&
+              this.#admits(partition, resource, now),
+          )
           .sort((a, b) => a.servedTurn - b.servedTurn),
       );
   }
 
-  hasDue(queue: string, lane: Lane, now: number): boolean {
-    return this.admissible(queue, lane, now).some((partitions) => partitions.length > 0);
+  hasDue(queue: string, lane: Lane, now: number, reader: Reader): boolean {
+    return this.admissible(queue, lane, now, reader).some((partitions) => partitions.length > 0);
   }
 
   served(partition: Partition): void {
@@ -112,41 +122,33 @@ export class Partitions {
   }
 
   /** When the next job of these queues may start that may not start now. */
-  nextDueAt(queues: readonly string[], now: number): number | null {
+  nextDueAt(queues: readonly string[], now: number, reader: Reader): number | null {
     let next = Number.POSITIVE_INFINITY;
-    for (const queue of queues) {
-      for (const lane of this.#queues.get(queue)?.values() ?? []) {
-        for (const partitions of lane.values()) {
-          for (const partition of partitions.values()) {
-            const startsAt = this.#startsAt(partition);
-            if (startsAt > now) next = Math.min(next, startsAt);
-          }
-        }
-      }
+    for (const partition of this.#in(queues)) {
+      const startsAt = isReadBy(partition, reader) ? this.#startsAt(partition) : now;
+      if (startsAt > now) next = Math.min(next, startsAt);
     }
     return Number.isFinite(next) ? next : null;
   }
 
   /** Resources of gated partitions in these queues from which a job may start now, those that have waited longest first. */
-  gated(queues: readonly string[], now: number): string[] {
-    const waiting = queues
-      .flatMap((queue) => [...(this.#queues.get(queue)?.values() ?? [])])
-      .flatMap((lane) => [...lane.values()].flatMap((partitions) => [...partitions.values()]))
+  gated(queues: readonly string[], now: number, reader: Reader): string[] {
+    const waiting = this.#in(queues)
+      .filter((partition) => isReadBy(partition, reader))
       .filter((partition) => this.#accessTo(partition).gated && this.#startsAt(partition) <= now)
       .sort((a, b) => this.#startsAt(a) - this.#startsAt(b));
     return [...new Set(waiting.map(({ resource }) => resource as string))];
   }
 
+  /** Those whose jobs wait aside. */
+  aside(): Partition[] {
+    return this.#in(this.#queues.keys()).filter(({ aside }) => aside !== null);
+  }
+
   waitingFor(resource: string): number {
-    let jobs = 0;
-    for (const lanes of this.#queues.values()) {
-      for (const partition of [...lanes.values()]
-        .flatMap((lane) => [...lane.values()])
-        .flatMap((all) => [...all.values()])) {
-        if (partition.resource === resource) jobs += partition.size;
-      }
-    }
-    return jobs;
+    return this.#in(this.#queues.keys())
+      .filter((partition) => partition.resource === resource)
+      .reduce((jobs, { size }) => jobs + size, 0);
   }
 
   /** The gate of a resource is in this state now. */
@@ -158,6 +160,12 @@ export class Partitions {
 
   ungate(resource: string): void {
     this.#access.delete(resource);
+  }
+
+  #in(queues: Iterable<string>): Partition[] {
+    return [...queues]
+      .flatMap((queue) => [...(this.#queues.get(queue)?.values() ?? [])])
+      .flatMap((lane) => [...lane.values()].flatMap((partitions) => [...partitions.values()]));
   }
 
   #accessTo({ resource, lane }: Partition): GateAccess['fresh'] {
@@ -205,8 +213,13 @@ export class Partitions {
 }
 
 /** What the jobs of a partition share beside queue, lane and priority. A failing name must not delay the retries of others. */
-function sharedBy({ lane, resource, name }: Row): string {
+function sharedBy({ lane, resource, name, aside }: Row): string {
+  if (aside !== null) return JSON.stringify([resource, name, aside]);
   return JSON.stringify(lane === 'retry' || lane === 'redrive' ? [resource, name] : [resource]);
+}
+
+function isReadBy({ aside }: Partition, reader: Reader): boolean {
+  return aside === null || mayRead(reader, aside.name, aside);
 }
 
 function keyOf(target: HoldTarget): string {

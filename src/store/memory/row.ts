@@ -1,7 +1,7 @@
 import type { Spent } from '../../gate/index.ts';
 import { type Job, type JobState, type KeyLife, type Lane, type RunRecord, stateAt } from '../../job.ts';
 import { decodeResult } from '../../result.ts';
-import type { DeadReason } from '../../retry/decision.ts';
+import type { Aside, DeadReason } from '../../retry/decision.ts';
 import type { StoredError } from '../../retry/outcome.ts';
 import type { RetryPolicy } from '../../retry/policy.ts';
 import type { ClaimedJob } from '../store.ts';
@@ -17,6 +17,7 @@ export interface Row {
   retryQueue: string | null;
   resource: string | null;
   priority: number;
+  version: number | null;
   policy: RetryPolicy;
   readonly key: string | null;
   readonly keyLife: KeyLife;
@@ -30,6 +31,8 @@ export interface Row {
   state: JobState;
   /** Stays as it was claimed while the job runs. */
   lane: Lane;
+  /** Where it waits aside; null unless it does. */
+  aside: Aside | null;
   runs: number;
   attempts: number;
   crashes: number;
@@ -68,6 +71,7 @@ export function toJob(row: Row, now: number): Job {
     lane: row.lane,
     priority: row.priority,
     payload: JSON.parse(row.payload),
+    version: row.version,
     key: row.key,
     tags: row.tags,
     resource: row.resource,
@@ -104,6 +108,7 @@ export function toClaimedJob(row: Row, lease: Lease, gateEpoch = 0): ClaimedJob 
     policy: row.policy,
     attempts: row.attempts,
     crashes: row.crashes,
+    version: row.version,
     enqueuedAt: row.enqueuedAt,
     dueAt: row.dueAt,
     availableAt: row.availableAt,

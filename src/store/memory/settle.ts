@@ -1,4 +1,5 @@
 import { isRetry, type Settled, settledBy } from '../../job.ts';
+import { asideAfter } from '../aside.ts';
 import { errorChanges, failureOf } from '../error-groups.ts';
 import type { SettleAnswer, Settlement } from '../store.ts';
 import { kept, type Row } from './row.ts';
@@ -75,6 +76,7 @@ function end(state: MemoryState, row: Row, settlement: Settlement, settled: Sett
   state.move(row, settled.state, now, {
     queue: settled.state === 'retrying' ? (row.retryQueue ?? row.queue) : row.queue,
     lane: settled.lane ?? row.lane,
+    aside: asideAfter(decision),
     attempts: Math.max(0, row.attempts - (settled.counted ? 0 : 1) - (refund?.attempts ?? 0)),
     spent: refund === undefined ? row.spent : refund.spent,
     crashes: row.crashes + (outcome === 'crashed' ? 1 : 0),

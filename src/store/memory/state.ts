@@ -59,6 +59,13 @@ export class MemoryState {
     this.keys.follow(row);
   }
 
+  /** A waiting job goes back among those that every worker may take. */
+  leaveAside(row: Row): void {
+    this.#unfile(row);
+    row.aside = null;
+    this.#file(row);
+  }
+
   /** A waiting job becomes another one, which waits as well. */
   replace(row: Row, changes: Partial<Row>): void {
     this.#unfile(row);

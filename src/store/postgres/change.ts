@@ -122,6 +122,9 @@ function only(rows: readonly OperationRow[]): OperationRow {
   return rows[0] as OperationRow;
 }
 
+/** The queue itself, and those under which its jobs wait aside. */
+const QUEUES_OF = 'SELECT ?::text UNION ALL SELECT a.aside FROM @.asides a WHERE a.queue = ?';
+
 async function partOf(session: Session, operation: Operation, cursor: Cursor | null, most: number): Promise<Part> {
   const { action, selection, startedAt } = operation;
   const { ids, tag, queue, message } = selection;
@@ -138,7 +141,11 @@ async function partOf(session: Session, operation: Operation, cursor: Cursor | n
   if (action === 'runNow') where.add('(claimed_at IS NULL OR claimed_at <= ?)', startedAt);
   if (queue !== undefined && ofDead) where.add('queue = ?', queue);
   if (queue !== undefined && !ofDead)
-    where.add('partition IN (SELECT p.id FROM @.partitions p WHERE p.queue = ?)', queue);
+    where.add(
+      `partition IN (SELECT p.id FROM @.partitions p WHERE p.queue = ANY (ARRAY (${QUEUES_OF})))`,
+      queue,
+      queue,
+    );
   if (!ofDead && selection.reason !== undefined) return { ids: [], next: null };
   addOwn(where, selection, ofDead ? 'finished_at' : 'enqueued_at');
   const reader: Reader = {

@@ -21,7 +21,8 @@ import { laneKey } from './shares.ts';
  */
 
 const DEMAND = `
-  SELECT * FROM @.gated_demand($1, $2, $3::text[], $4::int[], $5, $6::bigint[], $7::bigint[], $8::bigint[])`;
+  SELECT * FROM @.gated_demand($1, $2, $3::text[], $4::int[], $5, $6::bigint[], $7::bigint[], $8::bigint[],
+    $9::text[])`;
 const CLAIM = `
   SELECT * FROM @.claim_gated($1, $2, $3, $4, $5::text[], $6::int[], $7::json, $8::bigint[], $9::int[], $10::smallint[],
     $11::bigint[], $12::bigint[], $13::int[], $14)`;
@@ -114,7 +115,7 @@ class GatedClaiming {
   }
 
   async #demand(): Promise<{ readonly now: number; readonly demand: Demand | null }> {
-    const { db, gatedPartitions, cursors } = this.#session;
+    const { db, gatedPartitions, cursors, asides } = this.#session;
     const { resource, queues, limit } = this.#request;
     const gate: GateRef = { kind: 'resource', name: resource };
     const parentRef = parentGate(gate);
@@ -129,6 +130,7 @@ class GatedClaiming {
       plain(known.map(({ id }) => id)),
       plain(ranges.map(({ from }) => from.dueAt)),
       plain(ranges.map(({ from }) => from.seq)),
+      texts(asides.readable(this.#queues, this.#request)),
     ]);
     const [now, version, state, access, parentVersion, parentState, waitingText, room, probes] = row as DemandRow;
     if (version === null) return { now, demand: null };

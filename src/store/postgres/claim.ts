@@ -26,7 +26,7 @@ import { whatIsLeft } from './what-is-left.ts';
 const CLAIM = `
   SELECT * FROM @.claim($1, $2, $3, $4, $5, $6::text[], $7::boolean[], $8::int[], $9::bigint[], $10,
     $11::bigint[], $12::int[], $13::smallint[], $14::boolean[], $15::bigint[], $16::bigint[], $17::bigint[], $18::bigint[],
-    $19::int[], $20::int[])`;
+    $19::int[], $20::int[], $21::text[], $22::bigint[])`;
 
 /** A claim that reads one partition without due jobs after the other ends after this many calls, and the worker comes again. */
 const MOST_CALLS = 32;
@@ -42,9 +42,9 @@ export async function claim(session: Session, request: ClaimRequest): Promise<Cl
     const claiming = new Claiming(session, request);
     const backScan = session.cursors.backScan();
     const answer = await claiming.claim();
-    // It ran beside the claim. A claim without a job goes again when the back-scan has found one.
+    // It ran beside the claim. A claim without a job goes again when the back-scan has found one, or jobs aside were found.
     const hasFound = await backScan;
-    if (answer.jobs.length > 0 || !hasFound) return answer;
+    if (answer.jobs.length > 0 || !(hasFound || claiming.isOutdated)) return answer;
   }
 }
 
@@ -75,6 +75,8 @@ class Claiming {
   readonly #session: Session;
   readonly #request: ClaimRequest;
   readonly #queues: readonly string[];
+  /** The queues whose partitions it reads. */
+  readonly #read: readonly string[];
   readonly #candidates: CandidatesOfSet;
   readonly #supplies: Map<number, Supply> = new Map();
   readonly #room: Map<string, number> = new Map();
@@ -82,12 +84,15 @@ class Claiming {
   #nextDueAt: number | null = null;
   #count = 0;
   #bytes = 0;
+  /** There are jobs aside that this worker may read, which this claim has not read. */
+  isOutdated = false;
 
   constructor(session: Session, request: ClaimRequest) {
     this.#session = session;
     this.#request = request;
     this.#queues = request.queues.map(({ queue }) => queue);
-    this.#candidates = session.candidates.of(this.#queues);
+    this.#read = session.asides.readable(this.#queues, request);
+    this.#candidates = session.candidates.of(this.#read);
   }
 
   async claim(): Promise<Claim> {
@@ -107,6 +112,7 @@ class Claiming {
         break;
       }
     }
+    if (this.isOutdated) this.#comeAgain();
     const { now, gated } = this.#header as ClaimHeader;
     const nextDueAt = this.#count >= this.#request.limit ? null : this.#nextDueAt;
     return {
@@ -225,6 +231,7 @@ class Claiming {
     cursors.advance(found, header.now, header.snapshot);
     if (header.nextDueAt !== null) this.#nextDueAt = Math.min(header.nextDueAt, this.#nextDueAt ?? header.nextDueAt);
     if (header.offer !== null) this.#candidates.offer(header.offer);
+    if (header.asides !== null) this.#setAsides(header.asides);
     // The first call of a process is given no partition, and only asks which ones there are.
     if (given.length === 0) return;
     this.#setRoom(header);
@@ -232,6 +239,13 @@ class Claiming {
       header.due.reduce<number>((sum, due) => sum + (due ?? 0), 0),
       limit,
     );
+  }
+
+  #setAsides(text: string): void {
+    const { asides } = this.#session;
+    asides.set(this.#queues, text);
+    const readable = asides.readable(this.#queues, this.#request);
+    this.isOutdated ||= readable.some((queue) => !this.#read.includes(queue));
   }
 
   /** What this call reads: all that may give a job. Of suspects it is always counted whether they wait. */
@@ -277,6 +291,8 @@ class Claiming {
       plain(given.map(({ range }) => range.until.seq)),
       plain(given.map(({ want }) => want)),
       plain(given.map(({ most }) => most)),
+      texts(this.#read),
+      this.#session.asides.known(this.#queues),
     ];
   }
 

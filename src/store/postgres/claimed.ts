@@ -36,6 +36,7 @@ export type ClaimRow = [
   room: string | null,
   offer: string | null,
   gated: string | null,
+  asides: string | null,
   ...taken: TakenRow,
 ];
 
@@ -64,12 +65,14 @@ export interface ClaimHeader {
   readonly offer: string | null;
   /** Resources, those that have waited longest first; one may be named several times. */
   readonly gated: readonly string[];
+  /** The rows of the table `asides` for these queues; null when they are those that the caller knew. */
+  readonly asides: string | null;
   /** Per row of `leases` three numbers: its id, the position of its queue, its lane. */
   readonly leases: readonly number[];
 }
 
 export function readClaim(row: ClaimRow): { readonly header: ClaimHeader; readonly jobs: StoredJob[] } {
-  const [now, snapshot, nextDueAt, suspectsWait, isCutShort, due, room, offer, gated, ...taken] = row;
+  const [now, snapshot, nextDueAt, suspectsWait, isCutShort, due, room, offer, gated, asides, ...taken] = row;
   const header: ClaimHeader = {
     now,
     snapshot,
@@ -80,6 +83,7 @@ export function readClaim(row: ClaimRow): { readonly header: ClaimHeader; readon
     room: numbersOrNull(room),
     offer,
     gated: gated === null ? [] : (JSON.parse(gated) as string[]),
+    asides,
     leases: readLeases(taken),
   };
   return { header, jobs: readJobs(taken) };
@@ -163,6 +167,7 @@ export function claimedJob(
     policy: jobType.policy,
     attempts: job.attempts,
     crashes: job.crashes,
+    version: jobType.version,
     enqueuedAt: job.enqueuedAt,
     dueAt: job.dueAt,
     availableAt: job.availableAt,

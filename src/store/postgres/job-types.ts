@@ -1,6 +1,6 @@
 import type { RetryPolicy } from '../../retry/policy.ts';
-import { parseFrozen } from '../json.ts';
 import type { NewJob } from '../store.ts';
+import { formatPolicy, parsePolicy } from '../stored-policy.ts';
 import { plain, texts } from './connection/arrays.ts';
 import type { Database } from './connection/database.ts';
 
@@ -14,6 +14,8 @@ export interface JobType {
   readonly name: string;
   readonly retryQueue: string | null;
   readonly policy: RetryPolicy;
+  /** Of the definition. It is stored in the text of the policy, so that each version has a type of its own. */
+  readonly version: number | null;
 }
 
 /** More than there are definitions. Jobs with policies of their own may be any number, so memory has a limit. */
@@ -56,7 +58,7 @@ export class JobTypes {
         [plain(missing)],
       );
       for (const [id, countedAs, queue, name, retryQueue, policy] of rows) {
-        const type = { id, countedAs, queue, name, retryQueue, policy: parseFrozen<RetryPolicy>(policy) };
+        const type = { id, countedAs, queue, name, retryQueue, ...parsePolicy(policy) };
         found.set(id, type);
         this.#byId = bounded(this.#byId).set(id, type);
       }
@@ -83,14 +85,14 @@ export class JobTypes {
         texts(jobs.map(({ queue }) => queue)),
         texts(jobs.map(({ name }) => name)),
         texts(jobs.map(({ retryQueue }) => retryQueue)),
-        texts(jobs.map(({ policy }) => JSON.stringify(policy))),
+        texts(jobs.map(({ policy, version }) => formatPolicy(policy, version))),
       ],
     );
     return new Map(
       rows.map(([ord, id, countedAs]) => {
         const job = jobs[ord - 1] as NewJob;
         const { queue, name, retryQueue, policy } = job;
-        return [textOf(job), { id, countedAs, queue, name, retryQueue, policy }];
+        return [textOf(job), { id, countedAs, queue, name, retryQueue, policy, version: job.version ?? null }];
       }),
     );
   }
@@ -108,11 +110,17 @@ function bounded<Key>(map: Map<Key, JobType>): Map<Key, JobType> {
 }
 
 function isAlike(a: NewJob, b: NewJob): boolean {
-  return a.policy === b.policy && a.name === b.name && a.queue === b.queue && a.retryQueue === b.retryQueue;
+  return (
+    a.policy === b.policy &&
+    a.name === b.name &&
+    a.queue === b.queue &&
+    a.retryQueue === b.retryQueue &&
+    a.version === b.version
+  );
 }
 
-function keyOf({ queue, name, retryQueue }: NewJob): string {
-  return JSON.stringify([queue, name, retryQueue]);
+function keyOf({ queue, name, retryQueue, version }: NewJob): string {
+  return JSON.stringify([queue, name, retryQueue, version]);
 }
 
 function textOf(job: NewJob): string {

@@ -43,7 +43,12 @@ async function changeHold(session: Session, target: HoldTarget, until: number | 
   return (row as [boolean])[0];
 }
 
-export async function prune(session: Session, retention: Retention, limit: number): Promise<PruneAnswer> {
+/** `moved` have waited aside for too long. */
+export async function prune(
+  session: Session,
+  retention: Retention,
+  limit: number,
+): Promise<{ readonly answer: PruneAnswer; readonly moved: number }> {
   await session.db.query('SELECT @.fold_counts()');
   await session.db.query('SELECT @.fold_error_counts()');
   const keptFor = [
@@ -68,7 +73,16 @@ export async function prune(session: Session, retention: Retention, limit: numbe
   const hasMoreGates = await pruneGates(session);
   await session.db.query('SELECT @.prune_waits()');
   await session.db.query('SELECT @.prune_operations()');
-  return { jobs: pruned, isDone: pruned < limit && !hasMoreGates };
+  const moved = await leaveAside(session, retention.asideMs, limit);
+  return { answer: { jobs: pruned, isDone: pruned < limit && !hasMoreGates && moved < limit }, moved };
+}
+
+async function leaveAside({ db, cursors }: Session, asideMs: number | undefined, limit: number): Promise<number> {
+  if (asideMs === undefined) return 0;
+  const moved = await db.query<[number, number, number]>('SELECT * FROM @.leave_aside($1, $2)', [asideMs, limit]);
+  // They keep their due times, which claims have passed.
+  for (const [partition, dueAt, seq] of moved) cursors.rewind(partition, dueAt, seq);
+  return moved.length;
 }
 
 /** See sql/partitions.ts. */

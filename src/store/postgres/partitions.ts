@@ -1,5 +1,7 @@
 import { StoreBusyError } from '../../errors.ts';
 import { type Lane, lanes } from '../../job.ts';
+import type { Aside } from '../../retry/decision.ts';
+import { asideQueue, parseQueue } from '../aside.ts';
 import { LANE } from '../codes.ts';
 import { plain, texts } from './connection/arrays.ts';
 import type { Database } from './connection/database.ts';
@@ -12,6 +14,8 @@ export interface PartitionIdentity {
   readonly resource: string | null;
   /** Null in the lanes where names do not wait apart. */
   readonly name: string | null;
+  /** The queue that the partition is under when its jobs wait aside: see ../aside.ts. */
+  readonly aside: string | null;
 }
 
 export interface Partition extends PartitionIdentity {
@@ -21,20 +25,45 @@ export interface Partition extends PartitionIdentity {
 /** A row of the table: id, queue, lane, priority, resource, name. */
 export type PartitionRow = [id: number, queue: string, lane: number, priority: number, resource: string, name: string];
 
-export function toPartition([id, queue, lane, priority, resource, name]: PartitionRow): Partition {
-  return { id, queue, lane: lanes[lane] as Lane, priority, resource: resource || null, name: name || null };
+export function toPartition([id, text, lane, priority, resource, name]: PartitionRow): Partition {
+  const { queue, aside } = parseQueue(text);
+  return {
+    id,
+    queue,
+    lane: lanes[lane] as Lane,
+    priority,
+    resource: resource || null,
+    name: name || null,
+    aside: aside && text,
+  };
 }
 
 /** Where a job of this name waits in a lane. In the retry and redrive lanes a failing name must not delay the others. */
-export function partitionIn(lane: Lane, job: Omit<PartitionIdentity, 'lane'> & { name: string }): PartitionIdentity {
+export function partitionIn(
+  lane: Lane,
+  job: Pick<PartitionIdentity, 'queue' | 'priority' | 'resource'> & { readonly name: string },
+  aside: Aside | null = null,
+): PartitionIdentity {
   const { queue, priority, resource, name } = job;
-  return { queue, lane, priority, resource, name: lane === 'retry' || lane === 'redrive' ? name : null };
+  return {
+    queue,
+    lane,
+    priority,
+    resource,
+    name: lane === 'retry' || lane === 'redrive' ? name : null,
+    aside: aside && asideQueue(queue, name, aside),
+  };
 }
 
-/** Those with a resource, as an array literal: they are to be admitted when jobs are put into them (sql/partitions.ts). */
+/**
+ * Those that pruning deletes when they are empty, with a resource or aside, as an array literal: they are to be admitted
+ * when jobs are put into them (sql/partitions.ts).
+ */
 export function keyedOf(partitions: Iterable<Partition | null>): string {
   const keyed = new Set<number>();
-  for (const partition of partitions) if (partition !== null && partition.resource !== null) keyed.add(partition.id);
+  for (const partition of partitions) {
+    if (partition !== null && (partition.resource !== null || partition.aside !== null)) keyed.add(partition.id);
+  }
   return plain([...keyed]);
 }
 
@@ -122,7 +151,7 @@ export class Partitions {
     const rows = await this.#db.query<[ord: number, id: number]>(
       'SELECT * FROM @.partitions_of($1::text[], $2::smallint[], $3::smallint[], $4::text[], $5::text[])',
       [
-        texts(wanted.map(([, { queue }]) => queue)),
+        texts(wanted.map(([, { queue, aside }]) => aside ?? queue)),
         plain(wanted.map(([, { lane }]) => LANE[lane])),
         plain(wanted.map(([, { priority }]) => priority)),
         texts(wanted.map(([, { resource }]) => resource ?? '')),
@@ -149,8 +178,8 @@ function keysOf(wanted: readonly PartitionIdentity[]): string[] {
   return keys;
 }
 
-function keyOf({ queue, lane, priority, resource, name }: PartitionIdentity): string {
-  return JSON.stringify([queue, lane, priority, resource, name]);
+function keyOf({ queue, lane, priority, resource, name, aside }: PartitionIdentity): string {
+  return JSON.stringify([aside ?? queue, lane, priority, resource, name]);
 }
 
 function isSame(a: PartitionIdentity, b: PartitionIdentity): boolean {
@@ -160,6 +189,7 @@ function isSame(a: PartitionIdentity, b: PartitionIdentity): boolean {
     a.lane === b.lane &&
     a.priority === b.priority &&
     a.resource === b.resource &&
-    a.name === b.name
+    a.name === b.name &&
+    a.aside === b.aside
   );
 }

@@ -312,7 +312,7 @@ describe('what PostgreSQL keeps beside the jobs', () => {
       `SELECT @.settle(${identity}, ${id}, '{1}', '{1}', '{1}', '{2}', '{t}', '{9}', '{1}', '{9}', '{NULL}', '{1}', '{1}',
          '{1}', '{1}', '{"{}"}', '{"{}"}', ${none}, ${none}, NULL, NULL, NULL, '{e1}')`,
       `SELECT @.claim(${identity}, 1, 1000, 1, 9999, '{default}', '{f}', '{NULL}', '{1}', 1, '{1}', '{1}', '{0}', '{t}', '{0}',
-         '{0}', '{9999999999999}', '{0}', '{1}', '{1}')`,
+         '{0}', '{9999999999999}', '{0}', '{1}', '{1}', '{default}', '{}')`,
     ].map((call) => functions.resolve(call, schema));
     for (const call of calls) {
       const count = await fetched(call);

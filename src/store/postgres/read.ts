@@ -11,11 +11,11 @@ import { plain } from './connection/arrays.ts';
 import { countColumns, deadColumn } from './counts.ts';
 import type { JobType } from './job-types.ts';
 import type { Session } from './session.ts';
-import { FOR_GOOD } from './sql/shared.ts';
+import { FOR_GOOD, queueOf } from './sql/shared.ts';
 import { isUuid } from './uuid.ts';
 
 export const LIVE_JOBS: string = `
-  SELECT l.id, job_type, p.queue, p.lane, p.priority, p.resource,
+  SELECT l.id, job_type, ${queueOf('p.queue')} AS queue, p.lane, p.priority, p.resource,
     CASE WHEN worker IS NULL THEN state ELSE ${STATE.running} END AS state, runs, attempts,
     crashes, enqueued_at, due_at, first_started_at, NULL::bigint AS finished_at, lease_ends_at, worker,
     NULL::smallint AS dead_reason, cancel_requested, key, payload, last_error, progress, tags, fingerprint, seq, NULL AS result
@@ -95,7 +95,7 @@ export async function toJobs({ jobTypes, workers }: Session, rows: readonly JobR
   return rows.map((row) => toJob(row, typeOf(row[1]), nameOf));
 }
 
-function toJob(row: JobRow, { name, policy }: JobType, workerName: (id: number) => string): Job {
+function toJob(row: JobRow, { name, policy, version }: JobType, workerName: (id: number) => string): Job {
   const [id, , queue, lane, priority, resource, state, runs, attempts, crashes, enqueuedAt, dueAt, firstStartedAt] =
     row;
   const [, , , , , , , , , , , , , finishedAt, leaseEndsAt, worker, deadReason, cancelRequested, key, payload] = row;
@@ -108,6 +108,7 @@ function toJob(row: JobRow, { name, policy }: JobType, workerName: (id: number) 
     lane: lanes[lane] as Lane,
     priority,
     payload: JSON.parse(payload),
+    version,
     key,
     tags: parse<string[]>(tags) ?? [],
     resource: resource || null,
@@ -174,7 +175,7 @@ export async function queues(session: Session): Promise<QueueInfo[]> {
   const rows = await session.db.read<[queue: string, paused: boolean]>(`
     SELECT queue, bool_or(paused) FROM (
       SELECT DISTINCT queue, false AS paused FROM @.job_types
-      UNION ALL SELECT DISTINCT queue, false FROM @.partitions
+      UNION ALL SELECT DISTINCT ${queueOf('queue')}, false FROM @.partitions
       UNION ALL SELECT name, true FROM @.holds WHERE scope = 'queue' AND until = ${FOR_GOOD}) q
     GROUP BY queue`);
   return rows.map(([queue, paused]) => ({ queue, paused })).sort((a, b) => (a.queue < b.queue ? -1 : 1));

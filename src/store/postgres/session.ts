@@ -1,3 +1,4 @@
+import { Asides } from './asides.ts';
 import { Candidates } from './candidates.ts';
 import type { Database } from './connection/database.ts';
 import { GatedPartitions } from './gated-partitions.ts';
@@ -14,6 +15,7 @@ export class Session {
   readonly workers: Workers;
   readonly jobTypes: JobTypes;
   readonly candidates: Candidates;
+  readonly asides: Asides;
   readonly partitions: Partitions;
   readonly cursors: ScanCursors;
   readonly leases: Leases;
@@ -30,7 +32,11 @@ export class Session {
     this.workers = new Workers(db);
     this.jobTypes = new JobTypes(db);
     this.candidates = new Candidates();
-    this.partitions = new Partitions(db, (partition) => this.candidates.add(partition));
+    this.asides = new Asides();
+    this.partitions = new Partitions(db, (partition) => {
+      this.candidates.add(partition);
+      if (partition.aside !== null) this.asides.add(partition.aside);
+    });
     this.cursors = new ScanCursors(db);
     this.leases = new Leases();
     this.pruned = new Pruned(db.clock);

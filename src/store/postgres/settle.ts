@@ -2,6 +2,7 @@ import { ConfigError } from '../../errors.ts';
 import { type Settled, settledBy } from '../../job.ts';
 import type { Decision } from '../../retry/decision.ts';
 import type { StoredError } from '../../retry/outcome.ts';
+import { asideAfter } from '../aside.ts';
 import { DEAD_REASON, OUTCOME, STATE } from '../codes.ts';
 import { failureOf } from '../error-groups.ts';
 import type { SettleAnswer, Settlement } from '../store.ts';
@@ -273,7 +274,7 @@ function nextPartition({ sent: { decision }, settled: { lane } }: Effect, held: 
   const { partition, jobType } = held;
   const { priority, resource } = partition;
   const queue = isAgain(decision) ? (jobType.retryQueue ?? partition.queue) : partition.queue;
-  return partitionIn(lane ?? partition.lane, { queue, priority, resource, name: jobType.name });
+  return partitionIn(lane ?? partition.lane, { queue, priority, resource, name: jobType.name }, asideAfter(decision));
 }
 
 /**

@@ -278,8 +278,10 @@ export class PostgresStore implements Store {
     if (answer.written) this.#wake.notify(answer.jobs.length > 0);
     return answer;
   }
-  prune(retention: Retention, limit: number): Promise<PruneAnswer> {
-    return this.#do(prune, retention, limit);
+  async prune(retention: Retention, limit: number): Promise<PruneAnswer> {
+    const { answer, moved } = await this.#do(prune, retention, limit);
+    if (moved > 0) this.#wake.notify(true);
+    return answer;
   }
 
   register(id: string, worker: WorkerDescription | null): Promise<void> {

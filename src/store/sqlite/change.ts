@@ -250,12 +250,12 @@ function apply(session: Session, row: Row, request: ChangeRequest, spread: Sprea
 function runNow(session: Session, row: Row, dueAt: number): void {
   if (dueAt >= row.due_at) return;
   session.sql(RUN_NOW).run(row.seq, dueAt);
-  session.partitions.enter(row, dueAt);
+  session.partitions.fallsDue(row.partition, dueAt);
   session.madeWork = true;
 }
 
 function refusal(session: Session, row: Row, { keepAttempts }: ChangeRequest): SkipReason | null {
-  const { maxAttempts, maxCrashes } = session.policy(row.policy);
+  const { maxAttempts, maxCrashes } = session.policy(row.policy).policy;
   if (keepAttempts && (row.attempts >= maxAttempts || row.crashes >= maxCrashes)) return 'nothing-left';
   if (!wantsKeyAgain(row)) return null;
   const holder = holderOf(session, row.name, row.key);

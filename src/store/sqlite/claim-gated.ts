@@ -7,7 +7,7 @@ import type { GatedClaim, GatedClaimRequest, GateRef } from '../store.ts';
 import { type ClaimedQueue, claimedQueues } from './claimed-queues.ts';
 import { type GatedPartition, gatedOf } from './gated-partitions.ts';
 import { accessText, findGate, type GateRow, writeGate } from './gates.ts';
-import { type PackedJobs, packJobs } from './packed-claim.ts';
+import { type PackedJobs, type PackedRequest, packJobs, unpackRequest } from './packed-claim.ts';
 import { heldUntil } from './restrictions.ts';
 import type { Session } from './session.ts';
 import { TakenRows } from './taken-rows.ts';
@@ -31,8 +31,10 @@ export interface PackedGatedClaim extends Omit<GatedClaim, 'jobs'> {
   readonly epoch: number;
 }
 
-export function claimGated(session: Session, request: GatedClaimRequest): PackedGatedClaim {
-  const asked = ask(session, request);
+type PackedGatedRequest = PackedRequest<GatedClaimRequest>;
+
+export function claimGated(session: Session, request: PackedGatedRequest): PackedGatedClaim {
+  const asked = ask(session, unpackRequest(session, request));
   if (asked === null) return nothing(session, null);
   const { gate, row, parent, parentRow, admission, claiming } = asked;
   if (admission.isProbe) claiming.probe(admission.state);
@@ -48,8 +50,8 @@ export function claimGated(session: Session, request: GatedClaimRequest): Packed
 }
 
 /** Answers without a write transaction when the gate admits nothing and stays as it is; null when it takes a write. */
-export function claimGatedNothing(session: Session, request: GatedClaimRequest): PackedGatedClaim | null {
-  const asked = ask(session, request);
+export function claimGatedNothing(session: Session, request: PackedGatedRequest): PackedGatedClaim | null {
+  const asked = ask(session, unpackRequest(session, request));
   if (asked === null) return nothing(session, null);
   const { isProbe, fresh, retry, nextAt } = asked.admission;
   return isProbe || fresh + retry > 0 || isChanged(session, asked) ? null : nothing(session, nextAt);
@@ -119,8 +121,8 @@ class GatedClaiming {
     const resource = session.strings.find(request.resource);
     const partitions = resource === null ? [] : gatedOf(session, resource);
     const open = new Set(
-      [...this.#queues.values()].flatMap(({ id }) =>
-        id !== null && heldUntil(session, 'queue', id) <= session.now ? [id] : [],
+      [...this.#queues.values()].flatMap(({ id, ids }) =>
+        id !== null && heldUntil(session, 'queue', id) <= session.now ? ids : [],
       ),
     );
     this.#partitions = partitions.filter(({ queue }) => open.has(queue));
@@ -190,7 +192,7 @@ class GatedClaiming {
   }
 
   /** By priority, then the least recently served first. */
-  #in({ id }: ClaimedQueue, lane: Lane): GatedPartition[] {
-    return this.#partitions.filter((partition) => partition.queue === id && partition.lane === LANE[lane]);
+  #in({ ids }: ClaimedQueue, lane: Lane): GatedPartition[] {
+    return this.#partitions.filter((partition) => ids.includes(partition.queue) && partition.lane === LANE[lane]);
   }
 }

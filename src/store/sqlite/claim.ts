@@ -2,8 +2,9 @@ import type { Lane } from '../../job.ts';
 import { fillQuotas } from '../fill.ts';
 import { type Claim, type ClaimRequest, GATED_NAMED } from '../store.ts';
 import { type ClaimedQueue, claimedQueues } from './claimed-queues.ts';
-import { type GatedInQueue, gatedIn } from './gated-partitions.ts';
-import { type PackedJobs, packJobs } from './packed-claim.ts';
+import type { GatedInQueue } from './gated-partitions.ts';
+import { type PackedJobs, type PackedRequest, packJobs, unpackRequest } from './packed-claim.ts';
+import type { Partition } from './partitions.ts';
 import { NEVER } from './restrictions.ts';
 import type { Session } from './session.ts';
 import { TakenRows } from './taken-rows.ts';
@@ -22,13 +23,13 @@ export interface PackedClaim extends Omit<Claim, 'jobs'> {
   readonly jobs: PackedJobs;
 }
 
-export function claim(session: Session, request: ClaimRequest): PackedClaim {
-  return new Claiming(session, request).fill();
+export function claim(session: Session, request: PackedRequest<ClaimRequest>): PackedClaim {
+  return new Claiming(session, unpackRequest(session, request)).fill();
 }
 
 /** Answers a claim that would find nothing without a write transaction; null when there may be something. */
-export function claimNothing(session: Session, request: ClaimRequest): PackedClaim | null {
-  const claiming = new Claiming(session, request);
+export function claimNothing(session: Session, request: PackedRequest<ClaimRequest>): PackedClaim | null {
+  const claiming = new Claiming(session, unpackRequest(session, request));
   return claiming.mayTake() ? null : claiming.answer();
 }
 
@@ -67,7 +68,7 @@ class Claiming {
     const { now } = this.#session;
     const { rows, isCutShort } = this.#taken;
     const queues = [...this.#queues.values()];
-    const gated = queues.flatMap(({ id }) => (id === null ? [] : [gatedIn(this.#session, id)]));
+    const gated = queues.flatMap((queue) => queue.gated());
     return {
       jobs: packJobs(this.#session, rows),
       now,
@@ -80,15 +81,18 @@ class Claiming {
   #takeLane(queue: ClaimedQueue, lane: Lane, count: number): number {
     const places = Math.min(count, queue.room(lane));
     let left = places;
-    for (const tier of queue.tiers) {
-      if (tier.lane !== lane || !queue.isAdmissible(tier)) continue;
+    for (const tiers of queue.tiersOf(lane)) {
       // This ends because each round takes a job or moves every partition that it read out of the admissible ones. A rule
       // that leaves a due job where it is must remember which partitions it has read.
       while (left > 0 && !this.#taken.isCutShort) {
-        const partitions = this.#session.partitions.admissible(tier, PARTITIONS_AT_ONCE);
+        const admissible = tiers.map((tier) => this.#session.partitions.admissible(tier, PARTITIONS_AT_ONCE));
+        const partitions = admissible.length === 1 ? (admissible[0] as Partition[]) : admissible.flat();
         if (partitions.length === 0) break;
         const { taken, read } = this.#taken.takeTurns(partitions, left);
-        this.#session.partitions.served(tier, read);
+        for (const [index, tier] of tiers.entries()) {
+          const own = admissible[index] as Partition[];
+          this.#session.partitions.served(tier, tiers.length === 1 ? read : read.filter((one) => own.includes(one)));
+        }
         left -= taken;
       }
     }
@@ -98,10 +102,9 @@ class Claiming {
   #nextDueAt(gated: readonly GatedInQueue[]): number | null {
     const { partitions } = this.#session;
     let next = Math.min(NEVER, ...gated.map(({ nextAt }) => nextAt));
-    for (const { id, tiers } of this.#queues.values()) {
-      if (id === null) continue;
+    for (const queue of this.#queues.values()) {
       // What was read before jobs were taken no longer holds.
-      for (const tier of this.#taken.rows.length > 0 ? partitions.tiers(id) : tiers)
+      for (const tier of this.#taken.rows.length > 0 ? queue.readTiers() : queue.tiers)
         next = Math.min(next, partitions.nextAdmissibleAt(tier));
     }
     return next === NEVER ? null : next;

@@ -1,6 +1,9 @@
 import { isRetry, type Lane } from '../../job.ts';
+import type { Reader } from '../aside.ts';
 import { LANE, STATE } from '../codes.ts';
 import type { ClaimRequest, QueueQuota } from '../store.ts';
+import { readableAsides } from './aside.ts';
+import { type GatedInQueue, gatedIn } from './gated-partitions.ts';
 import type { Tier } from './partitions.ts';
 import type { Session } from './session.ts';
 
@@ -13,14 +16,38 @@ export class ClaimedQueue {
   readonly quota: QueueQuota;
   /** The number of its name; null when nothing stored uses it. */
   readonly id: number | null;
+  /** Its own number, and those of the jobs aside in it that the worker may read. */
+  readonly ids: readonly number[];
   readonly tiers: readonly Tier[];
   readonly #session: Session;
 
-  constructor(session: Session, quota: QueueQuota) {
+  constructor(session: Session, quota: QueueQuota, reader: Reader) {
     this.#session = session;
     this.quota = quota;
     this.id = session.strings.find(quota.queue);
-    this.tiers = this.id === null ? [] : session.partitions.tiers(this.id);
+    this.ids = this.id === null ? [] : [this.id, ...readableAsides(session, this.id, reader)];
+    this.tiers = this.readTiers();
+  }
+
+  readTiers(): Tier[] {
+    return this.ids.flatMap((id) => this.#session.partitions.tiers(id, this.id as number));
+  }
+
+  /** The admissible tiers of a lane, by priority: its own and those of jobs aside, which take turns to be first. */
+  tiersOf(lane: Lane): Tier[][] {
+    const tiers = this.tiers.filter((tier) => tier.lane === lane && this.isAdmissible(tier));
+    // The tiers of one queue are in order, and each has its own priority.
+    if (this.ids.length === 1) return tiers.map((tier) => [tier]);
+    const priorities = [...new Set(tiers.map(({ priority }) => priority))].sort((a, b) => a - b);
+    return priorities.map((priority) => {
+      const same = tiers.filter((tier) => tier.priority === priority);
+      const first = this.#session.asideTurn++ % same.length;
+      return [...same.slice(first), ...same.slice(0, first)];
+    });
+  }
+
+  gated(): GatedInQueue[] {
+    return this.ids.map((id) => gatedIn(this.#session, id, this.id as number));
   }
 
   /** How many more jobs of this lane may start in the queue, over all workers. */
@@ -47,6 +74,6 @@ export class ClaimedQueue {
 }
 
 /** By name, in the order of the request. */
-export function claimedQueues(session: Session, { queues }: ClaimRequest): Map<string, ClaimedQueue> {
-  return new Map(queues.map((quota) => [quota.queue, new ClaimedQueue(session, quota)]));
+export function claimedQueues(session: Session, request: ClaimRequest): Map<string, ClaimedQueue> {
+  return new Map(request.queues.map((quota) => [quota.queue, new ClaimedQueue(session, quota, request)]));
 }

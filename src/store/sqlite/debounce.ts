@@ -40,7 +40,7 @@ export function replace(
   const resource = job.resource === null ? 0 : strings.intern(job.resource);
   const { priority } = job;
   const partition = session.partitions.enter({ queue, lane: LANE.fresh, priority, resource, name }, dueAt);
-  const policy = strings.intern(session.policyText.of(job.policy));
+  const policy = session.internPolicy(job);
   const retryQueue = job.retryQueue === null ? null : strings.intern(job.retryQueue);
   const tags = job.tags ? JSON.stringify(job.tags) : null;
   const state = dueAt > now ? STATE.scheduled : STATE.ready;

@@ -74,7 +74,7 @@ function commonValues(
   const dueAt = Math.max(0, shared.dueAt ?? now + shared.delayMs);
   const resource = shared.resource === null ? 0 : strings.internResource(shared.resource);
   const partition = session.partitions.enter({ queue, lane: LANE.fresh, priority, resource, name }, dueAt);
-  const policy = strings.intern(session.policyText.of(shared.policy));
+  const policy = session.internPolicy(shared);
   const state = dueAt > now ? STATE.scheduled : STATE.ready;
   const retriesIn = retryQueue === null ? null : strings.intern(retryQueue);
   const keyLife = KEY_LIFE[shared.keyLife];

@@ -29,12 +29,12 @@ export interface GatedInQueue {
 
 const none: GatedInQueue = { now: [], nextAt: NEVER };
 
-/** Costs a probe of an index when no partition of the queue may be asked for now. */
-export function gatedIn(session: Session, queue: number): GatedInQueue {
+/** Costs a probe of an index when no partition of the queue may be asked for now. `heldBy`: see `Partitions.tiers`. */
+export function gatedIn(session: Session, queue: number, heldBy: number): GatedInQueue {
   const { now } = session;
   const first = session.sql(FIRST).get(queue) as { at: number } | undefined;
   if (first === undefined) return none;
-  const held = heldUntil(session, 'queue', queue);
+  const held = heldUntil(session, 'queue', heldBy);
   if (held > now || first.at > now) return { now: [], nextAt: Math.max(held, first.at) };
   const next = session.sql(NEXT).get(queue, now) as { at: number } | undefined;
   return { now: longestWaiting(session, queue), nextAt: next?.at ?? NEVER };

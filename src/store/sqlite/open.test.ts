@@ -279,7 +279,7 @@ describe('a file of a newer Mulligan', () => {
     await first.close();
     database(
       path,
-      `ALTER TABLE jobs ADD COLUMN result TEXT; CREATE TABLE of_later (id TEXT); CREATE INDEX later ON jobs (result);
+      `ALTER TABLE jobs ADD COLUMN of_later TEXT; CREATE TABLE of_later (id TEXT); CREATE INDEX later ON jobs (of_later);
        UPDATE identity SET minimum_reader = ${minimumReader}; PRAGMA user_version = ${migrations.length + 1};`,
     );
     return id;

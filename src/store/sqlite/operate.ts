@@ -3,6 +3,7 @@ import { OPERATIONS_KEPT_MS } from '../change.ts';
 import { STATE } from '../codes.ts';
 import type { Counts } from '../error-groups.ts';
 import type { CancelAnswer, HoldTarget, PruneAnswer, Retention } from '../store.ts';
+import { leaveAside } from './aside.ts';
 import { forgetGates } from './forget-gates.ts';
 import { forgetNames } from './forget-names.ts';
 import { KEY_AFTER_END } from './keys.ts';
@@ -84,7 +85,8 @@ export function prune(session: Session, retention: Retention, limit: number): Pr
   session.errorCounts.prune();
   const hasMoreGates = forgetGates(session);
   const hasMoreNames = forgetNames(session);
-  return { jobs: pruned, isDone: pruned < limit && !hasMoreGates && !hasMoreNames };
+  const hasMoreAside = leaveAside(session, retention.asideMs, limit);
+  return { jobs: pruned, isDone: pruned < limit && !hasMoreGates && !hasMoreNames && !hasMoreAside };
 }
 
 export function hold(session: Session, target: HoldTarget, until: number | null): void {

@@ -2,9 +2,10 @@ import type { Spent } from '../../gate/index.ts';
 import type { Lane } from '../../job.ts';
 import { lanes } from '../../job.ts';
 import type { StoredError } from '../../retry/outcome.ts';
-import type { RetryPolicy } from '../../retry/policy.ts';
+import type { KnownJobs } from '../aside.ts';
 import { joinJson, parseFrozen, splitJson } from '../json.ts';
-import type { ClaimedJob } from '../store.ts';
+import type { ClaimedJob, ClaimRequest } from '../store.ts';
+import type { StoredPolicy } from '../stored-policy.ts';
 import { AT, type ClaimedRow, ID, NUMBERS, type NumberColumn, PAYLOAD, SPENT, STRINGS } from './claimed-row.ts';
 import type { Session } from './session.ts';
 
@@ -12,6 +13,25 @@ import type { Session } from './session.ts';
  * Running jobs on their way from the thread. Copying a job object with its twenty names costs more than claiming it, so
  * jobs travel in columns, and what many of them share travels once.
  */
+
+/** A request on its way to the thread: what the worker knows is the same with each claim, and travels as one text. */
+export type PackedRequest<Request extends ClaimRequest> = Omit<Request, 'knows'> & {
+  readonly knowsText: string | null;
+};
+
+const textOf = new WeakMap<KnownJobs, string>();
+
+export function packRequest<Request extends ClaimRequest>({ knows, ...rest }: Request): PackedRequest<Request> {
+  if (knows === undefined) return { ...rest, knowsText: null };
+  const text = textOf.get(knows) ?? JSON.stringify([...knows]);
+  textOf.set(knows, text);
+  return { ...rest, knowsText: text };
+}
+
+export function unpackRequest<Request extends ClaimRequest>(session: Session, packed: PackedRequest<Request>): Request {
+  const { knowsText } = packed;
+  return (knowsText === null ? packed : { ...packed, knows: session.knows(knowsText) }) as unknown as Request;
+}
 
 export interface PackedJobs {
   readonly ids: readonly string[];
@@ -21,7 +41,7 @@ export interface PackedJobs {
   readonly numbers: Float64Array;
   /** What the numbers stand for. */
   readonly strings: ReadonlyMap<number, string>;
-  readonly policies: ReadonlyMap<number, RetryPolicy>;
+  readonly policies: ReadonlyMap<number, StoredPolicy>;
   /** JSON. */
   readonly errors: ReadonlyMap<number, string>;
   /** Of the few that have a note, by their place. */
@@ -31,7 +51,7 @@ export interface PackedJobs {
 export function packJobs(session: Session, rows: readonly ClaimedRow[]): PackedJobs {
   const numbers = new Float64Array(rows.length * NUMBERS.length);
   const strings = new Map<number, string>();
-  const policies = new Map<number, RetryPolicy>();
+  const policies = new Map<number, StoredPolicy>();
   const errors = new Map<number, string>();
   const spent = new Map<number, Spent>();
   let at = 0;
@@ -60,6 +80,7 @@ export function unpackJobs(packed: PackedJobs, gateEpoch = 0): ClaimedJob[] {
   return packed.ids.map((id, index) => {
     const number = (column: NumberColumn): number => numbers[index * NUMBERS.length + AT[column]] as number;
     const text = (column: NumberColumn): string => strings.get(number(column)) as string;
+    const { policy, version } = policies.get(number('policy')) as StoredPolicy;
     const previousDelayMs = number('previous_delay_ms');
     return {
       id,
@@ -72,9 +93,10 @@ export function unpackJobs(packed: PackedJobs, gateEpoch = 0): ClaimedJob[] {
       lane: lanes[number('lane')] as Lane,
       priority: number('priority'),
       payload: payloads[index] as string,
-      policy: policies.get(number('policy')) as RetryPolicy,
+      policy,
       attempts: number('attempts'),
       crashes: number('crashes'),
+      version,
       enqueuedAt: number('enqueued_at'),
       dueAt: number('due_at'),
       availableAt: number('available_at'),

@@ -40,6 +40,7 @@ function shares(a: NewJob, b: SharedParts): boolean {
     a.dueAt === b.dueAt &&
     a.key === b.key &&
     a.keyLife === b.keyLife &&
+    a.version === b.version &&
     a.tags === b.tags &&
     a.debounce === b.debounce
   );

@@ -131,6 +131,17 @@ export class Partitions {
     return (partition as Partition).id;
   }
 
+  /** A job that waits in the partition is due at `dueAt`, sooner than before. Write transactions only. */
+  fallsDue(id: number, dueAt: number): void {
+    const { heldUntil, gateAt, admissibleAt, gatedAt } = this.#get(BY_ID, id) as Partition;
+    const dueFrom = Math.max(dueAt, this.#session.now);
+    this.forget();
+    if (Math.max(heldUntil, dueFrom) < admissibleAt) this.#move(id, Math.max(heldUntil, dueFrom), 0);
+    if (gateAt !== null && Math.max(gateAt, dueFrom) < (gatedAt as number)) {
+      this.#session.sql(MOVE_GATED).run(Math.max(gateAt, dueFrom), id);
+    }
+  }
+
   /** A job has left the partition in another way than by a claim. Write transactions only. */
   leave(id: number): void {
     const partition = this.#get(BY_ID, id);
@@ -142,10 +153,10 @@ export class Partitions {
     else if (startsAt > this.#session.now && startsAt !== partition.admissibleAt) this.#move(id, startsAt, 0);
   }
 
-  /** The tiers of a queue in which jobs wait, by lane and priority. */
-  tiers(queue: number): Tier[] {
+  /** The tiers of a queue in which jobs wait, by lane and priority. Those of jobs aside are held by the queue they were in. */
+  tiers(queue: number, heldBy: number = queue): Tier[] {
     const tiers: Tier[] = [];
-    const queueHeldUntil = heldUntil(this.#session, 'queue', queue);
+    const queueHeldUntil = heldUntil(this.#session, 'queue', heldBy);
     let [lane, priority] = [-1, 0];
     for (;;) {
       const row = this.#session.sql(NEXT_TIER).get(queue, lane, priority);

@@ -1,5 +1,6 @@
 import type { Job, JobState, RunRecord } from '../../job.ts';
 import { states } from '../../job.ts';
+import { parseQueue } from '../aside.ts';
 import { STATE } from '../codes.ts';
 import type { QueueInfo, StatsRow, StoreStats } from '../store.ts';
 import { emptyTotals, type MutableTotals } from '../totals.ts';
@@ -19,7 +20,7 @@ const RUNNING_NOW = `
   SELECT home_queue, name, state, count(*) AS n FROM jobs WHERE state = ${STATE.running} GROUP BY 1, 2`;
 const TALLIES = 'SELECT queue, name, what, amount FROM tallies';
 const QUEUES = `
-  SELECT queue AS id FROM tallies UNION SELECT queue FROM partitions UNION SELECT name FROM holds WHERE scope = 'queue'`;
+  SELECT queue AS id FROM tallies UNION SELECT queue FROM partitions UNION SELECT queue FROM asides UNION SELECT name FROM holds WHERE scope = 'queue'`;
 const PAUSED = "SELECT name AS id FROM holds WHERE scope = 'queue' AND until = ?";
 
 export function get(session: Session, ids: readonly string[]): Job[] {
@@ -37,7 +38,10 @@ export function runs(session: Session, jobId: string): RunRecord[] {
 export function queues(session: Session): QueueInfo[] {
   const paused = new Set((session.sql(PAUSED).all(NEVER) as { id: number }[]).map(({ id }) => id));
   const known = session.sql(QUEUES).all() as { id: number }[];
-  const infos = known.map(({ id }) => ({ queue: session.strings.text(id), paused: paused.has(id) }));
+  const infos = known.flatMap(({ id }) => {
+    const queue = session.strings.text(id);
+    return parseQueue(queue).aside === null ? [{ queue, paused: paused.has(id) }] : [];
+  });
   return infos.sort((a, b) => (a.queue < b.queue ? -1 : 1));
 }
 

@@ -41,6 +41,7 @@ export interface JobRow {
 
 export function job(session: Session, row: JobRow): Job {
   const state = states[row.state] as Job['state'];
+  const { policy, version } = session.policy(row.policy);
   return {
     id: row.id,
     name: session.strings.text(row.name),
@@ -49,10 +50,11 @@ export function job(session: Session, row: JobRow): Job {
     lane: lanes[row.lane] as Job['lane'],
     priority: row.priority,
     payload: JSON.parse(row.payload),
+    version,
     key: row.key,
     tags: parse<string[]>(row.tags) ?? [],
     resource: row.resource === 0 ? null : session.strings.text(row.resource),
-    policy: session.policy(row.policy),
+    policy,
     runs: row.runs,
     attempts: row.attempts,
     crashes: row.crashes,

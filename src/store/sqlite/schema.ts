@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { LANE, STATE } from '../codes.ts';
+import { asideTables } from './aside-tables.ts';
 import { errorGroupTables } from './error-group-tables.ts';
 import { resultsTables } from './results-tables.ts';
 import { scheduleTables } from './schedules-tables.ts';
@@ -20,6 +21,7 @@ import { workersTables } from './workers-tables.ts';
  *   tallies      totals and the sizes of the finished states per queue and name, kept in the same transactions.
  *   identity     one row: which file this is, and which versions of Mulligan may use it.
  *   lease_expiry one row: see expired.ts.
+ *   asides       where jobs wait that some worker could not run. See aside-tables.ts.
  *   tags         which jobs have which tag; operations: bulk actions. See select-tables.ts.
  *   gates        the gates that have something to say, and gate_history what happened to them. See gates.ts.
  *   schedules    rules that enqueue a job at each of their times. See schedules.ts.
@@ -208,6 +210,7 @@ export const migrations: readonly string[] = [
   errorGroupTables,
   selectTables,
   resultsTables,
+  asideTables,
 ];
 
 /** Brings the file to the newest version. Call inside BEGIN IMMEDIATE: a second process then finds it done. */

@@ -1,6 +1,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Random } from '../../retry/jitter.ts';
-import type { RetryPolicy } from '../../retry/policy.ts';
+import type { KnownJobs } from '../aside.ts';
+import type { NewJob } from '../store.ts';
+import { formatPolicy, parsePolicy, type StoredPolicy } from '../stored-policy.ts';
 import { ErrorCounts } from './error-counts.ts';
 import { Errors } from './errors.ts';
 import { InternedStrings } from './interned.ts';
@@ -25,6 +27,8 @@ export class Session {
   now = 0;
   /** The number of the last gate that was looked at for forgetting; 0 to begin with the first. */
   lastGateLookedAt = 0;
+  /** Which of the tiers of one priority comes first, when jobs aside have some of them. */
+  asideTurn = 0;
   /** The same of names. */
   lastNameLookedAt = 0;
   /** Set by a verb that made work claimable at once. */
@@ -34,7 +38,8 @@ export class Session {
   readonly decisionText: LastText = new LastText();
   readonly #tally: Tally = new Tally();
   readonly #statements: Map<string, StatementSync> = new Map();
-  readonly #policies: Map<number, RetryPolicy> = new Map();
+  readonly #policies: Map<number, StoredPolicy> = new Map();
+  #knows: { readonly text: string; readonly jobs: KnownJobs } = { text: '', jobs: new Map() };
   #identity: string | null = null;
 
   constructor(db: DatabaseSync, outage: Outage, random: Random) {
@@ -68,13 +73,24 @@ export class Session {
   }
 
   /** Policies are interned, so jobs of one definition share one object. */
-  policy(id: number): RetryPolicy {
+  policy(id: number): StoredPolicy {
     let policy = this.#policies.get(id);
     if (!policy) {
-      policy = JSON.parse(this.strings.text(id)) as RetryPolicy;
+      policy = parsePolicy(this.strings.text(id));
       this.#policies.set(id, policy);
     }
     return policy;
+  }
+
+  /** Write transactions only. */
+  internPolicy({ policy, version }: Pick<NewJob, 'policy' | 'version'>): number {
+    return this.strings.intern(version === undefined ? this.policyText.of(policy) : formatPolicy(policy, version));
+  }
+
+  /** What a worker knows comes as the same text with each of its claims. */
+  knows(text: string): KnownJobs {
+    if (text !== this.#knows.text) this.#knows = { text, jobs: new Map(JSON.parse(text) as [string, number][]) };
+    return this.#knows.jobs;
   }
 
   count(queue: number, name: number, what: string, amount = 1): void {

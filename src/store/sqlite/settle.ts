@@ -1,7 +1,9 @@
 import { isTerminal, type Lane, lanes, type Settled, settledBy } from '../../job.ts';
+import { asideAfter } from '../aside.ts';
 import { LANE, STATE } from '../codes.ts';
 import { errorChanges, failureOf } from '../error-groups.ts';
 import type { Refund, SettleAnswer, Settlement } from '../store.ts';
+import { enterAside } from './aside.ts';
 import { KEY_AFTER_END } from './keys.ts';
 import { type PackedAnswers, type PackedSettlement, packAnswers, unpackSettlement } from './packed-settlements.ts';
 import type { RunningRow } from './running.ts';
@@ -104,7 +106,9 @@ function writeJob(session: Session, { settlement, row, worker, error }: Ending, 
   const queue = settled.state === 'retrying' ? (row.retryQueue ?? row.queue) : row.queue;
   const delayMs = settled.state === 'retrying' && 'delayMs' in decision ? decision.delayMs : null;
   const ran = settled.ran ? 1 : 0;
-  const partition = session.partitions.enter({ ...row, queue, lane }, dueAt);
+  const aside = asideAfter(decision);
+  const within = aside === null ? queue : enterAside(session, queue, row.name, aside);
+  const partition = session.partitions.enter({ ...row, queue: within, lane }, dueAt);
   const common = [row.seq, id, run, worker, overBy, givenBack, state, crashes];
   const { changes } = session.sql(WAIT).run(...common, dueAt, partition, error, delayMs, ran, queue, lane, progress);
   if (changes !== 1) session.partitions.leave(partition);

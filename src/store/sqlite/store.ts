@@ -57,7 +57,7 @@ import type { PackedGatedClaim } from './claim-gated.ts';
 import { DatabaseThread, type ThreadEntry } from './database-thread.ts';
 import type { ReadName, VerbName, WriteName } from './engine.ts';
 import { InPlace } from './in-place.ts';
-import { type PackedJobs, unpackJobs } from './packed-claim.ts';
+import { type PackedJobs, packRequest, unpackJobs } from './packed-claim.ts';
 import { type PackedEnqueued, packNewJobs, unpackEnqueued } from './packed-jobs.ts';
 import { bytesOfSettlement, type PackedAnswers, packSettlement, unpackAnswers } from './packed-settlements.ts';
 import { PART_BYTES } from './parts.ts';
@@ -142,11 +142,11 @@ export class SqliteStore implements Store {
     );
   }
   async claim(request: ClaimRequest): Promise<Claim> {
-    const { jobs, ...answer } = (await this.#call('claim', request)) as PackedClaim;
+    const { jobs, ...answer } = (await this.#call('claim', packRequest(request))) as PackedClaim;
     return { ...answer, jobs: unpackJobs(jobs) };
   }
   async claimGated(request: GatedClaimRequest): Promise<GatedClaim> {
-    const { jobs, epoch, ...answer } = (await this.#call('claimGated', request)) as PackedGatedClaim;
+    const { jobs, epoch, ...answer } = (await this.#call('claimGated', packRequest(request))) as PackedGatedClaim;
     return { ...answer, jobs: unpackJobs(jobs, epoch) };
   }
   report(reports: readonly WorkerReport[]): Promise<GateAnswer[]> {

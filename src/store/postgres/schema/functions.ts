@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { quoted } from '../connection/address.ts';
+import { asideSql } from '../sql/aside.ts';
 import { backScanSql } from '../sql/back-scan.ts';
 import { changeSql } from '../sql/change.ts';
 import { claimSql } from '../sql/claim.ts';
@@ -60,6 +61,7 @@ export const functions: FunctionSet = functionSet(
   [
     internedSql,
     partitionsSql,
+    asideSql,
     gatesSql,
     endedSql,
     debounceSql,

@@ -1,4 +1,5 @@
 import { partitionDigest, resourceStart } from '../sql/shared.ts';
+import { asideTables } from './aside-tables.ts';
 import { errorGroupTables } from './error-group-tables.ts';
 import { gateTables } from './gate-tables.ts';
 import { identityTables } from './identity.ts';
@@ -20,6 +21,7 @@ import { workersTables } from './workers-tables.ts';
  *   holds       which queues and resources are held, and until when; partitions carry it along.
  *   leases      which jobs each claim took, and when to check whether they are still held.
  *   gates       the gates that have something to say; gate_history is what happened to them (gate-tables.ts).
+ *   asides      where jobs wait that some worker could not run (aside-tables.ts).
  *   waits       jobs that a process waits for (results-tables.ts).
  *   job_tags    which jobs have which tag; operations: bulk actions (select-tables.ts).
  *   error_counts error groups, as additions; error_samples is the first error of each (error-group-tables.ts).
@@ -250,4 +252,5 @@ export const migrations: readonly string[] = [
   errorGroupTables,
   selectTables,
   resultsTables,
+  asideTables,
 ];

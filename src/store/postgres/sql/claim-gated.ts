@@ -1,6 +1,6 @@
 import { holdUntil } from './gates.ts';
 import { LONGEST_PARKING_MS, SHORT_PARKING_MS } from './partitions.ts';
-import { BY_INDEX, CHECK_IDENTITY, FOR_GOOD, HERE, isOfResource, LANE, lookUp } from './shared.ts';
+import { BY_INDEX, CHECK_IDENTITY, FOR_GOOD, HERE, isOfResource, LANE, lookUp, queueOf } from './shared.ts';
 import { CUT_TO_BYTES, DUE_JOBS, LOCK_QUEUES, TAKE_PICKED, TAKEN, TAKING } from './take.ts';
 
 /** To name resources a claim reads so many partitions of each queue whose time has come, and so many whose time lies ahead. */
@@ -67,11 +67,11 @@ export const claimGatedSql: string = `
    * The first call of a gated claim: the rows of the gate and of its parent; the gated partitions of the resource in these
    * queues that are not held, as JSON, each with the number of its due jobs (up to p_most); how many more retries of each
    * queue may start, null for any number; and, when the gate is open, the jobs of which one may become the probe. p_known are
-   * partitions of which the caller knows that nothing waits up to p_from.
+   * partitions of which the caller knows that nothing waits up to p_from. p_read: see \`claim\`.
    */
   CREATE FUNCTION gated_demand(
     p_resource text, p_parent text, p_queue text[], p_cap int[], p_most int,
-    p_known bigint[], p_from_due bigint[], p_from_seq bigint[],
+    p_known bigint[], p_from_due bigint[], p_from_seq bigint[], p_read text[],
     OUT store_now bigint, OUT gate_version bigint, OUT gate text, OUT access bigint[], OUT parent_version bigint, OUT parent text,
     OUT waiting text, OUT room int[], OUT probes text
   ) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
@@ -94,7 +94,7 @@ export const claimGatedSql: string = `
       LEFT JOIN unnest(p_known, p_from_due, p_from_seq) AS k (id, from_due, from_seq) ON k.id = p.id
       CROSS JOIN LATERAL (SELECT p.id AS partition, coalesce(k.from_due, 0) AS from_due, coalesce(k.from_seq, -1) AS from_seq,
         ${FOR_GOOD} AS until_due, 0 AS until_seq OFFSET 0) g
-      WHERE ${isOfResource('p_resource')} AND p.queue = ANY (p_queue) AND p.gate_at IS NOT NULL
+      WHERE ${isOfResource('p_resource')} AND p.queue = ANY (p_read) AND p.gate_at IS NOT NULL
         AND ${holdUntil('p')} <= store_now);
     IF is_open THEN
       probes := (
@@ -104,7 +104,7 @@ export const claimGatedSql: string = `
             SELECT w.id, w.partition, w.due_at, w.seq FROM live w
             WHERE w.partition = (a.partition ->> 0)::bigint AND w.worker IS NULL AND w.due_at <= store_now
             ORDER BY w.due_at, w.seq LIMIT ${PROBE_CANDIDATES}) w
-          WHERE (a.partition ->> 2)::int <> ${LANE.retry} OR room[array_position(p_queue, a.partition ->> 1)] IS DISTINCT FROM 0
+          WHERE (a.partition ->> 2)::int <> ${LANE.retry} OR room[array_position(p_queue, ${queueOf('a.partition ->> 1')})] IS DISTINCT FROM 0
           ORDER BY w.due_at, w.seq LIMIT ${PROBE_CANDIDATES}
         ) c);
     END IF;

@@ -1,5 +1,5 @@
 import { FOUND_PARTITIONS, NEXT_ADMISSION } from './partitions.ts';
-import { BY_INDEX, FOR_GOOD, HERE, IS_SAME, LANE, lookUp, SAY_REPLACED } from './shared.ts';
+import { BY_INDEX, FOR_GOOD, HERE, IS_SAME, LANE, lookUp, queueOf, SAY_REPLACED } from './shared.ts';
 import { CUT_TO_BYTES, DUE_JOBS, LOCK_QUEUES, TAKE_PICKED, TAKEN, TAKING } from './take.ts';
 
 /** When a queue has more rows of leases than this, counting its running retries makes one row of them. */
@@ -19,7 +19,7 @@ export const claimSql: string = `
       WHERE queue = p_queue AND lane IN (${LANE.retry}, ${LANE.suspect}) OFFSET 0
     ) t
       JOIN live l ON ${lookUp('l.id', 't.id')} JOIN partitions p ON ${lookUp('p.id', 'l.partition')}
-    WHERE l.worker IS NOT NULL AND p.queue = p_queue AND p.lane = t.lane;
+    WHERE l.worker IS NOT NULL AND ${queueOf('p.queue')} = p_queue AND p.lane = t.lane;
     IF (SELECT count(*) FROM leases WHERE queue = p_queue AND lane = ${LANE.retry}) > ${MANY_LEASES} THEN
       -- Only rows that no other transaction is changing, such as a search for expired leases.
       PERFORM fold_leases(ARRAY (
@@ -49,12 +49,13 @@ export const claimSql: string = `
    * p_queue_of is the position of a partition's queue in p_queue. p_trial: the queue gives a suspect and nothing else.
    * p_cap: maxRetriesInFlight. p_known are all partitions of these queues, as far as the caller knows; when it knows that
    * there are more it is null, and partitions that give a job, or have none, pass the turn on.
-   * Of those it is then offered p_breadth of each queue, lane and priority.
+   * Of those it is then offered p_breadth of each queue, lane and priority. p_read are the queues whose partitions the worker
+   * may read: p_queue, and those of jobs aside that it knows. p_asides are the rows of \`asides\` that the caller knows for p_queue.
    *
    * Answers first of the claim: \`due\` is how much of each given partition was counted, null when it is not admissible;
    * \`room\` is how many suspects (on trial) or retries of each queue might start, null for any number; \`suspects_wait\`
    * says of each queue whether a suspect might, before this claim; \`cut_short\` says that the payloads reached p_bytes;
-   * \`offer\` is what \`candidates\` answers, null when p_known are all; \`gated\` is what \`gated_names\` answers; \`lease\` has per row of leases its id, the position
+   * \`offer\` is what \`candidates\` answers, null when p_known are all; \`gated\` is what \`gated_names\` answers; \`asides\` are the rows for p_queue, null when they are p_asides; \`lease\` has per row of leases its id, the position
    * of its queue and its lane. Then of the jobs: their ids, their numbers, a row each, and their payloads. Texts are JSON,
    * which has no line breaks, so they are joined by them; of each error that jobs point at there is one text, in the order
    * of the pointers. Arrays are made and read in a fraction of the time that as many rows take.
@@ -64,8 +65,9 @@ export const claimSql: string = `
     p_queue text[], p_trial boolean[], p_cap int[], p_known bigint[], p_breadth int,
     p_partition bigint[], p_queue_of int[], p_lane smallint[], p_open boolean[],
     p_from_due bigint[], p_from_seq bigint[], p_until_due bigint[], p_until_seq bigint[], p_want int[], p_most int[],
+    p_read text[], p_asides bigint[],
     OUT store_now bigint, OUT snapshot text, OUT next_due_at bigint, OUT suspects_wait boolean[], OUT cut_short boolean,
-    OUT due int[], OUT room int[], OUT offer text, OUT gated text, ${TAKEN}
+    OUT due int[], OUT room int[], OUT offer text, OUT gated text, OUT asides text, ${TAKEN}
   ) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   #variable_conflict use_column
   DECLARE
@@ -73,6 +75,7 @@ export const claimSql: string = `
     is_same boolean;
     is_known boolean;
     has_gated boolean;
+    has_known_asides boolean;
     total_due bigint;
     suspect_due boolean;
     running record;
@@ -91,8 +94,9 @@ export const claimSql: string = `
     SELECT array_agg(g.due), coalesce(sum(g.due) FILTER (WHERE g.open), 0), min(g.next_due_at),
       ${IS_SAME}, CASE WHEN p_known IS NOT NULL THEN
         ARRAY (SELECT f.id FROM (${FOUND_PARTITIONS}) f ORDER BY f.id) = p_known END,
-      EXISTS (SELECT 1 FROM partitions p WHERE p.queue = ANY (p_queue) AND p.gated_at IS NOT NULL)
-    INTO due, total_due, next_due_at, is_same, is_known, has_gated
+      EXISTS (SELECT 1 FROM partitions p WHERE p.queue = ANY (p_read) AND p.gated_at IS NOT NULL),
+      ARRAY (SELECT a.id FROM asides a WHERE a.queue = ANY (p_queue) ORDER BY a.id) = p_asides
+    INTO due, total_due, next_due_at, is_same, is_known, has_gated, has_known_asides
     FROM (
       SELECT g.open,
         CASE WHEN p.admissible_at <= store_now THEN (
@@ -159,11 +163,14 @@ export const claimSql: string = `
         WHERE g.due = 0 OR g.ord = ANY (picked_of[1:kept]);
         IF coalesce(kept, 0) < p_limit THEN next_due_at := least(next_due_at, (${NEXT_ADMISSION})); END IF;
       END IF;
-      offer := candidates(p_queue, p_breadth, p_known IS NULL AND coalesce(kept, 0) = p_limit);
+      offer := candidates(p_read, p_breadth, p_known IS NULL AND coalesce(kept, 0) = p_limit);
     END IF;
     IF has_gated THEN
       SELECT g.names, least(next_due_at, g.next_at) INTO gated, next_due_at
-      FROM gated_names(p_queue, store_now, picked IS NOT NULL) g;
+      FROM gated_names(p_read, store_now, picked IS NOT NULL) g;
+    END IF;
+    IF NOT has_known_asides THEN
+      asides := (SELECT coalesce(json_agg(json_build_array(a.id, a.aside)), '[]') FROM asides a WHERE a.queue = ANY (p_queue));
     END IF;
   END $$;
 `;

@@ -1,4 +1,4 @@
-import { BY_INDEX, FOR_GOOD, HERE, isOfResource, LANE, lookUp } from './shared.ts';
+import { BY_INDEX, FOR_GOOD, HERE, isOfResource, LANE, lookUp, queueOf } from './shared.ts';
 
 /*
  * A gate is one row that TypeScript reads, changes and writes back (gates.ts, claim-gated.ts). A write names the version
@@ -37,14 +37,15 @@ const heldUntil = (queue: string, resource: string): string => `
     (SELECT until FROM holds WHERE scope = 'resource' AND holds.name = ${resource}))`;
 
 /** Until when a hold keeps a partition back, whatever its gate says. */
-export const holdUntil = (partition: string): string => heldUntil(`${partition}.queue`, `${partition}.resource`);
+export const holdUntil = (partition: string): string =>
+  heldUntil(queueOf(`${partition}.queue`), `${partition}.resource`);
 
 /** `held_until` and `gate_at` of a partition, by the holds and the gate that concern it. */
 export const admissionOf = (partition: string): string => `
   SELECT greatest(h.until, CASE WHEN h.gate_at IS NULL THEN h.suspect_at ELSE ${FOR_GOOD} END) AS held_until,
     CASE WHEN h.gate_at IS NOT NULL THEN greatest(h.until, h.gate_at) END AS gate_at
   FROM (
-    SELECT ${heldUntil(`${partition}.queue`, `${partition}.resource`)} AS until,
+    SELECT ${holdUntil(partition)} AS until,
       CASE ${partition}.lane WHEN ${LANE.suspect} THEN NULL WHEN ${LANE.retry} THEN s.retry_at ELSE s.fresh_at END AS gate_at,
       CASE ${partition}.lane WHEN ${LANE.suspect} THEN s.suspect_at END AS suspect_at
     FROM (SELECT 1) one LEFT JOIN gates s ON s.kind = 'resource' AND ${lookUp('s.name', `${partition}.resource`)}

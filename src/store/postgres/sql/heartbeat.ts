@@ -1,4 +1,4 @@
-import { BY_INDEX, FENCE, HERE, lookUp } from './shared.ts';
+import { BY_INDEX, FENCE, HERE, lookUp, queueOf } from './shared.ts';
 
 export const heartbeatSql: string = `
   CREATE FUNCTION heartbeat(p_id uuid[], p_run int[], p_worker int[], p_lease bigint[], p_alone boolean[],
@@ -21,7 +21,7 @@ export const heartbeatSql: string = `
     ), shortened AS (
       -- The row of its claim is checked later than that.
       INSERT INTO leases (queue, lane, check_at, lease_ms, jobs)
-      SELECT p.queue, p.lane, b.lease_ends_at, b.lease, ARRAY[b.id]
+      SELECT ${queueOf('p.queue')}, p.lane, b.lease_ends_at, b.lease, ARRAY[b.id]
       FROM renewed b JOIN partitions p ON ${lookUp('p.id', 'b.partition')} WHERE b.lease_ends_at < b.before
     )
     SELECT b.ord, b.lease_ends_at, b.cancel_requested FROM renewed b;

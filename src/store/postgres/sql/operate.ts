@@ -1,6 +1,6 @@
 import { STATE } from '../../codes.ts';
 import { countColumns } from '../counts.ts';
-import { BY_INDEX, HERE, lookUp, PRUNED } from './shared.ts';
+import { BY_INDEX, HERE, lookUp, PRUNED, queueOf } from './shared.ts';
 
 export const operateSql: string = `
   -- One job. Answers what became of it: cancelled, cancelling, already-ended or not-found.
@@ -22,7 +22,7 @@ export const operateSql: string = `
     INSERT INTO finished (id, seq, finished_at, enqueued_at, due_at, available_at, lane, priority, queue, resource,
       job_type, payload_bytes, runs, attempts, crashes, state, first_started_at, previous_delay_ms, key_life, key,
       last_error, fingerprint, tags, progress, spent_at, spent_count, payload)
-    SELECT ended.id, ended.seq, now_ms(), ended.enqueued_at, ended.due_at, ended.available_at, p.lane, p.priority, p.queue,
+    SELECT ended.id, ended.seq, now_ms(), ended.enqueued_at, ended.due_at, ended.available_at, p.lane, p.priority, ${queueOf('p.queue')},
       p.resource, ended.job_type, ended.payload_bytes, ended.runs, ended.attempts, ended.crashes, ${STATE.cancelled},
       ended.first_started_at, ended.previous_delay_ms, ended.key_life, ended.key, ended.last_error, ended.fingerprint, ended.tags, ended.progress,
       ended.spent_at, ended.spent_count, ended.payload

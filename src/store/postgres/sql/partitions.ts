@@ -1,5 +1,5 @@
 import { admissionOf, keepGates } from './gates.ts';
-import { BY_INDEX, FOR_GOOD, HERE, isOfResource, lookUp, partitionDigest, resourceStart } from './shared.ts';
+import { BY_INDEX, FOR_GOOD, HERE, isAside, isOfResource, lookUp, partitionDigest, resourceStart } from './shared.ts';
 
 /*
  * A claim is always offered all partitions of its queues without a resource: they are as few as queues, priorities and job
@@ -10,11 +10,11 @@ import { BY_INDEX, FOR_GOOD, HERE, isOfResource, lookUp, partitionDigest, resour
 export const MOST_CANDIDATES = 64;
 /** A claim is offered all of them when there are no more than MOST_CANDIDATES and this many per queue. */
 const FEW_PER_QUEUE = 8;
-const FEW = `${MOST_CANDIDATES} + ${FEW_PER_QUEUE} * cardinality(p_queue)`;
+const FEW = `${MOST_CANDIDATES} + ${FEW_PER_QUEUE} * cardinality(p_read)`;
 
-/** All partitions of p_queue; of those with a resource no more than one beyond what is few. */
-const PLAIN = `SELECT p.id FROM partitions p WHERE p.queue = ANY (p_queue) AND p.resource = ''`;
-const KEYED = `SELECT p.id FROM partitions p WHERE p.queue = ANY (p_queue) AND p.resource <> '' LIMIT ${FEW} + 1`;
+/** All partitions of p_read; of those with a resource no more than one beyond what is few. */
+const PLAIN = `SELECT p.id FROM partitions p WHERE p.queue = ANY (p_read) AND p.resource = ''`;
+const KEYED = `SELECT p.id FROM partitions p WHERE p.queue = ANY (p_read) AND p.resource <> '' LIMIT ${FEW} + 1`;
 export const FOUND_PARTITIONS: string = `${PLAIN} UNION ALL (${KEYED})`;
 
 /** A partition without due jobs is read again after this time at the latest. */
@@ -26,10 +26,10 @@ export const SHORT_PARKING_MS = 1_000;
 const STRICT = `hashtext(current_schema()), hashtext('mulligan: strict transactions')`;
 const IS_STRICT = `current_setting('transaction_isolation') IN ('repeatable read', 'serializable')`;
 
-/** The queue, lane and priority of every partition of p_queue with a resource, found without reading all of them. */
+/** The queue, lane and priority of every partition of p_read with a resource, found without reading all of them. */
 const TIERS = `
   tiers AS (
-    SELECT q.queue, g.lane, g.priority FROM unnest(p_queue) AS q (queue) CROSS JOIN LATERAL (
+    SELECT q.queue, g.lane, g.priority FROM unnest(p_read) AS q (queue) CROSS JOIN LATERAL (
       SELECT p.lane, p.priority FROM partitions p WHERE p.queue = q.queue AND p.resource <> ''
       ORDER BY p.lane, p.priority LIMIT 1) g
     UNION ALL
@@ -76,7 +76,7 @@ export const NEXT_ADMISSION: string = `
  *
  * So one of the two sees what the other did. Key share locks do not keep each other waiting, nor do they wait for an
  * update of admissible_at; parking and pruning skip locked rows. Partitions without a resource are few, and are neither
- * parked nor deleted. Gated partitions are parked in the same way, in gated_at (gated_names in claim-gated.ts).
+ * parked nor deleted, unless they are for jobs aside: those are deleted. Gated partitions are parked in the same way, in gated_at (gated_names in claim-gated.ts).
  *
  * A caller's transaction may stay open for long and may be rolled back, and an error would abort it. So it only locks
  * (is_admitted). When a partition is parked or gone, the call answers that instead of an error, the process looks up the
@@ -100,6 +100,7 @@ export const partitionsSql: string = `
     THEN
       -- A hold or a gate that is being written must see these partitions, or they must see it.
       LOCK TABLE holds IN SHARE MODE;
+      PERFORM keep_asides(p_queue);
       IF array_remove(p_resource, '') <> '{}' THEN ${keepGates('p_resource')} END IF;
       INSERT INTO partitions (queue, lane, priority, resource, name, held_until, admissible_at, gate_at, gated_at)
       SELECT g.*, a.held_until, a.held_until, a.gate_at, a.gate_at
@@ -119,7 +120,7 @@ export const partitionsSql: string = `
    * When those with a resource are many (p_are_many: the caller knows that), the admissible ones are offered, of each
    * queue, lane and priority the p_breadth least recently served.
    */
-  CREATE FUNCTION candidates(p_queue text[], p_breadth int, p_are_many boolean) RETURNS text LANGUAGE plpgsql AS $$
+  CREATE FUNCTION candidates(p_read text[], p_breadth int, p_are_many boolean) RETURNS text LANGUAGE plpgsql AS $$
   DECLARE
     found bigint[];
     store_now bigint;
@@ -132,7 +133,7 @@ export const partitionsSql: string = `
     END IF;
     store_now := now_ms();
     RETURN (WITH RECURSIVE ${TIERS}, offered AS (
-      SELECT p.* FROM partitions p WHERE p.queue = ANY (p_queue) AND p.resource = ''
+      SELECT p.* FROM partitions p WHERE p.queue = ANY (p_read) AND p.resource = ''
       UNION ALL
       SELECT c.* FROM tiers g CROSS JOIN LATERAL (
         SELECT p.* FROM partitions p
@@ -185,7 +186,8 @@ export const partitionsSql: string = `
     RETURN false;
   END $$;
 
-  -- Of the next p_limit partitions after p_after, deletes those that have a resource and no job, and stops after p_ms.
+  -- Of the next p_limit partitions after p_after, deletes those without a job that have a resource or are for jobs aside,
+  -- and stops after p_ms.
   -- Answers the last one that it looked at; 0 when it has reached the end.
   CREATE FUNCTION prune_partitions(p_after bigint, p_limit int, p_ms double precision) RETURNS bigint
   LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
@@ -196,8 +198,8 @@ export const partitionsSql: string = `
     reached bigint := 0;
     empty bigint[] := '{}';
   BEGIN
-    FOR one IN SELECT p.id, p.resource FROM partitions p WHERE p.id > p_after ORDER BY p.id LIMIT p_limit LOOP
-      IF one.resource <> '' AND NOT EXISTS (SELECT 1 FROM live l WHERE l.partition = one.id) THEN
+    FOR one IN SELECT p.id, p.resource, p.queue FROM partitions p WHERE p.id > p_after ORDER BY p.id LIMIT p_limit LOOP
+      IF (one.resource <> '' OR ${isAside('one.queue')}) AND NOT EXISTS (SELECT 1 FROM live l WHERE l.partition = one.id) THEN
         empty := empty || one.id;
       END IF;
       seen := seen + 1;
@@ -211,6 +213,7 @@ export const partitionsSql: string = `
       DELETE FROM partitions p USING unnest(empty) AS g (id)
       WHERE ${lookUp('p.id', 'g.id')} AND NOT EXISTS (SELECT 1 FROM live l WHERE l.partition = g.id);
     END IF;
+    PERFORM prune_asides();
     RETURN CASE WHEN seen = p_limit OR extract(epoch FROM clock_timestamp() - began) * 1000 > p_ms THEN reached ELSE 0 END;
   END $$;
 
@@ -249,6 +252,8 @@ export const partitionsSql: string = `
     IF p_until IS NOT NULL THEN INSERT INTO holds VALUES (p_scope, p_name, p_until); END IF;
     concerned := ARRAY (
       SELECT p.id FROM partitions p WHERE p_scope = 'queue' AND p.queue = p_name
+      UNION ALL SELECT p.id FROM asides a JOIN partitions p ON ${lookUp('p.queue', 'a.aside')}
+        WHERE p_scope = 'queue' AND a.queue = p_name
       UNION ALL SELECT p.id FROM partitions p WHERE p_scope = 'resource' AND ${isOfResource('p_name')});
     ${keepGates(`ARRAY (SELECT p.resource FROM unnest(concerned) AS g (id) JOIN partitions p ON ${lookUp('p.id', 'g.id')})`)}
     UPDATE partitions p SET held_until = a.held_until, admissible_at = a.held_until, gate_at = a.gate_at, gated_at = a.gate_at

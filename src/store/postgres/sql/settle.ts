@@ -11,6 +11,7 @@ import {
   lookUp,
   OUTCOME,
   PRUNED,
+  queueOf,
   SAY_REPLACED,
 } from './shared.ts';
 
@@ -69,7 +70,7 @@ const end = ({ given, condition, carried, run, refunded, note, failure, also, an
       INSERT INTO finished (id, seq, finished_at, enqueued_at, due_at, available_at, lane, priority, queue, resource, job_type,
         payload_bytes, runs, attempts, crashes, state, dead_reason, first_started_at, previous_delay_ms, outcome, attempt, counted, failed, worker, started_at,
         ended_at, decision, key_life, key, last_error, fingerprint, tags, progress, spent_at, spent_count, result, payload)
-      SELECT gone.id, seq, store_now, enqueued_at, due_at, available_at, p.lane, p.priority, p.queue, p.resource, job_type,
+      SELECT gone.id, seq, store_now, enqueued_at, due_at, available_at, p.lane, p.priority, ${queueOf('p.queue')}, p.resource, job_type,
         payload_bytes, runs,
         greatest(0, CASE WHEN ${run.counted} THEN attempt ELSE attempt - 1 END - ${refunded}),
         CASE ${run.outcome} WHEN ${OUTCOME.crashed} THEN crashes + 1 ELSE crashes END,

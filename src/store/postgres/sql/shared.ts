@@ -40,6 +40,10 @@ export const resourceStart = (resource: string): string => `left(${resource}, 40
 export const isOfResource = (resource: string): string =>
   `(p.resource <> '' AND p.resource = ${resource} AND ${resourceStart('p.resource')} = ANY (ARRAY[${resourceStart(resource)}]))`;
 
+/** The queue of the jobs in a partition, by the queue that the partition is under: see ../../aside.ts. */
+export const queueOf = (queue: string): string => `split_part(${queue}, E'\\x01', 1)`;
+export const isAside = (queue: string): string => `strpos(${queue}, E'\\x01') > 0`;
+
 /** The number of jobs that one call can number. */
 export const LARGEST_CALL = 65_536;
 

@@ -1,0 +1,32 @@
+import { expect, it } from 'vitest';
+import { z } from 'zod';
+import { defineJob } from '../definition.ts';
+import { testQueue } from '../testing/queue.ts';
+import { waitReasons } from './waits.ts';
+
+const strict = defineJob({ name: 'strict', input: z.object({ to: z.string() }), run: () => {} });
+const versioned = defineJob<null>({ name: 'versioned', version: 2, run: () => {} });
+const later = defineJob<null>({ name: 'versioned', version: 3, run: () => {} });
+
+it.each([
+  ['whose name no worker knows', 'unknown', 'has no handler for it; it waits for a worker that knows unknown.'],
+  [
+    'of a later version',
+    later,
+    'has no handler for it; it waits for a worker that knows versioned, version 3 or later.',
+  ],
+  [
+    'whose payload was rejected',
+    defineJob<null>({ name: 'strict', run: () => {} }),
+    'rejected its payload, as its last error says; other workers that know strict try it.',
+  ],
+] as const)('a job %s says so while it waits', async (_, target, reason) => {
+  await using queue = await testQueue({ jobs: [strict, versioned], work: { name: 'w' } });
+  const { id } = await queue.mulligan.enqueue(target as never, null as never);
+  await queue.clock.advance(10);
+  const job = await queue.mulligan.jobs.get(id);
+  const [said, ...more] = await waitReasons(queue.mulligan, job as never, await queue.mulligan.jobs.runs(id));
+  expect(said).toContain(reason);
+  expect(said).toMatch(/^Worker w-/);
+  expect(more).toEqual([]);
+});

@@ -1,0 +1,55 @@
+import type { AnyJobDefinition } from '../definition.ts';
+import { InputError } from '../errors.ts';
+import { controlErrorOf, Unrecoverable } from '../retry/control-errors.ts';
+import { FIRST_VERSION, REJECTED_RULE } from '../retry/decision.ts';
+import type { RejectedBefore } from '../retry/outcome.ts';
+import type { ClaimedJob, Store } from '../store/store.ts';
+import { toStoredError } from '../untrusted/stored-error.ts';
+
+/* What a worker makes of a job that was enqueued with another version of its definition. */
+
+export function versionOf({ version }: Pick<AnyJobDefinition, 'version'>): number {
+  return version ?? FIRST_VERSION;
+}
+
+/** The worker has only an older version of the definition, so it cannot know what the payload means. */
+export function isNewer(job: Pick<ClaimedJob, 'version'>, definition: AnyJobDefinition): boolean {
+  return job.version !== null && job.version > versionOf(definition);
+}
+
+/** A text that is not JSON stays so, in every worker. */
+export function decode(payload: string): unknown {
+  try {
+    return JSON.parse(payload);
+  } catch (error) {
+    const found = 'expected a payload in JSON, got another text. Something has changed it in the store.';
+    throw new Unrecoverable(found, { cause: error });
+  }
+}
+
+/** Whether the payload is of an earlier version than the definition, which can migrate it. */
+export function needsMigration(job: Pick<ClaimedJob, 'version'>, definition: AnyJobDefinition): boolean {
+  return definition.migrate !== undefined && (job.version ?? FIRST_VERSION) < versionOf(definition);
+}
+
+/** An input of the definition's version. Throws InputError when `migrate` fails: another version may read the payload. */
+export async function migrateInput(input: unknown, job: ClaimedJob, definition: AnyJobDefinition): Promise<unknown> {
+  const from = job.version ?? FIRST_VERSION;
+  try {
+    return await definition.migrate?.(input, from);
+  } catch (error) {
+    if (controlErrorOf(error) !== null) throw error;
+    const { name, message } = toStoredError(error);
+    const issue = { message: `migrate threw ${name}: ${message}`, path: '' };
+    const versions = `version ${from} to ${versionOf(definition)}`;
+    throw new InputError(`${job.name}: expected migrate to bring a payload from ${versions}, but it threw`, [issue]);
+  }
+}
+
+/** How often and since when workers have rejected the payload, by the ledger; null when none has since the job last ran or ended. */
+export async function rejectedBefore(store: Pick<Store, 'runs'>, jobId: string): Promise<RejectedBefore | null> {
+  const runs = await store.runs(jobId);
+  const lastRan = runs.findLastIndex(({ outcome, decision }) => outcome !== 'released' || decision.kind !== 'release');
+  const rejected = runs.slice(lastRan + 1).filter(({ decision }) => decision.rule === REJECTED_RULE);
+  return rejected[0] === undefined ? null : { times: rejected.length, since: rejected[0].endedAt };
+}
