@@ -19,6 +19,8 @@ describe.concurrent('mulligan jobs, many at once', () => {
     expect((await cli.run(['jobs', 'count', '--state', 'dead,retrying'])).stdout).toBe('0\n');
     const dry = await cli.run(['jobs', 'run-now', '--queue', 'a', '--dry-run']);
     expect(dry.stdout).toMatch(/^Would run now 2 jobs:\nid +name /);
+    const notDead = await cli.run(['dead', 'redrive', '--queue', 'a']);
+    expect(notDead.stderr).toBe('2 that match are scheduled or retrying: mulligan jobs run-now starts them.\n');
     const now = await cli.json<BulkResult>('jobs', 'run-now', '--queue', 'a', '--by', 'ann');
     expect(now).toMatchObject({ count: 2, operation: { by: 'ann', action: 'runNow', state: 'done' } });
     expect(await cli.json('jobs', 'count', '--state', 'ready')).toMatchObject({ count: 2 });
@@ -33,6 +35,7 @@ describe.concurrent('mulligan jobs, many at once', () => {
     expect(operations.map(({ action, changed }) => [action, changed])).toEqual([
       ['cancel', 2],
       ['runNow', 2],
+      ['redrive', 0],
     ]);
     expect((await cli.run(['operations', 'list'])).stdout).toMatch(/runNow +ann +done +2 +0 +\{"queue":"a"\}/);
   });

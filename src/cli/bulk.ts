@@ -53,15 +53,27 @@ export interface BulkWords {
 
 type Run = (mulligan: Mulligan, options: BulkOptions) => Promise<BulkResult>;
 
-export async function bulk(shell: Shell, flags: BulkFlags, words: BulkWords, run: Run): Promise<void> {
+/** `advise`: what to say when nothing was found. */
+export async function bulk(
+  shell: Shell,
+  flags: BulkFlags,
+  words: BulkWords,
+  run: Run,
+  advise: (mulligan: Mulligan) => Promise<string | null> = async () => null,
+): Promise<void> {
   const { output } = shell;
   const common = given('by', flags.by);
+  let advice: string | null = null;
   const result = await withExisting(shell.database(), async (mulligan) => {
-    if (flags.dryRun) return run(mulligan, { ...common, dryRun: true });
-    if (words.asks && flags.yes !== true) await ask(await run(mulligan, { dryRun: true }), words);
-    return run(mulligan, { ...common, onProgress: progressTo(output, words) });
+    if (words.asks && flags.yes !== true && flags.dryRun !== true)
+      await ask(await run(mulligan, { dryRun: true }), words);
+    const how = flags.dryRun ? { dryRun: true } : { onProgress: progressTo(output, words) };
+    const done = await run(mulligan, { ...common, ...how });
+    if (done.count === 0 && done.skipped.length === 0) advice = await advise(mulligan);
+    return done;
   });
   output.answer(result, () => lines(result, words, output));
+  if (advice !== null) output.note(advice);
   const isAsked = result.others.length > 0 || (result.skipped.length > 0 && result.count === 0);
   if (result.stopped !== null || isAsked) shell.exitCode = 1;
 }

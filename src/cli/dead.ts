@@ -1,6 +1,6 @@
 import type { Selection } from '../bulk/selection.ts';
 import type { RedriveOptions } from '../operate.ts';
-import { askingOption, BULK_JSON, type BulkFlags, bulk, bulkOptions, rateOption, readRate } from './bulk.ts';
+import { askingOption, BULK_JSON, type BulkFlags, bulk, bulkOptions, number, rateOption, readRate } from './bulk.ts';
 import type { CliCommand, Shell } from './command.ts';
 import { withExisting } from './database.ts';
 import { wrongUsage } from './failure.ts';
@@ -80,7 +80,20 @@ async function redrive(shell: Shell, asked: readonly string[], flags: RedriveFla
     ...read('edit', flags.edit, (text) => readJson(text, '--edit')),
   };
   const words = { verb: 'redrive', done: 'redriven', what: 'dead jobs', asks: false };
-  await bulk(shell, flags, words, (mulligan, how) => mulligan.dead.redrive({ ...options, ...how }));
+  const selection = readDeadFlags(asked, flags);
+  await bulk(
+    shell,
+    flags,
+    words,
+    (mulligan, how) => mulligan.dead.redrive({ ...options, ...how }),
+    async ({ jobs }) => {
+      if (selection.ids !== undefined || selection.reason !== undefined) return null;
+      const { count } = await jobs.count({ ...selection, state: ['scheduled', 'retrying'] });
+      return count === 0
+        ? null
+        : `${number(count)} that match are scheduled or retrying: mulligan jobs run-now starts them.`;
+    },
+  );
 }
 
 async function discard(shell: Shell, asked: readonly string[], flags: SelectionFlags & BulkFlags): Promise<void> {
