@@ -234,12 +234,15 @@ export class World implements Faults {
 
   // Trouble
 
+  /** Between now, when the schedules are set, and the end of the faults. */
   #planTrouble(): void {
     for (const { dependency, from } of this.#scenario.outages) {
       const down = { kind: 'dependency', resource: dependency, isDown: true } as const;
-      this.#scheduler.plan(this.#operator, from, () => this.#history.add({ at: this.#scheduler.now, ...down }));
+      const inMs = Math.max(0, from - this.#scheduler.now);
+      this.#scheduler.plan(this.#operator, inMs, () => this.#history.add({ at: this.#scheduler.now, ...down }));
     }
-    const { perSecond, faultsForMs } = this.#scenario;
+    const { perSecond } = this.#scenario;
+    const leftMs = this.#scenario.faultsForMs - this.#scheduler.now;
     const troubles: [number, () => void][] = [
       [perSecond.pause, () => this.#pause()],
       [perSecond.clockStep, () => this.#stepClock()],
@@ -248,8 +251,8 @@ export class World implements Faults {
       [perSecond.operator, () => this.#operate()],
     ];
     for (const [rate, action] of troubles) {
-      const times = Math.floor((rate * faultsForMs) / 1_000 + this.#random.next());
-      for (let n = 0; n < times; n++) this.#scheduler.plan(this.#operator, this.#random.next() * faultsForMs, action);
+      const times = Math.floor((rate * leftMs) / 1_000 + this.#random.next());
+      for (let n = 0; n < times; n++) this.#scheduler.plan(this.#operator, this.#random.next() * leftMs, action);
     }
   }
 
