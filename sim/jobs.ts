@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import type { Clock } from '../src/clock.ts';
-import { type AnyJobDefinition, defineJob } from '../src/definition.ts';
+import { type AnyJobDefinition, defineJob, type JobContext } from '../src/definition.ts';
 import { Cancel, RetryAfter, Unrecoverable } from '../src/retry/control-errors.ts';
 import type { RetryOptions } from '../src/retry/policy.ts';
 import type { InputSchema } from '../src/schema.ts';
-import type { JobContext } from '../src/worker/context.ts';
 import { dependencyOf } from './checker/gates.ts';
 import type { History } from './history.ts';
 import type { Random } from './random.ts';

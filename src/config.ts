@@ -246,3 +246,12 @@ function range({ min, max }: Bounds): string {
   if (min !== undefined) return ` of at least ${min}`;
   return max === undefined ? '' : ` of at most ${max}`;
 }
+
+const LONGEST_NAME = 200;
+
+export function checkName(value: unknown, what: string): string {
+  const fits = typeof value === 'string' && value.trim() !== '' && value.length <= LONGEST_NAME;
+  // PostgreSQL cannot store NUL, and a control character in a name misleads its reader.
+  if (fits && value.isWellFormed() && !/\p{Cc}/u.test(value)) return value;
+  throw unexpected(what, `a text of 1 to ${LONGEST_NAME} characters, none of them control characters`, value);
+}

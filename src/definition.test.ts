@@ -1,7 +1,8 @@
 import * as v from 'valibot';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { checkName, defineJob, definitionsByName, isDefinition } from './definition.ts';
+import { checkName } from './config.ts';
+import { defineJob, definitionsByName, isDefinition } from './definition.ts';
 import { ConfigError } from './errors.ts';
 
 const run = (): void => {};

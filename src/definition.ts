@@ -1,20 +1,23 @@
-import { checkInteger, checkList, copyData, describe, namesOf, readOptions, unexpected } from './config.ts';
+import { checkInteger, checkList, checkName, copyData, describe, namesOf, readOptions, unexpected } from './config.ts';
 import { type Duration, parseDuration } from './duration.ts';
+import type { EnqueueOptions, EnqueueResult, JobToEnqueue } from './enqueue-options.ts';
 import { ConfigError } from './errors.ts';
 import { MAX_OUTAGE_MS } from './gate/constants.ts';
-import { DEFAULT_PRIORITY, DEFAULT_QUEUE, LOWEST_PRIORITY } from './job.ts';
+import { checkPriority, DEFAULT_PRIORITY, DEFAULT_QUEUE } from './job.ts';
 import type { JsonCheck } from './json.ts';
+import type { Logger } from './observe/log.ts';
 import { checkResource, type ResourceFunction } from './resource.ts';
+import type { OutputType } from './result.ts';
 import type { BackoffFunction, ClassifyFunction, ClassifyRule } from './retry/classify.ts';
 import { validateClassifyRules } from './retry/classify.ts';
 import type { Decision } from './retry/decision.ts';
-import { validateRetryOptions } from './retry/options.ts';
+import { checkRetry } from './retry/options.ts';
 import type { StoredError } from './retry/outcome.ts';
 import type { RetryOptions } from './retry/policy.ts';
 import type { InputSchema } from './schema.ts';
+import type { TransactionClient } from './store/store.ts';
 import { checkTags, type TagsFunction } from './tags.ts';
 import { read } from './untrusted/thrown.ts';
-import type { JobContext } from './worker/context.ts';
 
 /** What `defineJob` takes. `Input` is what is enqueued; `Parsed` is what the schema makes of it; `Output` is what the handler returns. */
 export interface JobOptions<Input, Parsed = Input, Output = unknown> {
@@ -77,21 +80,6 @@ export interface DeadJob {
   readonly decision: Decision;
 }
 
-declare const outputType: unique symbol;
-
-/** A type without a value, made by `typeOf`. */
-export interface OutputType<Output> {
-  readonly [outputType]?: Output;
-}
-
-/**
- * Names the type of a result in a definition without `run`.
- * @example defineJob({ name: 'thumbnail', input: schema, output: typeOf<{ url: string }>() })
- */
-export function typeOf<Output>(): OutputType<Output> {
-  return Object.freeze({});
-}
-
 /** A checked definition: types the producer (`Input`), the worker (`Parsed`) and who waits for the result (`Output`) from one place. */
 export interface JobDefinition<Input = unknown, Parsed = unknown, Output = unknown> {
   readonly name: string;
@@ -114,6 +102,64 @@ export interface JobDefinition<Input = unknown, Parsed = unknown, Output = unkno
   readonly onDead: ((job: DeadJob) => unknown) | undefined;
   // A method, so that definitions of any input fit into one list. Undefined until `implement` adds it.
   run?(input: Parsed, context: JobContext): Output | Promise<Output>;
+}
+
+/** What a handler gets beside its input. */
+export interface JobContext {
+  /** Aborts on timeout, cancel, shutdown and a lost lease; `signal.reason` says which. */
+  readonly signal: AbortSignal;
+  readonly job: {
+    readonly id: string;
+    readonly name: string;
+    readonly queue: string;
+    readonly priority: number;
+    /** Of the definition with which it was enqueued; null when that carried none. */
+    readonly version: number | null;
+    readonly enqueuedAt: Date;
+  };
+  /** Number of this start; it only ever rises. */
+  readonly run: number;
+  /** This attempt, from 1 to `maxAttempts`. */
+  readonly attempt: number;
+  readonly maxAttempts: number;
+  /** What the last failed run ended with. */
+  readonly lastError: StoredError | null;
+  readonly log: Logger;
+  /** Run again after `delay`; this run does not count. Ends the handler by throwing. */
+  snooze(delay: Duration): never;
+  /** Stores a JSON value that others can read; sent along with the next heartbeat, or with the outcome of this run. */
+  progress(value: unknown): void;
+  /**
+   * Runs `effect` at most until its result has been recorded: later runs of this job get the recorded result.
+   * The result must be JSON: when it cannot be stored, the effect is not repeated, and the job is dead (`Unrecoverable`).
+   * A crash between the effect and its recording lets it run again.
+   */
+  once<Result>(key: string, effect: () => Result | Promise<Result>): Promise<Result>;
+  /**
+   * Runs `work` in a database transaction that also completes this job: either both are committed or neither, so
+   * what `work` writes through its client happens exactly once. Needs PostgreSQL; once per run, and best last. The result of
+   * the job is then what `work` returned, if JSON can carry that.
+   * @example await ctx.transaction((tx) => tx.query('UPDATE accounts SET ... WHERE id = $1', [id]))
+   */
+  transaction<Result>(work: (tx: TransactionClient) => Promise<Result>): Promise<Result>;
+  /**
+   * Enqueues a job, as `mulligan.enqueue` does. When this run fails afterwards, the next one enqueues it again: a `key` made
+   * from this job's id keeps it from being enqueued twice, with `keyUntil: 'pruned'` also after it has ended.
+   * @example await context.enqueue(resize, { url }, { key: `${context.job.id}:resize`, keyUntil: 'pruned' })
+   */
+  enqueue<Input, Output>(
+    job: JobDefinition<Input, unknown, Output> | string,
+    input: NoInfer<Input>,
+    options?: EnqueueOptions,
+  ): Promise<EnqueueResult<Output>>;
+  /** Enqueues many jobs, as `mulligan.enqueueMany` does. */
+  enqueueMany<Input, Output>(
+    job: JobDefinition<Input, unknown, Output> | string,
+    jobs: readonly JobToEnqueue<NoInfer<Input>>[],
+    options?: EnqueueOptions,
+  ): Promise<EnqueueResult<Output>[]>;
+  /** Lengthens the lease, by up to 365 days, for work that keeps the event loop from sending heartbeats. */
+  extend(duration: Duration): Promise<void>;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a list of definitions mixes inputs; each keeps its own types.
@@ -282,26 +328,6 @@ function isSchema(value: unknown): value is InputSchema {
   // arktype's schemas are functions.
   if (value === null || (typeof value !== 'object' && typeof value !== 'function')) return false;
   return typeof read(read(value, '~standard'), 'validate') === 'function';
-}
-
-const LONGEST_NAME = 200;
-
-export function checkName(value: unknown, what: string): string {
-  const fits = typeof value === 'string' && value.trim() !== '' && value.length <= LONGEST_NAME;
-  // PostgreSQL cannot store NUL, and a control character in a name misleads its reader.
-  if (fits && value.isWellFormed() && !/\p{Cc}/u.test(value)) return value;
-  throw unexpected(what, `a text of 1 to ${LONGEST_NAME} characters, none of them control characters`, value);
-}
-
-/** Returns a copy, so that the options are still as they were checked when a job is enqueued. */
-export function checkRetry(value: RetryOptions, what: string): RetryOptions {
-  const retry = copyData(value, what);
-  validateRetryOptions(retry, what);
-  return retry;
-}
-
-export function checkPriority(value: unknown, what: string): number {
-  return checkInteger(value, what, { min: 0, max: LOWEST_PRIORITY, hint: '0 runs first, 9 last.' });
 }
 
 /** At most what every store can hold. */

@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { systemClock } from './clock.ts';
 import { defineJob, type JobOptions } from './definition.ts';
-import type { EnqueueOptions } from './enqueue.ts';
+import type { EnqueueOptions } from './enqueue-options.ts';
 import { ConfigError, InputError, PayloadError, StoreIncompatibleError, StoreUnavailableError } from './errors.ts';
 import { Mulligan, type MulliganOptions } from './mulligan.ts';
 import { MemoryStore } from './store/memory/store.ts';

@@ -1,84 +1,33 @@
-import { types } from 'node:util';
 import { Batch, type BatchBounds } from './batch.ts';
 import type { Clock } from './clock.ts';
-import { checkList, checkOneOf, isPlainObject, namesOf, readOptions, unexpected } from './config.ts';
+import { checkList, readOptions, unexpected } from './config.ts';
+import { type AnyJobDefinition, isDefinition } from './definition.ts';
 import {
-  type AnyJobDefinition,
-  checkName,
-  checkPriority,
-  checkRetry,
-  isDefinition,
-  type OutputType,
-} from './definition.ts';
-import { type Duration, formatDuration, parseDuration } from './duration.ts';
+  asChecked,
+  type CheckedOptions,
+  checkOptions,
+  type EnqueueOptions,
+  type EnqueueResult,
+  eachOptionNames,
+  hasInput,
+  type JobToEnqueue,
+  optionNames,
+  withoutRivals,
+} from './enqueue-options.ts';
 import { ConfigError, StoreBusyError, StoreUnavailableError } from './errors.ts';
-import { DEFAULT_PRIORITY, DEFAULT_QUEUE, type KeyLife, keyLives } from './job.ts';
+import { DEFAULT_PRIORITY, DEFAULT_QUEUE } from './job.ts';
 import { KeyedBatch } from './keyed-batch.ts';
 import type { Events } from './observe/events.ts';
 import { partsOf } from './parts.ts';
 import { encodeJson } from './payload.ts';
 import { resourceOf } from './resource.ts';
-import { LONGEST_DELAY_MS } from './retry/backoff.ts';
 import type { RetryOptions } from './retry/policy.ts';
 import { resolvePolicy } from './retry/resolve.ts';
 import { doubling, withRetries } from './retrying.ts';
 import { checkInput } from './schema.ts';
-import type { Debounce, Enqueued, NewJob, Store, TransactionClient } from './store/store.ts';
-import { checkTags, tagsOf } from './tags.ts';
-import { read } from './untrusted/thrown.ts';
+import type { Enqueued, NewJob, Store, TransactionClient } from './store/store.ts';
+import { tagsOf } from './tags.ts';
 
-export interface EnqueueOptions {
-  /** Run no sooner than this from now; or `at`. */
-  readonly delay?: Duration;
-  /** Run no sooner than this point in time; one that has passed means now. */
-  readonly at?: Date;
-  /** 0 (first) to 9 (last). */
-  readonly priority?: number;
-  /** Another queue than the definition's. */
-  readonly queue?: string;
-  /** At most one live job per name and key; a second enqueue returns the id of the first. */
-  readonly key?: string;
-  /** Until when the job holds its key: `started`, `finished` (default) or `pruned`. */
-  readonly keyUntil?: KeyLife;
-  /**
-   * The last input wins: with a `key`, this puts the job off by so long, and a further enqueue of the same name and key within
-   * that time replaces it and puts it off again, at most until `maxWait` after the first. A job that has started is not touched.
-   */
-  readonly debounce?: Duration | { readonly wait: Duration; readonly maxWait?: Duration };
-  /** Texts that the job is found by, beside those of its definition: `['endpoint:42']`. */
-  readonly tags?: readonly string[];
-  /** Overrides the definition's policy, field by field. */
-  readonly retry?: RetryOptions;
-  /**
-   * A client inside a transaction of your own (PostgreSQL): the job is committed or rolled back with it. No worker sees
-   * it before the commit. The `enqueued` event is emitted before that, so also for a job that is then rolled back.
-   */
-  readonly tx?: TransactionClient;
-}
-
-/** One of many jobs: its input, and options of its own. A transaction is given for all of them. */
-export interface JobToEnqueue<Input = unknown> extends Omit<EnqueueOptions, 'tx'> {
-  readonly input: Input;
-}
-
-/** The id of the job, and what the hard cap took away. `mulligan.result` takes it, and knows the type of the result by it. */
-export interface EnqueueResult<Output = unknown> extends Enqueued, OutputType<Output> {
-  /** Set when `hardCap` gave the job fewer attempts than it asked for. */
-  readonly capped?: { readonly asked: number; readonly hardCap: number };
-}
-
-const optionNames = namesOf<EnqueueOptions>({
-  delay: true,
-  at: true,
-  priority: true,
-  queue: true,
-  key: true,
-  keyUntil: true,
-  debounce: true,
-  tags: true,
-  retry: true,
-  tx: true,
-});
 /** What one call to the store carries at most, unless a single job is larger. */
 const batchBounds: BatchBounds<NewJob> = {
   limit: 1_000,
@@ -88,10 +37,6 @@ const batchBounds: BatchBounds<NewJob> = {
 };
 /** In a caller's transaction, all jobs of a call are one statement. */
 const transactionBounds: BatchBounds<NewJob> = { ...batchBounds, limit: 65_000, maxBytes: 64 * 1_048_576 };
-const eachOptionNames: readonly (keyof JobToEnqueue)[] = [
-  'input',
-  ...optionNames.filter((name): name is Exclude<keyof EnqueueOptions, 'tx'> => name !== 'tx'),
-];
 /** Stands for the definition of jobs that are enqueued by name alone. */
 const NO_DEFINITION = {};
 const TOO_LARGE = 'Store the data elsewhere and enqueue a reference to it, or raise maxPayloadBytes.';
@@ -311,16 +256,6 @@ function inParts(jobs: readonly NewJob[], bounds: BatchBounds<NewJob>, store: St
   return jobs.length === 1 ? store(jobs) : inOrder(partsOf(jobs, bounds), store);
 }
 
-function hasInput(one: unknown): one is JobToEnqueue {
-  if (!isPlainObject(one)) return false;
-  try {
-    return 'input' in one;
-  } catch {
-    // Reading the options says what is wrong.
-    return true;
-  }
-}
-
 function runsOfOneKey(jobs: readonly NewJob[]): NewJob[][] {
   const runs: NewJob[][] = [];
   for (const job of jobs) {
@@ -329,24 +264,6 @@ function runsOfOneKey(jobs: readonly NewJob[]): NewJob[][] {
     else runs.push([job]);
   }
   return runs;
-}
-
-/** Options that are objects of the caller, as they were when they were checked. */
-function asChecked(given: EnqueueOptions, { retry, debounce, delayMs }: CheckedOptions): EnqueueOptions {
-  const maxWait = debounce?.maxWaitMs ?? null;
-  return {
-    ...given,
-    ...(retry && { retry }),
-    ...(debounce && { debounce: { wait: delayMs, ...(maxWait !== null && { maxWait }) } }),
-  };
-}
-
-/** A job's own `at` replaces a common `delay`, and the like. */
-function withoutRivals(common: EnqueueOptions, own: EnqueueOptions): EnqueueOptions {
-  if (!dueOptions.some((name) => own[name] !== undefined)) return common;
-  return Object.fromEntries(
-    Object.entries(common).filter(([name]) => !(dueOptions as readonly string[]).includes(name)),
-  );
 }
 
 /** One part after the other, so that the jobs are accepted in their order. */
@@ -367,99 +284,4 @@ function isAwayOrBusy(error: unknown): boolean {
 export interface Prepared {
   readonly job: NewJob;
   readonly capped: { readonly asked: number; readonly hardCap: number } | null;
-}
-
-/** Of these, a job has one at most. */
-const dueOptions = ['delay', 'at', 'debounce'] as const;
-
-interface CheckedOptions {
-  readonly delayMs: number;
-  readonly dueAt: number | null;
-  readonly priority: number | undefined;
-  readonly queue: string | undefined;
-  readonly key: string | null;
-  readonly keyLife: KeyLife;
-  readonly debounce: Debounce | undefined;
-  readonly tags: readonly string[] | null;
-  readonly retry: RetryOptions | undefined;
-  readonly tx: TransactionClient | null;
-}
-
-function checkOptions(options: EnqueueOptions, what = 'enqueue'): CheckedOptions {
-  const given = readOptions(options, optionNames, what);
-  const { delay, at, priority, queue, key, keyUntil, debounce, tags, retry, tx } = given;
-  if (delay !== undefined && at !== undefined) {
-    throw new ConfigError(`${what}: expected delay or at, got both. Give one of them.`);
-  }
-  const read: CheckedOptions = {
-    delayMs: delay === undefined ? 0 : readDelay(delay, `${what}: delay`),
-    dueAt: at === undefined ? null : readDate(at, what),
-    priority: priority === undefined ? undefined : checkPriority(priority, `${what}: priority`),
-    queue: queue === undefined ? undefined : checkName(queue, `${what}: queue`),
-    key: key === undefined ? null : checkName(key, `${what}: key`),
-    keyLife: keyUntil === undefined ? 'finished' : checkOneOf(keyUntil, keyLives, `${what}: keyUntil`),
-    debounce: undefined,
-    tags: tags === undefined ? null : checkTags(tags, `${what}: tags`),
-    retry: retry === undefined ? undefined : checkRetry(retry, `${what}: retry`),
-    tx: tx === undefined ? null : checkClient(tx, what),
-  };
-  return debounce === undefined ? read : { ...read, ...readDebounce(given, what) };
-}
-
-/** A debounced job holds its key until it starts: from then on, another enqueue is another job. */
-function readDebounce(
-  { debounce, delay, at, key, keyUntil }: EnqueueOptions,
-  what: string,
-): Pick<CheckedOptions, 'delayMs' | 'keyLife' | 'debounce'> {
-  if (key === undefined) {
-    throw new ConfigError(
-      `${what}: expected a key with debounce, got none. Jobs of one name and key replace each other.`,
-    );
-  }
-  if (delay !== undefined || at !== undefined) {
-    throw new ConfigError(
-      `${what}: expected debounce without delay or at, got both. The time of debounce is the delay.`,
-    );
-  }
-  if (keyUntil !== undefined && keyUntil !== 'started') {
-    throw new ConfigError(`${what}: expected keyUntil 'started' with debounce, got '${keyUntil}'. Leave keyUntil out.`);
-  }
-  const field = `${what}: debounce`;
-  const { wait, maxWait } = isPlainObject(debounce)
-    ? readOptions(debounce as { wait: Duration; maxWait?: Duration }, ['wait', 'maxWait'], field)
-    : { wait: debounce, maxWait: undefined };
-  const delayMs = readDelay(wait, isPlainObject(debounce) ? `${field}: wait` : field);
-  if (delayMs === 0) throw unexpected(field, 'a duration above 0', wait);
-  const maxWaitMs = maxWait === undefined ? null : readDelay(maxWait, `${field}: maxWait`);
-  if (maxWaitMs !== null && maxWaitMs < delayMs) {
-    throw unexpected(`${field}: maxWait`, 'at least as long a time as wait', maxWait);
-  }
-  return { delayMs, keyLife: 'started', debounce: { maxWaitMs } };
-}
-
-function checkClient(tx: unknown, what: string): TransactionClient {
-  // Each query of a pool may use another connection, so it is never part of the caller's transaction.
-  if (typeof read(tx, 'totalCount') === 'number') {
-    const hint = 'Give the client that has begun the transaction: await pool.connect().';
-    throw unexpected(`${what}: tx`, 'a client inside a transaction', tx, `That is a pool. ${hint}`);
-  }
-  if (typeof read(tx, 'query') === 'function') return tx as TransactionClient;
-  const hint = 'mulligan/postgres has adapters for Drizzle, Kysely, Knex and Prisma.';
-  throw unexpected(`${what}: tx`, 'a client with query(text, values)', tx, hint);
-}
-
-/** Bounded, so that every store can hold the due time. */
-function readDelay(delay: unknown, what: string): number {
-  const ms = parseDuration(delay, what);
-  if (ms <= LONGEST_DELAY_MS) return ms;
-  const longest = `a duration of at most ${formatDuration(LONGEST_DELAY_MS)}`;
-  throw unexpected(what, longest, delay, 'Give a Date as `at` for a later time.');
-}
-
-function readDate(at: unknown, what: string): number {
-  // Not instanceof: a test runner's realm has a Date of its own. Not `at.getTime()`: the caller may have replaced it.
-  const ms = types.isDate(at) ? Date.prototype.getTime.call(at) : Number.NaN;
-  if (Number.isNaN(ms)) throw unexpected(`${what}: at`, 'a valid Date', at);
-  // A due time before the epoch means "now" as well as any other in the past, and no store needs to hold it.
-  return Math.max(0, ms);
 }

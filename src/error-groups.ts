@@ -1,7 +1,6 @@
 import { type Moment, readMoment } from './bulk/selection.ts';
 import type { Clock } from './clock.ts';
-import { checkInteger, checkOneOf, namesOf, readOptions } from './config.ts';
-import { checkName } from './definition.ts';
+import { checkInteger, checkName, checkOneOf, namesOf, readOptions } from './config.ts';
 import { ConfigError } from './errors.ts';
 import { type ErrorGroup, type GroupState, groupStates } from './store/error-groups.ts';
 import type { Store } from './store/store.ts';

@@ -1,7 +1,6 @@
 import { userInfo } from 'node:os';
 import type { Clock } from './clock.ts';
-import { checkInteger, checkOneOf, namesOf, readOptions, unexpected } from './config.ts';
-import { checkName } from './definition.ts';
+import { checkInteger, checkName, checkOneOf, namesOf, readOptions, unexpected } from './config.ts';
 import { ConfigError } from './errors.ts';
 import type { GateEvent } from './gate/index.ts';
 import { explain } from './observe/explain-gate.ts';

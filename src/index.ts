@@ -7,13 +7,13 @@ export type {
   AnyJobDefinition,
   DeadJob,
   ImplementOptions,
+  JobContext,
   JobDefinition,
   JobOptions,
-  OutputType,
 } from './definition.ts';
-export { defineJob, implement, typeOf } from './definition.ts';
+export { defineJob, implement } from './definition.ts';
 export type { Duration } from './duration.ts';
-export type { EnqueueOptions, EnqueueResult, JobToEnqueue } from './enqueue.ts';
+export type { EnqueueOptions, EnqueueResult, JobToEnqueue } from './enqueue-options.ts';
 export type { ErrorGroups, ErrorListOptions } from './error-groups.ts';
 export {
   ClosedError,
@@ -55,6 +55,7 @@ export type {
 } from './operate.ts';
 export type { Operations } from './operations.ts';
 export type { ResourceFunction, ResourceKey } from './resource.ts';
+export { type OutputType, typeOf } from './result.ts';
 export type {
   BackoffArgs,
   BackoffFunction,
@@ -91,7 +92,6 @@ export type {
   TransactionClient,
 } from './store/store.ts';
 export type { TagsFunction } from './tags.ts';
-export type { JobContext } from './worker/context.ts';
 export type { QueueOptions, WorkOptions } from './worker/options.ts';
 export type { Worker } from './worker/worker.ts';
 export type { Workers } from './workers.ts';

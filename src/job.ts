@@ -1,3 +1,4 @@
+import { checkInteger } from './config.ts';
 import type { Lane } from './lane.ts';
 import type { DeadReason, Decision } from './retry/decision.ts';
 import type { OutcomeKind, StoredError } from './retry/outcome.ts';
@@ -48,6 +49,10 @@ export type KeyLife = (typeof keyLives)[number];
 
 export const LOWEST_PRIORITY = 9;
 export const DEFAULT_PRIORITY = 5;
+
+export function checkPriority(value: unknown, what: string): number {
+  return checkInteger(value, what, { min: 0, max: LOWEST_PRIORITY, hint: '0 runs first, 9 last.' });
+}
 export const DEFAULT_QUEUE = 'default';
 
 /** A job as it is read back. Times are ms since the epoch, in store time. */

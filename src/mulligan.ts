@@ -2,6 +2,7 @@ import { type Clock, checkClock, systemClock } from './clock.ts';
 import {
   checkBoolean,
   checkInteger,
+  checkName,
   describe,
   isPlainObject,
   namesOf,
@@ -9,24 +10,10 @@ import {
   readOptions,
   unexpected,
 } from './config.ts';
-import {
-  type AnyJobDefinition,
-  checkName,
-  checkRetry,
-  definitionsByName,
-  isDefinition,
-  type JobDefinition,
-  queuesOf,
-} from './definition.ts';
+import { type AnyJobDefinition, definitionsByName, isDefinition, type JobDefinition, queuesOf } from './definition.ts';
 import { type Duration, parseDuration } from './duration.ts';
-import {
-  type EnqueueOptions,
-  type EnqueueResult,
-  Enqueuer,
-  type JobToEnqueue,
-  LEAST_RETENTION_MS,
-  type Target,
-} from './enqueue.ts';
+import { Enqueuer, LEAST_RETENTION_MS, type Target } from './enqueue.ts';
+import type { EnqueueOptions, EnqueueResult, JobToEnqueue } from './enqueue-options.ts';
 import { ErrorGroups } from './error-groups.ts';
 import { ClosedError, ConfigError } from './errors.ts';
 import { Gates } from './gates.ts';
@@ -42,6 +29,7 @@ import { DeadJobs, Jobs, Queues } from './operate.ts';
 import { Operations } from './operations.ts';
 import { checkQueueResource } from './resource.ts';
 import { DEFAULT_MAX_RESULT_BYTES } from './result.ts';
+import { checkRetry } from './retry/options.ts';
 import type { RetryOptions } from './retry/policy.ts';
 import { type ReadSchedule, readSchedules, type ScheduleDefinition } from './schedule-options.ts';
 import { ScheduleWriter } from './schedule-writer.ts';

@@ -3,8 +3,7 @@ import { type BulkOrder, type BulkProgress, type BulkResult, preview, runBulk } 
 import { type Rate, readInterval } from './bulk/rate.ts';
 import { checkConditions, orderText, readSelection, type Selection, selectionNames } from './bulk/selection.ts';
 import type { Clock } from './clock.ts';
-import { checkBoolean, checkInteger, isPlainObject, namesOf, readOptions, unexpected } from './config.ts';
-import { checkName } from './definition.ts';
+import { checkBoolean, checkInteger, checkName, isPlainObject, namesOf, readOptions, unexpected } from './config.ts';
 import { type Duration, parseDuration } from './duration.ts';
 import { ConfigError } from './errors.ts';
 import type { Job, RunRecord } from './job.ts';

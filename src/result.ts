@@ -37,3 +37,18 @@ export function decodeResult(text: string | null): { readonly result: unknown; r
   if (text.startsWith(MISSING)) return { result: null, resultError: text.slice(MISSING.length) };
   return { result: JSON.parse(text), resultError: null };
 }
+
+declare const outputType: unique symbol;
+
+/** A type without a value, made by `typeOf`. */
+export interface OutputType<Output> {
+  readonly [outputType]?: Output;
+}
+
+/**
+ * Names the type of a result in a definition without `run`.
+ * @example defineJob({ name: 'thumbnail', input: schema, output: typeOf<{ url: string }>() })
+ */
+export function typeOf<Output>(): OutputType<Output> {
+  return Object.freeze({});
+}

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { defineJob, implement, typeOf } from './definition.ts';
+import { defineJob, implement } from './definition.ts';
 import {
   ClosedError,
   ConfigError,
@@ -15,6 +15,7 @@ import {
 } from './errors.ts';
 import { Mulligan } from './mulligan.ts';
 import type { LogEntry } from './observe/log.ts';
+import { typeOf } from './result.ts';
 import { Unrecoverable } from './retry/control-errors.ts';
 import { MemoryStore } from './store/memory/store.ts';
 import type { EndedJob, NewJob } from './store/store.ts';

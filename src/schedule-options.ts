@@ -1,6 +1,6 @@
-import { checkInteger, checkList, checkOneOf, namesOf, readOptions, unexpected } from './config.ts';
-import { type AnyJobDefinition, checkName } from './definition.ts';
-import type { EnqueueOptions } from './enqueue.ts';
+import { checkInteger, checkList, checkName, checkOneOf, namesOf, readOptions, unexpected } from './config.ts';
+import type { AnyJobDefinition } from './definition.ts';
+import type { EnqueueOptions } from './enqueue-options.ts';
 import { type MisfirePolicy, misfirePolicies } from './schedule/plan.ts';
 import { readTiming, type Timing, type TimingOptions } from './schedule/timing.ts';
 

@@ -1,6 +1,6 @@
 import { checkInteger, closest, readOptions, unexpected } from './config.ts';
 import type { JobDefinition } from './definition.ts';
-import type { EnqueueResult } from './enqueue.ts';
+import type { EnqueueResult } from './enqueue-options.ts';
 import type { ConfigError } from './errors.ts';
 import type { Job } from './job.ts';
 import type { MisfirePolicy } from './schedule/plan.ts';

@@ -1,5 +1,4 @@
-import { checkList, isList, shorten, unexpected } from './config.ts';
-import { checkName } from './definition.ts';
+import { checkList, checkName, isList, shorten, unexpected } from './config.ts';
 import { ConfigError } from './errors.ts';
 import { toStoredError } from './untrusted/stored-error.ts';
 

@@ -2,6 +2,7 @@ import { types } from 'node:util';
 import {
   checkInteger,
   checkList,
+  checkName,
   checkOneOf,
   describe,
   isPlainObject,
@@ -9,7 +10,6 @@ import {
   readOptions,
   unexpected,
 } from '../config.ts';
-import { checkName } from '../definition.ts';
 import { type Duration, parseDuration } from '../duration.ts';
 import { type JobState, states } from '../job.ts';
 import { type DeadReason, deadReasons } from '../retry/decision.ts';

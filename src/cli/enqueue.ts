@@ -1,6 +1,5 @@
-import { checkOneOf } from '../config.ts';
-import { checkName } from '../definition.ts';
-import type { EnqueueOptions } from '../enqueue.ts';
+import { checkName, checkOneOf } from '../config.ts';
+import type { EnqueueOptions } from '../enqueue-options.ts';
 import type { CliCommand, Shell } from './command.ts';
 import { withDatabase } from './database.ts';
 import { loadDefinitions } from './definitions.ts';

@@ -1,4 +1,4 @@
-import { checkInteger, checkKeys, checkNumber, checkOneOf, namesOf, unexpected } from '../config.ts';
+import { checkInteger, checkKeys, checkNumber, checkOneOf, copyData, namesOf, unexpected } from '../config.ts';
 import { formatDuration, parseDuration } from '../duration.ts';
 import { ConfigError } from '../errors.ts';
 import { LONGEST_DELAY_MS } from './backoff.ts';
@@ -114,4 +114,11 @@ function readDeadline(deadline: unknown, what: string): number | null {
   const ms = parseDuration(deadline, what);
   if (ms > 0) return ms;
   throw unexpected(what, 'a duration above 0, or null for no deadline', deadline);
+}
+
+/** Returns a copy, so that the options are still as they were checked when a job is enqueued. */
+export function checkRetry(value: RetryOptions, what: string): RetryOptions {
+  const retry = copyData(value, what);
+  validateRetryOptions(retry, what);
+  return retry;
 }

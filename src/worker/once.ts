@@ -1,6 +1,5 @@
 import type { Clock } from '../clock.ts';
-import { unexpected } from '../config.ts';
-import { checkName } from '../definition.ts';
+import { checkName, unexpected } from '../config.ts';
 import { LeaseLostError } from '../errors.ts';
 import { encodeJson } from '../payload.ts';
 import { Unrecoverable } from '../retry/control-errors.ts';

@@ -1,6 +1,7 @@
 import {
   checkInteger,
   checkList,
+  checkName,
   checkNumber,
   isList,
   namesOf,
@@ -8,7 +9,7 @@ import {
   readOptions,
   unexpected,
 } from '../config.ts';
-import { checkName, type NamedQueues, queuesOf } from '../definition.ts';
+import { type NamedQueues, queuesOf } from '../definition.ts';
 import { type Duration, formatDuration, parseDuration } from '../duration.ts';
 import { LONGEST_DELAY_MS } from '../retry/backoff.ts';
 import type { QueuePlan } from './lanes.ts';

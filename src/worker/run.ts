@@ -1,7 +1,7 @@
 import { types } from 'node:util';
 import type { Clock, Timer } from '../clock.ts';
 import { unexpected } from '../config.ts';
-import type { AnyJobDefinition } from '../definition.ts';
+import type { AnyJobDefinition, JobContext } from '../definition.ts';
 import { formatDuration } from '../duration.ts';
 import { ConfigError, InputError, LeaseLostError } from '../errors.ts';
 import { type Logger, type LogSink, makeLogger } from '../observe/log.ts';
@@ -14,7 +14,6 @@ import type { Outcome } from '../retry/outcome.ts';
 import { validateInput } from '../schema.ts';
 import type { ClaimedJob, Settlement, Store, TransactionClient } from '../store/store.ts';
 import { type ErrorCache, toStoredError } from '../untrusted/stored-error.ts';
-import type { JobContext } from './context.ts';
 import type { Lease } from './lease.ts';
 import { Memos } from './once.ts';
 import { readLeaseMs } from './options.ts';

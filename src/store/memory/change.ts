@@ -4,7 +4,6 @@ import {
   type ChangeAnswer,
   type ChangeRequest,
   isExhausted,
-  OPERATIONS_KEPT_MS,
   type Operation,
   RESUMED_WITHIN_MS,
   type SkipReason,
@@ -14,20 +13,8 @@ import {
 import { REDRIVEN } from '../error-groups.ts';
 import { isSelected, statesOf } from '../selection.ts';
 import { cancelOne, remove } from './operate.ts';
-import { kept, type Row } from './row.ts';
+import { kept, type OperationRow, type Row } from './row.ts';
 import type { MemoryState } from './state.ts';
-
-type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
-
-/** An operation, and where its next part begins. */
-export interface OperationRow extends Mutable<Operation> {
-  readonly order: string;
-  /** The job that was looked at last, as `positionOf` says. */
-  cursor: readonly [at: number, accepted: number] | null;
-  /** When the next job falls due, where due times are spread. */
-  nextDueAt: number;
-  canary: string[];
-}
 
 export function change(state: MemoryState, request: ChangeRequest, now: number): ChangeAnswer {
   const operation = operationFor(state, request, now);
@@ -187,12 +174,6 @@ function redrive(state: MemoryState, row: Row, request: ChangeRequest, dueAt: nu
 
 export function operations(state: MemoryState, limit: number): Operation[] {
   return [...state.operations.values()].reverse().slice(0, limit).map(toOperation);
-}
-
-export function pruneOperations(state: MemoryState, now: number): void {
-  for (const { id, updatedAt } of state.operations.values()) {
-    if (updatedAt <= now - OPERATIONS_KEPT_MS) state.operations.delete(id);
-  }
 }
 
 function toOperation({ cursor: _cursor, order: _order, nextDueAt: _next, ...operation }: OperationRow): Operation {

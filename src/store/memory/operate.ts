@@ -1,6 +1,6 @@
 import { isTerminal } from '../../job.ts';
+import { OPERATIONS_KEPT_MS } from '../change.ts';
 import type { CancelAnswer, HoldTarget, PruneAnswer, Retention } from '../store.ts';
-import { pruneOperations } from './change.ts';
 import type { Row } from './row.ts';
 import type { MemoryState } from './state.ts';
 
@@ -50,6 +50,12 @@ export function prune(state: MemoryState, retention: Retention, limit: number, n
   pruneOperations(state, now);
   const moved = leaveAside(state, retention.asideMs, limit, now);
   return { jobs: gone.length, isDone: gone.length < limit && moved < limit };
+}
+
+function pruneOperations(state: MemoryState, now: number): void {
+  for (const { id, updatedAt } of state.operations.values()) {
+    if (updatedAt <= now - OPERATIONS_KEPT_MS) state.operations.delete(id);
+  }
 }
 
 /** Jobs that have waited aside for too long. Answers how many. */

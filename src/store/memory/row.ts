@@ -4,6 +4,7 @@ import { decodeResult } from '../../result.ts';
 import type { Aside, DeadReason } from '../../retry/decision.ts';
 import type { StoredError } from '../../retry/outcome.ts';
 import type { RetryPolicy } from '../../retry/policy.ts';
+import type { Operation } from '../change.ts';
 import type { ClaimedJob } from '../store.ts';
 
 /** A job as it is kept. No row ever leaves the store: callers get copies, made below. */
@@ -60,6 +61,18 @@ export interface Lease {
   readonly claimedAt: number;
   readonly endsAt: number;
   readonly alone: boolean;
+}
+
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+/** An operation, and where its next part begins. */
+export interface OperationRow extends Mutable<Operation> {
+  readonly order: string;
+  /** The job that was looked at last, as `positionOf` says. */
+  cursor: readonly [at: number, accepted: number] | null;
+  /** When the next job falls due, where due times are spread. */
+  nextDueAt: number;
+  canary: string[];
 }
 
 export function toJob(row: Row, now: number): Job {

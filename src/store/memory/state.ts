@@ -1,11 +1,10 @@
 import { isTerminal, type JobState, stateAt, transitions } from '../../job.ts';
 import type { Fence, Schedule } from '../store.ts';
-import type { OperationRow } from './change.ts';
 import { ErrorGroups } from './error-groups.ts';
 import { Gates } from './gates.ts';
 import { Keys } from './keys.ts';
 import { Partitions } from './partitions.ts';
-import type { Lease, Row } from './row.ts';
+import type { Lease, OperationRow, Row } from './row.ts';
 import { Running } from './running.ts';
 import { TotalsBook } from './totals.ts';
 import { Wake } from './wake.ts';
