@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Selection } from './bulk/selection.ts';
 import { defineJob } from './definition.ts';
 import { ConfigError } from './errors.ts';
 import { states } from './job.ts';
@@ -369,6 +370,21 @@ describe('dead jobs', () => {
     expect(await complaint(one.mulligan.dead.redrive(options as RedriveOptions))).toBe(message);
     expect(await one.mulligan.dead.list()).toHaveLength(1);
   });
+});
+
+describe('jobs that wait', () => {
+  it.each([{}, { limit: 5 }, { dryRun: true }, { name: undefined }])(
+    'are left alone when %j is selected',
+    async (selection) => {
+      await using one = await queue();
+      const { id } = await one.mulligan.enqueue(job, 'complete', { delay: '1h' });
+      const { jobs } = one.mulligan;
+      const expected = 'expected at least one of ids, name, queue, state';
+      expect(await complaint(jobs.cancel(selection as Selection))).toContain(`jobs.cancel: ${expected}`);
+      expect(await complaint(jobs.runNow(selection as Selection))).toContain(`jobs.runNow: ${expected}`);
+      expect(await jobs.get(id)).toMatchObject({ state: 'scheduled' });
+    },
+  );
 });
 
 describe('a queue', () => {

@@ -73,6 +73,8 @@ describe.concurrent('mulligan jobs, many at once', () => {
 
   it.for<[string[], RegExp]>([
     [['jobs', 'run-now'], /expected which jobs: their ids, --name, --state/],
+    [['jobs', 'cancel', '--yes'], /expected which jobs: their ids, --name, --state/],
+    [['jobs', 'cancel', '--limit', '5', '--yes'], /expected which jobs: their ids, --name, --state/],
     [['jobs', 'count', '--state', 'failed'], /--state: expected one of scheduled/],
     [['jobs', 'count', '--since', 'yesterday'], /--since: expected a duration/],
     [['jobs', 'count', '--attempts', 'many'], /--attempts: expected a whole number/],

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { expectSoundFile } from '../../../test/support/sound-file.ts';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
-import { claim, idsOf, newJob, quota, redrive, retryIn, settlement } from '../conformance/builders.ts';
+import { claim, idsOf, newJob, quota, retryIn, settlement } from '../conformance/builders.ts';
 import type { Claim, ClaimedJob, NewJob } from '../store.ts';
 import { SqliteStore } from './store.ts';
 
@@ -31,7 +31,7 @@ describe('of calls that share a transaction', () => {
       const answers = await Promise.allSettled([
         store.enqueue([before]),
         store.enqueue([half, unstorable({})]),
-        redrive(store, { keepAttempts: false }),
+        store.enqueue([newJob({ payload: '1\n2' })]),
         store.enqueue([after]),
       ]);
       expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected', 'fulfilled']);
