@@ -4,6 +4,10 @@ import type { FinalState } from '../history.ts';
 import type { Check } from './checker.ts';
 import type { ModelJob } from './model.ts';
 
+/* Guarantee 14: error groups agree with a recount. */
+
+const GUARANTEE = 14;
+
 const totals = ['failures', 'jobs', 'recovered', 'redriven', 'recurred'] as const;
 type Totals = Record<(typeof totals)[number], number>;
 
@@ -39,14 +43,14 @@ export class ErrorGroupModel {
       for (const total of totals) {
         const found = told.get(fingerprint)?.[total] ?? 0;
         expect(
-          12,
+          GUARANTEE,
           found === known[total],
           () => `error group ${fingerprint} says ${total} ${found}, but the history says ${known[total]}`,
         );
       }
     }
     for (const { fingerprint } of groups) {
-      expect(12, this.#totals.has(fingerprint), () => `no job failed with ${fingerprint}, but it has an error group`);
+      expect(GUARANTEE, this.#totals.has(fingerprint), () => `no job failed with ${fingerprint}, but it has an error group`);
     }
   }
 
@@ -57,7 +61,7 @@ export class ErrorGroupModel {
   }
 }
 
-/** Promise 12: a group's failing and dead jobs are those that are there. */
+/** A group's failing and dead jobs are those that are there. */
 export function checkGroupSizes({ jobs, errorGroups }: FinalState, expect: Check['expect']): void {
   const counted = new Map<string, { failing: number; dead: number }>();
   for (const { state, lastError } of jobs) {
@@ -71,7 +75,7 @@ export function checkGroupSizes({ jobs, errorGroups }: FinalState, expect: Check
     const right = counted.get(fingerprint) ?? { failing: 0, dead: 0 };
     const { failing, dead } = told.get(fingerprint) ?? { failing: 0, dead: 0 };
     expect(
-      12,
+      GUARANTEE,
       failing === right.failing && dead === right.dead,
       () =>
         `error group ${fingerprint} says ${failing} failing and ${dead} dead, but there are ${right.failing} and ${right.dead}`,
