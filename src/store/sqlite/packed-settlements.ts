@@ -11,13 +11,16 @@ export type PackedSettlement = readonly [
   error: Settlement['error'],
   startedAt: number,
   endedAt: number,
-  refund: Settlement['refund'],
-  result: Settlement['result'],
-  progress: Settlement['progress'],
+  refund?: Settlement['refund'],
+  result?: Settlement['result'],
+  progress?: Settlement['progress'],
 ];
 
 export function packSettlement(settlement: Settlement): PackedSettlement {
   const { id, run, worker, outcome, decision, error, startedAt, endedAt, refund, result, progress } = settlement;
+  // Nearly all have neither, and what is not there need not be copied.
+  if (refund === undefined && result === undefined && progress === undefined)
+    return [id, run, worker, outcome, decision, error, startedAt, endedAt];
   return [id, run, worker, outcome, decision, error, startedAt, endedAt, refund, result, progress];
 }
 
