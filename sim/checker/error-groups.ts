@@ -50,7 +50,11 @@ export class ErrorGroupModel {
       }
     }
     for (const { fingerprint } of groups) {
-      expect(GUARANTEE, this.#totals.has(fingerprint), () => `no job failed with ${fingerprint}, but it has an error group`);
+      expect(
+        GUARANTEE,
+        this.#totals.has(fingerprint),
+        () => `no job failed with ${fingerprint}, but it has an error group`,
+      );
     }
   }
 
