@@ -182,15 +182,15 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a suspect starts beside another one of its queue',
     file: 'store/memory/claim.ts',
-    find: 'this.#state.running.suspects(queue) === 0 && ',
+    find: 'running.suspects(queue) === 0 && ',
     replace: '',
   },
   // The store: keys, cancels, operators
   {
     name: 'a taken key is taken again',
     file: 'store/memory/enqueue.ts',
-    find: 'if (holder) return { id: holder.id, existed: true };',
-    replace: '',
+    find: 'if (holder) {',
+    replace: 'if (holder && job.debounce) {',
   },
   {
     name: 'a key is freed as soon as its job runs',
@@ -476,7 +476,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'SQLite: a held queue is claimed from',
     file: 'store/sqlite/partitions.ts',
-    find: "const queueHeldUntil = heldUntil(this.#session, 'queue', queue);",
+    find: "const queueHeldUntil = heldUntil(this.#session, 'queue', heldBy);",
     replace: 'const queueHeldUntil = 0;',
     engine: 'sqlite',
   },
