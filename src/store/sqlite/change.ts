@@ -21,9 +21,10 @@ import type { Session } from './session.ts';
  *
  *   ids given        the list itself; the cursor is a position in it
  *   tag              tags (tag, seq)
- *   redrive, discard jobs_finished, jobs_finished_error or jobs_dead_name: (finished_at, seq)
- *   runNow, cancel   jobs_waiting or jobs_waiting_error: (partition, due_at, seq). For cancel, the running ones follow, by seq;
- *                    then all again until none is found, because a job may have moved behind the cursor meanwhile.
+ *   redrive, discard jobs_finished, jobs_dead_error or jobs_dead_name: (finished_at, seq)
+ *   error            of jobs that have not ended: jobs_error (fingerprint, seq)
+ *   runNow, cancel   jobs_waiting: (partition, due_at, seq). For cancel, the running ones follow, by seq; then all again until
+ *                    none is found, because a job may have moved behind the cursor meanwhile.
  */
 
 /** With `message`, one part looks at so many jobs at most. */
@@ -116,6 +117,7 @@ function partOf(session: Session, operation: StoredOperation, most: number): Par
   if (selection.ids !== undefined) return byIds(read, where, selection.ids, cursor, most);
   if (selection.tag !== undefined) return byTag(read, where, selection.tag, cursor);
   if (action === 'redrive' || action === 'discard') return byEnd(read, where, cursor);
+  if (selection.error !== undefined) return byError(read, where, cursor);
   return byWaiting(read, where, cursor, action === 'cancel' && applicable.includes('running'));
 }
 
@@ -174,6 +176,14 @@ function byEnd(read: Reader, where: Conditions, cursor: readonly number[] | null
   if (cursor) where.add('(finished_at, seq) > (?, ?)', ...(cursor as [number, number]));
   const cursorAfter = (row: Row): number[] => [row.finished_at as number, row.seq];
   const rows = read.rows(where, 'finished_at, seq');
+  return { rows, cursorAfter, next: () => nextOf(read, rows, cursorAfter) };
+}
+
+/** By acceptance, which no run changes. */
+function byError(read: Reader, where: Conditions, cursor: readonly number[] | null): Part {
+  where.add('finished_at IS NULL').add('seq > ?', cursor?.[0] ?? -1);
+  const rows = read.rows(where, 'seq', 'jobs INDEXED BY jobs_error');
+  const cursorAfter = (row: Row): number[] => [row.seq];
   return { rows, cursorAfter, next: () => nextOf(read, rows, cursorAfter) };
 }
 

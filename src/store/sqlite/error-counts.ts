@@ -55,7 +55,7 @@ export class ErrorCounts {
         this.#added.set(slot, added);
       }
       added.seen ||= seen;
-      for (const counter of counters) added.counts[counter] += counts[counter] ?? 0;
+      for (const counter of Object.keys(counts) as (keyof Counts)[]) added.counts[counter] += counts[counter] as number;
     }
   }
 

@@ -14,10 +14,10 @@ export const selectTables: string = `
   ) STRICT, WITHOUT ROWID;
 
   CREATE INDEX jobs_key ON jobs (key) WHERE key IS NOT NULL;
-  CREATE INDEX jobs_waiting_error ON jobs (fingerprint, partition, due_at)
-    WHERE fingerprint IS NOT NULL AND partition IS NOT NULL;
-  CREATE INDEX jobs_finished_error ON jobs (fingerprint, state, finished_at)
-    WHERE fingerprint IS NOT NULL AND finished_at IS NOT NULL;
+  -- Written when a job first fails, and not with each of its runs.
+  CREATE INDEX jobs_error ON jobs (fingerprint) WHERE fingerprint IS NOT NULL;
+  CREATE INDEX jobs_dead_error ON jobs (fingerprint, finished_at)
+    WHERE state = ${STATE.dead} AND finished_at IS NOT NULL AND fingerprint IS NOT NULL;
   CREATE INDEX jobs_dead_name ON jobs (name, finished_at) WHERE state = ${STATE.dead} AND finished_at IS NOT NULL;
 
   CREATE TABLE operations (

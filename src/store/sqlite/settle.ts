@@ -17,29 +17,33 @@ import type { Session } from './session.ts';
 const FENCE = `
   seq = ?1 AND id = ?2 AND state = ${STATE.running} AND runs = ?3 AND worker = ?4
   AND (?5 IS NULL OR lease_ends_at <= ?5)`;
-const END = `
+/** `also`: of a job that fails with another kind of error than before, its fingerprint, which an index has. */
+const end = (also: string): string => `
   UPDATE jobs SET state = ?7, attempts = max(0, attempts - ?6), crashes = crashes + ?8, finished_at = ?9,
     dead_reason = ?10, last_error = coalesce(?11, last_error),
     held_key = ${KEY_AFTER_END},
     worker = NULL, lease_ends_at = NULL, cancel_requested = 0,
-    result = ?12, progress = coalesce(?13, progress)
+    result = ?12, progress = coalesce(?13, progress)${also}
   WHERE ${FENCE}`;
 /* A job that is handed back at once keeps its due time, and so its place among those that wait. */
-const WAIT = `
+const wait = (also: string): string => `
   UPDATE jobs SET state = ?7, attempts = max(0, attempts - ?6), crashes = crashes + ?8,
     due_at = CASE ?7 WHEN ${STATE.ready} THEN due_at ELSE ?9 END,
     partition = ?10, queue = ?14, lane = ?15, last_error = coalesce(?11, last_error),
     previous_delay_ms = coalesce(?12, previous_delay_ms),
     available_at = CASE ?13 WHEN 1 THEN ?9 ELSE available_at END,
     first_started_at = CASE WHEN ?13 = 0 AND first_started_at = claimed_at THEN NULL ELSE first_started_at END,
-    worker = NULL, lease_ends_at = NULL, progress = coalesce(?16, progress)
+    worker = NULL, lease_ends_at = NULL, progress = coalesce(?16, progress)${also}
   WHERE ${FENCE} AND cancel_requested = 0`;
+const END = end('');
+const END_FAILED = end(', fingerprint = ?14');
+const WAIT = wait('');
+const WAIT_FAILED = wait(', fingerprint = ?17');
 const FIND = `
   SELECT seq, attempts AS attempt, name, home_queue AS homeQueue, retry_queue AS retryQueue, queue, lane, priority, resource,
     fingerprint
   FROM jobs WHERE id = ?`;
 const SPENT = 'UPDATE jobs SET spent_at = ?2, spent_count = ?3 WHERE seq = ?1';
-const FINGERPRINT = 'UPDATE jobs SET fingerprint = ?2 WHERE seq = ?1';
 const ALREADY = 'SELECT 1 FROM runs WHERE job = ? AND run = ? AND worker = ? AND outcome = ?';
 const LEDGER = `
   INSERT INTO runs (job, run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision, error)
@@ -94,12 +98,15 @@ function writeJob(session: Session, { settlement, row, worker, error }: Ending, 
   const state = STATE[settled.state];
   const crashes = crashed ? 1 : 0;
   const { progress = null } = settlement;
+  const failure = failureOf(settlement);
+  const isNewKind = failure !== null && failure !== row.fingerprint;
+  const failed = isNewKind ? [failure] : [];
   if (settled.dueAt === null) {
     const { now } = session;
     const result = settled.state === 'completed' ? (settlement.result ?? null) : null;
-    const common = [row.seq, id, run, worker, overBy, givenBack, state, crashes];
-    const { changes } = session.sql(END).run(...common, now, settled.deadReason, error, result, progress);
-    return changes === 1;
+    const values = [row.seq, id, run, worker, overBy, givenBack, state, crashes];
+    values.push(now, settled.deadReason, error, result, progress, ...failed);
+    return session.sql(isNewKind ? END_FAILED : END).run(...values).changes === 1;
   }
   const { dueAt } = settled;
   const lane = settled.lane === null ? row.lane : LANE[settled.lane];
@@ -109,8 +116,9 @@ function writeJob(session: Session, { settlement, row, worker, error }: Ending, 
   const aside = asideAfter(decision);
   const within = aside === null ? queue : enterAside(session, queue, row.name, aside);
   const partition = session.partitions.enter({ ...row, queue: within, lane }, dueAt);
-  const common = [row.seq, id, run, worker, overBy, givenBack, state, crashes];
-  const { changes } = session.sql(WAIT).run(...common, dueAt, partition, error, delayMs, ran, queue, lane, progress);
+  const values = [row.seq, id, run, worker, overBy, givenBack, state, crashes];
+  values.push(dueAt, partition, error, delayMs, ran, queue, lane, progress, ...failed);
+  const { changes } = session.sql(isNewKind ? WAIT_FAILED : WAIT).run(...values);
   if (changes !== 1) session.partitions.leave(partition);
   return changes === 1;
 }
@@ -138,7 +146,6 @@ function countErrors(session: Session, { settlement, row }: Ending, settled: Set
   const ran = { fingerprint, lane: lanes[row.lane] as Lane, attempt };
   session.errorCounts.add(row, errorChanges(ran, failure, settled));
   if (failure === null || settlement.error === null) return;
-  if (failure !== fingerprint) session.sql(FINGERPRINT).run(row.seq, failure);
   session.errorCounts.sample(failure, settlement.id, settlement.error);
 }
 
