@@ -152,6 +152,11 @@ export function readOptions<Options extends object>(options: Options, known: rea
   return copy as Options;
 }
 
+/** Without the options that are undefined: `undefined` says nothing, so that it must not hide what another source says. */
+export function withoutUndefined<Options extends object>(options: Options): Options {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Options;
+}
+
 /** The entries of an object whose keys the user chooses. Checking the keys is left to the caller. */
 export function readEntries(map: unknown, what: string, expected: string): [string, unknown][] {
   if (!isPlainObject(map)) throw unexpected(what, expected, map);

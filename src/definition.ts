@@ -1,4 +1,14 @@
-import { checkInteger, checkList, checkName, copyData, describe, namesOf, readOptions, unexpected } from './config.ts';
+import {
+  checkInteger,
+  checkList,
+  checkName,
+  copyData,
+  describe,
+  namesOf,
+  readOptions,
+  unexpected,
+  withoutUndefined,
+} from './config.ts';
 import { type Duration, parseDuration } from './duration.ts';
 import type { EnqueueOptions, EnqueueResult, JobToEnqueue } from './enqueue-options.ts';
 import { ConfigError } from './errors.ts';
@@ -251,7 +261,7 @@ export function implement<Input, Parsed, Output>(
     );
   }
   if (typeof run !== 'function') throw unexpected(`${what}: implement`, 'a function', run);
-  const given = readOptions(options, implementOptionNames, `${what}: implement`);
+  const given = withoutUndefined(readOptions(options, implementOptionNames, `${what}: implement`));
   const { timeout, rules, migrate, ...hooks } = given;
   checkHooks(given, what);
   return branded({
