@@ -478,6 +478,12 @@ describe('a definition without a handler', () => {
     const clock = new VirtualClock();
     const store = new MemoryStore({ clock });
     await using producer = await Mulligan.open(store, { jobs: [shared], log: () => {}, clock });
+    const silent = { onDead: undefined, timeout: undefined } as object;
+    const onDead = (): void => {};
+    expect(implement(defineJob({ name: 'a', onDead, timeout: '5s' }), () => {}, silent)).toMatchObject({
+      onDead,
+      timeoutMs: 5_000,
+    });
     const worker = implement(shared, ({ n }) => ({ half: n / 2 }), { timeout: '5s' });
     await using consumer = await Mulligan.open(store, { jobs: [worker], log: () => {}, clock });
     expect(worker).toMatchObject({ name: 'split', timeoutMs: 5_000 });
@@ -501,6 +507,11 @@ describe('a definition without a handler', () => {
       'something else than a definition',
       () => implement({} as never, () => ({})),
       'implement: expected a definition made by defineJob',
+    ],
+    [
+      'a migrate for a definition without a version',
+      () => implement(shared, () => ({ half: 1 }), { migrate: () => ({ n: 1 }) }),
+      'job split: expected a version of at least 2 with migrate, got none.',
     ],
     ['a handler that is none', () => implement(shared, 5 as never), 'job split: implement: expected a function, got 5'],
     [
