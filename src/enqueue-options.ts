@@ -26,7 +26,8 @@ export interface EnqueueOptions {
   readonly keyUntil?: KeyLife;
   /**
    * The last input wins: with a `key`, this puts the job off by so long, and a further enqueue of the same name and key within
-   * that time replaces it and puts it off again, at most until `maxWait` after the first. A job that has started is not touched.
+   * that time replaces it and puts it off again, at most until `maxWait` after the first. A job that is running is not touched;
+   * one that has run and waits to run again is cancelled, and the new job takes its place.
    */
   readonly debounce?: Duration | { readonly wait: Duration; readonly maxWait?: Duration };
   /** Texts that the job is found by, beside those of its definition: `['endpoint:42']`. */

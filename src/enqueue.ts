@@ -247,9 +247,9 @@ export class Enqueuer {
     return known;
   }
 
-  #answer(job: NewJob, { id, existed }: Enqueued, capped: Prepared['capped']): EnqueueResult {
+  #answer(job: NewJob, { id, existed, replaced }: Enqueued, capped: Prepared['capped']): EnqueueResult {
     this.#settings.events.emit('enqueued', () => ({ id, name: job.name, queue: job.queue, existed }));
-    return capped === null ? { id, existed } : { id, existed, capped };
+    return { id, existed, ...(replaced && { replaced }), ...(capped && { capped }) };
   }
 }
 

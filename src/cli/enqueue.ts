@@ -53,19 +53,20 @@ async function enqueue({ output, ...shell }: Shell, name: string, json: string, 
   }
   const { wait } = flags;
   const timeout = typeof wait === 'string' ? { timeout: readDuration(wait, '--wait') } : {};
-  const { id, existed, result } = await withDatabase(database, { jobs }, async (mulligan) => {
+  const { id, existed, replaced, result } = await withDatabase(database, { jobs }, async (mulligan) => {
     const enqueued = await mulligan.enqueue(name, input, options);
     return wait === undefined
       ? { ...enqueued, result: undefined }
       : { ...enqueued, result: (await mulligan.result(enqueued.id, timeout)) ?? null };
   });
   if (wait !== undefined) {
-    output.answer({ id, existed, result }, () => [printableJson(result)]);
+    output.answer({ id, existed, ...(replaced && { replaced }), result }, () => [printableJson(result)]);
     return;
   }
   // The id alone on standard output, so that a script can take it as it is.
-  output.answer({ id, existed }, () => [id]);
-  if (existed) output.note('A live job already holds this key; nothing was added.');
+  output.answer({ id, existed, ...(replaced && { replaced }) }, () => [id]);
+  if (replaced) output.note('A job of this key still waited; it has the new input now.');
+  else if (existed) output.note('A live job already holds this key; nothing was added.');
 }
 
 function readOptions(flags: Flags): EnqueueOptions {
