@@ -224,6 +224,24 @@ describe('waiting for a result', () => {
     expect(await result).toBe(4);
   });
 
+  it('says after its timeout that the store could not be asked', async () => {
+    const away = new StoreUnavailableError('the disk is gone');
+    class Away extends MemoryStore {
+      override async ended(): Promise<EndedJob[]> {
+        throw away;
+      }
+    }
+    const clock = new VirtualClock();
+    await using mulligan = await Mulligan.open(new Away({ clock }), { log: () => {}, clock });
+    const error = mulligan.result('nope', { timeout: '1s' }).catch((reason: unknown) => reason);
+    await clock.advance(1_000);
+    expect(await error).toBeInstanceOf(ResultTimeoutError);
+    expect(await error).toMatchObject({
+      message: 'job nope has not ended within 1s, as far as is known: the store could not be asked. the disk is gone',
+      cause: away,
+    });
+  });
+
   it('finds out by itself what no store has told', async () => {
     class Silent extends MemoryStore {
       override onJobs(): () => void {
