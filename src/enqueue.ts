@@ -89,8 +89,8 @@ export class Enqueuer {
   }
 
   /** The job as `enqueue` would store it, for a schedule to store it later. */
-  async prepare(target: Target, input: unknown, options: EnqueueOptions): Promise<Prepared> {
-    return this.#prepare(target, input, checkOptions(options), null);
+  async prepare(target: Target, input: unknown, options: EnqueueOptions, what: string): Promise<Prepared> {
+    return this.#prepare(target, input, checkOptions(options, what), what);
   }
 
   /** Stores a job that was prepared. */
