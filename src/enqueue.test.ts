@@ -108,16 +108,27 @@ describe('the options of an enqueue', () => {
       { delay: Number.MAX_SAFE_INTEGER },
       'enqueue: delay: expected a duration of at most 365d',
     ],
-    [
-      'an invalid Date',
-      { at: new Date(Number.NaN) },
-      'enqueue: at: expected a valid Date, got an object of class Date.',
-    ],
+    ['an invalid Date', { at: new Date(Number.NaN) }, 'enqueue: at: expected a valid Date, got an invalid Date.'],
     ['a date as text', { at: '2026-01-01' }, 'enqueue: at: expected a valid Date, got "2026-01-01".'],
     ['a priority beyond 9', { priority: 10 }, 'enqueue: priority: expected a whole number from 0 to 9, got 10.'],
     ['a priority in between', { priority: 1.5 }, 'enqueue: priority: expected a whole number from 0 to 9, got 1.5.'],
     ['an empty queue', { queue: '' }, 'enqueue: queue: expected a text of 1 to 200 characters'],
     ['an empty key', { key: '' }, 'enqueue: key: expected a text of 1 to 200 characters'],
+    [
+      'a blank tag',
+      { tags: [' '] },
+      'enqueue: tags[0]: expected a text of 1 to 100 characters, none of them control characters, got " ". It is blank.',
+    ],
+    [
+      'half a character as a tag',
+      { tags: ['a', '\ud800'] },
+      'enqueue: tags[1]: expected a text of 1 to 100 characters, none of them control characters, got "\\ud800". It has half of a surrogate pair in it.',
+    ],
+    [
+      'a long tag',
+      { tags: ['x'.repeat(101)] },
+      'enqueue: tags[0]: expected a text of 1 to 100 characters, none of them',
+    ],
     ['a key that is no text', { key: 42 }, 'enqueue: key: expected a text of 1 to 200 characters'],
     [
       'a misspelt keyUntil',
