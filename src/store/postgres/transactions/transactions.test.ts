@@ -225,7 +225,7 @@ describe('a job enqueued in a transaction', () => {
     await using mulligan = await open();
     await using client = await connected();
     const begun = client.query('BEGIN');
-    const { id } = await mulligan.enqueue('at once', 1, { tx: client });
+    const { id } = await mulligan.enqueue('in a transaction', 1, { tx: client });
     await begun;
     expect(await mulligan.jobs.get(id)).toBeNull();
     await client.query('COMMIT');
