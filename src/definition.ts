@@ -18,7 +18,7 @@ import { checkPriority, DEFAULT_PRIORITY, DEFAULT_QUEUE } from './job.ts';
 import type { JsonCheck } from './json.ts';
 import type { Logger } from './observe/log.ts';
 import { checkResource, type ResourceFunction } from './resource.ts';
-import type { OutputType } from './result.ts';
+import type { OutputCheck, OutputType } from './result.ts';
 import type { BackoffFunction, ClassifyFunction, ClassifyRule } from './retry/classify.ts';
 import { validateClassifyRules } from './retry/classify.ts';
 import { type Decision, FIRST_VERSION } from './retry/decision.ts';
@@ -199,7 +199,7 @@ const optionNames = namesOf<JobOptions<unknown>>({
 
 /** `Parsed` comes first, so that without a schema the input is what the handler says it takes. */
 export function defineJob<Parsed = unknown, Input = Parsed, Output = unknown>(
-  options: JobOptions<Input, Parsed, Output> & JsonCheck<Input>,
+  options: JobOptions<Input, Parsed, Output> & JsonCheck<Input> & OutputCheck<Output>,
 ): JobDefinition<Input, Parsed, Output> {
   const given = readOptions(options as JobOptions<Input, Parsed, Output>, optionNames, 'defineJob');
   const name = checkName(given.name, 'defineJob: name');
