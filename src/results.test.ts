@@ -454,6 +454,26 @@ describe('debounce', () => {
     expect(ids.size).toBe(1);
   });
 
+  it('lets the last input win over one that waits for its retry', async () => {
+    const saved: string[] = [];
+    const save = defineJob({
+      name: 'save',
+      run(text: string, { attempt }) {
+        if (text === 'old' && attempt === 1) throw new Error('once');
+        saved.push(text);
+      },
+    });
+    await using queue = await testQueue({ jobs: [save] });
+    const options = { key: 'doc', debounce: '100ms' } as const;
+    const old = await queue.mulligan.enqueue(save, 'old', options);
+    await queue.clock.advance(200);
+    expect(await queue.mulligan.enqueue(save, 'new', options)).toMatchObject({ existed: false });
+    expect(await queue.mulligan.enqueue(save, 'newest', options)).toMatchObject({ existed: true, replaced: true });
+    await queue.drain();
+    expect(saved).toEqual(['newest']);
+    await expect(queue.mulligan.result(old)).rejects.toBeInstanceOf(JobCancelledError);
+  });
+
   it('waits no longer than maxWait', async () => {
     const ran: number[] = [];
     const save = defineJob({ name: 'save', run: (n: number) => void ran.push(n) });
