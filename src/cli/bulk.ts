@@ -65,8 +65,15 @@ export async function bulk(
   const common = given('by', flags.by);
   let advice: string | null = null;
   const result = await withExisting(shell.database(), async (mulligan) => {
-    if (words.asks && flags.yes !== true && flags.dryRun !== true)
-      await ask(await run(mulligan, { dryRun: true }), words);
+    if (words.asks && flags.yes !== true && flags.dryRun !== true) {
+      const matching = await run(mulligan, { dryRun: true });
+      // There is nothing to ask about, and jobs that come now were not asked about.
+      if (matching.count === 0) {
+        advice = await advise(mulligan);
+        return { ...matching, dryRun: false };
+      }
+      await ask(matching, words);
+    }
     const how = flags.dryRun ? { dryRun: true } : { onProgress: progressTo(output, words) };
     const done = await run(mulligan, { ...common, ...how });
     if (done.count === 0 && done.skipped.length === 0) advice = await advise(mulligan);
@@ -107,7 +114,7 @@ function progressTo(output: Output, { done }: BulkWords): (progress: BulkProgres
       output.note(`canary: ${canary.ended} of ${canary.jobs} have ended.`);
     }
     const now = systemClock.monotonic();
-    if (canary !== null || now - saidAt < SAID_EVERY_MS) return;
+    if (canary !== null || total.count === 0 || now - saidAt < SAID_EVERY_MS) return;
     saidAt = now;
     output.note(`${number(changed + skipped)} of ${total.isExact ? '' : 'at least '}${number(total.count)} ${done}.`);
   };

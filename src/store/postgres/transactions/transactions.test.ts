@@ -521,7 +521,7 @@ describe('a handler that completes its job in a transaction', () => {
 
   it('has one transaction, also when it asks for several at once', async () => {
     let answers: PromiseSettledResult<unknown>[] = [];
-    const ended = await runOnce('at once', async (context, write) => {
+    const ended = await runOnce('several at once', async (context, write) => {
       answers = await Promise.allSettled([1, 2, 3].map(() => context.transaction(write)));
     });
     expect(ended).toEqual({ state: 'completed', error: '', written: 1 });
