@@ -83,6 +83,7 @@ export type {
   JobCount,
   JobList,
   Operation,
+  OperationOptions,
   QueueInfo,
   RegisteredWorker,
   SkippedJob,

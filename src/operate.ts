@@ -47,7 +47,7 @@ export interface RedriveOptions extends Omit<Selection, 'state'>, BulkOptions {
   readonly rate?: Rate;
   /** Go on with the attempts that were left; without it, each job gets all its attempts again. */
   readonly keepAttempts?: boolean;
-  /** Redrive so many first, and the rest only when all of these have ended without a failure. */
+  /** Redrive so many first, and the rest only when all of these have completed, none of them after a failure. */
   readonly canary?: number;
   /** How long to wait for them. Default 10 minutes. */
   readonly canaryTimeout?: Duration;
@@ -233,6 +233,8 @@ function readOrder(
     selection,
     order: orderText(selection, options, payload),
     by: by === undefined ? operatorName() : checkName(by, `${what}: by`),
+    what,
+    rate: rate ?? null,
     intervalMs: readInterval(rate, `${what}: rate`),
     keepAttempts: checkBoolean(keepAttempts, `${what}: keepAttempts`),
     payload,

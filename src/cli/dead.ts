@@ -38,7 +38,7 @@ export function addDead(program: CliCommand, shell: Shell): void {
   );
   rateOption(bulkOptions(redriving))
     .option('--keep-attempts', 'go on with the attempts that were left')
-    .option('--canary <n>', 'bring so many back first, and the rest only when these have ended without a failure')
+    .option('--canary <n>', 'bring so many back first, and the rest only when these have completed without a failure')
     .option('--canary-timeout <duration>', 'how long to wait for them (default: 10m)')
     .option('--edit <json>', 'another input, for a single job')
     .addHelpText('after', BULK_JSON)
