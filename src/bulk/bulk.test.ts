@@ -171,7 +171,7 @@ describe('a bulk action', () => {
       onProgress: ({ changed }) => changed > 0 && stop.abort(),
     });
     await expect(first).rejects.toMatchObject({ name: 'AbortError' });
-    const [{ id }] = (await mulligan.operations.list()) as [{ id: string }];
+    const id = (await mulligan.operations.list())[0]?.id as string;
     await expect(mulligan.dead.redrive({ name: 'hook', canary: 5 })).rejects.toThrow(
       new RegExp(
         `^dead\\.redrive: expected no canary, as in the unfinished operation ${id} of the same jobs \\(by ann, began \\S+Z, 500 changed so far\\), got a canary of 5\\. Nothing was changed\\. Give the same options to continue it, or end it with operations\\.stop\\('${id}'\\)\\.$`,
@@ -216,6 +216,32 @@ describe('a bulk action', () => {
     expect(rest).toMatchObject({ resumed: true, dueUntil: began + 500 * 20 + 199 * 100 });
     const continued = { ...ordered, rate: '10/s', continuedBy: 'bob' };
     expect(await mulligan.operations.list()).toMatchObject([{ by: 'ann', options: continued }]);
+  });
+
+  it('takes the start of a fingerprint, and refuses one that no job has', async () => {
+    await using queue = await open();
+    const { mulligan, hook } = queue;
+    await mulligan.enqueueMany(
+      hook,
+      inputs(3).map((input) => ({ input })),
+    );
+    await queue.drain();
+    const [group] = await mulligan.errors.list();
+    const error = group?.fingerprint.slice(0, 6) as string;
+    expect(await mulligan.jobs.count({ error })).toMatchObject({ count: 3 });
+    expect(await mulligan.jobs.list({ error })).toHaveLength(3);
+    expect(await mulligan.dead.count({ error })).toMatchObject({ count: 3 });
+    expect(await mulligan.dead.list({ error })).toHaveLength(3);
+    let exported = 0;
+    for await (const _ of mulligan.dead.export({ error })) exported++;
+    expect(exported).toBe(3);
+    const unknown = /^dead\.redrive: error: expected the fingerprint of an error, or the start of one, got "e1ffff0"\./;
+    await expect(mulligan.dead.redrive({ error: 'e1ffff0' })).rejects.toThrow(unknown);
+    await expect(mulligan.dead.redrive({ error: 'e1ffff0', dryRun: true })).rejects.toThrow(unknown);
+    expect(await mulligan.jobs.count({ error: 'e1ffff0' })).toMatchObject({ count: 0 });
+    expect(await mulligan.operations.list()).toEqual([]);
+    expect(await mulligan.dead.redrive({ error })).toMatchObject({ count: 3 });
+    expect(await mulligan.operations.list()).toMatchObject([{ selection: { error: group?.fingerprint } }]);
   });
 
   it('says of ids that it does not apply to what they are, and what to use', async () => {
