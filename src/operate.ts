@@ -221,9 +221,9 @@ async function order(
 
 /** With the whole fingerprint, where only the start of it was given. One that no job has is left as it is. */
 async function withError<T extends { readonly error?: string }>(store: Store, selection: T, what: string): Promise<T> {
-  if (selection.error === undefined) return group === null ? selection : { ...selection, error: group.fingerprint };
+  if (selection.error === undefined) return selection;
   const group = await findGroup(store, selection.error, `${what}: error`);
-  return selection;
+  return group === null ? selection : { ...selection, error: group.fingerprint };
 }
 
 /** For actions: a fingerprint that no job has is a mistake, and leaves no operation behind. */
