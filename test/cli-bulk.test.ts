@@ -5,6 +5,7 @@ import { defineJob } from '../src/definition.ts';
 import type { BulkResult, Operation } from '../src/index.ts';
 import type { Job } from '../src/job.ts';
 import { Mulligan } from '../src/mulligan.ts';
+import { Unrecoverable } from '../src/retry/control-errors.ts';
 import { it } from './support/cli.ts';
 
 interface Enqueued {
@@ -118,6 +119,32 @@ describe.concurrent('mulligan jobs, many at once', () => {
       code: 2,
       stderr: expect.stringMatching(/^mulligan: --?id: expected the id of an op/),
     });
+  });
+
+  it('says at Ctrl-C while it waits for a canary how to go on', async ({ cli }) => {
+    await using mulligan = await Mulligan.open(`sqlite:${join(cli.folder, 'mulligan.db')}`, { log: () => {} });
+    const broken = defineJob<null>({ name: 'job', run: () => Promise.reject(new Unrecoverable('no')) });
+    await mulligan.enqueueMany(broken, [{ input: null }, { input: null }]);
+    const definitions = await Mulligan.open(`sqlite:${join(cli.folder, 'mulligan.db')}`, {
+      jobs: [broken],
+      log: () => {},
+    });
+    await definitions.work().whenIdle();
+    await definitions.close();
+    const running = cli.start(['dead', 'redrive', '--name', 'job', '--canary', '1']);
+    const noted = Promise.withResolvers<void>();
+    running.process.stderr?.on('data', (chunk: string) => chunk.includes('canary: 0 of 1') && noted.resolve());
+    await noted.promise;
+    running.process.kill('SIGINT');
+    const { code, stderr } = await running.ended;
+    expect(code).toBe(1);
+    expect(stderr).toContain('interrupted: not all jobs are redriven. Give the same command again to go on;');
+    expect(await mulligan.operations.list()).toMatchObject([{ state: 'running', changed: 1 }]);
+    const other = await cli.run(['dead', 'redrive', '--name', 'job']);
+    expect(other).toMatchObject({ code: 2, stdout: '' });
+    expect(other.stderr).toMatch(
+      /^mulligan: expected a canary of 1, as in the .* end it with mulligan operations stop \S+\.\n$/,
+    );
   });
 
   it('says why a job waits', async ({ cli }) => {
