@@ -50,13 +50,17 @@ export class ErrorGroups {
 
   /** One group, by its fingerprint or the start of it; null when there is none. */
   async show(fingerprint: string): Promise<ErrorGroup | null> {
-    const start = checkName(fingerprint, 'errors.show');
-    const found = await this.#store.errorGroups({ fingerprint: start, limit: NAMED + 1 });
-    const exact = found.find((group) => group.fingerprint === start);
-    if (exact !== undefined || found.length <= 1) return exact ?? found[0] ?? null;
-    const named = found.slice(0, NAMED).map((group) => group.fingerprint);
-    throw new ConfigError(
-      `errors.show: expected the fingerprint of one error group, got ${start}, with which several begin (${named.join(', ')}${found.length > NAMED ? ', ...' : ''}). Give more of it.`,
-    );
+    return findGroup(this.#store, checkName(fingerprint, 'errors.show'), 'errors.show');
   }
+}
+
+/** The group whose fingerprint is this, or begins so. Several are an error that names some of them. */
+export async function findGroup(store: Store, start: string, what: string): Promise<ErrorGroup | null> {
+  const found = await store.errorGroups({ fingerprint: start, limit: NAMED + 1 });
+  const exact = found.find((group) => group.fingerprint === start);
+  if (exact !== undefined || found.length <= 1) return exact ?? found[0] ?? null;
+  const named = found.slice(0, NAMED).map((group) => group.fingerprint);
+  throw new ConfigError(
+    `${what}: expected the fingerprint of one error group, got ${start}, with which several begin (${named.join(', ')}${found.length > NAMED ? ', ...' : ''}). Give more of it.`,
+  );
 }

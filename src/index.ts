@@ -84,6 +84,7 @@ export type {
   JobCount,
   JobList,
   Operation,
+  OperationOptions,
   QueueInfo,
   RegisteredWorker,
   SkippedJob,

@@ -170,7 +170,7 @@ export class Mulligan {
     this.#waits = new Waits(store, clock);
     this.jobs = new Jobs({ store, clock, maxPayloadBytes });
     this.dead = new DeadJobs({ store, clock, maxPayloadBytes });
-    this.operations = new Operations(store);
+    this.operations = new Operations(store, clock);
     this.queues = new Queues(store);
     this.workers = new Workers(store);
     this.errors = new ErrorGroups(store, clock);

@@ -5,6 +5,7 @@ import { checkConditions, orderText, readSelection, type Selection, selectionNam
 import type { Clock } from './clock.ts';
 import { checkBoolean, checkInteger, checkName, isPlainObject, namesOf, readOptions, unexpected } from './config.ts';
 import { type Duration, parseDuration } from './duration.ts';
+import { findGroup } from './error-groups.ts';
 import { ConfigError } from './errors.ts';
 import type { Job, RunRecord } from './job.ts';
 import { encodeJson } from './payload.ts';
@@ -47,7 +48,7 @@ export interface RedriveOptions extends Omit<Selection, 'state'>, BulkOptions {
   readonly rate?: Rate;
   /** Go on with the attempts that were left; without it, each job gets all its attempts again. */
   readonly keepAttempts?: boolean;
-  /** Redrive so many first, and the rest only when all of these have ended without a failure. */
+  /** Redrive so many first, and the rest only when all of these have completed, none of them after a failure. */
   readonly canary?: number;
   /** How long to wait for them. Default 10 minutes. */
   readonly canaryTimeout?: Duration;
@@ -97,19 +98,22 @@ export class Jobs {
    * list has `stoppedAfter`, to continue with.
    */
   async list(options: ListOptions = {}): Promise<JobList> {
-    return this.#store.list(readFilter(options, this.#settings, 'jobs.list'));
+    return this.#store.list(
+      await withError(this.#store, readFilter(options, this.#settings, 'jobs.list'), 'jobs.list'),
+    );
   }
 
   /** How many jobs match. `isExact` is false when counting stopped early: at 1,000,000, or by `message` after 100,000 jobs. */
   async count(selection: Selection = {}): Promise<JobCount> {
     const given = readOptions(selection, selectionNames, 'jobs.count');
-    return this.#store.count(readSelection(given, 'jobs.count', this.#settings.clock.now()));
+    const read = readSelection(given, 'jobs.count', this.#settings.clock.now());
+    return this.#store.count(await withError(this.#store, read, 'jobs.count'));
   }
 
   /** All jobs that match, one after the other, read in pages. */
   export(selection: Selection = {}): AsyncGenerator<Job> {
     const given = readOptions(selection, selectionNames, 'jobs.export');
-    return exported(this.#store, readSelection(given, 'jobs.export', this.#settings.clock.now()));
+    return exported(this.#store, readSelection(given, 'jobs.export', this.#settings.clock.now()), 'jobs.export');
   }
 
   /** The ledger of a job: one record per finished run, oldest first. */
@@ -152,15 +156,17 @@ export class DeadJobs {
   async list(options: Omit<ListOptions, 'state'> = {}): Promise<JobList> {
     const filter = readFilter(options, this.#settings, 'dead.list');
     refuseState(filter, 'dead.list');
-    return this.#settings.store.list({ ...filter, state: 'dead' });
+    const { store } = this.#settings;
+    return store.list({ ...(await withError(store, filter, 'dead.list')), state: 'dead' });
   }
 
   async count(selection: Omit<Selection, 'state'> = {}): Promise<JobCount> {
-    return this.#settings.store.count(this.#select(selection, 'dead.count'));
+    const { store } = this.#settings;
+    return store.count(await withError(store, this.#select(selection, 'dead.count'), 'dead.count'));
   }
 
   export(selection: Omit<Selection, 'state'> = {}): AsyncGenerator<Job> {
-    return exported(this.#settings.store, this.#select(selection, 'dead.export'));
+    return exported(this.#settings.store, this.#select(selection, 'dead.export'), 'dead.export');
   }
 
   /**
@@ -207,10 +213,28 @@ async function order(
   what: string,
 ): Promise<BulkResult> {
   const { dryRun = false } = options;
-  const given = readOrder(settings, action, options, what);
+  const given = readOrder(settings, action, await withKnownError(settings.store, options, what), what);
   return checkBoolean(dryRun, `${what}: dryRun`)
     ? preview(settings.store, given)
     : runBulk(settings.store, settings.clock, given);
+}
+
+/** With the whole fingerprint, where only the start of it was given. One that no job has is left as it is. */
+async function withError<T extends { readonly error?: string }>(store: Store, selection: T, what: string): Promise<T> {
+  if (selection.error === undefined) return selection;
+  const group = await findGroup(store, selection.error, `${what}: error`);
+  return group === null ? selection : { ...selection, error: group.fingerprint };
+}
+
+/** For actions: a fingerprint that no job has is a mistake, and leaves no operation behind. */
+async function withKnownError<T extends Selection>(store: Store, selection: T, what: string): Promise<T> {
+  if (selection.error === undefined) return selection;
+  const asked = checkName(selection.error, `${what}: error`);
+  const group = await findGroup(store, asked, `${what}: error`);
+  if (group !== null) return { ...selection, error: group.fingerprint };
+  // Its group may be gone, or an earlier version may have settled its jobs.
+  if ((await store.count({ error: asked })).count > 0) return selection;
+  throw unexpected(`${what}: error`, 'the fingerprint of an error, or the start of one', asked, 'See errors.list.');
 }
 
 function readOrder(
@@ -233,6 +257,8 @@ function readOrder(
     selection,
     order: orderText(selection, options, payload),
     by: by === undefined ? operatorName() : checkName(by, `${what}: by`),
+    what,
+    rate: rate ?? null,
     intervalMs: readInterval(rate, `${what}: rate`),
     keepAttempts: checkBoolean(keepAttempts, `${what}: keepAttempts`),
     payload,
@@ -274,8 +300,10 @@ export function operatorName(): string {
 
 async function* exported(
   store: Store,
-  { limit = Number.POSITIVE_INFINITY, ...selection }: JobSelection,
+  { limit = Number.POSITIVE_INFINITY, ...given }: JobSelection,
+  what: string,
 ): AsyncGenerator<Job> {
+  const selection = await withError(store, given, what);
   let left = limit;
   for (let after: string | undefined; left > 0; ) {
     const page = await store.list({

@@ -1,8 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
+import { defineJob } from '../src/definition.ts';
 import type { BulkResult, Operation } from '../src/index.ts';
 import type { Job } from '../src/job.ts';
+import { Mulligan } from '../src/mulligan.ts';
+import { Unrecoverable } from '../src/retry/control-errors.ts';
 import { it } from './support/cli.ts';
 
 interface Enqueued {
@@ -50,9 +53,101 @@ describe.concurrent('mulligan jobs, many at once', () => {
     const shown = await cli.run(['jobs', 'show', first.id.slice(0, -2)]);
     expect(shown.stdout).toContain(first.id);
     const many = await cli.run(['jobs', 'show', first.id.slice(0, 2)]);
-    expect(many).toMatchObject({ code: 1, stdout: '' });
+    expect(many).toMatchObject({ code: 2, stdout: '' });
     expect(many.stderr).toMatch(
       /expected the beginning of one id, got "..", which begins \S+ \(job, ready\), \S+ \(job, ready\)/,
+    );
+  });
+
+  it('takes the start of an id for every command, and refuses to list after a job that there is none of', async ({
+    cli,
+  }) => {
+    const start = async (): Promise<string> =>
+      (await cli.json<Enqueued>('enqueue', 'job', '{}', '--delay', '1h')).id.slice(0, -2);
+    const [first, second] = [await start(), await start()];
+    expect(await cli.json('jobs', 'run-now', first)).toMatchObject({ count: 1 });
+    expect((await cli.run(['dead', 'redrive', first])).stdout).toContain(`${first}`);
+    expect(await cli.json('jobs', 'cancel', second)).toMatchObject({ results: [{ result: 'cancelled' }] });
+    const after = await cli.run(['jobs', 'list', '--after', 'zzz']);
+    expect(after).toMatchObject({ code: 1, stdout: '' });
+    expect(after.stderr).toContain('there is no job "zzz"');
+    expect((await cli.run(['jobs', 'list', '--after', second])).stdout).toContain(first);
+  });
+
+  it('says so when a name, queue or error is probably misspelt', async ({ cli }) => {
+    await cli.run(['enqueue', 'card.charge', '{}', '--queue', 'cards']);
+    const name = await cli.run(['jobs', 'count', '--name', 'card.chrge']);
+    expect(name).toMatchObject({
+      code: 0,
+      stdout: '0\n',
+      stderr: 'No job has the name card.chrge. Did you mean card.charge?\n',
+    });
+    expect((await cli.run(['jobs', 'list', '--queue', 'crads'])).stderr).toContain('Did you mean cards?');
+    expect((await cli.run(['jobs', 'run-now', '--queue', 'crads'])).stderr).toContain('Did you mean cards?');
+    const error = await cli.run(['jobs', 'count', '--error', 'e1ffff']);
+    expect(error).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining('got e1ffff. See mulligan err'),
+    });
+    const redrive = await cli.run(['dead', 'redrive', '--error', 'e1ffff']);
+    expect(redrive).toMatchObject({ code: 2, stdout: '' });
+    expect(redrive.stderr).toBe(
+      'mulligan: --error: expected the fingerprint of an error, or the start of one, got "e1ffff". See mulligan errors list.\n',
+    );
+  });
+
+  it('says how a spread action goes on, and who may end one that was interrupted', async ({ cli }) => {
+    await using mulligan = await Mulligan.open(`sqlite:${join(cli.folder, 'mulligan.db')}`, { log: () => {} });
+    const inputs = Array.from({ length: 700 }, () => ({ input: null }));
+    await mulligan.enqueueMany(defineJob({ name: 'job', run() {} }), inputs, { delay: '1d' });
+    const dry = await cli.run(['jobs', 'run-now', '--name', 'job', '--rate', '1/s', '--dry-run']);
+    expect(dry.stdout).toMatch(/^Would run now 700 jobs, spread over 11m 39s at 1\/s, such as:\n/);
+    const stop = new AbortController();
+    const onProgress = ({ changed }: { changed: number }): void => void (changed > 0 && stop.abort());
+    const killed = mulligan.jobs.runNow({ name: 'job', rate: '5/s', by: 'ann', signal: stop.signal, onProgress });
+    await expect(killed).rejects.toThrow();
+    const listed = await cli.run(['operations', 'list']);
+    expect(listed.stdout).toMatch(/runNow +ann +running, last progress \S+.* +500 +0 +\{"name":"job"\} +--rate 5\/s/);
+    expect(listed.stdout).toMatch(/\n {2}mulligan operations stop [0-9a-f-]{36}\n$/);
+    const rest = await cli.run(['jobs', 'run-now', '--name', 'job', '--rate', '1/s', '--by', 'bob']);
+    expect(rest.stdout).toMatch(/\nDue: 700 jobs, spread until \S+Z \(in [^)]+\)\.\n/);
+    expect((await cli.run(['operations', 'list'])).stdout).toMatch(
+      /ann, continued by bob +done +700 +0 .* --rate 1\/s/,
+    );
+    const [operation] = await mulligan.operations.list();
+    const ended = await cli.run(['operations', 'stop', operation?.id as string]);
+    expect(ended).toMatchObject({ code: 0, stdout: 'The operation is done. It changed 700 jobs.\n' });
+    const unknown = await cli.run(['operations', 'stop', 'x']);
+    expect(unknown).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^mulligan: --?id: expected the id of an op/),
+    });
+  });
+
+  it('says at Ctrl-C while it waits for a canary how to go on', async ({ cli }) => {
+    await using mulligan = await Mulligan.open(`sqlite:${join(cli.folder, 'mulligan.db')}`, { log: () => {} });
+    const broken = defineJob<null>({ name: 'job', run: () => Promise.reject(new Unrecoverable('no')) });
+    await mulligan.enqueueMany(broken, [{ input: null }, { input: null }]);
+    const definitions = await Mulligan.open(`sqlite:${join(cli.folder, 'mulligan.db')}`, {
+      jobs: [broken],
+      log: () => {},
+    });
+    await definitions.work().whenIdle();
+    await definitions.close();
+    const running = cli.start(['dead', 'redrive', '--name', 'job', '--canary', '1']);
+    const noted = Promise.withResolvers<void>();
+    running.process.stderr?.on('data', (chunk: string) => chunk.includes('canary: 0 of 1') && noted.resolve());
+    await noted.promise;
+    running.process.kill('SIGINT');
+    const { code, stderr } = await running.ended;
+    expect(code).toBe(1);
+    expect(stderr).toContain('interrupted: not all jobs are redriven. Give the same command again to go on;');
+    expect(await mulligan.operations.list()).toMatchObject([{ state: 'running', changed: 1 }]);
+    const other = await cli.run(['dead', 'redrive', '--name', 'job']);
+    expect(other).toMatchObject({ code: 2, stdout: '' });
+    expect(other.stderr).toMatch(
+      /^mulligan: expected a canary of 1, as in the .* end it with mulligan operations stop \S+\.\n$/,
     );
   });
 
@@ -61,7 +156,7 @@ describe.concurrent('mulligan jobs, many at once', () => {
     const show = async (): Promise<string> => (await cli.run(['jobs', 'show', id])).stdout;
     expect(await show()).toMatch(/waits: It is due \S+Z \(in .*\); mulligan jobs run-now \S+ starts it now\./);
     await cli.run(['jobs', 'run-now', id]);
-    expect(await show()).toContain('waits: It is due and nothing holds it back: a worker that serves queue q');
+    expect(await show()).toContain('waits: No worker is alive. See mulligan workers list.');
     await cli.run(['queues', 'pause', 'q']);
     expect(await show()).toContain('waits: Its queue q is paused: mulligan queues resume q.');
   });
@@ -80,7 +175,10 @@ describe.concurrent('mulligan jobs, many at once', () => {
     [['jobs', 'cancel', '--yes'], /expected which jobs: their ids, --name, --state/],
     [['jobs', 'cancel', '--limit', '5', '--yes'], /expected which jobs: their ids, --name, --state/],
     [['jobs', 'count', '--state', 'failed'], /--state: expected one of scheduled/],
-    [['jobs', 'count', '--since', 'yesterday'], /--since: expected a duration/],
+    [
+      ['jobs', 'count', '--since', 'yesterday'],
+      /--since: expected how long ago, such as 2h, or a time such as 2026-01-31T12:00Z, got/,
+    ],
     [['jobs', 'count', '--attempts', 'many'], /--attempts: expected a whole number/],
     [['dead', 'list', '--state', 'ready'], /unknown option '--state'/],
   ])('refuses %j', async ([args, complaint], { cli }) => {

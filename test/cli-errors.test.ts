@@ -78,7 +78,7 @@ describe.concurrent('mulligan errors', () => {
     expect(code).toBe(0);
     expect(stdout).toMatch(/^now +5 dead, 0 failing$/m);
     expect(stdout).toMatch(/^in all +11 failed runs of 6 jobs$/m);
-    expect(stdout).toMatch(/^recovered +1 jobs, 17% .*\(1 at attempt 2\)$/m);
+    expect(stdout).toMatch(/^recovered +1 job, 17% .*\(1 at attempt 2\)$/m);
     expect(stdout).toMatch(/^card\.charge +default +5 +0 +11$/m);
     expect(stdout).toContain(`the first of them: job ${worst.sample?.jobId}`);
     expect(stdout).toMatch(/^ {2}at .*cli-errors\.test\.ts/m);
@@ -86,13 +86,19 @@ describe.concurrent('mulligan errors', () => {
     expect(stdout).toContain(`mulligan dead redrive --error ${worst.fingerprint} --canary 10 --rate 50/s`);
     expect(stdout).not.toContain('run-now');
     const failing = await cli.run(['errors', 'show', other.fingerprint]);
-    expect(failing.stdout).toContain(`mulligan jobs run-now --error ${other.fingerprint}`);
+    expect(failing.stdout).toContain(`mulligan jobs run-now --state retrying --error ${other.fingerprint} --rate 50/s`);
     expect(failing.stdout).not.toContain('dead redrive');
     expect(await cli.json('errors', 'show', other.fingerprint)).toEqual({ group: other });
   });
 
+  it('show says that there is no such group', async ({ cli }) => {
+    await incident(cli);
+    const { code, stdout, stderr } = await cli.run(['errors', 'show', 'zz']);
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toContain('expected the fingerprint of an error group, or the start of one, got zz. See mulligan');
+  });
+
   it.for([
-    [['show', 'zz'], 'expected the fingerprint of an error group, got zz. See mulligan errors list.'],
     [['show', 'e1'], 'Give more of it.'],
     [['list', '--state', 'retrying'], '--state: expected one of failing, dead'],
     [['list', '--since', 'yesterday'], '--since'],

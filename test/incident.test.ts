@@ -124,7 +124,7 @@ async function survive({ cli, env, mulligan }: Incident): Promise<void> {
   let worker = startWorker(cli, env);
   const tooEarly = await run(...redrive);
   expect(tooEarly.code).toBe(1);
-  expect(tooEarly.stdout).toMatch(/The rest was left as it is: \d+ of 10 canaries failed again\. .* Error: order /);
+  expect(tooEarly.stdout).toMatch(/Stopped: \d+ of 10 canaries did not complete\. .* Error: order /);
   await until(
     () => mulligan.stats(),
     ({ states }) => states.dead === DEAD,

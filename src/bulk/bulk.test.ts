@@ -154,6 +154,96 @@ describe('a bulk action', () => {
     expect(await mulligan.jobs.cancel(options)).toMatchObject({ resumed: true, count: 700 });
   });
 
+  it('refuses to continue with another canary, and a stopped one is not continued', async () => {
+    await using queue = await open();
+    const { mulligan, hook } = queue;
+    await mulligan.enqueueMany(
+      hook,
+      inputs(700).map((input) => ({ input })),
+    );
+    await queue.drain();
+    await mulligan.queues.pause('default');
+    const stop = new AbortController();
+    const first = mulligan.dead.redrive({
+      name: 'hook',
+      by: 'ann',
+      signal: stop.signal,
+      onProgress: ({ changed }) => changed > 0 && stop.abort(),
+    });
+    await expect(first).rejects.toMatchObject({ name: 'AbortError' });
+    const id = (await mulligan.operations.list())[0]?.id as string;
+    await expect(mulligan.dead.redrive({ name: 'hook', canary: 5 })).rejects.toThrow(
+      new RegExp(
+        `^dead\\.redrive: expected no canary, as in the unfinished operation ${id} of the same jobs \\(by ann, began \\S+Z, 500 changed so far\\), got a canary of 5\\. Nothing was changed\\. Give the same options to continue it, or end it with operations\\.stop\\('${id}'\\)\\.$`,
+      ),
+    );
+    await expect(mulligan.dead.redrive({ name: 'hook', keepAttempts: true })).rejects.toThrow(
+      'got no canary, attempts',
+    );
+    expect((await mulligan.stats()).states.dead).toBe(200);
+    expect(await mulligan.operations.stop(id, { by: 'bob' })).toMatchObject({
+      state: 'stopped',
+      note: 'stopped by bob',
+    });
+    expect(await mulligan.operations.stop(id)).toMatchObject({ note: 'stopped by bob' });
+    await expect(mulligan.operations.stop('nothing')).rejects.toThrow('expected the id of an operation, got "nothing"');
+    const asked = mulligan.dead.redrive({ name: 'hook', canary: 5, canaryTimeout: '1s' });
+    await queue.clock.advance(2_000);
+    expect(await asked).toMatchObject({ count: 5, resumed: false });
+  });
+
+  it('keeps on record how it was ordered and by whom it was continued, with another rate', async () => {
+    await using queue = await open();
+    const { mulligan, hook } = queue;
+    await mulligan.enqueueMany(
+      hook,
+      inputs(700).map((input) => ({ input })),
+      { delay: '1d' },
+    );
+    const stop = new AbortController();
+    const options = { name: 'hook', rate: '50/s' } as const;
+    const first = mulligan.jobs.runNow({
+      ...options,
+      by: 'ann',
+      signal: stop.signal,
+      onProgress: ({ changed }) => changed > 0 && stop.abort(),
+    });
+    await expect(first).rejects.toThrow();
+    const ordered = { canary: 0, keepAttempts: false, rate: '50/s', continuedBy: null };
+    expect(await mulligan.operations.list()).toMatchObject([{ by: 'ann', options: ordered }]);
+    const began = queue.clock.now();
+    const rest = await mulligan.jobs.runNow({ ...options, rate: '10/s', by: 'bob' });
+    expect(rest).toMatchObject({ resumed: true, dueUntil: began + 500 * 20 + 199 * 100 });
+    const continued = { ...ordered, rate: '10/s', continuedBy: 'bob' };
+    expect(await mulligan.operations.list()).toMatchObject([{ by: 'ann', options: continued }]);
+  });
+
+  it('takes the start of a fingerprint, and refuses one that no job has', async () => {
+    await using queue = await open();
+    const { mulligan, hook } = queue;
+    await mulligan.enqueueMany(
+      hook,
+      inputs(3).map((input) => ({ input })),
+    );
+    await queue.drain();
+    const [group] = await mulligan.errors.list();
+    const error = group?.fingerprint.slice(0, 6) as string;
+    expect(await mulligan.jobs.count({ error })).toMatchObject({ count: 3 });
+    expect(await mulligan.jobs.list({ error })).toHaveLength(3);
+    expect(await mulligan.dead.count({ error })).toMatchObject({ count: 3 });
+    expect(await mulligan.dead.list({ error })).toHaveLength(3);
+    let exported = 0;
+    for await (const _ of mulligan.dead.export({ error })) exported++;
+    expect(exported).toBe(3);
+    const unknown = /^dead\.redrive: error: expected the fingerprint of an error, or the start of one, got "e1ffff0"\./;
+    await expect(mulligan.dead.redrive({ error: 'e1ffff0' })).rejects.toThrow(unknown);
+    await expect(mulligan.dead.redrive({ error: 'e1ffff0', dryRun: true })).rejects.toThrow(unknown);
+    expect(await mulligan.jobs.count({ error: 'e1ffff0' })).toMatchObject({ count: 0 });
+    expect(await mulligan.operations.list()).toEqual([]);
+    expect(await mulligan.dead.redrive({ error })).toMatchObject({ count: 3 });
+    expect(await mulligan.operations.list()).toMatchObject([{ selection: { error: group?.fingerprint } }]);
+  });
+
   it('says of ids that it does not apply to what they are, and what to use', async () => {
     await using queue = await open();
     const { mulligan, hook } = queue;
@@ -199,7 +289,9 @@ describe('a canary', () => {
     const asked = mulligan.dead.redrive({ name: 'hook', canary: 3 });
     await queue.clock.advance(1_000);
     const result = await asked;
-    expect(result.stopped).toMatch(/^3 of 3 canaries failed again\. [0-9a-f-]{36} \(hook\): Unrecoverable: broken$/);
+    expect(result.stopped).toMatch(
+      /^3 of 3 canaries did not complete\. [0-9a-f-]{36} \(hook\): Unrecoverable: broken$/,
+    );
     expect(result).toMatchObject({ count: 3, operation: { state: 'stopped', changed: 3 } });
     expect((await mulligan.stats()).states.dead).toBe(20);
     expect(await mulligan.jobs.count({ attempts: 1 })).toEqual({ count: 20, isExact: true });
@@ -221,6 +313,38 @@ describe('a canary', () => {
     expect((await mulligan.stats()).states.completed).toBe(4);
     await queue.clock.advance(10_000);
     expect((await mulligan.stats()).states.completed).toBe(14);
+  });
+
+  it('that is cancelled leaves the rest dead', async () => {
+    await using queue = await open();
+    const { mulligan, hook } = queue;
+    await mulligan.enqueueMany(
+      hook,
+      inputs(5).map((input) => ({ input })),
+    );
+    await queue.drain();
+    await mulligan.queues.pause('default');
+    const asked = mulligan.dead.redrive({ name: 'hook', canary: 1 });
+    await queue.clock.advance(500);
+    expect(await mulligan.jobs.cancel({ name: 'hook' })).toMatchObject({ count: 1 });
+    await queue.clock.advance(500);
+    expect((await asked).stopped).toMatch(/^1 of 1 canaries did not complete\. \S+ \(hook\) was cancelled$/);
+    expect((await mulligan.stats()).states.dead).toBe(4);
+  });
+
+  it('that fails is on record as stopped, also when no job was left after it', async () => {
+    await using queue = await open();
+    const { mulligan, hook } = queue;
+    await mulligan.enqueueMany(
+      hook,
+      inputs(5).map((input) => ({ input })),
+    );
+    await queue.drain();
+    const asked = mulligan.dead.redrive({ name: 'hook', canary: 2, limit: 2 });
+    await queue.clock.advance(1_000);
+    expect(await asked).toMatchObject({ count: 2, stopped: expect.stringContaining('2 of 2 canaries') });
+    const note = expect.stringContaining('2 of 2 canaries');
+    expect(await mulligan.operations.list()).toMatchObject([{ state: 'stopped', note }]);
   });
 
   it('that does not end in time leaves the rest dead', async () => {

@@ -1,6 +1,14 @@
 import type { Clock } from '../clock.ts';
+import { ConfigError } from '../errors.ts';
 import { isTerminal, type Job, type JobState } from '../job.ts';
-import { type ChangeAction, type ChangeRequest, type Operation, type SkippedJob, statesFor } from '../store/change.ts';
+import {
+  type ChangeAction,
+  type ChangeRequest,
+  type Operation,
+  type OperationOptions,
+  type SkippedJob,
+  statesFor,
+} from '../store/change.ts';
 import { type JobCount, type JobSelection, statesOf } from '../store/selection.ts';
 import type { ChangeAnswer, Store } from '../store/store.ts';
 import { type CanaryProgress, watchCanaries } from './canary.ts';
@@ -38,6 +46,10 @@ export interface BulkResult {
   readonly ids: readonly string[];
   /** Those that it could not change, and why. */
   readonly skipped: readonly SkippedJob[];
+  /** Of those that this call cancelled: how many run, and were told to stop. */
+  readonly cancelling: number;
+  /** With a rate: when the last of them is due, at the latest. */
+  readonly dueUntil: number | null;
   /** Of the given ids: those that the action does not apply to, what they are, and which call does apply. */
   readonly others: readonly OtherJob[];
   /** What was left on record; null for a dry run, and when the command line found nothing to ask about. */
@@ -60,6 +72,9 @@ export interface BulkOrder {
   readonly selection: JobSelection;
   readonly order: string;
   readonly by: string;
+  /** What the errors of the call begin with. */
+  readonly what: string;
+  readonly rate: string | null;
   readonly intervalMs: number;
   readonly keepAttempts: boolean;
   readonly payload: string | undefined;
@@ -83,6 +98,8 @@ const nothing: BulkResult = {
   samples: [],
   ids: [],
   skipped: [],
+  cancelling: 0,
+  dueUntil: null,
   others: [],
   operation: null,
   resumed: false,
@@ -102,13 +119,14 @@ class Bulk {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #order: BulkOrder;
-  readonly #request: ChangeRequest;
+  #request: ChangeRequest;
   readonly #ids: string[] = [];
   readonly #skipped: SkippedJob[] = [];
+  #cancelling = 0;
   #total: JobCount = { count: 0, isExact: true };
 
   constructor(store: Store, clock: Clock, order: BulkOrder) {
-    const { action, selection, by, intervalMs, keepAttempts, canary, payload } = order;
+    const { action, selection, by, rate, intervalMs, keepAttempts, canary, payload } = order;
     this.#store = store;
     this.#clock = clock;
     this.#order = order;
@@ -122,6 +140,7 @@ class Bulk {
       intervalMs,
       keepAttempts,
       canary,
+      options: { canary, keepAttempts, rate, continuedBy: null },
       ...(payload === undefined ? {} : { payload }),
     };
   }
@@ -130,6 +149,7 @@ class Bulk {
     const { action, selection, onProgress } = this.#order;
     let operation = await this.#change({ part: 0 });
     const resumed = operation.id !== this.#request.id;
+    if (resumed) this.#continue(operation);
     if (onProgress) {
       const left = await this.#store.count(narrow(action, selection));
       this.#total = { ...left, count: left.count + operation.changed + operation.skipped };
@@ -141,17 +161,27 @@ class Bulk {
       operation = await this.#change({});
       this.#report(operation, null);
     }
+    const { intervalMs } = this.#order;
     const done = [...this.#ids, ...this.#skipped.map(({ id }) => id)];
     return {
       ...nothing,
       count: operation.changed,
       ids: this.#ids,
       skipped: this.#skipped,
+      cancelling: this.#cancelling,
+      dueUntil: intervalMs === 0 || operation.changed === 0 ? null : Math.floor(operation.nextDueAt - intervalMs),
       others: resumed ? [] : await othersOf(this.#store, action, selection, done),
       operation,
       resumed,
       stopped: stopped ?? (operation.state === 'stopped' ? operation.note : null),
     };
+  }
+
+  /** From here on, all calls name this operation: it may end meanwhile, and the same order would begin another one. */
+  #continue(operation: Operation): void {
+    refuseOtherOptions(this.#order, operation);
+    const { by, rate, canary, keepAttempts } = this.#order;
+    this.#request = { ...this.#request, id: operation.id, options: { canary, keepAttempts, rate, continuedBy: by } };
   }
 
   /** Redrives the first few, at once, and watches them. Null when the rest may follow. */
@@ -176,12 +206,27 @@ class Bulk {
     const answer: ChangeAnswer = await this.#store.change({ ...this.#request, ...changes });
     this.#ids.push(...answer.ids.slice(0, MOST_NAMED - this.#ids.length));
     this.#skipped.push(...answer.skipped.slice(0, MOST_NAMED - this.#skipped.length));
+    this.#cancelling += answer.cancelling;
     return answer.operation;
   }
 
   #report({ changed, skipped }: Operation, canary: CanaryProgress | null): void {
     this.#order.onProgress?.({ changed, skipped, total: this.#total, canary });
   }
+}
+
+/** The rate may be another one; what decides which jobs are changed, and how, may not. */
+function refuseOtherOptions(order: BulkOrder, { id, by, startedAt, changed, options }: Operation): void {
+  if (options === null) return;
+  if (options.canary === order.canary && options.keepAttempts === order.keepAttempts) return;
+  throw new ConfigError(
+    `${order.what}: expected ${optionsText(options)}, as in the unfinished operation ${id} of the same jobs (by ${by}, began ${new Date(startedAt).toISOString()}, ${changed} changed so far), got ${optionsText(order)}. Nothing was changed. Give the same options to continue it, or end it with operations.stop('${id}').`,
+  );
+}
+
+function optionsText({ canary, keepAttempts }: Pick<OperationOptions, 'canary' | 'keepAttempts'>): string {
+  const kept = keepAttempts ? ', attempts kept' : '';
+  return `${canary === 0 ? 'no canary' : `a canary of ${canary}`}${kept}`;
 }
 
 /** Of the ids that were asked for: what became of none, and why. */

@@ -5,8 +5,8 @@ import type { StoredError } from '../retry/outcome.ts';
 import type { Store } from '../store/store.ts';
 
 /*
- * The first jobs of a redrive show whether the rest would fare better than before. They are watched until each has ended,
- * and all that counts against a job counts here: a run that failed or crashed, whatever the error. A fix that trades one
+ * The first jobs of a redrive show whether the rest would fare better than before. They are watched until each has completed.
+ * One that is cancelled stops the rest, and all that counts against a job counts here: a run that failed or crashed, whatever the error. A fix that trades one
  * error for another is none. What costs no attempt (a gate that is not closed, a snooze, a release) is waited for.
  */
 
@@ -39,7 +39,7 @@ export async function watchCanaries(
     // One that is gone was discarded or pruned: it tells nothing.
     const ended = ids.length - jobs.filter((job) => job.finishedAt === null).length;
     onProgress({ jobs: ids.length, ended });
-    if (failures.length > 0) return `${failures.length} of ${ids.length} canaries failed again. ${failures[0]}`;
+    if (failures.length > 0) return `${failures.length} of ${ids.length} canaries did not complete. ${failures[0]}`;
     if (ended === ids.length) return null;
     if (clock.monotonic() >= giveUpAt) {
       const waited = formatDuration(timeoutMs);
@@ -51,6 +51,8 @@ export async function watchCanaries(
 
 /** Why this canary shows that the rest would fail; null while nothing does. */
 async function failureOf(store: Pick<Store, 'runs'>, job: Job, since: number): Promise<string | null> {
+  // It shows nothing about the rest, so it does not let them follow.
+  if (job.state === 'cancelled') return `${job.id} (${job.name}) was cancelled`;
   if (job.runs === 0) return null;
   // It was dead when the operation began, so it has died again. Not by time: both may have been in one millisecond.
   if (job.state === 'dead') return failureText(job, job.lastError, 'dead');

@@ -1,17 +1,17 @@
 import { createInterface } from 'node:readline/promises';
-import type { BulkProgress, BulkResult, OtherJob } from '../bulk/bulk.ts';
+import type { BulkProgress, BulkResult } from '../bulk/bulk.ts';
 import type { Rate } from '../bulk/rate.ts';
+import type { Selection } from '../bulk/selection.ts';
 import { systemClock } from '../clock.ts';
 import type { Mulligan } from '../mulligan.ts';
 import type { BulkOptions } from '../operate.ts';
-import type { SkipReason } from '../store/store.ts';
+import { type BulkWords, bulkLines, countOf, number } from './bulk-lines.ts';
 import type { CliCommand, Shell } from './command.ts';
 import { withExisting } from './database.ts';
 import { Failure } from './failure.ts';
 import { given } from './flags.ts';
-import { jobListLines } from './job-list.ts';
 import type { Output } from './output.ts';
-import { printable } from './printable.ts';
+import { hintAtNothing, wholeIds } from './which-jobs.ts';
 
 /* What `jobs cancel`, `jobs run-now`, `dead redrive` and `dead discard` have in common. */
 
@@ -37,52 +37,66 @@ export function rateOption(command: CliCommand): CliCommand {
 }
 
 export const BULK_JSON = `
-With --json: { dryRun, count, isExact, samples, ids, skipped: [{ id, why }], others: [{ id, state, use }], operation,
-resumed, stopped }. A command that was interrupted continues when it is given again. See mulligan operations list.`;
+With --json: { dryRun, count, isExact, samples, ids, skipped: [{ id, why }], cancelling, dueUntil,
+others: [{ id, state, use }], operation, resumed, stopped }. A command that was interrupted continues when it is given again. See mulligan operations list.`;
 
-export interface BulkWords {
-  /** redriven, discarded */
-  readonly done: string;
-  /** redrive, discard */
-  readonly verb: string;
-  /** What is selected: jobs, dead jobs */
-  readonly what: string;
-  /** Asks before: it cannot be undone. */
-  readonly asks: boolean;
-}
+type Run = (mulligan: Mulligan, options: BulkOptions & { readonly ids?: readonly string[] }) => Promise<BulkResult>;
 
-type Run = (mulligan: Mulligan, options: BulkOptions) => Promise<BulkResult>;
-
-/** `advise`: what to say when nothing was found. */
+/** `run` gets whole ids where the selection has the start of some. `advise`: what to say when nothing was found. */
 export async function bulk(
   shell: Shell,
   flags: BulkFlags,
   words: BulkWords,
+  selection: Selection,
   run: Run,
   advise: (mulligan: Mulligan) => Promise<string | null> = async () => null,
 ): Promise<void> {
   const { output } = shell;
-  const common = given('by', flags.by);
   let advice: string | null = null;
   const result = await withExisting(shell.database(), async (mulligan) => {
+    const ids = selection.ids === undefined ? undefined : await wholeIds(mulligan, selection.ids);
+    const common = { ...given('by', flags.by), ...given('ids', ids) };
+    const hint = async (): Promise<string | null> =>
+      (await advise(mulligan)) ?? (await hintAtNothing(mulligan, selection));
     if (words.asks && flags.yes !== true && flags.dryRun !== true) {
-      const matching = await run(mulligan, { dryRun: true });
+      const matching = await run(mulligan, { ...common, dryRun: true });
       // There is nothing to ask about, and jobs that come now were not asked about.
       if (matching.count === 0) {
-        advice = await advise(mulligan);
+        advice = await hint();
         return { ...matching, dryRun: false };
       }
       await ask(matching, words);
     }
-    const how = flags.dryRun ? { dryRun: true } : { onProgress: progressTo(output, words) };
-    const done = await run(mulligan, { ...common, ...how });
-    if (done.count === 0 && done.skipped.length === 0) advice = await advise(mulligan);
+    const done = flags.dryRun
+      ? await run(mulligan, { ...common, dryRun: true })
+      : await interruptible(words, (signal) =>
+          run(mulligan, { ...common, signal, onProgress: progressTo(output, words) }),
+        );
+    if (done.count === 0 && done.skipped.length === 0) advice = await hint();
     return done;
   });
-  output.answer(result, () => lines(result, words, output));
+  output.answer(result, () => bulkLines(result, words, output));
   if (advice !== null) output.note(advice);
   const isAsked = result.others.length > 0 || (result.skipped.length > 0 && result.count === 0);
   if (result.stopped !== null || isAsked) shell.exitCode = 1;
+}
+
+/** Ctrl-C ends it after the current part, and says how to go on. A second one ends it at once. */
+async function interruptible<T>({ done }: BulkWords, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const stop = new AbortController();
+  const interrupt = (): void => stop.abort();
+  process.once('SIGINT', interrupt);
+  try {
+    return await run(stop.signal);
+  } catch (error) {
+    if (!stop.signal.aborted || error !== stop.signal.reason) throw error;
+    throw new Failure(
+      'NOT_DONE',
+      `interrupted: not all jobs are ${done.replace(/ now:$/, '')}. Give the same command again to go on; mulligan operations list says how far it came.`,
+    );
+  } finally {
+    process.off('SIGINT', interrupt);
+  }
 }
 
 async function ask({ count, isExact }: BulkResult, { verb, what }: BulkWords): Promise<void> {
@@ -118,58 +132,6 @@ function progressTo(output: Output, { done }: BulkWords): (progress: BulkProgres
     saidAt = now;
     output.note(`${number(changed + skipped)} of ${total.isExact ? '' : 'at least '}${number(total.count)} ${done}.`);
   };
-}
-
-const SHOWN = 20;
-
-function lines(result: BulkResult, { done, verb, what }: BulkWords, output: Output): string[] {
-  const { dryRun, count, isExact, samples, ids, skipped, others, operation, resumed, stopped } = result;
-  if (dryRun) {
-    const head = `Would ${verb} ${isExact ? '' : 'at least '}${countOf(count, what)}${samples.length > 0 && count > samples.length ? ', such as' : ''}${samples.length > 0 ? ':' : '.'}`;
-    return [head, ...(samples.length > 0 ? jobListLines(samples, output) : []), ...othersLines(others)];
-  }
-  const head = `${done[0]?.toUpperCase()}${done.slice(1)} ${countOf(count, what)}.`;
-  return [
-    ...(resumed && operation !== null
-      ? [
-          `Continued what ${printable(operation.by)} began at ${new Date(operation.startedAt).toISOString()}; jobs that came since are left alone.`,
-        ]
-      : []),
-    head,
-    ...(ids.length <= SHOWN ? ids.map((id) => `  ${printable(id)}`) : []),
-    ...skipped.slice(0, SHOWN).map(({ id, why }) => `${printable(id)} stays as it is: ${skipWords[why]}.`),
-    ...(skipped.length > SHOWN ? [`And ${number(skipped.length - SHOWN)} more were skipped.`] : []),
-    ...othersLines(others),
-    ...(stopped === null ? [] : [`The rest was left as it is: ${printable(stopped)}`]),
-  ];
-}
-
-const skipWords: Readonly<Record<SkipReason, string>> = {
-  'key-taken': 'a live job holds its key',
-  'nothing-left': 'it has no attempt left to keep',
-};
-
-const commandFor: Readonly<Record<string, string>> = {
-  'dead.redrive': 'mulligan dead redrive',
-  'jobs.runNow': 'mulligan jobs run-now',
-  enqueue: 'mulligan enqueue for a new job',
-};
-
-function othersLines(others: readonly OtherJob[]): string[] {
-  const shown = others.slice(0, SHOWN).map(({ id, state, use }) => {
-    if (state === 'not-found') return `${printable(id)} does not exist.`;
-    if (state === 'not-selected') return `${printable(id)} was left alone: another option left it out.`;
-    return `${printable(id)} is ${state}.${use === null ? '' : ` Use ${commandFor[use] ?? use}.`}`;
-  });
-  return others.length > SHOWN ? [...shown, `And ${number(others.length - SHOWN)} more.`] : shown;
-}
-
-export function number(value: number): string {
-  return value.toLocaleString('en-US');
-}
-
-function countOf(count: number, what: string): string {
-  return `${number(count)} ${count === 1 ? what.replace(/s$/, '') : what}`;
 }
 
 /** As the API takes it, which checks it. */

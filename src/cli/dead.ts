@@ -1,13 +1,15 @@
 import type { Selection } from '../bulk/selection.ts';
 import type { RedriveOptions } from '../operate.ts';
-import { askingOption, BULK_JSON, type BulkFlags, bulk, bulkOptions, number, rateOption, readRate } from './bulk.ts';
+import { askingOption, BULK_JSON, type BulkFlags, bulk, bulkOptions, rateOption, readRate } from './bulk.ts';
+import { number } from './bulk-lines.ts';
 import type { CliCommand, Shell } from './command.ts';
 import { withExisting } from './database.ts';
 import { wrongUsage } from './failure.ts';
-import { given, namingFlags, read, readDuration, readInteger, readJson } from './flags.ts';
+import { given, read, readDuration, readInteger, readJson } from './flags.ts';
 import { jobListLines, pageNote } from './job-list.ts';
 import { exportLines, PAGE } from './jobs.ts';
 import { isEmpty, readFlags, type SelectionFlags, selecting } from './selection.ts';
+import { hintAtNothing, readAfter } from './which-jobs.ts';
 
 type ListFlags = SelectionFlags & { readonly after?: string };
 type RedriveFlags = SelectionFlags &
@@ -38,7 +40,7 @@ export function addDead(program: CliCommand, shell: Shell): void {
   );
   rateOption(bulkOptions(redriving))
     .option('--keep-attempts', 'go on with the attempts that were left')
-    .option('--canary <n>', 'bring so many back first, and the rest only when these have ended without a failure')
+    .option('--canary <n>', 'bring so many back first, and the rest only when these have completed without a failure')
     .option('--canary-timeout <duration>', 'how long to wait for them (default: 10m)')
     .option('--edit <json>', 'another input, for a single job')
     .addHelpText('after', BULK_JSON)
@@ -61,12 +63,13 @@ export function addDead(program: CliCommand, shell: Shell): void {
 async function list({ output, ...shell }: Shell, flags: ListFlags): Promise<void> {
   const selection = readFlags(flags);
   const limit = selection.limit ?? PAGE;
-  const filter = { ...selection, ...given('after', flags.after), limit };
-  const jobs = await withExisting(shell.database(), (mulligan) =>
-    namingFlags(/^dead\.list: (\w+)/, () => mulligan.dead.list(filter)),
-  );
+  const { jobs, hint } = await withExisting(shell.database(), async (mulligan) => {
+    const found = await mulligan.dead.list({ ...selection, ...(await readAfter(mulligan, flags.after)), limit });
+    const asked = { ...selection, state: 'dead' } as const;
+    return { jobs: found, hint: found.length === 0 ? await hintAtNothing(mulligan, asked) : null };
+  });
   output.answer({ jobs }, () => (jobs.length === 0 ? ['No dead job matches.'] : jobListLines(jobs, output)));
-  const note = pageNote(jobs, limit);
+  const note = hint ?? pageNote(jobs, limit);
   if (note !== null) output.note(note);
 }
 
@@ -79,12 +82,20 @@ async function redrive(shell: Shell, asked: readonly string[], flags: RedriveFla
     ...read('canaryTimeout', flags.canaryTimeout, (text) => readDuration(text, '--canary-timeout')),
     ...read('edit', flags.edit, (text) => readJson(text, '--edit')),
   };
-  const words = { verb: 'redrive', done: 'redriven', what: 'dead jobs', asks: false };
+  const words = {
+    verb: 'redrive',
+    done: 'redriven',
+    what: 'dead jobs',
+    asks: false,
+    rate: flags.rate,
+    canary: flags.canary,
+  };
   const selection = readDeadFlags(asked, flags);
   await bulk(
     shell,
     flags,
     words,
+    selection,
     (mulligan, how) => mulligan.dead.redrive({ ...options, ...how }),
     async ({ jobs }) => {
       if (selection.ids !== undefined || selection.reason !== undefined) return null;
@@ -99,7 +110,7 @@ async function redrive(shell: Shell, asked: readonly string[], flags: RedriveFla
 async function discard(shell: Shell, asked: readonly string[], flags: SelectionFlags & BulkFlags): Promise<void> {
   const selection = readDeadFlags(asked, flags);
   const words = { verb: 'discard', done: 'discarded', what: 'dead jobs', asks: true };
-  await bulk(shell, flags, words, (mulligan, how) => mulligan.dead.discard({ ...selection, ...how }));
+  await bulk(shell, flags, words, selection, (mulligan, how) => mulligan.dead.discard({ ...selection, ...how }));
 }
 
 function readDeadFlags(ids: readonly string[], flags: SelectionFlags): Omit<Selection, 'state'> {

@@ -50,9 +50,9 @@ export function groupFacts(group: ErrorGroup, output: Output): string[] {
       ['fingerprint', group.fingerprint],
       ['error', group.sample === null ? '-' : errorText(group.sample.error)],
       ['now', `${group.dead} dead, ${group.failing} failing`],
-      ['in all', `${group.failures} failed runs of ${group.jobs} jobs`],
+      ['in all', `${plural(group.failures, 'failed run')} of ${plural(group.jobs, 'job')}`],
       ['recovered', recoveredText(group)],
-      ['redriven', redriven === 0 ? 'none so far' : `${redriven}, of which ${recurred} failed with it again`],
+      ['redriven', redriven === 0 ? 'none so far' : `${redriven} times, of which ${recurred} failed with it again`],
       ['first seen', pointInTime(group.firstSeenAt, now)],
       ['last seen', pointInTime(group.lastSeenAt, now)],
     ],
@@ -63,8 +63,12 @@ export function groupFacts(group: ErrorGroup, output: Output): string[] {
 function recoveredText({ recovered, recoveredShare, recoveredAt }: ErrorGroup): string {
   if (recoveredShare === null) return 'none so far: all jobs that failed with it are failing still';
   const attempts = recoveredAt.map(({ attempt, jobs }) => `${jobs} at attempt ${attempt}`);
-  const share = `${recovered} jobs, ${percent(recoveredShare)} of those that do not fail any more`;
+  const share = `${plural(recovered, 'job')}, ${percent(recoveredShare)} of those that do not fail any more`;
   return attempts.length === 0 ? share : `${share} (${attempts.join(', ')})`;
+}
+
+function plural(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? '' : 's'}`;
 }
 
 function percent(share: number): string {
@@ -103,7 +107,11 @@ export function sampleLines({ sample }: ErrorGroup, output: Output): string[] {
 export function adviceLines({ fingerprint, dead, failing, recurred, redriven }: ErrorGroup, output: Output): string[] {
   const error = `--error ${fingerprint}`;
   const commands: [string, string][] = [[`mulligan jobs list ${error}`, 'see its jobs']];
-  if (failing > 0) commands.push([`mulligan jobs run-now ${error}`, 'let the failing ones run now, after a fix']);
+  if (failing > 0) {
+    // Not those that are scheduled: a redrive with a rate has spread them.
+    const command = `mulligan jobs run-now --state retrying ${error} --rate 50/s`;
+    commands.push([command, 'let those that wait for a retry run now, after a fix']);
+  }
   if (dead > 0) {
     commands.push([`mulligan dead redrive ${error} --dry-run`, 'see what a redrive would bring back']);
     commands.push([

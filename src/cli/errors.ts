@@ -3,9 +3,9 @@ import { type GroupState, groupStates } from '../store/error-groups.ts';
 import type { CliCommand, Shell } from './command.ts';
 import { withExisting } from './database.ts';
 import { adviceLines, groupFacts, groupListLines, nameLines, sampleLines } from './error-facts.ts';
-import { wrongUsage } from './failure.ts';
 import { given, read, readInteger } from './flags.ts';
 import { readMoment } from './selection.ts';
+import { unknownError } from './which-jobs.ts';
 
 const PAGE = 20;
 const LARGEST_PAGE = 1_000;
@@ -55,7 +55,7 @@ async function list({ output, ...shell }: Shell, flags: ListFlags): Promise<void
 async function show({ output, ...shell }: Shell, fingerprint: string): Promise<void> {
   const group = await withExisting(shell.database(), (mulligan) => mulligan.errors.show(fingerprint));
   if (group === null) {
-    throw wrongUsage(`expected the fingerprint of an error group, got ${fingerprint}. See mulligan errors list.`);
+    throw unknownError(fingerprint);
   }
   output.answer({ group }, () => [
     ...groupFacts(group, output),

@@ -44,7 +44,7 @@ function describeFailure(error: unknown): FailureReport {
   if (error instanceof Failure)
     return { code: error.code, message: printable(error.message), exitCode: error.exitCode };
   // A command checks only what its user typed.
-  if (error instanceof ConfigError) return describeFailure(wrongUsage(error.message));
+  if (error instanceof ConfigError) return describeFailure(wrongUsage(inCommands(error.message)));
   if (error instanceof MulliganError) {
     const isAboutInput = error instanceof InputError || error instanceof PayloadError;
     return { code: error.code, message: printable(error.message), exitCode: isAboutInput ? 2 : 1 };
@@ -52,4 +52,20 @@ function describeFailure(error: unknown): FailureReport {
   const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   const message = `unexpected error: ${printable(text)}. Set MULLIGAN_DEBUG=1 to see where.`;
   return { code: 'UNEXPECTED', message, exitCode: 1 };
+}
+
+/** A message of the library, which names its calls and options, in the words of the command line. */
+export function inCommands(message: string): string {
+  return message
+    .replace(/^(?:jobs|dead|errors|operations)\.\w+: (?:([a-zA-Z]+)(?=: ))?/, (_, option?: string) =>
+      option === undefined ? '' : `--${dashed(option)}`,
+    )
+    .replace(/\b(jobs|dead|errors|operations)\.(list|runNow|cancel|redrive|stop)\b(?:\('([^']*)'\))?/g, (...found) => {
+      const [, group, call, argument] = found as [string, string, string, string | undefined];
+      return `mulligan ${group} ${dashed(call)}${argument === undefined ? '' : ` ${argument}`}`;
+    });
+}
+
+function dashed(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }

@@ -21,7 +21,10 @@ export function jobFacts(job: Job, gate: GateInfo | null, output: Output): strin
     ['version', job.version === null ? null : String(job.version)],
     ['queue', `${job.queue}, priority ${job.priority}, ${job.lane} lane`],
     ['state', stateText(job)],
-    ['attempts', `${job.attempts} of ${job.policy.maxAttempts} (${job.runs} runs, ${job.crashes} crashed)`],
+    [
+      'attempts',
+      `${job.attempts} of ${job.policy.maxAttempts} (${job.runs} ${job.runs === 1 ? 'run' : 'runs'}, ${job.crashes} crashed)`,
+    ],
     ['policy', policySummary(job.policy)],
     ['key', job.key],
     ['tags', job.tags.length === 0 ? null : job.tags.join(', ')],
@@ -36,7 +39,6 @@ export function jobFacts(job: Job, gate: GateInfo | null, output: Output): strin
     ['running on', job.worker],
     ['lease ends', time(job.leaseEndsAt)],
     ['finished', time(job.finishedAt)],
-    ['fingerprint', job.lastError?.fingerprint ?? null],
     ['last error', job.lastError === null ? null : errorText(job.lastError)],
     ['error group', job.lastError?.fingerprint ?? null],
   ];

@@ -2,22 +2,22 @@ import type { Selection } from '../bulk/selection.ts';
 import { isTerminal, type Job } from '../job.ts';
 import type { Mulligan } from '../mulligan.ts';
 import type { GateInfo } from '../observe/gate-info.ts';
-import { askingOption, BULK_JSON, type BulkFlags, bulk, bulkOptions, number, rateOption, readRate } from './bulk.ts';
+import { askingOption, BULK_JSON, type BulkFlags, bulk, bulkOptions, rateOption, readRate } from './bulk.ts';
+import { number } from './bulk-lines.ts';
 import type { CliCommand, Shell } from './command.ts';
 import { withExisting } from './database.ts';
-import { Failure, wrongUsage } from './failure.ts';
-import { given, namingFlags } from './flags.ts';
+import { wrongUsage } from './failure.ts';
 import { jobFacts, stackLines } from './job-facts.ts';
 import { jobListLines, pageNote } from './job-list.ts';
 import { ledgerLines } from './ledger.ts';
 import { printable } from './printable.ts';
 import { isEmpty, readFlags, type SelectionFlags, selecting } from './selection.ts';
 import { waitReasons } from './waits.ts';
+import { findOne, hintAtNothing, readAfter, wholeIds } from './which-jobs.ts';
 
 export const PAGE = 50;
 /** Each takes a few queries; jobs behind more than these are listed without their gate. */
 const MOST_GATES = 100;
-const MOST_CANDIDATES = 10;
 
 type ListFlags = SelectionFlags & { readonly after?: string };
 
@@ -74,19 +74,24 @@ be cancelled.${BULK_JSON}`,
 async function list({ output, ...shell }: Shell, flags: ListFlags): Promise<void> {
   const selection = readFlags(flags);
   const limit = selection.limit ?? PAGE;
-  const filter = { ...selection, ...given('after', flags.after), limit };
-  const { found, gates } = await withExisting(shell.database(), async (mulligan) => {
-    const jobs = await namingFlags(/^jobs\.list: (\w+)/, () => mulligan.jobs.list(filter));
-    return { found: jobs, gates: await gatesOf(mulligan, jobs) };
+  const { found, gates, hint } = await withExisting(shell.database(), async (mulligan) => {
+    const jobs = await mulligan.jobs.list({ ...selection, ...(await readAfter(mulligan, flags.after)), limit });
+    const advice = jobs.length === 0 ? await hintAtNothing(mulligan, selection) : null;
+    return { found: jobs, gates: await gatesOf(mulligan, jobs), hint: advice };
   });
   output.answer({ jobs: found }, () => (found.length === 0 ? ['No job matches.'] : jobListLines(found, output, gates)));
-  const note = pageNote(found, limit);
+  const note = hint ?? pageNote(found, limit);
   if (note !== null) output.note(note);
 }
 
 async function count({ output, ...shell }: Shell, flags: SelectionFlags): Promise<void> {
-  const counted = await withExisting(shell.database(), (mulligan) => mulligan.jobs.count(readFlags(flags)));
+  const selection = readFlags(flags);
+  const { counted, hint } = await withExisting(shell.database(), async (mulligan) => {
+    const found = await mulligan.jobs.count(selection);
+    return { counted: found, hint: found.count === 0 ? await hintAtNothing(mulligan, selection) : null };
+  });
   output.answer(counted, () => [`${counted.isExact ? '' : 'at least '}${number(counted.count)}`]);
+  if (hint !== null) output.note(hint);
 }
 
 /** One JSON object per line, whether or not --json was given. */
@@ -119,24 +124,6 @@ async function show({ output, ...shell }: Shell, id: string): Promise<void> {
   ]);
 }
 
-/** By its id, or by how the id begins when only one does. */
-async function findOne({ jobs }: Mulligan, id: string): Promise<Job> {
-  const found = await jobs.get(id);
-  if (found !== null) return found;
-  const candidates = await jobs.find(id, MOST_CANDIDATES + 1);
-  if (candidates.length === 1) return candidates[0] as Job;
-  const asked = JSON.stringify(id);
-  if (candidates.length === 0) {
-    throw new Failure('NOT_FOUND', `there is no job ${asked}. See mulligan jobs list for what there is.`);
-  }
-  const named = candidates.slice(0, MOST_CANDIDATES).map((job) => `${job.id} (${job.name}, ${job.state})`);
-  const more = candidates.length > MOST_CANDIDATES ? ' and more' : '';
-  throw new Failure(
-    'NOT_FOUND',
-    `expected the beginning of one id, got ${asked}, which begins ${named.join(', ')}${more}.`,
-  );
-}
-
 /** The gates of resources that jobs of a page wait behind. */
 async function gatesOf({ gates }: Mulligan, jobs: readonly Job[]): Promise<Map<string, GateInfo>> {
   const waiting = jobs.filter(({ state }) => !isTerminal(state) && state !== 'running');
@@ -163,13 +150,14 @@ async function cancel(shell: Shell, ids: readonly string[], flags: SelectionFlag
   const isByIds = Object.keys(selection).every((name) => name === 'ids');
   if (isByIds && flags.dryRun !== true) return cancelEach(shell, selection.ids ?? []);
   const words = { verb: 'cancel', done: 'cancelled', what: 'jobs', asks: true };
-  await bulk(shell, flags, words, (mulligan, how) => mulligan.jobs.cancel({ ...selection, ...how }));
+  await bulk(shell, flags, words, selection, (mulligan, how) => mulligan.jobs.cancel({ ...selection, ...how }));
 }
 
 async function cancelEach(shell: Shell, ids: readonly string[]): Promise<void> {
-  const results = await withExisting(shell.database(), (mulligan: Mulligan) =>
-    Promise.all(ids.map(async (id) => ({ id, result: await mulligan.jobs.cancel(id) }))),
-  );
+  const results = await withExisting(shell.database(), async (mulligan: Mulligan) => {
+    const whole = await wholeIds(mulligan, ids);
+    return Promise.all(whole.map(async (id) => ({ id, result: await mulligan.jobs.cancel(id) })));
+  });
   shell.output.answer({ results }, () => results.map(({ id, result }) => `${printable(id)} ${cancelWords[result]}.`));
   const done = results.every(({ result }) => result === 'cancelled' || result === 'cancelling');
   if (!done) shell.exitCode = 1;
@@ -180,9 +168,10 @@ async function runNow(
   ids: readonly string[],
   flags: SelectionFlags & BulkFlags & { readonly rate?: string },
 ): Promise<void> {
-  const options = { ...chosen(ids, flags), ...readRate(flags.rate) };
-  const words = { verb: 'run now', done: 'due now:', what: 'jobs', asks: false };
-  await bulk(shell, flags, words, (mulligan, how) => mulligan.jobs.runNow({ ...options, ...how }));
+  const selection = chosen(ids, flags);
+  const options = { ...selection, ...readRate(flags.rate) };
+  const words = { verb: 'run now', done: 'due now:', what: 'jobs', asks: false, rate: flags.rate };
+  await bulk(shell, flags, words, selection, (mulligan, how) => mulligan.jobs.runNow({ ...options, ...how }));
 }
 
 function chosen(ids: readonly string[], flags: SelectionFlags): Selection {

@@ -24,6 +24,12 @@ function record(run: number, rest: Partial<RunRecord>): RunRecord {
 
 const error = { name: 'HttpError', message: 'busy\u001b[2J', code: 'E1', status: 503, stack: null };
 
+it('says of a job that is set aside where it waits, not when it runs next', () => {
+  const aside = { version: 1, isRejected: true };
+  const set = record(1, { decision: { kind: 'release', delayMs: 0, rule: 'payload rejected', aside } });
+  expect(ledgerLines([set], output)[1]).toMatch(/ set aside +w$/);
+});
+
 it('shows a row per run: what happened, what was decided and why, and when the job runs next, on which worker', () => {
   const lines = ledgerLines(
     [

@@ -1,5 +1,5 @@
 import type { Job, RunRecord } from '../job.ts';
-import type { Decision } from '../retry/decision.ts';
+import { asideAfter, type Decision } from '../retry/decision.ts';
 import type { OutcomeKind, StoredError } from '../retry/outcome.ts';
 import type { Output, Style } from './output.ts';
 import { type Cell, type Column, tableLines } from './table.ts';
@@ -86,5 +86,6 @@ function decisionWords(decision: Decision): string {
 }
 
 function nextText(decision: Decision): string {
+  if (asideAfter(decision) !== null) return 'set aside';
   return 'delayMs' in decision ? `after ${span(decision.delayMs)}` : '-';
 }

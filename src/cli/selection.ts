@@ -76,8 +76,17 @@ export function readMoment(text: string, flag: string): Moment {
     if (!Number.isNaN(date.getTime())) return date;
     throw unexpected(flag, 'a time such as 2026-01-31T12:00Z', text);
   }
-  readDuration(text, flag);
+  if (!isDuration(text)) throw unexpected(flag, 'how long ago, such as 2h, or a time such as 2026-01-31T12:00Z', text);
   return text as Exclude<Duration, number>;
+}
+
+function isDuration(text: string): boolean {
+  try {
+    readDuration(text, 'duration');
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function readAttempts(text: string): NonNullable<Selection['attempts']> {

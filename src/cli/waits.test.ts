@@ -9,16 +9,20 @@ const versioned = defineJob<null>({ name: 'versioned', version: 2, run: () => {}
 const later = defineJob<null>({ name: 'versioned', version: 3, run: () => {} });
 
 it.each([
-  ['whose name no worker knows', 'unknown', 'has no handler for it; it waits for a worker that knows unknown.'],
+  [
+    'whose name no worker knows',
+    'unknown',
+    'has no handler for it; it waits for a worker that knows unknown. If none comes, it is dead 7d after it fell due,',
+  ],
   [
     'of a later version',
     later,
-    'has no handler for it; it waits for a worker that knows versioned, version 3 or later.',
+    'has no handler for it; it waits for a worker that knows versioned, version 3 or later. If none comes, it is dead 7d after it fell due,',
   ],
   [
     'whose payload was rejected',
     defineJob<null>({ name: 'strict', run: () => {} }),
-    'rejected its payload, as its last error says; other workers that know strict try it.',
+    'rejected its payload, as its last error says; other workers that know strict try it. If none can read it, it is dead after 2',
   ],
 ] as const)('a job %s says so while it waits', async (_, target, reason) => {
   await using queue = await testQueue({ jobs: [strict, versioned], work: { name: 'w' } });
@@ -28,5 +32,16 @@ it.each([
   const [said, ...more] = await waitReasons(queue.mulligan, job as never, await queue.mulligan.jobs.runs(id));
   expect(said).toContain(reason);
   expect(said).toMatch(/^Worker w-/);
-  expect(more).toEqual([]);
+  const unserved = 'No live worker that serves its queue default has a handler for unknown. See mulligan workers list.';
+  expect(more).toEqual(target === 'unknown' ? [unserved] : []);
+});
+
+it('a job in a queue that no live worker serves says so', async () => {
+  await using queue = await testQueue({ jobs: [strict], work: { queues: ['served'] } });
+  const { id } = await queue.mulligan.enqueue('strict', { to: 'a' }, { queue: 'other' });
+  await queue.clock.advance(10);
+  const job = await queue.mulligan.jobs.get(id);
+  expect(await waitReasons(queue.mulligan, job as never, [])).toEqual([
+    'No live worker serves its queue other. See mulligan workers list.',
+  ]);
 });

@@ -44,14 +44,28 @@ export interface ChangeRequest {
   readonly canary: number;
   /** Another payload for the redriven job, as JSON text. */
   readonly payload?: string;
-  /** Ends the operation as stopped, and changes nothing. */
+  /** How it was ordered, for the record: written when it begins and with each part. */
+  readonly options?: OperationOptions;
+  /** Ends the operation as stopped, also one that is done already, and changes nothing. */
   readonly stop?: string;
+}
+
+export interface OperationOptions {
+  /** 0 without a canary. */
+  readonly canary: number;
+  readonly keepAttempts: boolean;
+  /** Of the last call that worked on it: `'50/s'`. */
+  readonly rate: string | null;
+  /** The last one who continued it. */
+  readonly continuedBy: string | null;
 }
 
 export interface ChangeAnswer {
   readonly operation: Operation;
   readonly ids: readonly string[];
   readonly skipped: readonly SkippedJob[];
+  /** How many of `ids` run, and were told to stop. */
+  readonly cancelling: number;
 }
 
 export interface SkippedJob {
@@ -71,6 +85,8 @@ export interface Operation {
   readonly action: ChangeAction;
   readonly by: string;
   readonly selection: JobSelection;
+  /** Null when the version that began it did not keep them. */
+  readonly options: OperationOptions | null;
   readonly state: (typeof operationStates)[number];
   /** Only jobs that matched by then are concerned. */
   readonly startedAt: number;
@@ -81,6 +97,8 @@ export interface Operation {
   /** The first jobs that were changed, when a canary was asked for. */
   readonly canary: readonly string[];
   readonly note: string | null;
+  /** Where due times are spread: when the next job would be due. */
+  readonly nextDueAt: number;
 }
 
 /** Ended operations are kept for so long. */

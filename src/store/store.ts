@@ -15,7 +15,15 @@ import type { JobCount, JobFilter, JobList, JobSelection } from './selection.ts'
 import type { RegisteredWorker, WorkerDescription } from './workers.ts';
 
 export type { KnownJobs, Reader } from './aside.ts';
-export type { ChangeAction, ChangeAnswer, ChangeRequest, Operation, SkippedJob, SkipReason } from './change.ts';
+export type {
+  ChangeAction,
+  ChangeAnswer,
+  ChangeRequest,
+  Operation,
+  OperationOptions,
+  SkippedJob,
+  SkipReason,
+} from './change.ts';
 export type { ErrorGroup, ErrorGroupFilter } from './error-groups.ts';
 export type { JobCount, JobFilter, JobList, JobSelection } from './selection.ts';
 export { type RegisteredWorker, SEEN_EVERY_MS, type WorkerDescription } from './workers.ts';

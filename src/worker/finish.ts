@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../observe/log.ts';
 import { decide } from '../retry/decide.ts';
+import type { Decision } from '../retry/decision.ts';
 import type { Outcome } from '../retry/outcome.ts';
 import type { Refund, SettleAnswer, Settlement, Store } from '../store/store.ts';
 import type { ActiveJob } from './active-job.ts';
@@ -21,6 +22,8 @@ export interface FinisherParts {
   readonly log: Logger;
   readonly trouble: Trouble;
   readonly isStopping: () => boolean;
+  /** Called before the settlement is sent: from then on, any claim may find the job. */
+  readonly onDecided: (job: ActiveJob, decision: Decision) => void;
   /** `settlement` is how the run ended, or null when its lease was lost. */
   readonly onGone: (job: ActiveJob, settlement: Settlement | null) => void;
 }
@@ -78,6 +81,7 @@ export class Finisher {
     // Progress that no heartbeat has sent goes with the outcome.
     const left = { result: job.run?.result, progress: job.unsentProgress ?? undefined };
     const settlement = settlementOf(claimed, { startedAt, endedAt, refund, ...left }, outcome, decision);
+    this.#parts.onDecided(job, decision);
     this.#settler.settle({ job, settlement });
   }
 

@@ -14,6 +14,9 @@ import { type Duration, formatDuration, parseDuration } from '../duration.ts';
 import { LONGEST_DELAY_MS } from '../retry/backoff.ts';
 import type { QueuePlan } from './lanes.ts';
 
+export const UNKNOWN_JOB_TIMEOUT = '7d';
+export const REJECTED_PAYLOAD_TIMEOUT = '1h';
+
 export interface WorkOptions {
   /**
    * Queues to serve: a list, or a map from queue to its own options. Default: the queues of the definitions, their retry
@@ -87,8 +90,11 @@ export function planWork(options: WorkOptions, named: NamedQueues = queuesOf([])
     concurrency: checkInteger(given.concurrency ?? 10, 'work: concurrency', { min: 1, max: 10_000 }),
     leaseMs: readLease(given.lease ?? '30s'),
     pollMs: Math.max(1, parseDuration(given.poll ?? '1s', 'work: poll')),
-    unknownJobTimeoutMs: parseDuration(given.unknownJobTimeout ?? '7d', 'work: unknownJobTimeout'),
-    rejectedPayloadTimeoutMs: parseDuration(given.rejectedPayloadTimeout ?? '1h', 'work: rejectedPayloadTimeout'),
+    unknownJobTimeoutMs: parseDuration(given.unknownJobTimeout ?? UNKNOWN_JOB_TIMEOUT, 'work: unknownJobTimeout'),
+    rejectedPayloadTimeoutMs: parseDuration(
+      given.rejectedPayloadTimeout ?? REJECTED_PAYLOAD_TIMEOUT,
+      'work: rejectedPayloadTimeout',
+    ),
     name: given.name === undefined ? null : checkName(given.name, 'work: name'),
     version: given.version === undefined ? null : checkName(given.version, 'work: version'),
   };

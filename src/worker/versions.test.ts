@@ -170,6 +170,22 @@ describe('a payload that a schema rejects', () => {
     expect((await mulligan.jobs.runs(id)).at(-1)?.decision).toMatchObject({ rule: 'payload rejected for 1h' });
   });
 
+  it('is not claimed again by the worker that has just rejected it, although it claims before it hears that this is recorded', async () => {
+    const fleet = new Fleet();
+    const settle = fleet.store.settle.bind(fleet.store);
+    // The store has recorded it, but its answer takes a while.
+    fleet.store.settle = async (settlements) => {
+      const answers = await settle(settlements);
+      await new Promise<void>((resolve) => fleet.clock.after(50, resolve));
+      return answers;
+    };
+    const mulligan = await fleet.deploy([rejecting], { concurrency: 2 });
+    const producer = await fleet.deploy([], null);
+    const { id } = await producer.enqueue('mail', { to: ['a'] });
+    await fleet.clock.advance(500);
+    expect(await mulligan.jobs.runs(id)).toHaveLength(1);
+  });
+
   it('is dead after rejectedPayloadTimeout, and many of them end one right after the other', async () => {
     const fleet = new Fleet();
     const mulligan = await fleet.deploy([rejecting], { rejectedPayloadTimeout: '1m' });

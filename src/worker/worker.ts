@@ -126,6 +126,9 @@ export class Worker {
       log,
       trouble: this.#trouble,
       isStopping: () => this.#stopping !== null,
+      onDecided: ({ lease }, decision) => {
+        if (asideAfter(decision)?.isRejected) this.#rejections.add(lease.job.name);
+      },
       onGone: (job, settlement) => this.#gone(job, settlement),
     });
     this.#renewer = new LeaseRenewer(store, clock, leaseMs, () => this.#renewable(), onError);
@@ -384,8 +387,6 @@ export class Worker {
     this.#fetcher.wake(isRetry(job.lease.job.lane) ? 'retry-ended' : 'room');
     this.#trial.jobChanged();
     this.#checkIdle();
-    const aside = settlement === null ? null : asideAfter(settlement.decision);
-    if (aside?.isRejected) this.#rejections.add(job.lease.job.name);
     // The job may fall due sooner than anything the fetcher knows of.
     if (settlement !== null && 'delayMs' in settlement.decision) this.#fetcher.wake('due');
   }

@@ -40,6 +40,7 @@ export async function jobChecks(
     ok('jobs', inStates.length === 0 ? 'none yet' : inStates.join(', ')),
     dead(stats),
     waiting(times.now, waitingJobs),
+    ...rejected(times.waiting),
     ...servedChecks(waitingJobs, workers, times.now),
     leases(times, workers),
     pauses(queues.filter(({ paused }) => paused).map(({ queue }) => queue)),
@@ -54,7 +55,23 @@ function dead({ states: { dead }, names }: Stats): Check {
   const byName = Object.entries(names)
     .filter(([, own]) => own.states.dead > 0)
     .sort(([, a], [, b]) => b.states.dead - a.states.dead);
-  return ok('dead jobs', `${count(dead, 'job')}: ${some(byName.map(([name, own]) => `${name} (${own.states.dead})`))}`);
+  const found = `${count(dead, 'job')}: ${some(byName.map(([name, own]) => `${name} (${own.states.dead})`))}`;
+  return { ...ok('dead jobs', found), advice: 'mulligan errors list --state dead shows what they died of' };
+}
+
+/** They die an hour after they were first rejected, unless a worker can read them. */
+function rejected(waiting: readonly WaitingJobs[]): Check[] {
+  const groups = waiting.filter(({ queue }) => parseQueue(queue).aside?.isRejected);
+  if (groups.length === 0) return [];
+  const total = groups.reduce((sum, group) => sum + group.count, 0);
+  const names = some([...new Set(groups.map(({ name }) => name))]);
+  return [
+    warn(
+      'rejected payloads',
+      `${count(total, 'job')} that the schema of a worker rejected: ${names}`,
+      'mulligan errors list shows why; deploy workers that can read them before they are dead (rejectedPayloadTimeout)',
+    ),
+  ];
 }
 
 /** The oldest due job of each queue. */

@@ -89,10 +89,25 @@ describe('a SQLite file', () => {
     expect(found.get('job names')).toMatchObject({ health: 'warn', found: 'no live worker knows knwon (2 jobs)' });
     expect(found.get('queues')).toMatchObject({ health: 'warn', found: 'no live worker serves apart (1 job)' });
     expect(found.get('dead jobs')).toMatchObject({ health: 'ok', found: '1 job: known (1)' });
+    expect(found.get('dead jobs')?.advice).toContain('mulligan errors list');
+    expect(found.get('rejected payloads')).toBeUndefined();
     change('UPDATE worker_registry SET seen_at = seen_at - 120000');
     expect((await checks()).get('workers')?.found).toMatch(
       /^none is alive; 1 was lost: \S+ \(2m.* ago\), and jobs wait: knwon \(2 jobs\), known \(1 job\)$/,
     );
+  });
+
+  it('tells of payloads that workers rejected', async () => {
+    const input = { '~standard': { version: 1, vendor: 'test', validate: () => ({ issues: [{ message: 'no' }] }) } };
+    const strict = defineJob({ name: 'strict', input: input as never, run: () => {} });
+    await using mulligan = await Mulligan.open(`sqlite:${path}`, { jobs: [strict], log: () => {} });
+    const worker = mulligan.work();
+    await mulligan.enqueue(defineJob<null>({ name: 'strict', run: () => {} }), null);
+    await worker.whenIdle();
+    expect((await checks()).get('rejected payloads')).toMatchObject({
+      health: 'warn',
+      found: '1 job that the schema of a worker rejected: strict',
+    });
   });
 
   it('of a newer version that this one cannot use, or of another program, is bad and left alone', async () => {

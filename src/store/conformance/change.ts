@@ -131,8 +131,9 @@ const bulk: StoreCase[] = cases('change', {
     const later = await enqueueOne(store, { tags, delayMs: HOUR });
     const other = await enqueueOne(store, { tags: ['endpoint:7'] });
     const dead = await bury(store, { tags, queue: 'elsewhere' });
-    const { ids } = await changeAll(store, 'cancel', { tag: 'endpoint:42' });
+    const { ids, cancelling } = await store.change(changeRequest('cancel', { tag: 'endpoint:42' }));
     assert.deepEqual(ids.toSorted(), [running.id, waiting, later].toSorted());
+    assert.equal(cancelling, 1);
     const states = (await store.get([waiting, later, other, dead, running.id])).map(({ state }) => state);
     assert.deepEqual(states, ['cancelled', 'cancelled', 'ready', 'dead', 'running']);
     assert.equal((await jobOf(store, running.id)).cancelRequested, true);
@@ -267,6 +268,31 @@ const resuming: StoreCase[] = cases('change', {
     const next = await store.change({ ...changeRequest('redrive', { error: 'f' }, { order: 'same', part: 5 }) });
     assert.notEqual(next.operation.id, operation.id);
     assert.equal(next.ids.length, 1);
+  },
+
+  'an operation that is done may still be stopped, when its canary fails': async ({ store }) => {
+    await buryMany(store, 1);
+    const request = changeRequest('redrive', { error: 'f' }, { canary: 1 });
+    assert.equal((await store.change(request)).operation.state, 'done');
+    const { operation } = await store.change({ ...request, stop: 'the canary died' });
+    assert.partialDeepStrictEqual(operation, { state: 'stopped', note: 'the canary died', changed: 1 });
+    const again = await store.change({ ...request, stop: 'too late' });
+    assert.equal(again.operation.note, 'the canary died');
+  },
+
+  'an operation keeps how it was ordered, and each part may change it': async ({ store }) => {
+    await buryMany(store, 2);
+    const options = { canary: 1, keepAttempts: false, rate: '50/s', continuedBy: null };
+    const request = changeRequest('redrive', { error: 'f' }, { part: 0, order: 'same', options });
+    assert.deepEqual((await store.change(request)).operation.options, options);
+    const other = { ...options, rate: null, continuedBy: 'bob' };
+    const found = await store.change({ ...request, id: changeRequest('redrive', {}).id, options: other });
+    assert.deepEqual(found.operation.options, options);
+    const { operation } = await store.change({ ...request, part: 1, options: other, intervalMs: HOUR });
+    assert.deepEqual(operation.options, other);
+    assert.ok(operation.nextDueAt >= operation.startedAt + HOUR);
+    const without = await store.change(changeRequest('discard', { error: 'f' }, { part: 0 }));
+    assert.equal(without.operation.options, null);
   },
 
   'the limit bounds the whole operation': async ({ store }) => {

@@ -20,7 +20,8 @@ export function change(state: MemoryState, request: ChangeRequest, now: number):
   const operation = operationFor(state, request, now);
   const ids: string[] = [];
   const skipped: { id: string; why: SkipReason }[] = [];
-  if (request.stop !== undefined) end(operation, 'stopped', now, request.stop);
+  let cancelling = 0;
+  if (request.stop !== undefined && operation.state !== 'stopped') end(operation, 'stopped', now, request.stop);
   const most = operation.endedAt === null ? sizeOfPart(operation, request.part) : 0;
   if (most > 0) {
     const rows = candidates(state, operation, now);
@@ -29,20 +30,22 @@ export function change(state: MemoryState, request: ChangeRequest, now: number):
       const why = apply(state, row, request, operation, now);
       if (why === null) ids.push(row.id);
       else skipped.push({ id: row.id, why });
+      if (row.state === 'running') cancelling++;
     }
     operation.changed += ids.length;
     operation.skipped += skipped.length;
     operation.updatedAt = now;
+    operation.options = request.options ?? operation.options;
     operation.canary.push(...ids.slice(0, Math.max(0, request.canary - operation.canary.length)));
     if (rows.length <= most || isExhausted(operation)) end(operation, 'done', now, null);
     if (ids.length > 0 && request.action !== 'discard') state.wake.hint();
   }
-  return { operation: toOperation(operation), ids, skipped };
+  return { operation: toOperation(operation), ids, skipped, cancelling };
 }
 
 function operationFor(
   state: MemoryState,
-  { id, action, order, selection, by }: ChangeRequest,
+  { id, action, order, selection, by, options }: ChangeRequest,
   now: number,
 ): OperationRow {
   for (const row of state.operations.values()) {
@@ -58,6 +61,7 @@ function operationFor(
     order,
     by,
     selection: kept(selection),
+    options: options ?? null,
     state: 'running',
     startedAt: now,
     updatedAt: now,
@@ -74,7 +78,6 @@ function operationFor(
 }
 
 function end(operation: OperationRow, state: 'done' | 'stopped', now: number, note: string | null): void {
-  if (operation.endedAt !== null) return;
   Object.assign(operation, { state, endedAt: now, updatedAt: now, note });
 }
 
@@ -176,6 +179,6 @@ export function operations(state: MemoryState, limit: number): Operation[] {
   return [...state.operations.values()].reverse().slice(0, limit).map(toOperation);
 }
 
-function toOperation({ cursor: _cursor, order: _order, nextDueAt: _next, ...operation }: OperationRow): Operation {
+function toOperation({ cursor: _cursor, order: _order, ...operation }: OperationRow): Operation {
   return kept(operation);
 }

@@ -70,8 +70,6 @@ export interface OperationRow extends Mutable<Operation> {
   readonly order: string;
   /** The job that was looked at last, as `positionOf` says. */
   cursor: readonly [at: number, accepted: number] | null;
-  /** When the next job falls due, where due times are spread. */
-  nextDueAt: number;
   canary: string[];
 }
 

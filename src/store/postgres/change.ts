@@ -30,12 +30,15 @@ import { isUuid } from './uuid.ts';
 const LOOKED_AT = 10_000;
 /** Another process that works on the same operation may be quicker so often. */
 const MOST_TRIES = 20;
+/** Of a job that runs: it was told to stop. */
+const CANCELLING = 'cancelling';
 
 const COLUMNS = `
-  id, action, by, selection, state, started_at, updated_at, ended_at, changed, skipped, canary, note, cursor`;
-const BEGIN = `SELECT ${COLUMNS} FROM @.begin_operation($1, $2, $3, $4, $5)`;
+  id, action, by, selection, state, started_at, updated_at, ended_at, changed, skipped, canary, note, cursor,
+  next_due_at, options`;
+const BEGIN = `SELECT ${COLUMNS} FROM @.begin_operation($1, $2, $3, $4, $5, $6)`;
 const STOP = `SELECT ${COLUMNS} FROM @.stop_operation($1, $2)`;
-const CHANGE = 'SELECT * FROM @.change($1, $2, $3, $4, $5, $6::uuid[], $7, $8, $9, $10)';
+const CHANGE = 'SELECT * FROM @.change($1, $2, $3, $4, $5, $6::uuid[], $7, $8, $9, $10, $11)';
 
 type OperationRow = [
   id: string,
@@ -51,6 +54,8 @@ type OperationRow = [
   canary: string,
   note: string | null,
   cursor: string | null,
+  nextDueAt: number,
+  options: string | null,
 ];
 
 type Cursor = readonly (number | string)[];
@@ -63,10 +68,13 @@ interface Part {
 
 export async function change(session: Session, request: ChangeRequest): Promise<ChangeAnswer> {
   const { id, action, order, by, selection, stop } = request;
+  const options = optionsText(request);
   for (let tries = 0; tries < MOST_TRIES; tries++) {
-    const row = only(await session.db.query<OperationRow>(BEGIN, [id, action, order, by, JSON.stringify(selection)]));
+    const row = only(
+      await session.db.query<OperationRow>(BEGIN, [id, action, order, by, JSON.stringify(selection), options]),
+    );
     const operation = toOperation(row);
-    const none = { operation, ids: [], skipped: [] };
+    const none = { operation, ids: [], skipped: [], cancelling: 0 };
     if (stop !== undefined) {
       return {
         ...none,
@@ -79,7 +87,7 @@ export async function change(session: Session, request: ChangeRequest): Promise<
     const part = await partOf(session, operation, cursor === null ? null : JSON.parse(cursor), most);
     const changed = await apply(session, request, operation, cursor, part, most);
     if (changed === null) continue;
-    const after = only(await session.db.query<OperationRow>(BEGIN, [operation.id, action, order, by, '']));
+    const after = only(await session.db.query<OperationRow>(BEGIN, [operation.id, action, order, by, '', null]));
     return { ...changed, operation: toOperation(after) };
   }
   throw new StoreBusyError(
@@ -98,7 +106,7 @@ async function apply(
   // Reached with this part, whatever became of each job: skipped ones count too.
   const { limit = Number.POSITIVE_INFINITY } = operation.selection;
   const isEnd = next === null || (ids.length === most && operation.changed + operation.skipped + most >= limit);
-  const rows = await session.db.query<[id: string | null, why: SkipReason | null]>(CHANGE, [
+  const rows = await session.db.query<[id: string | null, why: SkipReason | typeof CANCELLING | null]>(CHANGE, [
     operation.id,
     request.action,
     cursor,
@@ -109,13 +117,19 @@ async function apply(
     !request.keepAttempts,
     request.canary,
     request.payload ?? null,
+    optionsText(request),
   ]);
   if (rows[0]?.[0] === null) return null;
   session.candidates.forget();
   return {
-    ids: rows.flatMap(([id, why]) => (why === null ? [id as string] : [])),
-    skipped: rows.flatMap(([id, why]) => (why === null ? [] : [{ id: id as string, why }])),
+    ids: rows.flatMap(([id, why]) => (why === null || why === CANCELLING ? [id as string] : [])),
+    skipped: rows.flatMap(([id, why]) => (why === null || why === CANCELLING ? [] : [{ id: id as string, why }])),
+    cancelling: rows.filter(([, why]) => why === CANCELLING).length,
   };
+}
+
+function optionsText({ options }: ChangeRequest): string | null {
+  return options === undefined ? null : JSON.stringify(options);
 }
 
 function only(rows: readonly OperationRow[]): OperationRow {
@@ -247,7 +261,23 @@ export async function operations(session: Session, limit: number): Promise<Opera
 }
 
 function toOperation(row: OperationRow): Operation {
-  const [id, action, by, selection, state, startedAt, updatedAt, endedAt, changed, skipped, canary, note] = row;
+  const [
+    id,
+    action,
+    by,
+    selection,
+    state,
+    startedAt,
+    updatedAt,
+    endedAt,
+    changed,
+    skipped,
+    canary,
+    note,
+    ,
+    nextDueAt,
+    options,
+  ] = row;
   const first = canary === '{}' ? [] : elements(canary);
   return {
     id,
@@ -262,5 +292,7 @@ function toOperation(row: OperationRow): Operation {
     skipped,
     canary: first,
     note,
+    nextDueAt,
+    options: options === null ? null : JSON.parse(options),
   };
 }

@@ -70,20 +70,23 @@ interface Part {
   readonly next: (changed: number) => readonly number[] | null;
 }
 
+const NONE = { ids: [], skipped: [], cancelling: 0 };
+
 export function change(session: Session, request: ChangeRequest): ChangeAnswer {
   const operation = beginOperation(session, request);
-  if (request.stop !== undefined && operation.endedAt === null) {
+  if (request.stop !== undefined && operation.state !== 'stopped') {
     endOperation(session, operation.id, 'stopped', request.stop);
-    return { operation: toOperation(readOperation(session, operation.id)), ids: [], skipped: [] };
+    return { operation: toOperation(readOperation(session, operation.id)), ...NONE };
   }
   const most = operation.endedAt === null ? sizeOfPart(operation, request.part) : 0;
-  if (most === 0) return { operation: toOperation(operation), ids: [], skipped: [] };
+  if (most === 0) return { operation: toOperation(operation), ...NONE };
   const { rows, cursorAfter, next } = partOf(session, operation, most);
   const ids: string[] = [];
   const skipped: { id: string; why: SkipReason }[] = [];
   const spread = new Spread(operation.nextDueAt, request.intervalMs, session.now);
   let cursor = operation.cursor;
   let looked = 0;
+  let cancelling = 0;
   for (const row of rows) {
     if (ids.length + skipped.length === most) break;
     looked++;
@@ -92,6 +95,7 @@ export function change(session: Session, request: ChangeRequest): ChangeAnswer {
     const why = apply(session, row, request, spread);
     if (why === null) ids.push(row.id);
     else skipped.push({ id: row.id, why });
+    if (row.state === STATE.running) cancelling++;
   }
   const isThrough = looked === rows.length;
   const after = isThrough ? next(operation.changed + ids.length) : cursor;
@@ -102,7 +106,7 @@ export function change(session: Session, request: ChangeRequest): ChangeAnswer {
     nextDueAt: spread.nextDueAt,
     isEnd: isThrough && after === null,
   });
-  return { operation: moved, ids, skipped };
+  return { operation: moved, ids, skipped, cancelling };
 }
 
 /** The next jobs that the operation concerns: they match now, and were there when it began. */

@@ -5,15 +5,17 @@ import type { Session } from './session.ts';
 
 const COLUMNS = `
   id, action, by, selection, state, started_at AS startedAt, updated_at AS updatedAt, ended_at AS endedAt, changed, skipped,
-  canary, note, cursor, next_due_at AS nextDueAt`;
+  canary, note, cursor, next_due_at AS nextDueAt, options`;
 const BY_ID = `SELECT ${COLUMNS} FROM operations WHERE id = ?`;
 const RUNNING = `SELECT ${COLUMNS} FROM operations WHERE action = ? AND request = ? AND ended_at IS NULL`;
 const ADD = `
-  INSERT INTO operations (id, action, request, by, selection, state, started_at, updated_at, changed, skipped, canary, next_due_at)
-  VALUES (?1, ?2, ?3, ?4, ?5, 'running', ?6, ?6, 0, 0, '[]', 0) RETURNING ${COLUMNS}`;
+  INSERT INTO operations (id, action, request, by, selection, state, started_at, updated_at, changed, skipped, canary, next_due_at,
+    options)
+  VALUES (?1, ?2, ?3, ?4, ?5, 'running', ?6, ?6, 0, 0, '[]', 0, ?7) RETURNING ${COLUMNS}`;
 const END = 'UPDATE operations SET state = ?2, note = ?3, ended_at = ?4, updated_at = ?4 WHERE id = ?1';
 const MOVE = `
-  UPDATE operations SET cursor = ?2, changed = changed + ?3, skipped = skipped + ?4, canary = ?5, next_due_at = ?6, updated_at = ?7
+  UPDATE operations SET cursor = ?2, changed = changed + ?3, skipped = skipped + ?4, canary = ?5, next_due_at = ?6, updated_at = ?7,
+    options = coalesce(?8, options)
   WHERE id = ?1`;
 const LIST = `SELECT ${COLUMNS} FROM operations ORDER BY seq DESC LIMIT ?`;
 
@@ -21,10 +23,10 @@ const LIST = `SELECT ${COLUMNS} FROM operations ORDER BY seq DESC LIMIT ?`;
 export interface StoredOperation extends Operation {
   /** The job that was looked at last. */
   readonly cursor: readonly number[] | null;
-  readonly nextDueAt: number;
 }
 
-interface Row extends Omit<StoredOperation, 'selection' | 'canary' | 'cursor'> {
+interface Row extends Omit<StoredOperation, 'selection' | 'canary' | 'cursor' | 'options'> {
+  readonly options: string | null;
   readonly selection: string;
   readonly canary: string;
   readonly cursor: string | null;
@@ -38,7 +40,15 @@ export function beginOperation(session: Session, request: ChangeRequest): Stored
   const running = session.sql(RUNNING).get(action, order) as Row | undefined;
   if (running && running.updatedAt > session.now - RESUMED_WITHIN_MS) return fromRow(running);
   if (running) endOperation(session, running.id, 'stopped', 'not continued for a day');
-  return fromRow(session.sql(ADD).get(id, action, order, by, JSON.stringify(selection), session.now) as unknown as Row);
+  return fromRow(
+    session
+      .sql(ADD)
+      .get(id, action, order, by, JSON.stringify(selection), session.now, optionsText(request)) as unknown as Row,
+  );
+}
+
+function optionsText({ options }: ChangeRequest): string | null {
+  return options === undefined ? null : JSON.stringify(options);
 }
 
 export interface Progress {
@@ -60,7 +70,18 @@ export function moveOperation(
   const room = Math.max(0, request.canary - operation.canary.length);
   const canary = JSON.stringify([...operation.canary, ...ids.slice(0, room)]);
   const { id } = operation;
-  session.sql(MOVE).run(id, cursor && JSON.stringify(cursor), ids.length, skipped, canary, nextDueAt, session.now);
+  session
+    .sql(MOVE)
+    .run(
+      id,
+      cursor && JSON.stringify(cursor),
+      ids.length,
+      skipped,
+      canary,
+      nextDueAt,
+      session.now,
+      optionsText(request),
+    );
   if (isEnd || isExhausted(readOperation(session, id))) endOperation(session, id, 'done', null);
   return toOperation(readOperation(session, id));
 }
@@ -82,10 +103,11 @@ function fromRow(row: Row): StoredOperation {
     ...row,
     selection: JSON.parse(row.selection),
     canary: JSON.parse(row.canary),
+    options: row.options === null ? null : JSON.parse(row.options),
     cursor: row.cursor === null ? null : JSON.parse(row.cursor),
   };
 }
 
-export function toOperation({ cursor: _cursor, nextDueAt: _next, ...operation }: StoredOperation): Operation {
+export function toOperation({ cursor: _cursor, ...operation }: StoredOperation): Operation {
   return operation;
 }

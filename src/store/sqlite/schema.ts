@@ -211,6 +211,8 @@ export const migrations: readonly string[] = [
   selectTables,
   resultsTables,
   asideTables,
+  // How a bulk action was ordered; a version without this leaves it null.
+  'ALTER TABLE operations ADD COLUMN options TEXT; -- JSON',
 ];
 
 /** Brings the file to the newest version. Call inside BEGIN IMMEDIATE: a second process then finds it done. */

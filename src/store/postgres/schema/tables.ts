@@ -253,4 +253,6 @@ export const migrations: readonly string[] = [
   selectTables,
   resultsTables,
   asideTables,
+  // How a bulk action was ordered; a version without this leaves it null.
+  'ALTER TABLE operations ADD COLUMN options text; -- JSON',
 ];

@@ -13,7 +13,7 @@ const GIVEN = 'unnest(p_ids) WITH ORDINALITY AS g (id, ord)';
 
 export const changeSql: string = `
   -- The unfinished operation of the same order, or a new one.
-  CREATE FUNCTION begin_operation(p_id uuid, p_action text, p_request text, p_by text, p_selection text)
+  CREATE FUNCTION begin_operation(p_id uuid, p_action text, p_request text, p_by text, p_selection text, p_options text)
   RETURNS SETOF operations LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   DECLARE store_now bigint := now_ms();
   BEGIN
@@ -23,8 +23,8 @@ export const changeSql: string = `
     WHERE o.action = p_action AND md5(o.request) = md5(p_request) AND o.ended_at IS NULL
       AND o.updated_at <= store_now - ${RESUMED_WITHIN_MS};
     INSERT INTO operations
-      (id, action, by, request, selection, state, started_at, updated_at, changed, skipped, canary, next_due_at)
-    VALUES (p_id, p_action, p_by, p_request, p_selection, 'running', store_now, store_now, 0, 0, '{}', 0)
+      (id, action, by, request, selection, state, started_at, updated_at, changed, skipped, canary, next_due_at, options)
+    VALUES (p_id, p_action, p_by, p_request, p_selection, 'running', store_now, store_now, 0, 0, '{}', 0, p_options)
     ON CONFLICT DO NOTHING;
     RETURN QUERY SELECT * FROM operations o WHERE o.action = p_action AND md5(o.request) = md5(p_request) AND o.ended_at IS NULL;
   END $$;
@@ -33,7 +33,7 @@ export const changeSql: string = `
   DECLARE store_now bigint := now_ms();
   BEGIN
     UPDATE operations SET state = 'stopped', note = p_note, ended_at = store_now, updated_at = store_now
-    WHERE operations.id = p_id AND operations.ended_at IS NULL;
+    WHERE operations.id = p_id AND operations.state <> 'stopped';
     RETURN QUERY SELECT * FROM operations o WHERE o.id = p_id;
   END $$;
 
@@ -80,12 +80,12 @@ export const changeSql: string = `
   END $$;
 
   /*
-   * Answers each job that was looked at with why it was skipped, or null; or a row without a job when the operation is not
+   * Answers each job that was looked at with why it was skipped, null, or 'cancelling' when it was told to stop; or a row without a job when the operation is not
    * where p_from says. p_to is where it is afterwards, p_is_end whether it is done then.
    */
   CREATE FUNCTION change(
     p_operation uuid, p_action text, p_from text, p_to text, p_is_end boolean, p_ids uuid[], p_interval double precision,
-    p_reset boolean, p_canary int, p_payload text
+    p_reset boolean, p_canary int, p_payload text, p_options text
   ) RETURNS TABLE (job_id uuid, why text) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   DECLARE
     store_now bigint := now_ms();
@@ -98,6 +98,8 @@ export const changeSql: string = `
     next_due double precision;
     due bigint;
     taken uuid[] := '{}';
+    told uuid[] := '{}';
+    answer text;
     passed int := 0;
     one record;
   BEGIN
@@ -116,7 +118,9 @@ export const changeSql: string = `
 
     ELSIF p_action = 'cancel' THEN
       FOR one IN SELECT g.id FROM ${GIVEN} ORDER BY g.id LOOP
-        IF cancel(one.id) IN ('cancelled', 'cancelling') THEN taken := taken || one.id; END IF;
+        answer := cancel(one.id);
+        IF answer IN ('cancelled', 'cancelling') THEN taken := taken || one.id; END IF;
+        IF answer = 'cancelling' THEN told := told || one.id; END IF;
       END LOOP;
 
     ELSIF p_action = 'runNow' THEN
@@ -174,9 +178,9 @@ export const changeSql: string = `
 
     UPDATE operations o SET cursor = p_to, changed = o.changed + cardinality(taken), skipped = o.skipped + passed,
       canary = o.canary || taken[1 : greatest(0, p_canary - cardinality(o.canary))], next_due_at = next_due,
-      updated_at = store_now, ended_at = CASE WHEN p_is_end THEN store_now END,
+      updated_at = store_now, options = coalesce(p_options, o.options), ended_at = CASE WHEN p_is_end THEN store_now END,
       state = CASE WHEN p_is_end THEN 'done' ELSE 'running' END
     WHERE o.id = p_operation;
-    RETURN QUERY SELECT t.id, NULL::text FROM unnest(taken) AS t (id);
+    RETURN QUERY SELECT t.id, CASE WHEN t.id = ANY (told) THEN 'cancelling' END FROM unnest(taken) AS t (id);
   END $$;
 `;
