@@ -40,8 +40,7 @@ function next(event: 'started' | 'completed' | 'cancelled'): Promise<void> {
 mulligan.on('retrying', ({ name, error, delayMs }) =>
   console.log(`${name}: ${error?.message}; again in ${delayMs} ms`),
 );
-// A running job is cancelled at its next heartbeat; there are three per lease.
-mulligan.work({ lease: '1s' });
+mulligan.work();
 
 const completed = next('completed');
 await mulligan.enqueue(slowOnce, null);
@@ -53,6 +52,8 @@ console.log(`a job that waits: ${await mulligan.jobs.cancel(waiting.id)}`);
 const started = next('started');
 const running = await mulligan.enqueue(long, null);
 await started;
+// Its signal aborts: at once in this process, within a second in another one. A handler that returns all the same completes
+// its job; one that throws, as `sleep` does here, ends it as cancelled.
 const cancelled = next('cancelled');
 console.log(`a job that runs: ${await mulligan.jobs.cancel(running.id)}`);
 await cancelled;

@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import { ConfigError } from './errors.ts';
 
 /** The error for an option of the wrong kind. Its message names the option, what was expected, what it got, and what to do. */
@@ -44,6 +45,7 @@ function render(value: unknown): string {
 
 function renderObject(value: object): string {
   if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : `an array of ${value.length}`;
+  if (types.isDate(value) && Number.isNaN(Date.prototype.getTime.call(value))) return 'an invalid Date';
   if (!isPlainObject(value)) {
     const className: unknown = value.constructor?.name;
     return typeof className === 'string' && className !== '' ? `an object of class ${shorten(className)}` : 'an object';
@@ -152,6 +154,11 @@ export function readOptions<Options extends object>(options: Options, known: rea
   return copy as Options;
 }
 
+/** Without the options that are undefined: `undefined` says nothing, so that it must not hide what another source says. */
+export function withoutUndefined<Options extends object>(options: Options): Options {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Options;
+}
+
 /** The entries of an object whose keys the user chooses. Checking the keys is left to the caller. */
 export function readEntries(map: unknown, what: string, expected: string): [string, unknown][] {
   if (!isPlainObject(map)) throw unexpected(what, expected, map);
@@ -249,9 +256,16 @@ function range({ min, max }: Bounds): string {
 
 const LONGEST_NAME = 200;
 
-export function checkName(value: unknown, what: string): string {
-  const fits = typeof value === 'string' && value.trim() !== '' && value.length <= LONGEST_NAME;
+export function checkName(value: unknown, what: string, longest: number = LONGEST_NAME): string {
+  const fits = typeof value === 'string' && value.trim() !== '' && value.length <= longest;
   // PostgreSQL cannot store NUL, and a control character in a name misleads its reader.
   if (fits && value.isWellFormed() && !/\p{Cc}/u.test(value)) return value;
-  throw unexpected(what, `a text of 1 to ${LONGEST_NAME} characters, none of them control characters`, value);
+  const expected = `a text of 1 to ${longest} characters, none of them control characters`;
+  throw unexpected(what, expected, value, typeof value === 'string' ? whatIsOdd(value) : undefined);
+}
+
+/** What a message does not show of a text that it quotes. */
+function whatIsOdd(text: string): string | undefined {
+  if (text !== '' && text.trim() === '') return 'It is blank.';
+  return text.isWellFormed() ? undefined : 'It has half of a surrogate pair in it.';
 }

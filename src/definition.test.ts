@@ -106,6 +106,26 @@ describe('defineJob', () => {
       { name: 'a', run, input: { to: 'string' } },
       'job a: input: expected a Standard Schema (zod, valibot, arktype, ...), got an object with the key to.',
     ],
+    [
+      'a migrate without a version',
+      { name: 'a', run, migrate: () => {} },
+      'job a: expected a version of at least 2 with migrate, got none. Payloads',
+    ],
+    [
+      'a migrate to version 1',
+      { name: 'a', run, version: 1, migrate: () => {} },
+      'job a: expected a version of at least 2 with migrate, got 1. Payloads',
+    ],
+    [
+      'an output that is no type',
+      { name: 'a', output: 5 },
+      'job a: output: expected what typeOf<YourType>() returns, got 5. It only names a type',
+    ],
+    [
+      'a schema as its output',
+      { name: 'a', output: z.object({}) },
+      'job a: output: expected what typeOf<YourType>() returns, got an object',
+    ],
     ['an empty queue', { name: 'a', run, queue: '' }, 'job a: queue: expected a text'],
     ['a retryQueue that is no text', { name: 'a', run, retryQueue: true }, 'job a: retryQueue: expected a text'],
     ['a resource that is no text', { name: 'a', run, resource: 5 }, 'job a: resource: expected a text'],

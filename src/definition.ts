@@ -1,4 +1,15 @@
-import { checkInteger, checkList, checkName, copyData, describe, namesOf, readOptions, unexpected } from './config.ts';
+import {
+  checkInteger,
+  checkList,
+  checkName,
+  copyData,
+  describe,
+  isPlainObject,
+  namesOf,
+  readOptions,
+  unexpected,
+  withoutUndefined,
+} from './config.ts';
 import { type Duration, parseDuration } from './duration.ts';
 import type { EnqueueOptions, EnqueueResult, JobToEnqueue } from './enqueue-options.ts';
 import { ConfigError } from './errors.ts';
@@ -7,10 +18,10 @@ import { checkPriority, DEFAULT_PRIORITY, DEFAULT_QUEUE } from './job.ts';
 import type { JsonCheck } from './json.ts';
 import type { Logger } from './observe/log.ts';
 import { checkResource, type ResourceFunction } from './resource.ts';
-import type { OutputType } from './result.ts';
+import type { OutputCheck, OutputType } from './result.ts';
 import type { BackoffFunction, ClassifyFunction, ClassifyRule } from './retry/classify.ts';
 import { validateClassifyRules } from './retry/classify.ts';
-import type { Decision } from './retry/decision.ts';
+import { type Decision, FIRST_VERSION } from './retry/decision.ts';
 import { checkRetry } from './retry/options.ts';
 import type { StoredError } from './retry/outcome.ts';
 import type { RetryOptions } from './retry/policy.ts';
@@ -188,7 +199,7 @@ const optionNames = namesOf<JobOptions<unknown>>({
 
 /** `Parsed` comes first, so that without a schema the input is what the handler says it takes. */
 export function defineJob<Parsed = unknown, Input = Parsed, Output = unknown>(
-  options: JobOptions<Input, Parsed, Output> & JsonCheck<Input>,
+  options: JobOptions<Input, Parsed, Output> & JsonCheck<Input> & OutputCheck<Output>,
 ): JobDefinition<Input, Parsed, Output> {
   const given = readOptions(options as JobOptions<Input, Parsed, Output>, optionNames, 'defineJob');
   const name = checkName(given.name, 'defineJob: name');
@@ -198,11 +209,14 @@ export function defineJob<Parsed = unknown, Input = Parsed, Output = unknown>(
   if (given.input !== undefined && !isSchema(given.input)) {
     throw unexpected(`${what}: input`, 'a Standard Schema (zod, valibot, arktype, ...)', given.input);
   }
+  checkOutput(given.output, `${what}: output`);
   checkHooks(given, what);
+  const version = given.version === undefined ? null : checkVersion(given.version, `${what}: version`);
+  checkMigrate(given.migrate, version, what);
   return branded({
     name,
     input: given.input,
-    version: given.version === undefined ? null : checkVersion(given.version, `${what}: version`),
+    version,
     migrate: given.migrate as JobDefinition['migrate'],
     queue: checkName(given.queue ?? DEFAULT_QUEUE, `${what}: queue`),
     retryQueue: given.retryQueue === undefined ? null : checkName(given.retryQueue, `${what}: retryQueue`),
@@ -251,9 +265,10 @@ export function implement<Input, Parsed, Output>(
     );
   }
   if (typeof run !== 'function') throw unexpected(`${what}: implement`, 'a function', run);
-  const given = readOptions(options, implementOptionNames, `${what}: implement`);
+  const given = withoutUndefined(readOptions(options, implementOptionNames, `${what}: implement`));
   const { timeout, rules, migrate, ...hooks } = given;
   checkHooks(given, what);
+  checkMigrate(migrate, job.version, what);
   return branded({
     ...job,
     ...hooks,
@@ -269,6 +284,21 @@ function checkHooks(given: Omit<ImplementOptions, 'timeout' | 'rules'>, what: st
     const value = given[hook];
     if (value !== undefined && typeof value !== 'function') throw unexpected(`${what}: ${hook}`, 'a function', value);
   }
+}
+
+/** No payload is of an earlier version than the first, so that the function would never be called. */
+function checkMigrate(migrate: unknown, version: number | null, what: string): void {
+  if (migrate === undefined || (version !== null && version > FIRST_VERSION)) return;
+  const least = FIRST_VERSION + 1;
+  throw new ConfigError(
+    `${what}: expected a version of at least ${least} with migrate, got ${version ?? 'none'}. Payloads that were enqueued without a version are of version ${FIRST_VERSION}: set version: ${least}.`,
+  );
+}
+
+/** A schema, say, would look as if results were checked. */
+function checkOutput(output: unknown, what: string): void {
+  if (output === undefined || (isPlainObject(output) && Object.keys(output).length === 0)) return;
+  throw unexpected(what, 'what typeOf<YourType>() returns', output, 'It only names a type: results are not checked.');
 }
 
 function readGate(

@@ -1,5 +1,5 @@
 import { types } from 'node:util';
-import { checkName, checkOneOf, isPlainObject, namesOf, readOptions, unexpected } from './config.ts';
+import { checkName, checkOneOf, isPlainObject, namesOf, readOptions, unexpected, withoutUndefined } from './config.ts';
 import { type Duration, formatDuration, parseDuration } from './duration.ts';
 import { ConfigError } from './errors.ts';
 import { checkPriority, type KeyLife, keyLives } from './job.ts';
@@ -26,7 +26,8 @@ export interface EnqueueOptions {
   readonly keyUntil?: KeyLife;
   /**
    * The last input wins: with a `key`, this puts the job off by so long, and a further enqueue of the same name and key within
-   * that time replaces it and puts it off again, at most until `maxWait` after the first. A job that has started is not touched.
+   * that time replaces it and puts it off again, at most until `maxWait` after the first. A job that is running is not touched;
+   * one that has run and waits to run again is cancelled, and the new job takes its place.
    */
   readonly debounce?: Duration | { readonly wait: Duration; readonly maxWait?: Duration };
   /** Texts that the job is found by, beside those of its definition: `['endpoint:42']`. */
@@ -70,6 +71,7 @@ export const eachOptionNames: readonly (keyof JobToEnqueue)[] = [
 
 /** Of these, a job has one at most. */
 const dueOptions = ['delay', 'at', 'debounce'] as const;
+const attemptOptions = ['maxAttempts', 'maxRetries'] as const;
 
 export interface CheckedOptions {
   readonly delayMs: number;
@@ -86,6 +88,26 @@ export interface CheckedOptions {
 
 export function checkOptions(options: EnqueueOptions, what = 'enqueue'): CheckedOptions {
   const given = readOptions(options, optionNames, what);
+  const checked = checkEach(given, what);
+  checkKey(given, what);
+  return checked;
+}
+
+/** These make sense only for a job that has a key. Options that many jobs share may leave the key to each job. */
+export function checkKey({ key, keyUntil, debounce }: EnqueueOptions, what: string): void {
+  if (key !== undefined) return;
+  if (debounce !== undefined) {
+    throw new ConfigError(
+      `${what}: expected a key with debounce, got none. Jobs of one name and key replace each other.`,
+    );
+  }
+  if (keyUntil !== undefined) {
+    throw new ConfigError(`${what}: expected a key with keyUntil, got none. Give a key, or leave keyUntil out.`);
+  }
+}
+
+/** All but `checkKey`. */
+export function checkEach(given: EnqueueOptions, what: string): CheckedOptions {
   const { delay, at, priority, queue, key, keyUntil, debounce, tags, retry, tx } = given;
   if (delay !== undefined && at !== undefined) {
     throw new ConfigError(`${what}: expected delay or at, got both. Give one of them.`);
@@ -107,14 +129,9 @@ export function checkOptions(options: EnqueueOptions, what = 'enqueue'): Checked
 
 /** A debounced job holds its key until it starts: from then on, another enqueue is another job. */
 function readDebounce(
-  { debounce, delay, at, key, keyUntil }: EnqueueOptions,
+  { debounce, delay, at, keyUntil }: EnqueueOptions,
   what: string,
 ): Pick<CheckedOptions, 'delayMs' | 'keyLife' | 'debounce'> {
-  if (key === undefined) {
-    throw new ConfigError(
-      `${what}: expected a key with debounce, got none. Jobs of one name and key replace each other.`,
-    );
-  }
   if (delay !== undefined || at !== undefined) {
     throw new ConfigError(
       `${what}: expected debounce without delay or at, got both. The time of debounce is the delay.`,
@@ -164,21 +181,45 @@ function readDate(at: unknown, what: string): number {
 }
 
 /** Options that are objects of the caller, as they were when they were checked. */
-export function asChecked(given: EnqueueOptions, { retry, debounce, delayMs }: CheckedOptions): EnqueueOptions {
+export function asChecked(given: EnqueueOptions, { retry, tags, debounce, delayMs }: CheckedOptions): EnqueueOptions {
   const maxWait = debounce?.maxWaitMs ?? null;
   return {
-    ...given,
+    ...withoutUndefined(given),
     ...(retry && { retry }),
+    ...(tags && { tags }),
     ...(debounce && { debounce: { wait: delayMs, ...(maxWait !== null && { maxWait }) } }),
   };
 }
 
+/** The options of one of many jobs: its own win, field by field in `retry`, and its tags are added. */
+export function merged(common: EnqueueOptions, given: EnqueueOptions, what: string): EnqueueOptions {
+  const own = withoutUndefined(given);
+  const { tx: _, ...rest } = common;
+  return {
+    ...withoutRivals(rest, own, dueOptions),
+    ...own,
+    ...(own.retry !== undefined && { retry: mergedRetry(common.retry, checkRetry(own.retry, `${what}: retry`)) }),
+    ...(own.tags !== undefined && {
+      tags: [...(common.tags ?? []), ...(checkTags(own.tags, `${what}: tags`) ?? [])],
+    }),
+  };
+}
+
+function mergedRetry(common: RetryOptions = {}, given: RetryOptions): RetryOptions {
+  const own = withoutUndefined(given);
+  return { ...withoutRivals(common, own, attemptOptions), ...own };
+}
+
 /** A job's own `at` replaces a common `delay`, and the like. */
-export function withoutRivals(common: EnqueueOptions, own: EnqueueOptions): EnqueueOptions {
-  if (!dueOptions.some((name) => own[name] !== undefined)) return common;
+function withoutRivals<Options extends object>(
+  common: Options,
+  own: Options,
+  rivals: readonly (keyof Options)[],
+): Options {
+  if (!rivals.some((name) => own[name] !== undefined)) return common;
   return Object.fromEntries(
-    Object.entries(common).filter(([name]) => !(dueOptions as readonly string[]).includes(name)),
-  );
+    Object.entries(common).filter(([name]) => !rivals.includes(name as keyof Options)),
+  ) as Options;
 }
 
 export function hasInput(one: unknown): one is JobToEnqueue {

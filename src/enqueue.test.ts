@@ -108,16 +108,27 @@ describe('the options of an enqueue', () => {
       { delay: Number.MAX_SAFE_INTEGER },
       'enqueue: delay: expected a duration of at most 365d',
     ],
-    [
-      'an invalid Date',
-      { at: new Date(Number.NaN) },
-      'enqueue: at: expected a valid Date, got an object of class Date.',
-    ],
+    ['an invalid Date', { at: new Date(Number.NaN) }, 'enqueue: at: expected a valid Date, got an invalid Date.'],
     ['a date as text', { at: '2026-01-01' }, 'enqueue: at: expected a valid Date, got "2026-01-01".'],
     ['a priority beyond 9', { priority: 10 }, 'enqueue: priority: expected a whole number from 0 to 9, got 10.'],
     ['a priority in between', { priority: 1.5 }, 'enqueue: priority: expected a whole number from 0 to 9, got 1.5.'],
     ['an empty queue', { queue: '' }, 'enqueue: queue: expected a text of 1 to 200 characters'],
     ['an empty key', { key: '' }, 'enqueue: key: expected a text of 1 to 200 characters'],
+    [
+      'a blank tag',
+      { tags: [' '] },
+      'enqueue: tags[0]: expected a text of 1 to 100 characters, none of them control characters, got " ". It is blank.',
+    ],
+    [
+      'half a character as a tag',
+      { tags: ['a', '\ud800'] },
+      'enqueue: tags[1]: expected a text of 1 to 100 characters, none of them control characters, got "\\ud800". It has half of a surrogate pair in it.',
+    ],
+    [
+      'a long tag',
+      { tags: ['x'.repeat(101)] },
+      'enqueue: tags[0]: expected a text of 1 to 100 characters, none of them',
+    ],
     ['a key that is no text', { key: 42 }, 'enqueue: key: expected a text of 1 to 200 characters'],
     [
       'a misspelt keyUntil',
@@ -148,6 +159,12 @@ describe('the options of an enqueue', () => {
       expect(error.message).toContain(message.slice('enqueue'.length));
     }
     expect(queue.sent).toEqual([]);
+  });
+
+  it('refuse a keyUntil without a key', async () => {
+    await using queue = await producer();
+    const error = await rejection(queue.mulligan.enqueue(job, 1, { keyUntil: 'pruned' }));
+    expect(error.message).toBe('enqueue: expected a key with keyUntil, got none. Give a key, or leave keyUntil out.');
   });
 
   it.each<[string, unknown, string]>([
@@ -585,6 +602,59 @@ describe('many inputs', () => {
     const jobs = await Promise.all(answers.map(({ id }) => queue.mulligan.jobs.get(id)));
     expect(jobs.map((one) => one?.payload)).toEqual(['a', 'b', 'c']);
     expect(answers.map(({ id }) => id)).toEqual(answers.map(({ id }) => id).toSorted());
+  });
+
+  it('may share a debounce, and have keys of their own', async () => {
+    await using queue = await producer();
+    const [a, b] = [
+      { input: 1, key: 'a' },
+      { input: 2, key: 'b' },
+    ];
+    await queue.mulligan.enqueueMany(job, [a, b], { debounce: '1s' });
+    expect(queue.sent.flat().map(({ key, delayMs, keyLife }) => [key, delayMs, keyLife])).toEqual([
+      ['a', 1_000, 'started'],
+      ['b', 1_000, 'started'],
+    ]);
+    const error = await rejection(queue.mulligan.enqueueMany(job, [a, { input: 2 }], { debounce: '1s' }));
+    expect(error.message).toMatch(/^enqueueMany: jobs\[1\]: expected a key with debounce, got none\./);
+    const other = await rejection(
+      queue.mulligan.enqueueMany(job, [{ input: 2, priority: 1 }], { keyUntil: 'started' }),
+    );
+    expect(other.message).toMatch(/^enqueueMany: jobs\[0\]: expected a key with keyUntil, got none\./);
+  });
+
+  it('share what a job leaves undefined', async () => {
+    await using queue = await producer();
+    const silent = { delay: undefined, key: undefined, queue: undefined, priority: undefined, retry: undefined };
+    await queue.mulligan.enqueueMany(job, [{ input: 1, ...silent, at: undefined, tags: undefined } as never], {
+      delay: '1h',
+      key: 'k',
+      queue: 'q',
+      priority: 2,
+      retry: { maxAttempts: 4 },
+      tags: ['t'],
+    });
+    expect(queue.sent.flat()).toMatchObject([
+      { delayMs: 3_600_000, key: 'k', queue: 'q', priority: 2, policy: { maxAttempts: 4 }, tags: ['t'] },
+    ]);
+  });
+
+  it('add their own tags to the shared ones, and override a shared retry policy field by field', async () => {
+    await using queue = await producer();
+    await queue.mulligan.enqueueMany(
+      job,
+      [
+        { input: 1, tags: ['own'], retry: { maxCrashes: 2 } },
+        { input: 2, tags: [], retry: { maxRetries: 1, deadline: undefined } as never },
+      ],
+      { tags: ['shared'], retry: { maxAttempts: 7, deadline: '1h' } },
+    );
+    expect(queue.sent.flat()).toMatchObject([
+      { tags: ['shared', 'own'], policy: { maxAttempts: 7, deadlineMs: 3_600_000, maxCrashes: 2 } },
+      { tags: ['shared'], policy: { maxAttempts: 2, deadlineMs: 3_600_000 } },
+    ]);
+    const error = await rejection(queue.mulligan.enqueueMany(job, [{ input: 1, tags: ['a', ''] }], { tags: ['b'] }));
+    expect(error.message).toMatch(/^enqueueMany: jobs\[0\]: tags\[1\]: /);
   });
 
   it('may be none', async () => {

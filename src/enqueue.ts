@@ -5,14 +5,16 @@ import { type AnyJobDefinition, isDefinition } from './definition.ts';
 import {
   asChecked,
   type CheckedOptions,
+  checkEach,
+  checkKey,
   checkOptions,
   type EnqueueOptions,
   type EnqueueResult,
   eachOptionNames,
   hasInput,
   type JobToEnqueue,
+  merged,
   optionNames,
-  withoutRivals,
 } from './enqueue-options.ts';
 import { ConfigError, StoreBusyError, StoreUnavailableError } from './errors.ts';
 import { DEFAULT_PRIORITY, DEFAULT_QUEUE } from './job.ts';
@@ -87,8 +89,8 @@ export class Enqueuer {
   }
 
   /** The job as `enqueue` would store it, for a schedule to store it later. */
-  async prepare(target: Target, input: unknown, options: EnqueueOptions): Promise<Prepared> {
-    return this.#prepare(target, input, checkOptions(options), null);
+  async prepare(target: Target, input: unknown, options: EnqueueOptions, what: string): Promise<Prepared> {
+    return this.#prepare(target, input, checkOptions(options, what), what);
   }
 
   /** Stores a job that was prepared. */
@@ -104,7 +106,7 @@ export class Enqueuer {
     options: EnqueueOptions = {},
   ): Promise<EnqueueResult[]> {
     const given = readOptions(options, optionNames, 'enqueueMany');
-    const checked = checkOptions(given, 'enqueueMany');
+    const checked = checkEach(given, 'enqueueMany');
     const common = asChecked(given, checked);
     const list = checkList(jobs, 'enqueueMany', 'a list of { input, ...options }', (job) => job);
     const prepared: Prepared[] = [];
@@ -130,9 +132,11 @@ export class Enqueuer {
       throw unexpected(what, 'an object { input, ...options }', one, hint);
     }
     const { input, ...own } = readOptions(one, eachOptionNames, what);
-    if (Object.keys(own).length === 0) return this.#prepare(target, input, checked, what);
-    const { tx: _, ...rest } = common;
-    return this.#prepare(target, input, checkOptions({ ...withoutRivals(rest, own), ...own }, what), what);
+    if (Object.keys(own).length > 0) {
+      return this.#prepare(target, input, checkOptions(merged(common, own, what), what), what);
+    }
+    checkKey(common, what);
+    return this.#prepare(target, input, checked, what);
   }
 
   #store(jobs: readonly NewJob[], tx: TransactionClient | null): Promise<readonly Enqueued[]> {
@@ -243,9 +247,9 @@ export class Enqueuer {
     return known;
   }
 
-  #answer(job: NewJob, { id, existed }: Enqueued, capped: Prepared['capped']): EnqueueResult {
+  #answer(job: NewJob, { id, existed, replaced }: Enqueued, capped: Prepared['capped']): EnqueueResult {
     this.#settings.events.emit('enqueued', () => ({ id, name: job.name, queue: job.queue, existed }));
-    return capped === null ? { id, existed } : { id, existed, capped };
+    return { id, existed, ...(replaced && { replaced }), ...(capped && { capped }) };
   }
 }
 

@@ -105,12 +105,15 @@ export class JobNotFoundError extends MulliganError {
   }
 }
 
-/** The job has not ended within the `timeout` of `mulligan.result`. The job itself goes on. */
+/**
+ * The job has not ended within the `timeout` of `mulligan.result`. The job itself goes on. `cause` is the store's error when
+ * the store could not be asked.
+ */
 export class ResultTimeoutError extends MulliganError {
   readonly jobId: string;
 
-  constructor(jobId: string, message: string) {
-    super('RESULT_TIMEOUT', message);
+  constructor(jobId: string, message: string, options?: ErrorOptions) {
+    super('RESULT_TIMEOUT', message, options);
     this.jobId = jobId;
   }
 }

@@ -72,6 +72,7 @@ export { policies } from './retry/presets.ts';
 export type { MisfirePolicy } from './schedule/plan.ts';
 export type { Timing, TimingOptions } from './schedule/timing.ts';
 export type { Overlap, ScheduleDefinition, ScheduleOptions } from './schedule-options.ts';
+export { defineSchedule } from './schedule-options.ts';
 export type { ScheduleDetails, ScheduleInfo, ScheduleListOptions, Schedules } from './schedules.ts';
 export type { InputSchema } from './schema.ts';
 export type { ErrorGroup, ErrorGroupName, ErrorSample, GroupState } from './store/error-groups.ts';

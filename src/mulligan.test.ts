@@ -117,6 +117,12 @@ describe('opening', () => {
   it.each<[string, unknown, string]>([
     ['no object', 5, 'Mulligan.open: expected an object with options, got 5.'],
     ['a misspelt option', { job: [] }, 'Mulligan.open: there is no option "job". Did you mean jobs?'],
+    ['null for schedules', { schedules: null }, 'Mulligan.open: schedules: expected a list of schedules, got null.'],
+    [
+      'null for jobs',
+      { jobs: null },
+      'Mulligan.open: jobs: expected a list of definitions made by defineJob, got null.',
+    ],
     ['jobs that are no list', { jobs: idle }, 'Mulligan.open: jobs: expected a list of definitions made by defineJob'],
     [
       'a job that is no definition',

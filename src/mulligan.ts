@@ -341,23 +341,22 @@ interface Settings {
 
 function readSettings(options: MulliganOptions): Settings {
   const given = readOptions(options, mulliganOptionNames, 'Mulligan.open');
-  const { maxResultBytes = DEFAULT_MAX_RESULT_BYTES } = given;
+  // Defaults of undefined only: null is no way to leave an option out.
+  const { jobs = [], queues = {}, retention = {}, schedules = [], removeMissingSchedules = false } = given;
+  const { maxResultBytes = DEFAULT_MAX_RESULT_BYTES, metricsPrefix = 'mulligan' } = given;
   const { hardCap, maxPayloadBytes = DEFAULT_MAX_PAYLOAD_BYTES, log = writeToStderr, clock = systemClock } = given;
   if (typeof log !== 'function') throw unexpected('Mulligan.open: log', 'a function that takes log entries', log);
   return {
-    definitions: definitionsByName(given.jobs ?? [], 'Mulligan.open: jobs'),
-    ...readQueues(given.queues ?? {}),
+    definitions: definitionsByName(jobs, 'Mulligan.open: jobs'),
+    ...readQueues(queues),
     hardCap: hardCap === undefined ? undefined : checkInteger(hardCap, 'Mulligan.open: hardCap', { min: 1 }),
     maxPayloadBytes: checkInteger(maxPayloadBytes, 'Mulligan.open: maxPayloadBytes', { min: 1 }),
     maxResultBytes: checkInteger(maxResultBytes, 'Mulligan.open: maxResultBytes', { min: 1 }),
-    retention: readRetention(given.retention ?? {}),
-    schedules: readSchedules(given.schedules ?? [], 'Mulligan.open: schedules'),
-    removeMissingSchedules: checkBoolean(
-      given.removeMissingSchedules ?? false,
-      'Mulligan.open: removeMissingSchedules',
-    ),
+    retention: readRetention(retention),
+    schedules: readSchedules(schedules, 'Mulligan.open: schedules'),
+    removeMissingSchedules: checkBoolean(removeMissingSchedules, 'Mulligan.open: removeMissingSchedules'),
     log,
-    metricsPrefix: readPrefix(given.metricsPrefix ?? 'mulligan'),
+    metricsPrefix: readPrefix(metricsPrefix),
     clock: checkClock(clock, 'Mulligan.open: clock'),
   };
 }

@@ -149,6 +149,7 @@ describe('a list of jobs', () => {
       'jobs.list: limit: expected a whole number from 1 to 10000, got 10001.',
     ],
     ['an empty queue', { queue: '' }, 'jobs.list: queue: expected a text'],
+    ['attempts that are no number', { attempts: 'keep' }, 'or { min, max }, got "keep".'],
     ['no object', 'dead', 'jobs.list: expected an object with options, got "dead".'],
   ])('refuses %s', async (_, options, message) => {
     await using one = await queue();

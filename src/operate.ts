@@ -123,7 +123,7 @@ export class Jobs {
 
   /**
    * Ends waiting jobs at once; the signal of a running one aborts within a second. Of one job by its id, answers what
-   * became of it; or give a selection.
+   * became of it; or give a selection. `cancelling` is no promise: a run that returns all the same completes its job.
    * @example await mulligan.jobs.cancel({ tag: 'endpoint:42' })
    */
   async cancel(id: string): Promise<CancelAnswer['result']>;

@@ -164,7 +164,7 @@ describe('a payload that JSON would change is refused, with the place and what t
     [
       'an invalid Date',
       new Date(Number.NaN),
-      'input: expected what JSON can carry, got an object of class Date. It is an invalid Date, which JSON would turn into null; send null.',
+      'input: expected what JSON can carry, got an invalid Date. JSON would turn it into null; send null.',
     ],
     ['a cycle', cyclic, 'input.a.back: expected a tree, got a cycle. JSON cannot carry cycles.'],
     ['a list in itself', loop, 'input[0]: expected a tree, got a cycle. JSON cannot carry cycles.'],

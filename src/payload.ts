@@ -121,7 +121,7 @@ class Check {
     const { toJSON } = value as { toJSON?: unknown };
     if (typeof toJSON !== 'function') return value;
     if (types.isDate(value) && Number.isNaN(value.getTime())) {
-      throw this.#unsupported(value, 'It is an invalid Date, which JSON would turn into null; send null.');
+      throw this.#unsupported(value, 'JSON would turn it into null; send null.');
     }
     return toJSON.call(value);
   }

@@ -46,6 +46,14 @@ export interface OutputType<Output> {
 }
 
 /**
+ * With some type arguments given, the compiler infers none of the others: `output` would be ignored, and the result would be
+ * `unknown`. So that does not compile.
+ */
+export type OutputCheck<Output> = unknown extends Output
+  ? { readonly output?: 'with type arguments, give all three: defineJob<Input, Input, Output>' }
+  : unknown;
+
+/**
  * Names the type of a result in a definition without `run`.
  * @example defineJob({ name: 'thumbnail', input: schema, output: typeOf<{ url: string }>() })
  */

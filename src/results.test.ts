@@ -224,6 +224,24 @@ describe('waiting for a result', () => {
     expect(await result).toBe(4);
   });
 
+  it('says after its timeout that the store could not be asked', async () => {
+    const away = new StoreUnavailableError('the disk is gone');
+    class Away extends MemoryStore {
+      override async ended(): Promise<EndedJob[]> {
+        throw away;
+      }
+    }
+    const clock = new VirtualClock();
+    await using mulligan = await Mulligan.open(new Away({ clock }), { log: () => {}, clock });
+    const error = mulligan.result('nope', { timeout: '1s' }).catch((reason: unknown) => reason);
+    await clock.advance(1_000);
+    expect(await error).toBeInstanceOf(ResultTimeoutError);
+    expect(await error).toMatchObject({
+      message: 'job nope has not ended within 1s, as far as is known: the store could not be asked. the disk is gone',
+      cause: away,
+    });
+  });
+
   it('finds out by itself what no store has told', async () => {
     class Silent extends MemoryStore {
       override onJobs(): () => void {
@@ -436,6 +454,26 @@ describe('debounce', () => {
     expect(ids.size).toBe(1);
   });
 
+  it('lets the last input win over one that waits for its retry', async () => {
+    const saved: string[] = [];
+    const save = defineJob({
+      name: 'save',
+      run(text: string, { attempt }) {
+        if (text === 'old' && attempt === 1) throw new Error('once');
+        saved.push(text);
+      },
+    });
+    await using queue = await testQueue({ jobs: [save] });
+    const options = { key: 'doc', debounce: '100ms' } as const;
+    const old = await queue.mulligan.enqueue(save, 'old', options);
+    await queue.clock.advance(200);
+    expect(await queue.mulligan.enqueue(save, 'new', options)).toMatchObject({ existed: false });
+    expect(await queue.mulligan.enqueue(save, 'newest', options)).toMatchObject({ existed: true, replaced: true });
+    await queue.drain();
+    expect(saved).toEqual(['newest']);
+    await expect(queue.mulligan.result(old)).rejects.toBeInstanceOf(JobCancelledError);
+  });
+
   it('waits no longer than maxWait', async () => {
     const ran: number[] = [];
     const save = defineJob({ name: 'save', run: (n: number) => void ran.push(n) });
@@ -478,6 +516,12 @@ describe('a definition without a handler', () => {
     const clock = new VirtualClock();
     const store = new MemoryStore({ clock });
     await using producer = await Mulligan.open(store, { jobs: [shared], log: () => {}, clock });
+    const silent = { onDead: undefined, timeout: undefined } as object;
+    const onDead = (): void => {};
+    expect(implement(defineJob({ name: 'a', onDead, timeout: '5s' }), () => {}, silent)).toMatchObject({
+      onDead,
+      timeoutMs: 5_000,
+    });
     const worker = implement(shared, ({ n }) => ({ half: n / 2 }), { timeout: '5s' });
     await using consumer = await Mulligan.open(store, { jobs: [worker], log: () => {}, clock });
     expect(worker).toMatchObject({ name: 'split', timeoutMs: 5_000 });
@@ -501,6 +545,11 @@ describe('a definition without a handler', () => {
       'something else than a definition',
       () => implement({} as never, () => ({})),
       'implement: expected a definition made by defineJob',
+    ],
+    [
+      'a migrate for a definition without a version',
+      () => implement(shared, () => ({ half: 1 }), { migrate: () => ({ n: 1 }) }),
+      'job split: expected a version of at least 2 with migrate, got none.',
     ],
     ['a handler that is none', () => implement(shared, 5 as never), 'job split: implement: expected a function, got 5'],
     [

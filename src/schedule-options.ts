@@ -1,5 +1,5 @@
 import { checkInteger, checkList, checkName, checkOneOf, namesOf, readOptions, unexpected } from './config.ts';
-import type { AnyJobDefinition } from './definition.ts';
+import type { AnyJobDefinition, JobDefinition } from './definition.ts';
 import type { EnqueueOptions } from './enqueue-options.ts';
 import { type MisfirePolicy, misfirePolicies } from './schedule/plan.ts';
 import { readTiming, type Timing, type TimingOptions } from './schedule/timing.ts';
@@ -27,6 +27,18 @@ export interface ScheduleDefinition extends ScheduleOptions {
   readonly job: AnyJobDefinition | string;
   /** Default `{}`. */
   readonly input?: unknown;
+}
+
+/**
+ * A schedule in code, with an input of the type that its job takes.
+ * @example defineSchedule({ name: 'nightly', job: report, input: { kind: 'sales' }, cron: '0 3 * * *' })
+ */
+export function defineSchedule<Input>(
+  schedule: Omit<ScheduleDefinition, 'job' | 'input'> & {
+    readonly job: JobDefinition<Input, unknown> | string;
+  } & (object extends NoInfer<Input> ? { readonly input?: NoInfer<Input> } : { readonly input: NoInfer<Input> }),
+): ScheduleDefinition {
+  return schedule;
 }
 
 export interface ReadSchedule {

@@ -61,7 +61,7 @@ export class ScheduleWriter {
   }
 
   async set(given: ReadSchedule, what: string): Promise<Schedule> {
-    const wanted = await this.#prepare(given, what);
+    const wanted = await this.#prepare(given, what, `${what}: ${given.name}`);
     return this.change(given.name, (before, now) => {
       const schedule = merged(given.name, wanted, before, now);
       if (schedule.nextAt === null && !schedule.paused) throw neverTicks(wanted.timing, what);
@@ -77,7 +77,7 @@ export class ScheduleWriter {
   async reconcile(schedules: readonly ReadSchedule[], what: string): Promise<void> {
     for (const given of schedules) {
       const place = `${what}: ${given.name}`;
-      const wanted = await this.#prepare(given, place);
+      const wanted = await this.#prepare(given, place, place);
       const code = createHash('sha256').update(JSON.stringify(wanted)).digest('hex').slice(0, 16);
       await this.change(given.name, (before, now) => {
         if (before?.code === code) return before;
@@ -108,9 +108,10 @@ export class ScheduleWriter {
     }
   }
 
-  async #prepare(given: ReadSchedule, what: string): Promise<Wanted> {
+  /** `place` names the schedule, for messages about its jobs. */
+  async #prepare(given: ReadSchedule, what: string, place: string): Promise<Wanted> {
     const { enqueuer, targetOf } = this.#parts;
-    const prepared = await enqueuer.prepare(targetOf(given.job, what), given.input, given.jobOptions);
+    const prepared = await enqueuer.prepare(targetOf(given.job, what), given.input, given.jobOptions, place);
     const { id: _id, delayMs: _delayMs, dueAt: _dueAt, ...template } = prepared.job;
     const key = given.overlap === 'skip' ? `schedule:${given.name}` : null;
     const { timing, misfire, misfireLimit } = given;

@@ -112,6 +112,7 @@ describe('schedules.set', () => {
     ['an empty name', '', { every: '1m' }, /schedules.set: name: expected a text/],
     ['a long name', 'x'.repeat(191), { every: '1m' }, /at most 190 characters/],
     ['no options', 's', undefined, /schedules.set: expected an object with options/],
+    ['a bad priority', 's', { every: '1m', priority: 11 }, /^schedules.set: s: priority: expected a whole number/],
   ])('refuses %s', async (_, name, options, message) => {
     const { schedules } = await opened();
     const set = schedules.set(name as string, 'job', {}, options as ScheduleOptions);
@@ -128,6 +129,10 @@ describe('schedules.set', () => {
       run: () => {},
     });
     await expect(schedules.set('s', strict, {}, { every: '1m' })).rejects.toBeInstanceOf(InputError);
+    const open = Mulligan.open('memory:', { schedules: [{ name: 'nightly', job: strict, every: '1m' }] });
+    await expect(open).rejects.toThrow(
+      'Mulligan.open: schedules: nightly: strict: expected an input its schema accepts',
+    );
     await expect(schedules.set('s', 7 as never, {}, { every: '1m' })).rejects.toThrow(
       'schedules.set: expected a definition made by defineJob, or a job name, got 7.',
     );
@@ -303,7 +308,9 @@ describe('the schedules of an application', () => {
   it('are refused with an input that the job refuses; the schedule is named', async () => {
     const { open } = await opened();
     const job = defineJob<number>({ name: 'job', run: () => {} });
-    await expect(open({ schedules: [{ name: 's', job, input: 1n, every: '1h' }] })).rejects.toThrow(/job: input/);
+    await expect(open({ schedules: [{ name: 's', job, input: 1n, every: '1h' }] })).rejects.toThrow(
+      /^Mulligan.open: schedules: s.input: /,
+    );
     await expect(open({ schedules: [{ name: 's', job: 7 as never, every: '1h' }] })).rejects.toThrow(
       'Mulligan.open: schedules: s: expected a definition made by defineJob, or a job name, got 7.',
     );

@@ -13,6 +13,7 @@ import {
 import { decodeResult } from './result.ts';
 import type { StoredError } from './retry/outcome.ts';
 import type { EndedJob, Store, Unsubscribe } from './store/store.ts';
+import { toStoredError } from './untrusted/stored-error.ts';
 
 /*
  * Waits for jobs to end (`mulligan.result`). All waits of a process share one look at the store at a time:
@@ -66,6 +67,8 @@ export class Waits {
   #commitLook: Timer | null = null;
   #nextCommitLookAt = 0;
   #isLooking = false;
+  /** What the last look failed with; null when it succeeded. */
+  #lastFailure: unknown = null;
   #closed = false;
 
   constructor(store: WaitStore, clock: Clock) {
@@ -87,7 +90,9 @@ export class Waits {
       const timeout =
         timeoutMs === null
           ? null
-          : this.#clock.after(timeoutMs, () => this.#leave(id, waiter, () => waiter.reject(timedOut(id, timeoutMs))));
+          : this.#clock.after(timeoutMs, () =>
+              this.#leave(id, waiter, () => waiter.reject(this.#timedOut(id, timeoutMs))),
+            );
       const done = (): void => {
         timeout?.cancel();
         signal?.removeEventListener('abort', onAbort);
@@ -127,6 +132,14 @@ export class Waits {
     this.#look([id]);
   }
 
+  #timedOut(id: string, timeoutMs: number): ResultTimeoutError {
+    const late = `job ${id} has not ended within ${formatDuration(timeoutMs)}`;
+    if (this.#lastFailure === null) return new ResultTimeoutError(id, `${late}. It goes on; ask again.`);
+    const { message } = toStoredError(this.#lastFailure);
+    const cause = { cause: this.#lastFailure };
+    return new ResultTimeoutError(id, `${late}, as far as is known: the store could not be asked. ${message}`, cause);
+  }
+
   #leave(id: string, waiter: Waiter, answer: () => void): void {
     const wait = this.#waits.get(id);
     if (wait?.waiters.delete(waiter) && wait.waiters.size === 0) this.#forget(id);
@@ -140,6 +153,7 @@ export class Waits {
   }
 
   #listen(): void {
+    this.#lastFailure = null;
     this.#unsubscribes = [this.#store.onJobs({ ended: (ids) => this.#look(ids) })];
     if (!this.#store.pushes) this.#unsubscribes.push(this.#store.onWork(() => this.#committed()));
   }
@@ -191,6 +205,7 @@ export class Waits {
     const watchMs = this.#store.pushes && !ids.every(isWatched) ? WATCH_MS : null;
     try {
       const ended = await this.#store.ended(ids, watchMs);
+      this.#lastFailure = null;
       for (const job of ended) this.#end(job);
       for (const id of ids) this.#lookLater(id, watchMs === null ? null : now);
     } catch (error) {
@@ -213,6 +228,7 @@ export class Waits {
   }
 
   #failed(ids: readonly string[], error: unknown): void {
+    this.#lastFailure = error;
     const isPassing = error instanceof StoreUnavailableError || error instanceof StoreBusyError;
     for (const id of ids) {
       const wait = this.#waits.get(id);
@@ -284,13 +300,6 @@ function thrownError({ name, message, code, status, stack }: StoredError): Error
   error.name = name;
   if (stack !== null && stack !== undefined) error.stack = stack;
   return Object.assign(error, code != null && { code }, status != null && { status });
-}
-
-function timedOut(id: string, timeoutMs: number): ResultTimeoutError {
-  return new ResultTimeoutError(
-    id,
-    `job ${id} has not ended within ${formatDuration(timeoutMs)}. It goes on; ask again.`,
-  );
 }
 
 function closed(): ClosedError {

@@ -9,8 +9,8 @@ export class Workers {
   }
 
   /**
-   * Workers that have not stopped, in the order in which they started. One that was killed is listed for an hour, with
-   * `alive: false`.
+   * Workers that have not stopped, in the order in which they started. Each is seen every 8 to 23 s (`lastSeenAt`). One that
+   * was killed is listed for an hour after that; `alive` becomes false after a minute.
    */
   async list(): Promise<RegisteredWorker[]> {
     return this.#store.workers();

@@ -31,6 +31,10 @@ describe.concurrent('mulligan jobs, many at once', () => {
     const refused = await cli.run(['jobs', 'cancel', '--queue', 'a']);
     expect(refused).toMatchObject({ code: 2, stdout: '' });
     expect(refused.stderr).toContain('expected --yes to cancel 2 jobs, since no one can be asked. Nothing was changed');
+    expect(await cli.run(['jobs', 'cancel', '--tag', 'none'])).toMatchObject({
+      code: 0,
+      stdout: 'Cancelled 0 jobs.\n',
+    });
     expect(await cli.json('jobs', 'cancel', '--queue', 'a', '--yes')).toMatchObject({ count: 2 });
     const exported = (await cli.run(['jobs', 'export', '--state', 'cancelled'])).stdout.trimEnd().split('\n');
     expect(exported.map((line) => (JSON.parse(line) as Job).state)).toEqual(['cancelled', 'cancelled']);

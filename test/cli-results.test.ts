@@ -43,10 +43,19 @@ describe.concurrent('mulligan enqueue --wait', () => {
   });
 });
 
+it('mulligan enqueue --tag tags the job', async ({ cli }) => {
+  const { id } = await cli.json<{ id: string }>('enqueue', 'save', '1', '--tag', 'a:1', 'b');
+  expect(await cli.json('jobs', 'list', '--tag', 'b')).toMatchObject({ jobs: [{ id, tags: ['a:1', 'b'] }] });
+  expect(await cli.run(['enqueue', 'save', '1', '--tag', ' '])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('--tag[0]: expected a text of 1 to 100 characters'),
+  });
+});
+
 it('mulligan enqueue --debounce replaces the job that waits', async ({ cli }) => {
   const args = ['--key', 'k', '--debounce', '1h'];
   const first = await cli.json<{ id: string }>('enqueue', 'save', '1', ...args);
-  expect(await cli.json('enqueue', 'save', '2', ...args)).toEqual({ id: first.id, existed: true });
+  expect(await cli.json('enqueue', 'save', '2', ...args)).toEqual({ id: first.id, existed: true, replaced: true });
   expect(await cli.json('jobs', 'show', first.id)).toMatchObject({ job: { payload: 2, state: 'scheduled' } });
   const alone = await cli.run(['enqueue', 'save', '1', '--debounce', '1h']);
   expect(alone).toMatchObject({ code: 2 });

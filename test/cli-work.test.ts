@@ -18,7 +18,8 @@ const hopeless = defineJob({ name: 'hopeless', retry, run() { throw new Error('n
 const endless = defineJob({ name: 'endless', run: (_: unknown, { signal }) =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))) });
 const deaf = defineJob({ name: 'deaf', run: () => new Promise(() => setInterval(() => {}, 1_000)) });
-export default [flaky, hopeless, endless, deaf];
+const shared = defineJob({ name: 'shared.only', queue: 'elsewhere' });
+export default [flaky, hopeless, endless, deaf, shared];
 export const unrelated = 42;
 `;
 
@@ -33,7 +34,7 @@ describe.concurrent('mulligan work', () => {
     await cli.run(['enqueue', 'flaky', '{}', '--jobs', 'jobs.ts']);
     const worker = cli.start(['work', '--jobs', 'jobs.ts', '--concurrency', '2']);
     await Promise.all([
-      worker.printed(/^Working on apart, default in sqlite:mulligan\.db: .*good/m),
+      worker.printed(/^Working on apart, default in sqlite:mulligan\.db: deaf, endless, flaky, good, hopeless\.$/m),
       worker.printed(/^\S+Z started {4}good \S+ run 1: attempt 1/m),
       worker.printed(/^\S+Z completed {2}good \S+ run 1/m),
       worker.printed(/^\S+Z retrying {3}flaky \S+ run 1: failed after .* with Error: first\\x1b\[2J; again in/m),

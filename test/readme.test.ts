@@ -155,6 +155,68 @@ describe.concurrent('the TypeScript files shown on a page compile', () => {
   });
 });
 
+describe('the README', () => {
+  const readme = readFileSync(join(root, 'README.md'), 'utf8');
+
+  it('links every page and every guide', () => {
+    const all = globSync(['docs/*.md', 'docs/guides/*.md', 'docs/internals/*.md'], { cwd: root });
+    expect(all.length).toBeGreaterThan(20);
+    expect(all.filter((page) => !readme.includes(`](${page})`))).toEqual([]);
+  });
+
+  it('names every command of the command line', async () => {
+    const rows = readme.split('\n').filter((line) => line.startsWith('| `mulligan '));
+    const named = (words: readonly string[]): boolean =>
+      rows.some((row) => words.every((word) => new RegExp(`[ \`]${word}[ \`]`).test(row.split(' | ')[0] ?? '')));
+    const missing: string[] = [];
+    for (const command of await commandsOf([])) {
+      const below = await commandsOf([command]);
+      const each = below.length === 0 ? [[command]] : below.map((one) => [command, one]);
+      missing.push(...each.filter((words) => !named(words)).map((words) => words.join(' ')));
+    }
+    expect(missing).toEqual([]);
+  });
+});
+
+/** The commands that the help of a command lists, but `help` itself. */
+async function commandsOf(command: readonly string[]): Promise<string[]> {
+  const { stdout } = await run(process.execPath, ['bin/mulligan.js', ...command, '--help'], { cwd: root });
+  const [, listed = ''] = stdout.split('\nCommands:\n');
+  const names = [...(listed.split('\n\n')[0] ?? '').matchAll(/^ {2}([a-z-]+)/gm)].map(([, name = '']) => name);
+  return names.filter((name) => name !== 'help');
+}
+
+describe('every link of a page', () => {
+  const all = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...globSync('docs/**/*.md', { cwd: root })];
+  const textOf = (page: string): string => readFileSync(join(root, page), 'utf8').replaceAll(/^```.*?^```$/gms, '');
+  /** As GitHub makes them of headings. */
+  const anchorsOf = (page: string): Set<string> =>
+    new Set(
+      [...textOf(page).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+        heading
+          .toLowerCase()
+          .replaceAll(/[^\w\- ]/g, '')
+          .replaceAll(' ', '-'),
+      ),
+    );
+
+  it('leads to a file, and to a heading of it', () => {
+    const broken = all.flatMap((page) =>
+      [...textOf(page).matchAll(/\]\(([^)\s]+)\)/g)]
+        .map(([, link = '']) => link)
+        .filter((link) => {
+          if (link.startsWith('https:')) return false;
+          const [path = '', anchor] = link.split('#');
+          const file = path === '' ? page : join(page, '..', path);
+          if (!existsSync(join(root, file))) return true;
+          return anchor !== undefined && file.endsWith('.md') && !anchorsOf(file).has(anchor);
+        })
+        .map((link) => `${page}: ${link}`),
+    );
+    expect(broken).toEqual([]);
+  });
+});
+
 describe('docs/guarantees.md', () => {
   const page = readFileSync(join(root, 'docs/guarantees.md'), 'utf8');
   /** - `file`: "name of the test" (where ...), the last part where a test needs what some machines do not have. */

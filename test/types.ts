@@ -10,6 +10,7 @@ import {
   Cancel,
   type Decision,
   defineJob,
+  defineSchedule,
   type EnqueueResult,
   type EventMap,
   type GateInfo,
@@ -235,6 +236,28 @@ implement(split, () => ({ halves: 1 }));
 void mulligan
   .enqueue(split, { n: '5' })
   .then((one) => mulligan.result(one).then(({ half }) => same<typeof half, number>(true)));
+
+const named = defineJob<{ n: number }, { n: number }, { half: number }>({ name: 'named' });
+// @ts-expect-error another result than the definition's
+implement(named, () => ({ half: 'a' }));
+// @ts-expect-error the compiler would ignore the output
+defineJob<{ n: number }>({ name: 'a', output: typeOf<{ half: number }>() });
+
+// Schedules.
+
+const nothing = defineJob({ name: 'nothing', run() {} });
+const schedules = [
+  defineSchedule({ name: 'a', job: measure, input: { on: 'x' }, cron: '0 3 * * *' }),
+  defineSchedule({ name: 'b', job: nothing, every: '1m' }),
+  defineSchedule({ name: 'c', job: 'by.name', input: 7, every: '1m', overlap: 'skip' }),
+  // @ts-expect-error an input of another type
+  defineSchedule({ name: 'd', job: measure, input: { on: 5 }, every: '1m' }),
+  // @ts-expect-error no input
+  defineSchedule({ name: 'e', job: measure, every: '1m' }),
+  // @ts-expect-error a misspelt option
+  defineSchedule({ name: 'f', job: nothing, evry: '1m' }),
+];
+void schedules;
 
 // Inputs are what JSON can carry.
 

@@ -52,7 +52,7 @@ export interface BulkResult {
   readonly dueUntil: number | null;
   /** Of the given ids: those that the action does not apply to, what they are, and which call does apply. */
   readonly others: readonly OtherJob[];
-  /** What was left on record; null for a dry run. */
+  /** What was left on record; null for a dry run, and when the command line found nothing to ask about. */
   readonly operation: Operation | null;
   /** True when this continued an operation that an earlier call had not finished: jobs that came later are not part of it. */
   readonly resumed: boolean;

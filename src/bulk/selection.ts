@@ -4,7 +4,6 @@ import {
   checkList,
   checkName,
   checkOneOf,
-  describe,
   isPlainObject,
   namesOf,
   readOptions,
@@ -122,7 +121,7 @@ export function readMoment(value: unknown, what: string, now: number): number {
 function readAttempts(value: unknown, what: string): { min: number; max: number } {
   if (typeof value === 'number') return { min: checkInteger(value, what, { min: 0 }), max: MOST_ATTEMPTS };
   if (!isPlainObject(value)) {
-    throw unexpected(what, 'a number of attempts at least, or { min, max }', describe(value));
+    throw unexpected(what, 'a number of attempts at least, or { min, max }', value);
   }
   const { min = 0, max = MOST_ATTEMPTS } = readOptions(value as { min?: number; max?: number }, ['min', 'max'], what);
   return { min: checkInteger(min, `${what}.min`, { min: 0 }), max: checkInteger(max, `${what}.max`, { min: 0 }) };

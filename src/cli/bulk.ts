@@ -56,16 +56,22 @@ export async function bulk(
   const result = await withExisting(shell.database(), async (mulligan) => {
     const ids = selection.ids === undefined ? undefined : await wholeIds(mulligan, selection.ids);
     const common = { ...given('by', flags.by), ...given('ids', ids) };
-    if (words.asks && flags.yes !== true && flags.dryRun !== true)
-      await ask(await run(mulligan, { ...common, dryRun: true }), words);
+    const explain = async () => (await advise(mulligan)) ?? (await hintAtNothing(mulligan, selection));
+    if (words.asks && flags.yes !== true && flags.dryRun !== true) {
+      const matching = await run(mulligan, { ...common, dryRun: true });
+      // There is nothing to ask about, and jobs that come now were not asked about.
+      if (matching.count === 0) {
+        advice = await explain();
+        return { ...matching, dryRun: false };
+      }
+      await ask(matching, words);
+    }
     const done = flags.dryRun
       ? await run(mulligan, { ...common, dryRun: true })
       : await interruptible(words, (signal) =>
           run(mulligan, { ...common, signal, onProgress: progressTo(output, words) }),
         );
-    if (done.count === 0 && done.skipped.length === 0) {
-      advice = (await advise(mulligan)) ?? (await hintAtNothing(mulligan, selection));
-    }
+    if (done.count === 0 && done.skipped.length === 0) advice = await explain();
     return done;
   });
   output.answer(result, () => bulkLines(result, words, output));
@@ -121,7 +127,7 @@ function progressTo(output: Output, { done }: BulkWords): (progress: BulkProgres
       output.note(`canary: ${canary.ended} of ${canary.jobs} have ended.`);
     }
     const now = systemClock.monotonic();
-    if (canary !== null || now - saidAt < SAID_EVERY_MS) return;
+    if (canary !== null || total.count === 0 || now - saidAt < SAID_EVERY_MS) return;
     saidAt = now;
     output.note(`${number(changed + skipped)} of ${total.isExact ? '' : 'at least '}${number(total.count)} ${done}.`);
   };

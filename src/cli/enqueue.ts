@@ -1,9 +1,10 @@
 import { checkName, checkOneOf } from '../config.ts';
 import type { EnqueueOptions } from '../enqueue-options.ts';
+import { checkTags } from '../tags.ts';
 import type { CliCommand, Shell } from './command.ts';
 import { withDatabase } from './database.ts';
 import { loadDefinitions } from './definitions.ts';
-import { read, readDuration, readInteger, readJson, readStdin } from './flags.ts';
+import { given, read, readDuration, readInteger, readJson, readStdin } from './flags.ts';
 import { printableJson } from './printable.ts';
 
 interface Flags {
@@ -14,6 +15,7 @@ interface Flags {
   readonly queue?: string;
   readonly jobs?: string;
   readonly debounce?: string;
+  readonly tag?: readonly string[];
   readonly wait?: string | true;
 }
 
@@ -27,6 +29,7 @@ export function addEnqueue(program: CliCommand, shell: Shell): void {
     .option('--priority <0-9>', "0 runs first, 9 last (default: the definition's, or 5)")
     .option('--key <key>', 'at most one live job per name and key; a second enqueue returns the first job')
     .option('--debounce <duration>', 'with --key: wait this long, and replace a job of the key that still waits')
+    .option('--tag <tags...>', 'texts that the job is found by, such as endpoint:42')
     .option('--max-attempts <n>', 'attempts in total, the first included: 1 means never retry')
     .option('--queue <queue>', "the queue (default: the definition's, or default)")
     .option(
@@ -53,23 +56,24 @@ async function enqueue({ output, ...shell }: Shell, name: string, json: string, 
   }
   const { wait } = flags;
   const timeout = typeof wait === 'string' ? { timeout: readDuration(wait, '--wait') } : {};
-  const { id, existed, result } = await withDatabase(database, { jobs }, async (mulligan) => {
+  const { id, existed, replaced, result } = await withDatabase(database, { jobs }, async (mulligan) => {
     const enqueued = await mulligan.enqueue(name, input, options);
     return wait === undefined
       ? { ...enqueued, result: undefined }
       : { ...enqueued, result: (await mulligan.result(enqueued.id, timeout)) ?? null };
   });
   if (wait !== undefined) {
-    output.answer({ id, existed, result }, () => [printableJson(result)]);
+    output.answer({ id, existed, ...(replaced && { replaced }), result }, () => [printableJson(result)]);
     return;
   }
   // The id alone on standard output, so that a script can take it as it is.
-  output.answer({ id, existed }, () => [id]);
-  if (existed) output.note('A live job already holds this key; nothing was added.');
+  output.answer({ id, existed, ...(replaced && { replaced }) }, () => [id]);
+  if (replaced) output.note('A job of this key still waited; it has the new input now.');
+  else if (existed) output.note('A live job already holds this key; nothing was added.');
 }
 
 function readOptions(flags: Flags): EnqueueOptions {
-  const { maxAttempts, delay, priority, key, queue, debounce } = flags;
+  const { maxAttempts, delay, priority, key, queue, debounce, tag } = flags;
   const most = read('maxAttempts', maxAttempts, (text) =>
     readInteger(text, '--max-attempts', { min: 1, hint: 'It counts the first attempt too: 1 means never retry.' }),
   );
@@ -81,6 +85,7 @@ function readOptions(flags: Flags): EnqueueOptions {
     ...read('key', key, (text) => checkName(text, '--key')),
     ...read('debounce', debounce, (text) => readDuration(text, '--debounce')),
     ...read('queue', queue, (text) => checkName(text, '--queue')),
+    ...given('tags', tag && (checkTags(tag, '--tag') ?? undefined)),
     ...(maxAttempts === undefined ? {} : { retry: most }),
   };
 }

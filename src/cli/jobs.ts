@@ -45,7 +45,7 @@ export function addJobs(program: CliCommand, shell: Shell): void {
   const cancelling = selecting(
     jobs
       .command('cancel')
-      .description('Cancel jobs: waiting ones at once, running ones within a second.')
+      .description('Cancel jobs: waiting ones at once; running ones are asked to stop, within a second.')
       .argument('[ids...]', 'the ids of jobs; or choose them by options, which add up'),
     'any',
   );

@@ -57,14 +57,16 @@ async function work({ output, ...shell }: Shell, flags: Flags): Promise<void> {
   const jobs = await loadDefinitions(flags.jobs);
   const options = readOptions(flags);
   const retention = flags.retention === undefined ? {} : readRetention(flags.retention);
+  // A definition without a handler is only enqueued here.
+  const handled = jobs.filter(({ run }) => run !== undefined);
   // Before a database is made for a worker that cannot start.
-  const { queues } = namingFlags(/^work: (lease|queue)s?/, () => planWork(options, queuesOf(jobs)));
+  const { queues } = namingFlags(/^work: (lease|queue)s?/, () => planWork(options, queuesOf(handled)));
   await withDatabase(database, { jobs, retention, log: logTo(output) }, async (mulligan: Mulligan) => {
     reportRuns(mulligan, output);
     const worker = mulligan.work(options);
     output.lines([
       `Working on ${printable(queues.map(({ queue }) => queue).join(', '))} in ${printable(shownName(database))}: ${printable(
-        jobs
+        handled
           .map(({ name }) => name)
           .sort()
           .join(', '),

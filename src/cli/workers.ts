@@ -12,7 +12,7 @@ export function addWorkers(program: CliCommand, shell: Shell): void {
     .description('What runs where: version, queues and job names of each worker, and when it was last seen.')
     .addHelpText(
       'after',
-      '\nA worker is seen every 15 s or so. One that was killed is lost after a minute, and forgotten after an hour.\nWith --json: { workers: [{ id, name, version, mulligan, host, pid, concurrency, queues, jobs, startedAt, lastSeenAt,\nalive }] }.',
+      '\nA worker is seen every 8 to 23 s. One that was not seen for longer was killed, hangs or cannot reach the database:\nafter a minute it is lost (alive: false), after an hour it is forgotten.\nWith --json: { workers: [{ id, name, version, mulligan, host, pid, concurrency, queues, jobs, startedAt, lastSeenAt,\nalive }] }.',
     )
     .action(() => list(shell));
 }

@@ -91,7 +91,9 @@ export class Events {
   }
 
   on<Name extends EventName>(name: Name, listener: Listener<Name>): () => void {
-    const meant = Object.hasOwn(usualNames, name) ? usualNames[name as string] : undefined;
+    // A caller without types may give anything, also what cannot be made a text.
+    const isUsual = typeof name === 'string' && Object.hasOwn(usualNames, name);
+    const meant = isUsual ? usualNames[name as string] : undefined;
     if (meant !== undefined)
       throw unexpected('on', `one of ${Object.keys(eventNames).join(', ')}`, name, `Did you mean ${meant}?`);
     checkOneOf(name, Object.keys(eventNames), 'on');

@@ -43,6 +43,7 @@ describe('a timing is refused', () => {
     ['* * 0 * *', 'The day of the month is wrong ("0")'],
     ['99 * * * * *', 'The second is wrong ("99")'],
     ['* * *', 'It has 3 fields.'],
+    ['0 0 3 * * * 2030', 'It has 7 fields.'],
     ['', 'It has 1 fields.'],
   ])('when the pattern %j is wrong, and says where', (cron, where) => {
     const message = refusal({ cron });

@@ -59,6 +59,8 @@ function readCron(cron: unknown, timezone: unknown, what: string): Timing {
   } catch (error) {
     throw unexpected(`${what}: cron`, expected, cron, whatIsWrong(cron, error));
   }
+  // The parser would take a seventh field for the year.
+  if (fieldsOf(cron).length > fieldNames.length) throw unexpected(`${what}: cron`, expected, cron, countOf(cron));
   if (!isTimezone(timezone)) {
     throw unexpected(`${what}: timezone`, "the IANA name of a time zone, such as 'Europe/Berlin'", timezone);
   }
@@ -70,13 +72,21 @@ const fieldNames = ['second', 'minute', 'hour', 'day of the month', 'month', 'da
 /** Names the field, which not every message of the parser does: each field is tried with `*` for all others. */
 function whatIsWrong(cron: string, error: unknown): string {
   const reason = (error instanceof Error ? error.message : String(error)).replace(/^Cron\w+: /, '').replace(/\.$/, '');
-  const fields = cron.trim().split(/\s+/);
-  if (fields.length !== 5 && fields.length !== 6) return `It has ${fields.length} fields.`;
+  const fields = fieldsOf(cron);
+  if (fields.length !== 5 && fields.length !== 6) return countOf(cron);
   const wrong = fields.findIndex(
     (field, at) => !parses(fields.map((_, other) => (other === at ? field : '*')).join(' ')),
   );
   const name = fieldNames[wrong + fieldNames.length - fields.length];
   return wrong === -1 ? `${reason}.` : `The ${name} is wrong (${describe(fields[wrong])}): ${reason}.`;
+}
+
+function fieldsOf(cron: string): string[] {
+  return cron.trim().split(/\s+/);
+}
+
+function countOf(cron: string): string {
+  return `It has ${fieldsOf(cron).length} fields.`;
 }
 
 function parses(cron: string): boolean {

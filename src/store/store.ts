@@ -234,8 +234,10 @@ export interface Debounce {
 
 export interface Enqueued {
   readonly id: string;
-  /** True when the key was taken and `id` is the job that holds it (and was replaced, with `debounce`). */
+  /** True when the key was taken and `id` is the job that holds it. */
   readonly existed: boolean;
+  /** True when that job has what was sent now, by `debounce`; left out when it stays as it was. */
+  readonly replaced?: true;
 }
 
 /** The right to write about a run. Whoever cannot name all three is late. */

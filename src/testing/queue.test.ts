@@ -55,6 +55,15 @@ describe('draining a test queue', () => {
     expect(seen).toEqual([3, 2, 1, 0]);
   });
 
+  it('fires a schedule at its very time', async () => {
+    const seen: number[] = [];
+    const job = defineJob<unknown>({ name: 'job', run: () => void seen.push(queue.clock.now()) });
+    await using queue = await testQueue({ jobs: [job], schedules: [{ name: 's', job, every: '1m' }] });
+    const startedAt = queue.clock.now();
+    for (let minute = 1; minute <= 3; minute++) await queue.clock.advance(60_000);
+    expect(seen.map((at) => at - startedAt)).toEqual([60_000, 120_000, 180_000]);
+  });
+
   it('waits for handlers that do real work, not only virtual time', async () => {
     const job = defineJob<null>({ name: 'job', run: () => new Promise<void>((done) => void setTimeout(done, 20)) });
     await using queue = await testQueue({ jobs: [job] });

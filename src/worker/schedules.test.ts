@@ -7,7 +7,7 @@ import { policy } from '../store/conformance/builders.ts';
 import { MemoryStore } from '../store/memory/store.ts';
 import type { Enqueued, NewJob, Schedule, Store } from '../store/store.ts';
 import { VirtualClock } from '../testing/virtual-clock.ts';
-import { Ticker } from './schedules.ts';
+import { SPREAD_MS, Ticker } from './schedules.ts';
 
 const SECOND = 1_000;
 const MINUTE = 60_000;
@@ -52,6 +52,7 @@ async function ticking(count: number, around: (store: MemoryStore) => Partial<St
           store,
           clock,
           pollMs,
+          spreadMs: SPREAD_MS,
           log: makeLogger(
             (entry) => log.push(entry),
             () => ({}),

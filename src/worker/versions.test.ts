@@ -81,9 +81,33 @@ describe('a job of an earlier version', () => {
     expect(await mulligan.jobs.get(broken?.id as string)).toMatchObject({
       state: 'ready',
       attempts: 0,
-      lastError: { name: 'InputError', issues: [{ message: 'migrate threw RangeError: no such address', path: '' }] },
+      lastError: {
+        name: 'InputError',
+        message:
+          'mail: expected migrate to bring a payload from version 1 to 2, but it threw RangeError: no such address',
+        issues: [{ message: 'migrate threw RangeError: no such address', path: '' }],
+      },
     });
     expect(await mulligan.jobs.get(gone?.id as string)).toMatchObject({ state: 'dead', deadReason: 'unrecoverable' });
+  });
+});
+
+describe('a migration that returns nothing', () => {
+  it('rejects the payload, also without a schema', async () => {
+    const fleet = new Fleet();
+    const seen: unknown[] = [];
+    const mulligan = await fleet.deploy([mail(seen, { input: undefined, migrate: () => {} })]);
+    const { id } = await mulligan.enqueue(first, { to: 'a' });
+    await fleet.clock.advance(10);
+    expect(seen).toEqual([]);
+    expect(await mulligan.jobs.get(id)).toMatchObject({
+      state: 'ready',
+      attempts: 0,
+      lastError: {
+        name: 'InputError',
+        message: 'mail: expected migrate to bring a payload from version 1 to 2, but it returned undefined',
+      },
+    });
   });
 });
 

@@ -1,3 +1,4 @@
+import { shorten } from '../config.ts';
 import type { AnyJobDefinition } from '../definition.ts';
 import { InputError } from '../errors.ts';
 import { controlErrorOf, Unrecoverable } from '../retry/control-errors.ts';
@@ -35,15 +36,25 @@ export function needsMigration(job: Pick<ClaimedJob, 'version'>, definition: Any
 /** An input of the definition's version. Throws InputError when `migrate` fails: another version may read the payload. */
 export async function migrateInput(input: unknown, job: ClaimedJob, definition: AnyJobDefinition): Promise<unknown> {
   const from = job.version ?? FIRST_VERSION;
+  const failed = (problem: string): InputError => {
+    const versions = `version ${from} to ${versionOf(definition)}`;
+    const issue = { message: `migrate ${problem}`, path: '' };
+    return new InputError(
+      `${job.name}: expected migrate to bring a payload from ${versions}, but it ${shorten(problem)}`,
+      [issue],
+    );
+  };
+  let migrated: unknown;
   try {
-    return await definition.migrate?.(input, from);
+    migrated = await definition.migrate?.(input, from);
   } catch (error) {
     if (controlErrorOf(error) !== null) throw error;
     const { name, message } = toStoredError(error);
-    const issue = { message: `migrate threw ${name}: ${message}`, path: '' };
-    const versions = `version ${from} to ${versionOf(definition)}`;
-    throw new InputError(`${job.name}: expected migrate to bring a payload from ${versions}, but it threw`, [issue]);
+    throw failed(`threw ${name}: ${message}`);
   }
+  // No payload is undefined, so this is a forgotten `return`.
+  if (migrated === undefined) throw failed('returned undefined');
+  return migrated;
 }
 
 /** How often and since when workers have rejected the payload, by the ledger; null when none has since the job last ran or ended. */

@@ -26,7 +26,7 @@ import { Rejections } from './rejections.ts';
 import type { Reporter } from './report.ts';
 import { rescue } from './rescue.ts';
 import { Run, type RunServices } from './run.ts';
-import { Ticker } from './schedules.ts';
+import { SPREAD_MS, Ticker } from './schedules.ts';
 import { Trial } from './trial.ts';
 import { Trouble } from './trouble.ts';
 import { isNewer, versionOf } from './versions.ts';
@@ -173,6 +173,7 @@ export class Worker {
       store,
       clock,
       pollMs: plan.pollMs,
+      spreadMs: parts.store.kind === 'memory' ? 0 : SPREAD_MS,
       log,
       onEnqueued: (job, answer) => parts.report.enqueued(job, answer),
       onError,

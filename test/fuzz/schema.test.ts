@@ -90,14 +90,14 @@ function expectComplaint(error: unknown): void {
   for (const issue of issues ?? []) expect([typeof issue.message, typeof issue.path]).toEqual(['string', 'string']);
 }
 
-it('a schema that misbehaves before a run costs attempts, and the job ends with what went wrong', async () => {
+it('a job whose schema misbehaves before a run ends, with what went wrong', async () => {
   const retry = { maxAttempts: 2, backoff: { kind: 'fixed', base: 0 }, jitter: 'none', deadline: '1m' } as const;
   await hold(
     'schemas: before a run',
     fc.asyncProperty(answer, fc.boolean(), async (recipe, asynchronous) => {
       const job = defineJob({ name: 'job', retry, input: schemaOf(recipe, asynchronous), run: () => {} });
       await answerOf(async () => {
-        await using queue = await testQueue({ jobs: [job] });
+        await using queue = await testQueue({ jobs: [job], work: { rejectedPayloadTimeout: '1s' } });
         // By a definition without a schema, as an older producer would.
         const { id } = await queue.mulligan.enqueue(defineJob({ name: 'job', retry, run: () => {} }), { a: 1 });
         await queue.drain();

@@ -87,8 +87,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a new fingerprint is not kept with the job',
     file: 'store/sqlite/settle.ts',
-    find: 'if (failure !== fingerprint) session.sql(FINGERPRINT).run(row.seq, failure);',
-    replace: '',
+    find: 'const isNewKind = failure !== null && failure !== row.fingerprint;',
+    replace: 'const isNewKind = false;',
     engine: 'sqlite',
   },
   // The store: order and shares

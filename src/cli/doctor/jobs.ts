@@ -5,20 +5,18 @@ import { parseQueue } from '../../store/aside.ts';
 import { span } from '../time.ts';
 import { type Check, ok, warn } from './check.ts';
 import { gates, MOST_GATES } from './gates.ts';
+import { type ExpiredLeases, leases } from './leases.ts';
 import { MOST_SCHEDULES, schedules } from './schedules.ts';
 import { servedChecks, type WaitingJobs } from './served.ts';
 import { count, some } from './words.ts';
 
 /** Times that no verb of a store returns, in store time. */
-export interface JobTimes {
-  readonly now: number;
+export interface JobTimes extends ExpiredLeases {
   /** With the queues as they are stored: jobs that are set aside wait in queues of their own. */
   readonly waiting: readonly WaitingJobs[];
-  readonly expiredLeases: number;
-  readonly oldestLeaseEndedAt: number | null;
 }
 
-/** Workers look for due jobs every second, and for expired leases several times a minute. */
+/** Workers look for due jobs every second. */
 const LONG_WAIT_MS = 60_000;
 
 /** Checks of the jobs themselves, the same for every store. `named`: the jobs that the user named as known, if any. */
@@ -44,7 +42,7 @@ export async function jobChecks(
     waiting(times.now, waitingJobs),
     ...rejected(times.waiting),
     ...servedChecks(waitingJobs, workers, times.now),
-    leases(times),
+    leases(times, workers),
     pauses(queues.filter(({ paused }) => paused).map(({ queue }) => queue)),
     gates(listed),
     schedules(scheduled, known, times.now),
@@ -93,15 +91,6 @@ function waiting(now: number, jobs: readonly WaitingJobs[]): Check {
     `the oldest due jobs have waited for ${some(late.map(text))}`,
     'check that workers run and serve these queues (mulligan workers list) and that no gate holds them (mulligan gates list), or add workers',
   );
-}
-
-function leases({ now, expiredLeases, oldestLeaseEndedAt }: JobTimes): Check {
-  const name = 'leases';
-  if (expiredLeases === 0 || oldestLeaseEndedAt === null) return ok(name, 'none has expired');
-  const ago = now - oldestLeaseEndedAt;
-  const found = `${count(expiredLeases, 'lease has', 'leases have')} expired, the oldest ${span(ago)} ago`;
-  if (ago < LONG_WAIT_MS) return ok(name, `${found}; a worker will rescue them soon`);
-  return warn(name, found, 'start a worker: each one rescues the crashed runs of all queues');
 }
 
 function pauses(queues: readonly string[]): Check {

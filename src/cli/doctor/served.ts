@@ -1,4 +1,4 @@
-import type { RegisteredWorker } from '../../store/store.ts';
+import { type RegisteredWorker, SEEN_EVERY_MS } from '../../store/store.ts';
 import { span } from '../time.ts';
 import { type Check, ok, warn } from './check.ts';
 import { count, some } from './words.ts';
@@ -12,6 +12,9 @@ export interface WaitingJobs {
   /** By a paused queue, or by a gate. */
   readonly held: boolean;
 }
+
+/** A worker is seen after half to one and a half of `SEEN_EVERY_MS`. One that was not seen for so long has missed that. */
+export const SILENT_AFTER_MS: number = 2 * SEEN_EVERY_MS;
 
 /** Whether there are workers for what waits: any at all, one that knows each job's name, one that serves each queue. */
 export function servedChecks(
@@ -27,25 +30,34 @@ export function servedChecks(
   ];
 }
 
+/** A worker that was just killed looks like one that lives until it has not been seen for long, so the check says when it was. */
 function liveWorkers(waiting: readonly WaitingJobs[], workers: readonly RegisteredWorker[], now: number): Check {
   const name = 'workers';
   const alive = workers.filter((worker) => worker.alive);
   const lost = workers.filter((worker) => !worker.alive);
-  const lostOnes = lost.map(({ id, lastSeenAt }) => `${id} (${span(now - lastSeenAt)} ago)`);
+  const silent = alive.filter(({ lastSeenAt }) => now - lastSeenAt > SILENT_AFTER_MS);
+  const seen = alive.filter((worker) => !silent.includes(worker));
+  const each = (group: readonly RegisteredWorker[]): string[] =>
+    group.map(({ id, lastSeenAt }) => `${id} (${span(Math.max(0, now - lastSeenAt))} ago)`);
   const found = [
-    `${alive.length === 0 ? 'none is' : `${count(alive.length, 'is', 'are')}`} alive`,
-    ...(lost.length === 0 ? [] : [`${count(lost.length, 'was', 'were')} lost: ${some(lostOnes)}`]),
+    ...(seen.length === 0 ? [] : [`${count(seen.length, 'worker')}, last seen ${seenAgo(seen, now)}`]),
+    ...(silent.length === 0 ? [] : [`${count(silent.length, 'is', 'are')} silent, last seen: ${some(each(silent))}`]),
+    ...(alive.length === 0 ? ['none is alive'] : []),
+    ...(lost.length === 0 ? [] : [`${count(lost.length, 'was', 'were')} lost: ${some(each(lost))}`]),
   ].join('; ');
   if (alive.length === 0 && waiting.length > 0) {
     const what = `${found}, and jobs wait: ${some(byName(waiting))}`;
     return warn(name, what, 'start a worker: mulligan work --jobs FILE, or mulligan.work() in a program');
   }
-  if (lost.length === 0) return ok(name, found);
-  return warn(
-    name,
-    found,
-    'see why they ended: they were killed, or cannot reach the database (mulligan workers list)',
-  );
+  if (lost.length + silent.length === 0) return ok(name, found);
+  return warn(name, found, 'see why: they were killed, hang, or cannot reach the database (mulligan workers list)');
+}
+
+/** `4s ago`, or `4s to 13s ago`. */
+function seenAgo(workers: readonly RegisteredWorker[], now: number): string {
+  const ages = workers.map(({ lastSeenAt }) => Math.max(0, now - lastSeenAt));
+  const [first, last] = [span(Math.min(...ages)), span(Math.max(...ages))];
+  return first === last ? `${first} ago` : `${first} to ${last} ago`;
 }
 
 function knownNames(waiting: readonly WaitingJobs[], alive: readonly RegisteredWorker[]): Check {

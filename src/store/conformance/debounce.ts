@@ -1,6 +1,18 @@
 import assert from 'node:assert/strict';
 import type { NewJob, Store } from '../store.ts';
-import { claim, claimOne, complete, MINUTE, newJob, only, quota, settleOne } from './builders.ts';
+import {
+  claim,
+  claimOne,
+  complete,
+  giveBack,
+  HOUR,
+  MINUTE,
+  newJob,
+  only,
+  quota,
+  retryIn,
+  settleOne,
+} from './builders.ts';
 import { cases, type StoreCase } from './suite.ts';
 
 const debounced = (n: number, changes: Partial<NewJob> = {}): NewJob =>
@@ -21,7 +33,7 @@ export const debounceCases: readonly StoreCase[] = cases('enqueue', {
   async 'a debounced job is replaced by the next of its key, and put off'({ store, advance }) {
     const first = await sent(store, debounced(1));
     await advance(3 * MINUTE);
-    assert.deepEqual(await sent(store, debounced(2)), { id: first.id, existed: true });
+    assert.deepEqual(await sent(store, debounced(2)), { id: first.id, existed: true, replaced: true });
     assert.equal((await claim(store)).nextDueAt, only(await store.get([first.id])).dueAt);
     await advance(3 * MINUTE);
     assert.deepEqual((await claim(store)).jobs, [], 'it was put off');
@@ -51,6 +63,50 @@ export const debounceCases: readonly StoreCase[] = cases('enqueue', {
     await settleOne(store, running, complete);
     await advance(6 * MINUTE);
     assert.equal((await claimOne(store)).payload, '{"n":2}');
+  },
+
+  async 'a job that waits for its retry is cancelled by the next debounced one of its key'({ store, advance }) {
+    const first = await sent(store, debounced(1));
+    const other = await sent(store, debounced(1, { name: 'other' }));
+    await advance(6 * MINUTE);
+    for (const job of (await claim(store)).jobs) await settleOne(store, job, retryIn(HOUR));
+    const second = await sent(store, debounced(2));
+    assert.equal(second.existed, false);
+    const stateOf = async ({ id }: { id: string }): Promise<string> => only(await store.get([id])).state;
+    assert.deepEqual([await stateOf(first), await stateOf(other)], ['cancelled', 'retrying']);
+    await sent(store, debounced(3));
+    await advance(6 * MINUTE);
+    const running = await claimOne(store);
+    assert.deepEqual([running.id, running.payload], [second.id, '{"n":3}']);
+    // Not while it runs.
+    await sent(store, debounced(4));
+    assert.equal(await stateOf(second), 'running');
+  },
+
+  async 'a debounced job that was only handed back is superseded, too'({ store, advance }) {
+    const first = await sent(store, debounced(1));
+    await advance(6 * MINUTE);
+    await settleOne(store, await claimOne(store), giveBack('release'));
+    const second = await sent(store, debounced(2));
+    assert.equal(only(await store.get([first.id])).state, 'cancelled');
+    await advance(6 * MINUTE);
+    const { jobs } = await claim(store);
+    assert.deepEqual(
+      jobs.map(({ id, payload }) => [id, payload]),
+      [[second.id, '{"n":2}']],
+    );
+  },
+
+  async 'a debounced job that is sent again supersedes no later one'({ store, advance }) {
+    const early = debounced(1);
+    await sent(store, early);
+    await advance(6 * MINUTE);
+    await settleOne(store, await claimOne(store), complete);
+    const later = await sent(store, debounced(2));
+    await advance(6 * MINUTE);
+    await settleOne(store, await claimOne(store), retryIn(HOUR));
+    assert.deepEqual(await sent(store, early), { id: early.id, existed: false });
+    assert.equal(only(await store.get([later.id])).state, 'retrying');
   },
 
   async 'a job that holds its key longer than to its start is not replaced'({ store }) {

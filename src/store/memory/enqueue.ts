@@ -1,4 +1,5 @@
 import type { Debounce, Enqueued, NewJob } from '../store.ts';
+import { cancelOne } from './operate.ts';
 import { kept, type Row } from './row.ts';
 import type { MemoryState } from './state.ts';
 
@@ -9,9 +10,11 @@ export function enqueue(state: MemoryState, jobs: readonly NewJob[], now: number
     if (state.rows.has(job.id)) return { id: job.id, existed: false };
     const holder = state.keys.holder(job.name, job.key);
     if (holder) {
-      if (job.debounce && isReplaceable(holder)) replace(state, holder, job, job.debounce, now);
-      return { id: holder.id, existed: true };
+      if (!job.debounce || !isReplaceable(holder)) return { id: holder.id, existed: true };
+      replace(state, holder, job, job.debounce, now);
+      return { id: holder.id, existed: true, replaced: true };
     }
+    if (job.debounce) for (const row of state.keys.started(job.name, job.key)) supersede(state, row, now);
     accept(state, job, now);
     return { id: job.id, existed: false };
   });
@@ -20,6 +23,11 @@ export function enqueue(state: MemoryState, jobs: readonly NewJob[], now: number
 /** It has never started, and gives its key up when it does. */
 function isReplaceable({ lease, runs, keyLife }: Row): boolean {
   return lease === null && runs === 0 && keyLife === 'started';
+}
+
+/** It has started before and waits to run again, with an older input than the job that was sent now. */
+function supersede(state: MemoryState, row: Row, now: number): void {
+  if (row.state !== 'running') cancelOne(state, row, now);
 }
 
 function replace(state: MemoryState, row: Row, job: NewJob, { maxWaitMs }: Debounce, now: number): void {

@@ -5,8 +5,15 @@ import type { Row } from './row.ts';
 export class Keys {
   readonly #holders: Map<string, Row> = new Map();
 
+  /** Jobs that gave their key up when they started, and have not ended. */
+  readonly #started: Map<string, Set<Row>> = new Map();
+
   holder(name: string, key: string | null): Row | undefined {
     return key === null ? undefined : this.#holders.get(keySlot(name, key));
+  }
+
+  started(name: string, key: string | null): readonly Row[] {
+    return key === null ? [] : [...(this.#started.get(keySlot(name, key)) ?? [])];
   }
 
   take(row: Row): void {
@@ -22,6 +29,15 @@ export class Keys {
     const started = row.state === 'running' && row.keyLife === 'started';
     const ended = isTerminal(row.state) && row.keyLife !== 'pruned';
     if (started || ended) this.release(row);
+    if (row.key !== null && row.keyLife === 'started') this.#follow(keySlot(row.name, row.key), row);
+  }
+
+  #follow(slot: string, row: Row): void {
+    const rows = this.#started.get(slot) ?? new Set();
+    if (isTerminal(row.state)) rows.delete(row);
+    else if (row.runs > 0 || row.state === 'running') rows.add(row);
+    if (rows.size === 0) this.#started.delete(slot);
+    else this.#started.set(slot, rows);
   }
 }
 

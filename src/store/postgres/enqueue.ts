@@ -179,17 +179,19 @@ function homesOf(jobs: readonly NewJob[]): PartitionIdentity[] {
   });
 }
 
-/** A job whose key was taken, and the job that holds it; 0 when partitions are to be looked up again. */
-export type Taken = [ord: number, holder: string];
+/** A job whose key was taken, the job that holds it, and whether that was replaced; 0 when partitions are to be looked up again. */
+export type Taken = [ord: number, holder: string, replaced: boolean];
 
 function takenOrNull(taken: Taken[]): Taken[] | null {
   return taken[0]?.[0] === 0 ? null : taken;
 }
 
 export function enqueued(jobs: readonly NewJob[], taken: readonly Taken[]): Enqueued[] {
-  const holders = new Map(taken);
+  const holders = new Map(taken.map((one) => [one[0], one]));
   return jobs.map(({ id }, index) => {
-    const holder = holders.get(index + 1);
-    return holder === undefined ? { id, existed: false } : { id: holder, existed: true };
+    const found = holders.get(index + 1);
+    if (found === undefined) return { id, existed: false };
+    const [, holder, replaced] = found;
+    return { id: holder, existed: true, ...(replaced && { replaced }) };
   });
 }

@@ -43,6 +43,6 @@ export async function writeSchedule(
     return answer[0]?.[1] === 0 ? null : answer;
   });
   if (!(rows[0] as WriteRow)[0]) return { written: false, jobs: [] };
-  const taken = rows.flatMap(([, ord, holder]): Taken[] => (ord === null ? [] : [[ord, holder as string]]));
+  const taken = rows.flatMap(([, ord, holder]): Taken[] => (ord === null ? [] : [[ord, holder as string, false]]));
   return { written: true, jobs: enqueued(jobs, taken) };
 }

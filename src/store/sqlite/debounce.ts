@@ -1,5 +1,6 @@
 import { KEY_LIFE, LANE, STATE } from '../codes.ts';
 import type { Debounce } from '../store.ts';
+import { cancelOne } from './operate.ts';
 import type { SharedParts } from './packed-jobs.ts';
 import type { Session } from './session.ts';
 
@@ -22,22 +23,22 @@ const REPLACE = `
 const DELETE_TAGS = 'DELETE FROM tags WHERE seq = ? AND tag IN (SELECT value FROM json_each(?))';
 const ADD_TAGS = 'INSERT OR IGNORE INTO tags (tag, seq) SELECT value, ?1 FROM json_each(?2)';
 
-/** The waiting job that holds the key becomes the job that was sent now, under its old id. One that has started is left alone. */
+/** The waiting job that holds the key becomes the job that was sent now, under its old id. False when it was left alone. */
 export function replace(
   session: Session,
   id: string,
   job: SharedParts,
   payload: string,
   { maxWaitMs }: Debounce,
-): void {
+): boolean {
   const row = session.sql(REPLACEABLE).get(id) as Replaceable | undefined;
-  if (row === undefined) return;
+  if (row === undefined) return false;
   const { now, strings } = session;
   const latest = maxWaitMs === null ? Number.MAX_SAFE_INTEGER : row.enqueuedAt + maxWaitMs;
   const dueAt = Math.max(now, Math.min(job.dueAt ?? now + job.delayMs, latest));
   const queue = strings.intern(job.queue);
   const name = strings.intern(job.name);
-  const resource = job.resource === null ? 0 : strings.intern(job.resource);
+  const resource = job.resource === null ? 0 : strings.internResource(job.resource);
   const { priority } = job;
   const partition = session.partitions.enter({ queue, lane: LANE.fresh, priority, resource, name }, dueAt);
   const policy = session.internPolicy(job);
@@ -51,4 +52,15 @@ export function replace(
   if (tags !== null) session.sql(ADD_TAGS).run(row.seq, tags);
   session.partitions.leave(row.partition);
   session.madeWork = true;
+  return true;
+}
+
+/** They started before, so that they gave their key up, and wait to run again. */
+const STARTED_BEFORE = `
+  SELECT id FROM jobs WHERE key = ? AND name = ? AND partition IS NOT NULL AND runs > 0 AND key_life = ${KEY_LIFE.started}`;
+
+/** Cancels jobs that would run again after the job that was sent now, with an older input. */
+export function supersede(session: Session, name: number, key: string): void {
+  const rows = session.sql(STARTED_BEFORE).all(key, name) as { id: string }[];
+  for (const { id } of rows) cancelOne(session, id);
 }

@@ -1,6 +1,6 @@
 import { KEY_LIFE, LANE, STATE } from '../codes.ts';
 import { splitJson } from '../json.ts';
-import { replace } from './debounce.ts';
+import { replace, supersede } from './debounce.ts';
 import { holderOf } from './keys.ts';
 import type { PackedEnqueued, PackedNewJobs, SharedParts } from './packed-jobs.ts';
 import type { Session } from './session.ts';
@@ -28,7 +28,7 @@ const HAS_ID = 'SELECT 1 FROM jobs WHERE id = ?';
 
 export function enqueue(session: Session, ...[ids, joined, groups]: PackedNewJobs): PackedEnqueued {
   const payloads = splitJson(joined);
-  const taken: [index: number, holder: string][] = [];
+  const taken: [index: number, holder: string, replaced: boolean][] = [];
   let at = 0;
   for (const { shared, count } of groups) {
     const queue = session.strings.intern(shared.queue);
@@ -46,8 +46,12 @@ export function enqueue(session: Session, ...[ids, joined, groups]: PackedNewJob
       added += Number(changes);
       if (tags !== null && changes > 0) session.sql(ADD_TAGS).run(ids[at] as string, tags);
       const holder = changes === 0 ? otherHolder(session, ids[at] as string, name, shared.key) : null;
-      if (holder !== null) taken.push([at, holder]);
-      if (holder !== null && shared.debounce) replace(session, holder, shared, payloads[at] as string, shared.debounce);
+      if (holder !== null) {
+        const { debounce } = shared;
+        const payload = payloads[at] as string;
+        taken.push([at, holder, debounce !== undefined && replace(session, holder, shared, payload, debounce)]);
+      }
+      if (changes > 0 && shared.debounce && shared.key !== null) supersede(session, name, shared.key);
       at += together;
     }
     if (added === 0) {

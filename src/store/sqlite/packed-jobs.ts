@@ -47,10 +47,10 @@ function shares(a: NewJob, b: SharedParts): boolean {
 }
 
 /** Only those whose key another job holds, by their place. */
-export type PackedEnqueued = readonly (readonly [index: number, holder: string])[];
+export type PackedEnqueued = readonly (readonly [index: number, holder: string, replaced: boolean])[];
 
 export function unpackEnqueued(packed: PackedEnqueued, jobs: readonly NewJob[]): Enqueued[] {
   const answers = jobs.map(({ id }): Enqueued => ({ id, existed: false }));
-  for (const [index, holder] of packed) answers[index] = { id: holder, existed: true };
+  for (const [index, id, replaced] of packed) answers[index] = { id, existed: true, ...(replaced && { replaced }) };
   return answers;
 }

@@ -22,8 +22,9 @@ export const ENQUEUE_PARAMETERS: string = `
     p_again boolean, p_admitted boolean, p_debounce bigint[]`;
 
 export const enqueueSql: string = `
-  -- Gives a job its key. Null when it has it now, else the job that holds it.
-  CREATE FUNCTION take_key(p_id uuid, p_name text, p_key text) RETURNS uuid LANGUAGE plpgsql ${HERE} AS $$
+  -- Gives a job its key. Null when it has it now, else the job that holds it. A debounced one takes the place of older ones.
+  CREATE FUNCTION take_key(p_id uuid, p_name text, p_key text, p_debounced boolean)
+  RETURNS uuid LANGUAGE plpgsql ${HERE} AS $$
   DECLARE holder uuid;
   BEGIN
     LOOP
@@ -32,7 +33,10 @@ export const enqueueSql: string = `
         RETURN NULL;
       END IF;
       INSERT INTO keys (name, key, job) VALUES (p_name, p_key, p_id) ON CONFLICT DO NOTHING;
-      IF FOUND THEN RETURN NULL; END IF;
+      IF FOUND THEN
+        IF p_debounced THEN PERFORM supersede(p_name, p_key); END IF;
+        RETURN NULL;
+      END IF;
       SELECT job INTO holder FROM keys WHERE name = p_name AND key = p_key;
       -- It ended meanwhile.
       CONTINUE WHEN NOT FOUND;
@@ -41,6 +45,7 @@ export const enqueueSql: string = `
       IF EXISTS (SELECT 1 FROM live WHERE id = holder AND runs > 0 AND key_life = ${STARTED}) THEN
         UPDATE keys SET job = p_id WHERE name = p_name AND key = p_key AND job = holder;
         CONTINUE WHEN NOT FOUND;
+        IF p_debounced THEN PERFORM supersede(p_name, p_key); END IF;
         RETURN NULL;
       END IF;
       RETURN holder;
@@ -57,7 +62,7 @@ export const enqueueSql: string = `
    * Without p_again, a job that was sent before is a unique violation.
    */
   CREATE FUNCTION enqueue(${ENQUEUE_PARAMETERS}
-  ) RETURNS TABLE (ord bigint, holder uuid) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  ) RETURNS TABLE (ord bigint, holder uuid, replaced boolean) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   DECLARE
     store_now bigint := now_ms();
     -- One number per call, and room for its jobs after it.
@@ -84,11 +89,13 @@ export const enqueueSql: string = `
         WHERE g.key IS NOT NULL ORDER BY g.name, g.key, g.ord
       LOOP
         LOOP
-          by_whom := take_key(keyed.id, keyed.name, keyed.key);
+          by_whom := take_key(keyed.id, keyed.name, keyed.key, keyed.debounce IS NOT NULL);
+          replaced := false;
           EXIT WHEN by_whom IS NULL OR keyed.debounce IS NULL;
-          EXIT WHEN replace_job(by_whom, p_partition[keyed.ord], p_job_type[keyed.ord],
+          replaced := replace_job(by_whom, p_partition[keyed.ord], p_job_type[keyed.ord],
             coalesce(p_due[keyed.ord], store_now + coalesce(p_delay[keyed.ord], 0)), keyed.debounce, p_tags[keyed.ord]::text[],
             split_part(p_payload, E'\\n', keyed.ord::int));
+          EXIT WHEN replaced IS NOT NULL;
         END LOOP;
         CONTINUE WHEN by_whom IS NULL;
         refused := refused || keyed.ord;

@@ -225,7 +225,7 @@ describe('a job enqueued in a transaction', () => {
     await using mulligan = await open();
     await using client = await connected();
     const begun = client.query('BEGIN');
-    const { id } = await mulligan.enqueue('at once', 1, { tx: client });
+    const { id } = await mulligan.enqueue('in a transaction', 1, { tx: client });
     await begun;
     expect(await mulligan.jobs.get(id)).toBeNull();
     await client.query('COMMIT');
@@ -521,7 +521,7 @@ describe('a handler that completes its job in a transaction', () => {
 
   it('has one transaction, also when it asks for several at once', async () => {
     let answers: PromiseSettledResult<unknown>[] = [];
-    const ended = await runOnce('at once', async (context, write) => {
+    const ended = await runOnce('several at once', async (context, write) => {
       answers = await Promise.allSettled([1, 2, 3].map(() => context.transaction(write)));
     });
     expect(ended).toEqual({ state: 'completed', error: '', written: 1 });

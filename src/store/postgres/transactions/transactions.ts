@@ -187,5 +187,9 @@ function takenOf(answer: unknown): Taken[] {
     const hint = 'Roll the transaction back, and give an adapter of mulligan/postgres, or a client that answers so.';
     throw unexpected('enqueue: tx', 'query(text, values) to answer { rows }, a list', answer, hint);
   }
-  return (rows as readonly { ord: unknown; holder: string }[]).map(({ ord, holder }) => [Number(ord), holder]);
+  return (rows as readonly { ord: unknown; holder: string; replaced: unknown }[]).map(({ ord, holder, replaced }) => [
+    Number(ord),
+    holder,
+    replaced === true,
+  ]);
 }
