@@ -56,12 +56,13 @@ export async function bulk(
   const result = await withExisting(shell.database(), async (mulligan) => {
     const ids = selection.ids === undefined ? undefined : await wholeIds(mulligan, selection.ids);
     const common = { ...given('by', flags.by), ...given('ids', ids) };
-    const explain = async () => (await advise(mulligan)) ?? (await hintAtNothing(mulligan, selection));
+    const hint = async (): Promise<string | null> =>
+      (await advise(mulligan)) ?? (await hintAtNothing(mulligan, selection));
     if (words.asks && flags.yes !== true && flags.dryRun !== true) {
       const matching = await run(mulligan, { ...common, dryRun: true });
       // There is nothing to ask about, and jobs that come now were not asked about.
       if (matching.count === 0) {
-        advice = await explain();
+        advice = await hint();
         return { ...matching, dryRun: false };
       }
       await ask(matching, words);
@@ -71,7 +72,7 @@ export async function bulk(
       : await interruptible(words, (signal) =>
           run(mulligan, { ...common, signal, onProgress: progressTo(output, words) }),
         );
-    if (done.count === 0 && done.skipped.length === 0) advice = await explain();
+    if (done.count === 0 && done.skipped.length === 0) advice = await hint();
     return done;
   });
   output.answer(result, () => bulkLines(result, words, output));

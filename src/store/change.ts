@@ -103,7 +103,7 @@ export interface Operation {
 
 /** Ended operations are kept for so long. */
 export const OPERATIONS_KEPT_MS: number = 90 * 24 * 3_600_000;
-/** An operation that nobody continued for so long is not continued any more: the same order begins another one. */
+/** An operation without progress for so long is over: the same order begins another one. */
 export const RESUMED_WITHIN_MS: number = 24 * 3_600_000;
 
 /** How many jobs one call may change: fewer near the end of a bounded operation. */

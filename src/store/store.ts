@@ -240,7 +240,7 @@ export interface Enqueued {
   readonly replaced?: true;
 }
 
-/** The right to write about a run. Whoever cannot name all three is late. */
+/** The right to write about a run. A caller that cannot name all three is late. */
 export interface Fence {
   readonly id: string;
   readonly run: number;

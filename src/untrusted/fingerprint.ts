@@ -11,7 +11,7 @@ import { framesOf } from './frames.ts';
  * of lower-case letters alone cannot be told from a word. Words keep the cost linear: no pattern can backtrack over a long
  * message.
  *
- * The first two characters are the version of these rules. Whoever changes the rules changes it: the same errors then form
+ * The first two characters are the version of these rules. A change of the rules changes it: the same errors then form
  * new groups beside the old ones.
  */
 const VERSION = 'e1';

@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts';
  * A worker that has rejected a payload would most likely reject it again, and others like it. So for a while it leaves the
  * rejected payloads of that name to other workers, among which may be one of another deploy that can read them. All other jobs
  * of the name it takes as ever. The pause grows with each time that the worker tried and rejected one again; a worker that
- * is started anew tries at once.
+ * starts again tries at once.
  */
 
 const SHORTEST_PAUSE_MS = 1_000;

@@ -301,7 +301,7 @@ const resuming: StoreCase[] = cases('change', {
     assert.equal((await store.count({ state: 'dead' })).count, 2);
   },
 
-  'an operation that nobody continued for long is not continued': async ({ store, advance }) => {
+  'an operation without progress for a day is not continued': async ({ store, advance }) => {
     await buryMany(store, 2);
     const request = changeRequest('redrive', { error: 'f' }, { order: 'same', part: 1 });
     const { operation } = await store.change(request);

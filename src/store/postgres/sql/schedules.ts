@@ -6,8 +6,8 @@ const ENQUEUE_VALUES = ENQUEUE_PARAMETERS.split(',').map((parameter) => paramete
 export const schedulesSql: string = `
   /*
    * Writes a schedule, or removes it when p_to is null, and stores its jobs. The row is locked before its version is
-   * compared, so that of two that fire the same tick, the second finds another version. A lock is not waited for: whoever
-   * has it writes another version, or will soon have given it back. Answers one row that says whether
+   * compared, so that of two that fire the same tick, the second finds another version. A lock is not waited for: the
+   * process that has it writes another version, or gives it back soon. Answers one row that says whether
    * it was written, and one for each job whose key was taken; or one with the number 0, and has written nothing, when the
    * partitions are to be looked up again.
    */

@@ -79,7 +79,7 @@ describe('a job enqueued in a transaction', () => {
     expect(new Set(enqueued.map(({ id }) => id)).size).toBe(4);
   });
 
-  it('waits for the others also when each call wraps the transaction of a library anew', () => {
+  it('waits for the others also when each call wraps the transaction of a library again', () => {
     const trx = { isTransaction: true, executeQuery: async () => ({ rows: [] }) };
     expect(kyselyTx(trx)).toBe(kyselyTx(trx));
     expect(kyselyTx(trx)).not.toBe(kyselyTx({ ...trx }));
