@@ -31,7 +31,7 @@ export class Operations {
     const asked = checkName(id, 'operations.stop: id');
     const found = (await this.#store.operations(LARGEST_PAGE)).find((operation) => operation.id === asked);
     if (found === undefined) {
-      throw unexpected('operations.stop: id', 'the id of an operation', asked, 'See operations.list.');
+      throw unexpected('operations.stop', 'the id of an operation', asked, 'See operations.list.');
     }
     if (found.endedAt !== null) return found;
     const stop = `stopped by ${checkName(by, 'operations.stop: by')}`;
