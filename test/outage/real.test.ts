@@ -17,7 +17,7 @@ import { TestDatabase } from '../support/postgres-database.ts';
 const isSoak = process.env.MULLIGAN_OUTAGE === 'soak';
 const size = isSoak
   ? { warmUp: 1_500, jobs: 10_000, callMs: 600, outageMs: 600_000 }
-  : { warmUp: 50, jobs: 600, callMs: 0, outageMs: 0 };
+  : { warmUp: 50, jobs: 300, callMs: 0, outageMs: 0 };
 const BUSIEST_MS = 10_000;
 
 /** Listens on the same port each time, and drops all connections when it goes down. */

@@ -59,12 +59,12 @@ async function expectOneJobPerTick(fleet: Fleet): Promise<void> {
 }
 
 describe('a schedule that ticks each second, while 3 worker processes are killed at random', () => {
-  it('gets exactly one job per tick on SQLite', { timeout: TIMEOUT_MS }, async () => {
+  it.concurrent('gets exactly one job per tick on SQLite', { timeout: TIMEOUT_MS }, async () => {
     await using fleet = await Fleet.open();
     await expectOneJobPerTick(fleet);
   });
 
-  it('gets exactly one job per tick on PostgreSQL', { timeout: TIMEOUT_MS }, async () => {
+  it.concurrent('gets exactly one job per tick on PostgreSQL', { timeout: TIMEOUT_MS }, async () => {
     await using database = await TestDatabase.create(inject('postgresUrl'));
     await using fleet = await Fleet.at(database.url);
     await expectOneJobPerTick(fleet);

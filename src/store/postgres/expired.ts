@@ -37,8 +37,25 @@ type ExpiredRow = [
   spentCount: number,
 ];
 
-export async function expired(session: Session, limit: number): Promise<ClaimedJob[]> {
-  const rows = await session.db.query<ExpiredRow>(EXPIRED, [limit, await suspension(session)]);
+/**
+ * One search at a time: the first one after an outage says that no lease counts as expired for now, and one beside it, which
+ * knows nothing of the outage any more, could be quicker.
+ */
+export function expired(session: Session, limit: number): Promise<ClaimedJob[]> {
+  const search = session.lastSearch.then(() => findExpired(session, limit));
+  session.lastSearch = search.catch(() => {});
+  return search;
+}
+
+async function findExpired(session: Session, limit: number): Promise<ClaimedJob[]> {
+  const awayMs = session.db.takeAwayMs();
+  let rows: ExpiredRow[];
+  try {
+    rows = await session.db.query<ExpiredRow>(EXPIRED, [limit, await suspension(session, awayMs)]);
+  } catch (error) {
+    session.db.giveBackAwayMs(awayMs);
+    throw error;
+  }
   if (rows.length === 0) return [];
   const typeOf = await session.jobTypes.load(rows.map((row) => row[3]));
   const partitionOf = await session.partitions.load(rows.map((row) => row[2]));
@@ -64,8 +81,7 @@ export async function expired(session: Session, limit: number): Promise<ClaimedJ
 }
 
 /** Until when no lease counts as expired, because this process could not reach the server; null when it could. */
-async function suspension({ db }: Session): Promise<number | null> {
-  const awayMs = db.takeAwayMs();
+async function suspension({ db }: Session, awayMs: number): Promise<number | null> {
   if (awayMs === 0) return null;
   const [row] = await db.lookUp<[now: number, lastLookAt: number | null, longestLeaseMs: number]>(OUTAGE);
   const [now, lastLookAt, longestLeaseMs] = row as [number, number | null, number];

@@ -23,6 +23,8 @@ export class Session {
   readonly gatedPartitions: GatedPartitions;
   /** The last gate that pruning has looked at: when it was heard of, kind and name. */
   prunedGate: [heardAt: number, kind: string, name: string] = [0, '', ''];
+  /** The last search for expired leases, for the next one to wait for. */
+  lastSearch: Promise<unknown> = Promise.resolve();
   /** Of the tables whose numbers are cached here. */
   readonly identity: string;
 

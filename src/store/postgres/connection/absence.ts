@@ -75,4 +75,9 @@ export class Absence {
     this.#endedMs = 0;
     return awayMs >= SHORTEST_MS ? Math.ceil(awayMs) : 0;
   }
+
+  /** What was taken could not be made use of. */
+  giveBack(awayMs: number): void {
+    this.#endedMs = Math.max(this.#endedMs, awayMs);
+  }
 }

@@ -93,6 +93,10 @@ export class Database implements Runner {
     return this.#absence.take();
   }
 
+  giveBackAwayMs(awayMs: number): void {
+    this.#absence.giveBack(awayMs);
+  }
+
   statement(sql: string, values: unknown[]): Statement {
     return statementOf(this.#textOf(sql), values);
   }

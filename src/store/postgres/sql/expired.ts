@@ -1,5 +1,8 @@
 import { BY_INDEX, HERE, lookUp } from './shared.ts';
 
+/** A search that takes longer has waited: an absence of this length may have cost a lease (connection/absence.ts). */
+const QUICK_MS = 1_000;
+
 export const expiredSql: string = `
   -- What the rule of store/expiry.ts needs to know.
   CREATE FUNCTION outage(OUT store_now bigint, OUT looked_at bigint, OUT longest_lease bigint)
@@ -18,16 +21,23 @@ export const expiredSql: string = `
     store_now bigint := now_ms();
     none_until bigint;
   BEGIN
-    UPDATE expiry SET looked_at = store_now, suspended_until = greatest(suspended_until, coalesce(p_suspended_until, 0))
-    RETURNING suspended_until INTO none_until;
-    IF store_now < none_until THEN RETURN; END IF;
-    -- First, so that jobs which have ended are looked up once. Leases that are still held are checked again later.
-    PERFORM fold_leases(ARRAY (SELECT id FROM leases WHERE check_at <= store_now FOR UPDATE SKIP LOCKED));
-    RETURN QUERY
-    SELECT l, (SELECT e.error FROM errors e WHERE e.id = l.last_error)
-    FROM (SELECT DISTINCT unnest(jobs) AS id FROM leases WHERE check_at <= store_now OFFSET 0) t
-      JOIN live l ON ${lookUp('l.id', 't.id')}
-    WHERE l.worker IS NOT NULL AND l.lease_ends_at <= store_now
-    ORDER BY l.lease_ends_at, l.seq LIMIT p_limit;
+    -- One search at a time.
+    SELECT suspended_until INTO none_until FROM expiry FOR UPDATE;
+    IF p_suspended_until > none_until THEN
+      UPDATE expiry SET suspended_until = p_suspended_until;
+      none_until := p_suspended_until;
+    END IF;
+    IF store_now >= none_until THEN
+      -- First, so that jobs which have ended are looked up once. Leases that are still held are checked again later.
+      PERFORM fold_leases(ARRAY (SELECT id FROM leases WHERE check_at <= store_now FOR UPDATE SKIP LOCKED));
+      RETURN QUERY
+      SELECT l, (SELECT e.error FROM errors e WHERE e.id = l.last_error)
+      FROM (SELECT DISTINCT unnest(jobs) AS id FROM leases WHERE check_at <= store_now OFFSET 0) t
+        JOIN live l ON ${lookUp('l.id', 't.id')}
+      WHERE l.worker IS NOT NULL AND l.lease_ends_at <= store_now
+      ORDER BY l.lease_ends_at, l.seq LIMIT p_limit;
+    END IF;
+    -- A search that had to wait, behind a lock for example, does not show that leases could be renewed meanwhile.
+    UPDATE expiry SET looked_at = store_now WHERE now_ms() - store_now < ${QUICK_MS};
   END $$;
 `;
