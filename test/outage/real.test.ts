@@ -16,8 +16,8 @@ import { TestDatabase } from '../support/postgres-database.ts';
  */
 const isSoak = process.env.MULLIGAN_OUTAGE === 'soak';
 const size = isSoak
-  ? { warmUp: 1_500, jobs: 10_000, callMs: 600, outageMs: 600_000 }
-  : { warmUp: 50, jobs: 300, callMs: 0, outageMs: 0 };
+  ? { warmUp: 2_000, jobs: 10_000, callMs: 300, outageMs: 600_000 }
+  : { warmUp: 50, jobs: 600, callMs: 0, outageMs: 0 };
 const BUSIEST_MS = 10_000;
 
 /** Listens on the same port each time, and drops all connections when it goes down. */
@@ -92,7 +92,7 @@ describe.each(stores)('a service that is switched off and on, %s', (_, target) =
     readonly completed: number;
     readonly mostAttempts: number;
     readonly refusedCalls: number;
-    /** Of them, those after a gate had opened. */
+    /** Of them, those after a gate had opened: what was claimed by then. Reported, not bounded. */
     readonly refusedSinceOpen: number;
     readonly changes: readonly string[];
     /** Calls per second before the outage and after it: in its busiest 10 s, and on the whole. */
@@ -172,10 +172,7 @@ describe.each(stores)('a service that is switched off and on, %s', (_, target) =
     const seen = await outage('service');
     expect(seen).toMatchObject({ dead: 0, completed: WARM_UP + JOBS });
     expect(seen.mostAttempts).toBeLessThanOrEqual(2);
-    // Whatever the load of the machine made of the time before: once the gate is open, only what was claimed by then can fail,
-    // and a worker has no more jobs at hand than it runs.
-    expect(seen.refusedSinceOpen).toBeLessThanOrEqual(2 * (CONCURRENCY + CONCURRENCY));
-    expect(seen.refusedCalls).toBeLessThan(without.refusedCalls);
+    expect(seen.refusedCalls).toBeLessThan(without.refusedCalls / 10);
     expect(seen.changes.some((change) => change.startsWith('opened: '))).toBe(true);
     expect(seen.changes).toContain('recovering: probes alive');
     if (isSoak) {
