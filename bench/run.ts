@@ -5,7 +5,8 @@ const help = `npm run bench [-- OPTIONS]
 
   --workload W   W1 enqueue, W2 drain, W3 retry churn, W4 pickup, W5 starvation, W6 growth, W6b churn, W7 crash,
                  W8 curves (W8a claim time, W8b memory, W8c processes, W8d locks), W9 cost, W10 partitions,
-                 W11 retry storm, W12 healthy gates, W13 shut gate, W14 many gates; several with commas. Default: all
+                 W11 retry storm, W12 healthy gates, W13 shut gate, W14 many gates,
+                 W15 error groups, W16 limits, W17 large tenant, W18 many keys; several with commas. Default: all
   --peer P       a queue, or the beginning of its name: mulligan, raw, pg-boss, graphile, bullmq; several with commas.
                  Nothing is written then. Default: all
   --without P    leaves these queues out, and names them in the results; without Mulligan or a raw limit nothing is written

@@ -46,6 +46,6 @@ console.log(`brought forward: ${hurried.count}`);
 await clock.advance(10_000);
 console.log((await mulligan.stats()).states);
 
-for (const { action, by, state, changed } of await mulligan.operations.list()) {
+for (const { action, by, state, changed } of await mulligan.audit.list()) {
   console.log(`${by}: ${action}, ${changed} jobs, ${state}`);
 }

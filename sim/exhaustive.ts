@@ -21,6 +21,8 @@ export const smallScope: Scenario = {
   oldDeploy: null,
   outages: [],
   schedules: [],
+  limits: { limits: [], changesPerSecond: 0 },
+  throttled: 0,
 };
 
 /** Every call of a worker with every ending, and a crash before and after every call. */

@@ -1,5 +1,5 @@
 import { StoreUnavailableError } from '../src/errors.ts';
-import type { JobsListener, Store } from '../src/store/store.ts';
+import type { JobsListener, LimitFilter, Store } from '../src/store/store.ts';
 import { copy } from './copy.ts';
 import type { SimStore } from './engines.ts';
 import type { History, VerbName } from './history.ts';
@@ -34,6 +34,8 @@ const verbs: readonly VerbName[] = [
   'enqueue',
   'claim',
   'claimGated',
+  'claimLimited',
+  'permit',
   'report',
   'heartbeat',
   'settle',
@@ -45,11 +47,16 @@ const verbs: readonly VerbName[] = [
   'ended',
   'list',
   'runs',
+  'ledger',
   'stats',
   'gates',
   'gateHistory',
   'errorGroups',
+  'forecast',
+  'history',
   'queues',
+  'limitKeys',
+  'writeLimits',
   'cancel',
   'count',
   'change',
@@ -86,8 +93,11 @@ export function storeFor(process: SimProcess, shared: SharedStore): Store {
       };
       return engineOf(process, shared).onJobs({ ended: pass(listener.ended), cancelling: pass(listener.cancelling) });
     },
-    // Nothing that is checked depends on who is registered, so these calls take no faults, and no chance from the others.
+    // Nothing that is checked depends on who is registered, or on the history, so these calls take no faults, and no chance from the others.
     register: () => Promise.resolve(),
+    rollUp: () => Promise.resolve({ isDone: true }),
+    // It is asked while a process opens, and finds what the world wrote before: see `World`.
+    limits: (filter: LimitFilter) => shared.engine.limits(filter),
     close: () => Promise.resolve(),
   } as unknown as Store;
 }

@@ -6,6 +6,7 @@ import type { RetryOptions } from '../src/retry/policy.ts';
 import type { InputSchema } from '../src/schema.ts';
 import { dependencyOf } from './checker/gates.ts';
 import type { History } from './history.ts';
+import { limitOptionsOf } from './limits.ts';
 import type { Random } from './random.ts';
 import type { Scenario } from './scenario.ts';
 import { type SimProcess, START } from './scheduler.ts';
@@ -92,7 +93,7 @@ export function simJobs(
   process: SimProcess,
   history: History,
   isDown: IsDown,
-  { oldDeploy, isOld }: { readonly oldDeploy: Scenario['oldDeploy']; readonly isOld: boolean },
+  { oldDeploy, limits, isOld }: Pick<Scenario, 'oldDeploy' | 'limits'> & { readonly isOld: boolean },
 ): AnyJobDefinition[] {
   const names = Object.entries(simPolicies).filter(([name]) => !isOld || oldDeploy?.[name] !== 'absent');
   return names.map(([name, retry]) =>
@@ -104,6 +105,7 @@ export function simJobs(
       ...(isOld && oldDeploy?.[name] === 'rejects' ? { input: rejecting } : {}),
       ...(name === 'spread' ? { retryQueue: 'second' } : {}),
       ...(simResources[name] === undefined ? {} : { resource: simResources[name] }),
+      limit: limitOptionsOf(limits, name),
       async run(script, context) {
         history.add({
           at: now(process),

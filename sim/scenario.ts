@@ -1,4 +1,5 @@
 import { dependencies, simPolicies } from './jobs.ts';
+import { randomLimits, type SimLimits, withOnLimit } from './limits.ts';
 import { Random } from './random.ts';
 
 /** Names that share a dependency. */
@@ -40,6 +41,9 @@ export interface Scenario {
   readonly outages: readonly { readonly dependency: string; readonly from: number; readonly to: number }[];
   /** Schedules that the producer sets at the start. */
   readonly schedules: readonly SimSchedule[];
+  readonly limits: SimLimits;
+  /** The part of the jobs with keys that are throttled. */
+  readonly throttled: number;
 }
 
 export interface SimSchedule {
@@ -89,13 +93,19 @@ export function randomScenario(seed: number): Scenario {
     oldDeploy: oldDeployOf(seed),
   };
   const schedules = randomSchedules(new Random(seed + SCHEDULE_SEEDS));
+  const waiting = randomLimits(new Random(seed + LIMIT_SEEDS), Object.keys(simPolicies));
+  const limits = withOnLimit(waiting, new Random(seed + ON_LIMIT_SEEDS));
+  const throttled = new Random(seed + THROTTLE_SEEDS).chance(0.6) ? 0 : 0.5;
   return random.chance(0.5)
-    ? { ...scenario, names: null, outages: [], schedules }
-    : { ...withOutages(scenario, random), schedules };
+    ? { ...scenario, names: null, outages: [], schedules, limits, throttled }
+    : { ...withOutages(scenario, random), schedules, limits, throttled };
 }
 
-/** A stream of their own, so that the rest of a scenario is the same with and without them. */
+/** Streams of their own, so that the rest of a scenario is the same with and without them. */
 const SCHEDULE_SEEDS = 1_000_003;
+const LIMIT_SEEDS = 3_000_017;
+const ON_LIMIT_SEEDS = 5_000_011;
+const THROTTLE_SEEDS = 6_000_011;
 
 function randomSchedules(random: Random): SimSchedule[] {
   if (random.chance(0.6)) return [];
@@ -107,9 +117,9 @@ function randomSchedules(random: Random): SimSchedule[] {
 
 /** Longer, so that a gate can open, recover and close; and with more jobs, so that there is something to hold. */
 function withOutages(
-  scenario: Omit<Scenario, 'names' | 'outages' | 'schedules'>,
+  scenario: Omit<Scenario, 'names' | 'outages' | 'schedules' | 'limits' | 'throttled'>,
   random: Random,
-): Omit<Scenario, 'schedules'> {
+): Omit<Scenario, 'schedules' | 'limits' | 'throttled'> {
   const faultsForMs = random.whole(10_000, 90_000);
   const outages = Array.from({ length: random.whole(1, 3) }, () => {
     const from = random.next() * faultsForMs * 0.7;
@@ -117,4 +127,10 @@ function withOutages(
   });
   const names = random.chance(0.5) ? random.pick(groups) : null;
   return { ...scenario, faultsForMs, jobs: random.whole(1, 60), names, outages };
+}
+
+/** Without enqueues that look at other jobs than the holder of their key: a checker that looks at one job at a time cannot follow them. */
+export function withPlainEnqueues(scenario: Scenario): Scenario {
+  const limits = scenario.limits.limits.map((one) => ({ ...one, onLimit: 'wait' as const }));
+  return { ...scenario, throttled: 0, limits: { ...scenario.limits, limits } };
 }

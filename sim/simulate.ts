@@ -2,7 +2,7 @@ import { check, type Violation } from './checker/checker.ts';
 import { checkInterleaved } from './checker/interleaved.ts';
 import { type Engine, memory } from './engines.ts';
 import type { History } from './history.ts';
-import { randomScenario, type Scenario } from './scenario.ts';
+import { randomScenario, type Scenario, withPlainEnqueues } from './scenario.ts';
 import { type Scripted, World } from './world.ts';
 
 export interface Simulated {
@@ -21,7 +21,8 @@ export async function simulate(
   engine: Engine = memory,
   scripted: Scripted | null = null,
 ): Promise<Simulated> {
-  const { history, final, ended } = await engine.run((open) => new World(scenario, scripted).run(open));
+  const played = engine.interleaved ? withPlainEnqueues(scenario) : scenario;
+  const { history, final, ended } = await engine.run((open) => new World(played, scripted).run(open));
   const checkHistory = engine.interleaved ? checkInterleaved : check;
   const violations = checkHistory(history, final, { leaseMs: scenario.leaseMs, pollMs: POLL_MS, ended });
   return { scenario, scripted, engine: engine.name, history, violations };

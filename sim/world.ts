@@ -1,3 +1,5 @@
+import type { EnqueueOptions } from '../src/enqueue-options.ts';
+import type { KeyUntil } from '../src/job.ts';
 import { Mulligan } from '../src/mulligan.ts';
 import type { ChangeAction, ChangeRequest, HoldTarget, JobSelection, Store } from '../src/store/store.ts';
 import { gateOrders } from '../src/store/store.ts';
@@ -5,6 +7,7 @@ import type { OpenEngine } from './engines.ts';
 import { type Ending, endings, type Faults, type SharedStore, storeFor } from './faulty-store.ts';
 import { type FinalState, History, type VerbName } from './history.ts';
 import { randomScript, simGates, simJobs, simPolicies } from './jobs.ts';
+import { randomWrite } from './limits.ts';
 import { Random } from './random.ts';
 import type { Scenario } from './scenario.ts';
 import { Scheduler, SimProcess } from './scheduler.ts';
@@ -39,6 +42,10 @@ export class World implements Faults {
   readonly #random: Random;
   /** Draws which workers are of the deploy before. */
   readonly #deploys: Random;
+  /** Draws how limits are changed, and when. */
+  readonly #limitChanges: Random;
+  /** Draws which jobs are throttled. */
+  readonly #throttles: Random;
   readonly #old: Set<SimProcess> = new Set();
   readonly #scheduler: Scheduler;
   readonly #history: History = new History();
@@ -57,6 +64,8 @@ export class World implements Faults {
     this.#scripted = scripted;
     this.#random = new Random(scenario.seed);
     this.#deploys = new Random(scenario.seed + 2_000_003);
+    this.#limitChanges = new Random(scenario.seed + 4_000_037);
+    this.#throttles = new Random(scenario.seed + 7_000_003);
     this.#scheduler = new Scheduler(this.#random);
     this.#machine = new SimProcess('store', this.#scheduler);
     this.#operator = new SimProcess('operator', this.#scheduler);
@@ -66,6 +75,7 @@ export class World implements Faults {
   async run(open: OpenEngine): Promise<Outcome> {
     const engine = await open(this.#machine, () => this.#healthy);
     this.#shared = { engine, machine: this.#machine, history: this.#history, faults: this, calls: 0, inProgress: 0 };
+    await this.#setLimits();
     await this.#startProducer();
     await this.#setSchedules();
     for (const index of this.#workers.keys()) this.#restart(index, this.#random.whole(0, 500));
@@ -163,6 +173,7 @@ export class World implements Faults {
     return Mulligan.open(storeFor(process, this.#shared), {
       jobs: simJobs(process, this.#history, (dependency) => this.#isDown(dependency), {
         oldDeploy: this.#scenario.oldDeploy,
+        limits: this.#scenario.limits,
         isOld: this.#old.has(process),
       }),
       clock: process.clock,
@@ -176,6 +187,20 @@ export class World implements Faults {
     this.#note(`${process.name} crashed ${why}`);
     process.kill();
     this.#down(process);
+  }
+
+  /** Before any process opens: it would write what code says of limits, and faults would keep it from opening. */
+  async #setLimits(): Promise<void> {
+    const { limits } = this.#scenario.limits;
+    if (limits.length === 0) return;
+    const writes = limits.map(({ name, settings }) => ({ limit: name, key: null, source: 'code' as const, settings }));
+    let isSet = false;
+    void storeFor(this.#operator, this.#shared)
+      .writeLimits(writes)
+      .finally(() => {
+        isSet = true;
+      });
+    while (!isSet) await this.#scheduler.run(this.#scheduler.now + 100);
   }
 
   async #startProducer(): Promise<void> {
@@ -214,7 +239,7 @@ export class World implements Faults {
       ...(random.chance(0.3) ? { priority: random.whole(0, 9) } : {}),
       ...(random.chance(0.2) ? { queue: random.pick(QUEUES) } : {}),
       ...(random.chance(0.3)
-        ? { key: random.pick(['a', 'b']), keyUntil: random.pick(['started', 'finished', 'pruned'] as const) }
+        ? { key: random.pick(['a', 'b']), ...this.#keyLife(random.pick(['started', 'finished', 'pruned'] as const)) }
         : {}),
     };
     const script = this.#scripted === null ? randomScript(random) : { kind: 'fail' as const, ms: 5, times: 1 };
@@ -222,6 +247,11 @@ export class World implements Faults {
     const name = this.#scripted === null ? random.pick(names) : 'steady';
     // The caller hears of an error; whether the job exists is then unknown, and the checker allows both.
     mulligan.enqueue(name, script, this.#scripted === null ? options : {}).catch(() => {});
+  }
+
+  #keyLife(keyUntil: KeyUntil): Pick<EnqueueOptions, 'keyUntil' | 'throttle'> {
+    if (!this.#throttles.chance(this.#scenario.throttled)) return { keyUntil };
+    return { throttle: this.#throttles.pick([500, 3_000, 20_000]) };
   }
 
   // Dependencies
@@ -253,6 +283,18 @@ export class World implements Faults {
     for (const [rate, action] of troubles) {
       const times = Math.floor((rate * leftMs) / 1_000 + this.#random.next());
       for (let n = 0; n < times; n++) this.#scheduler.plan(this.#operator, this.#random.next() * leftMs, action);
+    }
+    this.#planLimitChanges(leftMs);
+  }
+
+  #planLimitChanges(leftMs: number): void {
+    const { limits } = this.#scenario;
+    const random = this.#limitChanges;
+    for (let left = Math.floor((limits.changesPerSecond * leftMs) / 1_000); left > 0; left--) {
+      const write = randomWrite(limits, random);
+      this.#scheduler.plan(this.#operator, random.next() * leftMs, () => {
+        void storeFor(this.#operator, this.#shared).writeLimits([write]);
+      });
     }
   }
 
@@ -393,7 +435,14 @@ export class World implements Faults {
   }
 }
 
-const writesData: ReadonlySet<VerbName> = new Set<VerbName>(['enqueue', 'claim', 'settle', 'heartbeat', 'remember']);
+const writesData: ReadonlySet<VerbName> = new Set<VerbName>([
+  'enqueue',
+  'claim',
+  'claimLimited',
+  'settle',
+  'heartbeat',
+  'remember',
+]);
 
 function isWorker(process: SimProcess): boolean {
   return process.name.startsWith('worker');

@@ -1,4 +1,3 @@
-import { randomFillSync } from 'node:crypto';
 import { namesOf, unexpected } from './config.ts';
 import { read } from './untrusted/thrown.ts';
 
@@ -71,7 +70,7 @@ let entropyUsed = entropy.length;
 
 function randomBytes(count: number): Uint8Array {
   if (entropyUsed + count > entropy.length) {
-    randomFillSync(entropy);
+    crypto.getRandomValues(entropy);
     entropyUsed = 0;
   }
   entropyUsed += count;
@@ -110,6 +109,24 @@ function formatRest(counter: number, tail: Uint8Array): string {
   const byte = (index: number): string => hex[tail[index] as number] as string;
   const variant = hex[((tail[0] as number) & 0x3f) | 0x80] as string;
   return `${versions[counter >> 8]}${hex[counter & 0xff]}-${variant}${byte(1)}-${byte(2)}${byte(3)}${byte(4)}${byte(5)}${byte(6)}${byte(7)}`;
+}
+
+let channel: InstanceType<typeof MessageChannel> | null = null;
+const turns: (() => void)[] = [];
+
+/** Calls `action` in the next turn of the event loop, which takes no time of its own. Browsers have no `setImmediate`. */
+export function inNextTurn(action: () => void): void {
+  if (typeof setImmediate === 'function') {
+    setImmediate(action);
+    return;
+  }
+  if (channel === null) {
+    channel = new MessageChannel();
+    channel.port1.addEventListener('message', () => turns.shift()?.());
+    channel.port1.start();
+  }
+  turns.push(action);
+  channel.port2.postMessage(null);
 }
 
 const systemNow = (): number => Date.now();

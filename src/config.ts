@@ -1,9 +1,18 @@
-import { types } from 'node:util';
-import { ConfigError } from './errors.ts';
+import { isDate } from './brand.ts';
+import { ConfigError, UnknownNameError } from './errors.ts';
 
 /** The error for an option of the wrong kind. Its message names the option, what was expected, what it got, and what to do. */
 export function unexpected(what: string, expected: string, got: unknown, hint?: string): ConfigError {
-  return new ConfigError(`${what}: expected ${expected}, got ${describe(got)}.${hint === undefined ? '' : ` ${hint}`}`);
+  return new ConfigError(unexpectedText(what, expected, got, hint));
+}
+
+/** The same for a name or an id that nothing has. */
+export function unknownName(what: string, expected: string, got: unknown, hint?: string): UnknownNameError {
+  return new UnknownNameError(unexpectedText(what, expected, got, hint), hint);
+}
+
+function unexpectedText(what: string, expected: string, got: unknown, hint?: string): string {
+  return `${what}: expected ${expected}, got ${describe(got)}.${hint === undefined ? '' : ` ${hint}`}`;
 }
 
 /**
@@ -45,7 +54,7 @@ function render(value: unknown): string {
 
 function renderObject(value: object): string {
   if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : `an array of ${value.length}`;
-  if (types.isDate(value) && Number.isNaN(Date.prototype.getTime.call(value))) return 'an invalid Date';
+  if (isDate(value) && Number.isNaN(Date.prototype.getTime.call(value))) return 'an invalid Date';
   if (!isPlainObject(value)) {
     const className: unknown = value.constructor?.name;
     return typeof className === 'string' && className !== '' ? `an object of class ${shorten(className)}` : 'an object';

@@ -32,6 +32,7 @@ describe('defineJob', () => {
       retryQueue: null,
       resource: null,
       maxOutageMs: 86_400_000,
+      limits: [],
       priority: 5,
       retry: undefined,
       timeoutMs: null,
@@ -39,6 +40,7 @@ describe('defineJob', () => {
       rules: [],
       backoff: undefined,
       onDead: undefined,
+      silence: [],
       run,
     });
   });

@@ -16,7 +16,9 @@ import { ConfigError } from './errors.ts';
 import { MAX_OUTAGE_MS } from './gate/constants.ts';
 import { checkPriority, DEFAULT_PRIORITY, DEFAULT_QUEUE } from './job.ts';
 import type { JsonCheck } from './json.ts';
+import { checkLimits, type LimitDefinition, type LimitOptions } from './limit/options.ts';
 import type { Logger } from './observe/log.ts';
+import { checkSilence, type WarningName } from './policy-check/names.ts';
 import { checkResource, type ResourceFunction } from './resource.ts';
 import type { OutputCheck, OutputType } from './result.ts';
 import type { BackoffFunction, ClassifyFunction, ClassifyRule } from './retry/classify.ts';
@@ -63,6 +65,11 @@ export interface JobOptions<Input, Parsed = Input, Output = unknown> {
   readonly resource?: string | ResourceFunction<Parsed> | false;
   /** For how long an outage may keep failures from counting where no resource is named. Default 1 day. Not together with a named resource. */
   readonly maxOutage?: Duration;
+  /**
+   * How many of its jobs may run at once and how often they may start, for each key: one limit or several. All must have room.
+   * @example limit: { name: 'shopify', key: (input) => input.shop, concurrency: 2, rate: { limit: 90, per: '10s' } }
+   */
+  readonly limit?: LimitOptions<Parsed> | readonly LimitOptions<Parsed>[];
   /** Texts that its jobs are found by: a list, or a function of the input. At most 16, of at most 100 characters. */
   readonly tags?: readonly string[] | TagsFunction<Parsed>;
   /** 0 (first) to 9 (last). */
@@ -78,6 +85,11 @@ export interface JobOptions<Input, Parsed = Input, Output = unknown> {
   readonly backoff?: BackoffFunction;
   /** Called once a job of this kind is dead, in the process that buried it. Best effort: it is not repeated. */
   readonly onDead?: (job: DeadJob) => unknown;
+  /**
+   * Warnings about its settings that are not logged when a worker starts, by name: see docs/advise.md.
+   * @example silence: ['no-jitter']
+   */
+  readonly silence?: readonly WarningName[];
 }
 
 export interface DeadJob {
@@ -103,6 +115,8 @@ export interface JobDefinition<Input = unknown, Parsed = unknown, Output = unkno
   /** `null`: none was named, so the queue's, if it has one. */
   readonly resource: string | ResourceFunction | false | null;
   readonly maxOutageMs: number;
+  /** By name. */
+  readonly limits: readonly LimitDefinition[];
   readonly tags: readonly string[] | TagsFunction | null;
   readonly priority: number;
   readonly retry: RetryOptions | undefined;
@@ -111,8 +125,17 @@ export interface JobDefinition<Input = unknown, Parsed = unknown, Output = unkno
   readonly rules: readonly ClassifyRule[];
   readonly backoff: BackoffFunction | undefined;
   readonly onDead: ((job: DeadJob) => unknown) | undefined;
+  readonly silence: readonly WarningName[];
   // A method, so that definitions of any input fit into one list. Undefined until `implement` adds it.
   run?(input: Parsed, context: JobContext): Output | Promise<Output>;
+}
+
+/** What `context.permit` takes. */
+export interface PermitOptions {
+  /** How many starts of the rate it takes. Default 1; at most the `burst` of the rate. */
+  readonly cost?: number;
+  /** Whose rate it is. Default: the key under which the job itself counts in this limit; needed where it has none. */
+  readonly key?: string | number;
 }
 
 /** What a handler gets beside its input. */
@@ -169,6 +192,12 @@ export interface JobContext {
     jobs: readonly JobToEnqueue<NoInfer<Input>>[],
     options?: EnqueueOptions,
   ): Promise<EnqueueResult<Output>[]>;
+  /**
+   * Takes a part of a limit's rate, for a call inside a handler. Resolves when the rate of the key allows it. When that takes
+   * longer than a second, the job is snoozed until then, uncounted: the handler ends by throwing, as with `snooze`.
+   * @example await context.permit('shopify', { cost: 3 })
+   */
+  permit(limit: string, options?: PermitOptions): Promise<void>;
   /** Lengthens the lease, by up to 365 days, for work that keeps the event loop from sending heartbeats. */
   extend(duration: Duration): Promise<void>;
 }
@@ -187,6 +216,7 @@ const optionNames = namesOf<JobOptions<unknown>>({
   retryQueue: true,
   resource: true,
   maxOutage: true,
+  limit: true,
   tags: true,
   priority: true,
   retry: true,
@@ -195,6 +225,7 @@ const optionNames = namesOf<JobOptions<unknown>>({
   rules: true,
   backoff: true,
   onDead: true,
+  silence: true,
 });
 
 /** `Parsed` comes first, so that without a schema the input is what the handler says it takes. */
@@ -221,6 +252,7 @@ export function defineJob<Parsed = unknown, Input = Parsed, Output = unknown>(
     queue: checkName(given.queue ?? DEFAULT_QUEUE, `${what}: queue`),
     retryQueue: given.retryQueue === undefined ? null : checkName(given.retryQueue, `${what}: retryQueue`),
     ...readGate(given, what),
+    limits: given.limit === undefined ? [] : checkLimits(given.limit, `${what}: limit`),
     tags: readTags(given.tags, `${what}: tags`),
     priority: checkPriority(given.priority ?? DEFAULT_PRIORITY, `${what}: priority`),
     retry: given.retry === undefined ? undefined : checkRetry(given.retry, `${what}: retry`),
@@ -229,6 +261,7 @@ export function defineJob<Parsed = unknown, Input = Parsed, Output = unknown>(
     rules: given.rules === undefined ? [] : validateClassifyRules(copyData(given.rules, what), `${what}: rules`),
     backoff: given.backoff,
     onDead: given.onDead,
+    silence: checkSilence(given.silence ?? [], `${what}: silence`),
     ...(given.run && { run: given.run }),
   });
 }

@@ -5,9 +5,9 @@ export type Duration = number | `${number}${Unit}`;
 type Unit = 'ms' | 's' | 'm' | 'h' | 'd';
 
 const SECOND_MS = 1_000;
-const MINUTE_MS = 60 * SECOND_MS;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
+export const MINUTE_MS: number = 60 * SECOND_MS;
+export const HOUR_MS: number = 60 * MINUTE_MS;
+export const DAY_MS: number = 24 * HOUR_MS;
 
 const unitMs: Readonly<Record<Unit, number>> = { ms: 1, s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS };
 

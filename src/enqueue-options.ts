@@ -1,8 +1,8 @@
-import { types } from 'node:util';
+import { isDate } from './brand.ts';
 import { checkName, checkOneOf, isPlainObject, namesOf, readOptions, unexpected, withoutUndefined } from './config.ts';
 import { type Duration, formatDuration, parseDuration } from './duration.ts';
 import { ConfigError } from './errors.ts';
-import { checkPriority, type KeyLife, keyLives } from './job.ts';
+import { checkPriority, type KeyLife, type KeyUntil, keyUntils } from './job.ts';
 import type { OutputType } from './result.ts';
 import { LONGEST_DELAY_MS } from './retry/backoff.ts';
 import { checkRetry } from './retry/options.ts';
@@ -23,13 +23,18 @@ export interface EnqueueOptions {
   /** At most one live job per name and key; a second enqueue returns the id of the first. */
   readonly key?: string;
   /** Until when the job holds its key: `started`, `finished` (default) or `pruned`. */
-  readonly keyUntil?: KeyLife;
+  readonly keyUntil?: KeyUntil;
   /**
    * The last input wins: with a `key`, this puts the job off by so long, and a further enqueue of the same name and key within
    * that time replaces it and puts it off again, at most until `maxWait` after the first. A job that is running is not touched;
    * one that has run and waits to run again is cancelled, and the new job takes its place.
    */
   readonly debounce?: Duration | { readonly wait: Duration; readonly maxWait?: Duration };
+  /**
+   * At most one job per name and key in this time: with a `key`, further enqueues within so long from when this job was accepted
+   * return its id, whatever has become of it; also when it has completed, is dead or was cancelled.
+   */
+  readonly throttle?: Duration;
   /** Texts that the job is found by, beside those of its definition: `['endpoint:42']`. */
   readonly tags?: readonly string[];
   /** Overrides the definition's policy, field by field. */
@@ -60,6 +65,7 @@ export const optionNames: readonly (keyof EnqueueOptions)[] = namesOf<EnqueueOpt
   key: true,
   keyUntil: true,
   debounce: true,
+  throttle: true,
   tags: true,
   retry: true,
   tx: true,
@@ -71,6 +77,11 @@ export const eachOptionNames: readonly (keyof JobToEnqueue)[] = [
 
 /** Of these, a job has one at most. */
 const dueOptions = ['delay', 'at', 'debounce'] as const;
+/** Of each of these pairs, too: both would say how long the key is held. */
+const throttleRivals = [
+  ['throttle', 'keyUntil'],
+  ['throttle', 'debounce'],
+] as const;
 const attemptOptions = ['maxAttempts', 'maxRetries'] as const;
 
 export interface CheckedOptions {
@@ -80,6 +91,7 @@ export interface CheckedOptions {
   readonly queue: string | undefined;
   readonly key: string | null;
   readonly keyLife: KeyLife;
+  readonly windowMs: number | undefined;
   readonly debounce: Debounce | undefined;
   readonly tags: readonly string[] | null;
   readonly retry: RetryOptions | undefined;
@@ -94,8 +106,13 @@ export function checkOptions(options: EnqueueOptions, what = 'enqueue'): Checked
 }
 
 /** These make sense only for a job that has a key. Options that many jobs share may leave the key to each job. */
-export function checkKey({ key, keyUntil, debounce }: EnqueueOptions, what: string): void {
+export function checkKey({ key, keyUntil, debounce, throttle }: EnqueueOptions, what: string): void {
   if (key !== undefined) return;
+  if (throttle !== undefined) {
+    throw new ConfigError(
+      `${what}: expected a key with throttle, got none. Of jobs of one name and key, one is stored in that time.`,
+    );
+  }
   if (debounce !== undefined) {
     throw new ConfigError(
       `${what}: expected a key with debounce, got none. Jobs of one name and key replace each other.`,
@@ -108,23 +125,45 @@ export function checkKey({ key, keyUntil, debounce }: EnqueueOptions, what: stri
 
 /** All but `checkKey`. */
 export function checkEach(given: EnqueueOptions, what: string): CheckedOptions {
-  const { delay, at, priority, queue, key, keyUntil, debounce, tags, retry, tx } = given;
+  const { delay, at, priority, queue, key, keyUntil, debounce, throttle, tags, retry, tx } = given;
   if (delay !== undefined && at !== undefined) {
     throw new ConfigError(`${what}: expected delay or at, got both. Give one of them.`);
   }
   const read: CheckedOptions = {
-    delayMs: delay === undefined ? 0 : readDelay(delay, `${what}: delay`),
+    delayMs: delay === undefined ? 0 : readDelay(delay, `${what}: delay`, 'Give a Date as `at` for a later time.'),
     dueAt: at === undefined ? null : readDate(at, what),
     priority: priority === undefined ? undefined : checkPriority(priority, `${what}: priority`),
     queue: queue === undefined ? undefined : checkName(queue, `${what}: queue`),
     key: key === undefined ? null : checkName(key, `${what}: key`),
-    keyLife: keyUntil === undefined ? 'finished' : checkOneOf(keyUntil, keyLives, `${what}: keyUntil`),
+    keyLife: keyUntil === undefined ? 'finished' : checkOneOf(keyUntil, keyUntils, `${what}: keyUntil`),
+    windowMs: undefined,
     debounce: undefined,
     tags: tags === undefined ? null : checkTags(tags, `${what}: tags`),
     retry: retry === undefined ? undefined : checkRetry(retry, `${what}: retry`),
     tx: tx === undefined ? null : checkClient(tx, what),
   };
-  return debounce === undefined ? read : { ...read, ...readDebounce(given, what) };
+  return {
+    ...read,
+    ...(throttle !== undefined && readThrottle(given, what)),
+    ...(debounce !== undefined && readDebounce(given, what)),
+  };
+}
+
+function readThrottle(
+  { throttle, debounce, keyUntil }: EnqueueOptions,
+  what: string,
+): Pick<CheckedOptions, 'keyLife' | 'windowMs'> {
+  if (debounce !== undefined) {
+    throw new ConfigError(`${what}: expected throttle or debounce, got both. Give one of them.`);
+  }
+  if (keyUntil !== undefined) {
+    throw new ConfigError(
+      `${what}: expected throttle without keyUntil, got both. The time of throttle is how long the key is held.`,
+    );
+  }
+  const windowMs = readDelay(throttle, `${what}: throttle`);
+  if (windowMs === 0) throw unexpected(`${what}: throttle`, 'a duration above 0', throttle);
+  return { keyLife: 'window', windowMs };
 }
 
 /** A debounced job holds its key until it starts: from then on, another enqueue is another job. */
@@ -165,16 +204,16 @@ function checkClient(tx: unknown, what: string): TransactionClient {
 }
 
 /** Bounded, so that every store can hold the due time. */
-function readDelay(delay: unknown, what: string): number {
+function readDelay(delay: unknown, what: string, hint?: string): number {
   const ms = parseDuration(delay, what);
   if (ms <= LONGEST_DELAY_MS) return ms;
   const longest = `a duration of at most ${formatDuration(LONGEST_DELAY_MS)}`;
-  throw unexpected(what, longest, delay, 'Give a Date as `at` for a later time.');
+  throw unexpected(what, longest, delay, hint);
 }
 
 function readDate(at: unknown, what: string): number {
   // Not instanceof: a test runner's realm has a Date of its own. Not `at.getTime()`: the caller may have replaced it.
-  const ms = types.isDate(at) ? Date.prototype.getTime.call(at) : Number.NaN;
+  const ms = isDate(at) ? Date.prototype.getTime.call(at) : Number.NaN;
   if (Number.isNaN(ms)) throw unexpected(`${what}: at`, 'a valid Date', at);
   // A due time before the epoch means "now" as well as any other in the past, and no store needs to hold it.
   return Math.max(0, ms);
@@ -195,8 +234,12 @@ export function asChecked(given: EnqueueOptions, { retry, tags, debounce, delayM
 export function merged(common: EnqueueOptions, given: EnqueueOptions, what: string): EnqueueOptions {
   const own = withoutUndefined(given);
   const { tx: _, ...rest } = common;
+  const kept = [dueOptions, ...throttleRivals].reduce<EnqueueOptions>(
+    (left, rivals) => withoutRivals(left, own, rivals),
+    rest,
+  );
   return {
-    ...withoutRivals(rest, own, dueOptions),
+    ...kept,
     ...own,
     ...(own.retry !== undefined && { retry: mergedRetry(common.retry, checkRetry(own.retry, `${what}: retry`)) }),
     ...(own.tags !== undefined && {

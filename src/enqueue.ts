@@ -18,8 +18,11 @@ import {
 } from './enqueue-options.ts';
 import { ConfigError, StoreBusyError, StoreUnavailableError } from './errors.ts';
 import { DEFAULT_PRIORITY, DEFAULT_QUEUE } from './job.ts';
-import { KeyedBatch } from './keyed-batch.ts';
+import { contentionOf, KeyedBatch } from './keyed-batch.ts';
+import { type KeyConcurrency, limitsOf } from './limit/options.ts';
+import type { LimitWriter } from './limit-writer.ts';
 import type { Events } from './observe/events.ts';
+import { sendTraced, type Tracing } from './observe/tracing.ts';
 import { partsOf } from './parts.ts';
 import { encodeJson } from './payload.ts';
 import { resourceOf } from './resource.ts';
@@ -55,11 +58,13 @@ export const LEAST_RETENTION_MS: number = 5 * 60_000;
 export interface EnqueueSettings {
   readonly store: Pick<Store, 'enqueue' | 'transactions'>;
   readonly clock: Clock;
+  readonly limits: Pick<LimitWriter, 'writeConcurrencies'>;
   readonly events: Events;
   readonly queueRetry: ReadonlyMap<string, RetryOptions>;
   readonly queueResource: ReadonlyMap<string, string>;
   readonly hardCap: number | undefined;
   readonly maxPayloadBytes: number;
+  readonly tracing: Tracing | null;
 }
 
 /** A definition, or the name of a job whose definition this process does not have (the CLI, another service). */
@@ -83,14 +88,17 @@ export class Enqueuer {
   async enqueue(target: Target, input: unknown, options: EnqueueOptions = {}): Promise<EnqueueResult> {
     const checked = checkOptions(options);
     const prepared = this.#prepare(target, input, checked, null);
-    const { job, capped } = prepared instanceof Promise ? await prepared : prepared;
+    const { job, capped, concurrencies } = prepared instanceof Promise ? await prepared : prepared;
+    if (concurrencies !== undefined) await this.#writeConcurrencies(concurrencies);
     const [answer] = await this.#store([job], checked.tx);
     return this.#answer(job, answer as Enqueued, capped);
   }
 
   /** The job as `enqueue` would store it, for a schedule to store it later. */
   async prepare(target: Target, input: unknown, options: EnqueueOptions, what: string): Promise<Prepared> {
-    return this.#prepare(target, input, checkOptions(options, what), what);
+    const prepared = await this.#prepare(target, input, checkOptions(options, what), what);
+    await this.#writeConcurrencies(prepared.concurrencies ?? []);
+    return prepared;
   }
 
   /** Stores a job that was prepared. */
@@ -114,6 +122,7 @@ export class Enqueuer {
       const ready = this.#prepareOne(target, one, { common, checked }, `enqueueMany: jobs[${index}]`);
       prepared.push(ready instanceof Promise ? await ready : ready);
     }
+    await this.#writeConcurrencies(prepared.flatMap(({ concurrencies = [] }) => concurrencies));
     const answers = await this.#store(
       prepared.map(({ job }) => job),
       checked.tx,
@@ -140,6 +149,12 @@ export class Enqueuer {
   }
 
   #store(jobs: readonly NewJob[], tx: TransactionClient | null): Promise<readonly Enqueued[]> {
+    const { tracing } = this.#settings;
+    if (tracing === null) return this.#storeIn(tx, jobs);
+    return sendTraced(tracing, jobs, (traced) => this.#storeIn(tx, traced));
+  }
+
+  #storeIn(tx: TransactionClient | null, jobs: readonly NewJob[]): Promise<readonly Enqueued[]> {
     if (tx === null) return inParts(jobs, batchBounds, (part) => this.#add(part));
     const { transactions } = this.#settings.store;
     if (transactions !== undefined) return inParts(jobs, transactionBounds, (part) => transactions.enqueue(tx, part));
@@ -148,15 +163,14 @@ export class Enqueuer {
 
   /** Jobs of several keys are given to the batches at once, so that they still are few writes; those of one key keep their order. */
   async #add(jobs: readonly NewJob[]): Promise<readonly Enqueued[]> {
-    const [first] = jobs;
-    if (first === undefined) return [];
-    if (jobs.every(({ key }) => key === first.key)) return this.#addAlike(jobs);
-    return (await Promise.all(runsOfOneKey(jobs).map((run) => this.#addAlike(run)))).flat();
+    const runs = runsAlike(jobs);
+    if (runs.length === 1) return this.#addAlike(runs[0] as NewJob[]);
+    return (await Promise.all(runs.map((run) => this.#addAlike(run)))).flat();
   }
 
-  /** All of them have the same key, or none. */
+  /** All of them contend for the same, or for nothing. */
   #addAlike(jobs: readonly NewJob[]): Promise<readonly Enqueued[]> {
-    return jobs[0]?.key === null ? this.#keyless.add(jobs) : this.#keyed.add(jobs);
+    return contentionOf(jobs[0] as NewJob) === null ? this.#keyless.add(jobs) : this.#keyed.add(jobs);
   }
 
   /**
@@ -164,11 +178,23 @@ export class Enqueuer {
    * being doubled, so a short outage does not reach the caller.
    */
   #send(jobs: readonly NewJob[], isTransient: (error: unknown) => boolean): Promise<Enqueued[]> {
-    const { store, clock } = this.#settings;
+    return this.#withResends(isTransient, () => this.#settings.store.enqueue(jobs));
+  }
+
+  /**
+   * Before the jobs, so that none starts without its bound; and outside of a caller's transaction: what is computed for a key
+   * holds for all its jobs, also when these are rolled back.
+   */
+  async #writeConcurrencies(concurrencies: readonly KeyConcurrency[]): Promise<void> {
+    if (concurrencies.length === 0) return;
+    await this.#withResends(isAwayOrBusy, () => this.#settings.limits.writeConcurrencies(concurrencies));
+  }
+
+  #withResends<Answer>(isTransient: (error: unknown) => boolean, call: () => Promise<Answer>): Promise<Answer> {
     return withRetries(
-      clock,
+      this.#settings.clock,
       { policy: pausesBeforeResend, isTransient, maxAttempts: MOST_SENDS, giveUpAfterMs: RESEND_WITHIN_MS },
-      () => store.enqueue(jobs),
+      call,
     );
   }
 
@@ -218,8 +244,11 @@ export class Enqueuer {
       version: definition?.version ?? undefined,
       tags: tagsOf(definition?.tags ?? null, options.tags, parsed, target.name),
       ...(options.debounce && { debounce: options.debounce }),
+      ...(options.windowMs !== undefined && { windowMs: options.windowMs }),
     };
-    return { job, capped };
+    if (definition === undefined || definition.limits.length === 0) return { job, capped };
+    const { limits, concurrencies, onLimit } = limitsOf(definition.limits, parsed, target.name);
+    return { job: { ...job, limits, ...(onLimit.length > 0 && { onLimit }) }, capped, concurrencies };
   }
 
   /** What the definition says wins over the queue's, also when that is none. */
@@ -260,12 +289,14 @@ function inParts(jobs: readonly NewJob[], bounds: BatchBounds<NewJob>, store: St
   return jobs.length === 1 ? store(jobs) : inOrder(partsOf(jobs, bounds), store);
 }
 
-function runsOfOneKey(jobs: readonly NewJob[]): NewJob[][] {
+function runsAlike(jobs: readonly NewJob[]): NewJob[][] {
   const runs: NewJob[][] = [];
+  let last: string | null | undefined;
   for (const job of jobs) {
-    const last = runs.at(-1);
-    if (last?.[0]?.key === job.key) last.push(job);
+    const contention = contentionOf(job);
+    if (contention === last) runs.at(-1)?.push(job);
     else runs.push([job]);
+    last = contention;
   }
   return runs;
 }
@@ -287,5 +318,7 @@ function isAwayOrBusy(error: unknown): boolean {
 
 export interface Prepared {
   readonly job: NewJob;
+  /** What the definition computes for the keys of its limits. */
+  readonly concurrencies?: readonly KeyConcurrency[];
   readonly capped: { readonly asked: number; readonly hardCap: number } | null;
 }

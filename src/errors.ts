@@ -9,6 +9,8 @@ export type ErrorCode =
   | 'INPUT'
   | 'PAYLOAD'
   | 'CLOSED'
+  | 'UNAUTHENTICATED'
+  | 'FORBIDDEN'
   | 'LEASE_LOST'
   | 'JOB_DEAD'
   | 'JOB_CANCELLED'
@@ -26,13 +28,32 @@ export class MulliganError extends Error {
     super(message, options);
     this.name = new.target.name;
     this.code = code;
+    own.add(this);
   }
+}
+
+const own = new WeakSet<object>();
+
+/** Whether this package made it. User code may throw a proxy, and `instanceof` would run the code of that. */
+export function isOwnError(value: unknown): value is MulliganError {
+  return typeof value === 'object' && value !== null && own.has(value);
 }
 
 /** A definition, policy or option does not make sense. */
 export class ConfigError extends MulliganError {
   constructor(message: string, options?: ErrorOptions) {
     super('CONFIG', message, options);
+  }
+}
+
+/** A name or an id that nothing has: what a server answers with 404, and a command with exit code 1. */
+export class UnknownNameError extends ConfigError {
+  /** What to do, which is part of the message too. */
+  readonly hint: string | undefined;
+
+  constructor(message: string, hint: string | undefined) {
+    super(message);
+    this.hint = hint;
   }
 }
 
@@ -63,6 +84,15 @@ export class PayloadError extends MulliganError {
 export class ClosedError extends MulliganError {
   constructor(message: string) {
     super('CLOSED', message);
+  }
+}
+
+/** The server of a remote queue wants a token (UNAUTHENTICATED), or one that may do more (FORBIDDEN). */
+export class AccessError extends MulliganError {
+  declare readonly code: 'UNAUTHENTICATED' | 'FORBIDDEN';
+
+  constructor(code: AccessError['code'], message: string) {
+    super(code, message);
   }
 }
 

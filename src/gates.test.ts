@@ -1,10 +1,10 @@
-import { userInfo } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { ConfigError } from './errors.ts';
 import { type EndedRun, foldRuns } from './gate/index.ts';
 import { Mulligan } from './mulligan.ts';
 import type { EventMap } from './observe/events.ts';
 import type { LogEntry } from './observe/log.ts';
+import { operatorName } from './operator.ts';
 import type { Outcome } from './retry/outcome.ts';
 import { enqueueOne } from './store/conformance/builders.ts';
 import { MemoryStore } from './store/memory/store.ts';
@@ -215,7 +215,7 @@ describe('orders by hand', () => {
   it('are signed with the name of the user when no operator is named', async () => {
     await using queue = await operated();
     await queue.gates.open('smtp');
-    expect(queue.events[0]?.who).toBe(userInfo().username);
+    expect(queue.events[0]?.who).toBe(operatorName());
   });
 });
 

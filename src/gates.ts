@@ -1,10 +1,11 @@
-import { userInfo } from 'node:os';
+import { type Audit, type OrderOptions, readOperator } from './audit.ts';
 import type { Clock } from './clock.ts';
-import { checkInteger, checkName, checkOneOf, namesOf, readOptions, unexpected } from './config.ts';
+import { checkInteger, checkOneOf, namesOf, readOptions, unexpected } from './config.ts';
 import { ConfigError } from './errors.ts';
 import type { GateEvent } from './gate/index.ts';
 import { explain } from './observe/explain-gate.ts';
 import { type GateInfo, gateInfo, lastTransition, unheardOf } from './observe/gate-info.ts';
+import { gateTitle } from './observe/gate-words.ts';
 import { parentOf } from './store/gates.ts';
 import {
   type GateAnswer,
@@ -35,10 +36,8 @@ export interface GateShowOptions {
   readonly kind?: GateKind;
 }
 
-export interface GateOrderOptions {
-  /** Who ordered it, for the gate's history. Default: the user that runs this process. */
-  readonly by?: string;
-}
+/** `by` is kept in the gate's history, too. */
+export interface GateOrderOptions extends OrderOptions {}
 
 export interface GateDetails {
   readonly gate: GateInfo;
@@ -50,6 +49,13 @@ export interface GateDetails {
   readonly history: readonly GateEvent[];
 }
 
+const orderWords: Readonly<Record<GateOrder, string>> = {
+  open: 'was pinned open',
+  close: 'was pinned closed',
+  unpin: 'was given back to its rules',
+  reset: 'was reset',
+};
+
 type Report = (answer: GateAnswer) => void;
 
 /** Gates by hand. An order holds until another one: `open` and `close` pin the gate, and no rule changes it then. */
@@ -57,11 +63,13 @@ export class Gates {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #report: Report;
+  readonly #audit: Audit;
 
-  constructor(store: Store, clock: Clock, report: Report) {
+  constructor(store: Store, clock: Clock, report: Report, audit: Audit) {
     this.#store = store;
     this.#clock = clock;
     this.#report = report;
+    this.#audit = audit;
   }
 
   /** Gates that were heard of lately: those that are not closed first. A healthy gate may be missing. */
@@ -115,7 +123,7 @@ export class Gates {
     const what = `gates.${order}`;
     const checked = checkGateName(name, what);
     const { by, kind } = readOptions(options, order === 'reset' ? ['by', 'kind'] : ['by'], what);
-    const operator = by === undefined ? operatorName() : checkName(by, `${what}: by`);
+    const operator = readOperator(by, what);
     const gate = await this.#target(
       order,
       checked,
@@ -123,6 +131,7 @@ export class Gates {
     );
     const answer = await this.#store.changeGate(gate, order, operator);
     this.#report(answer);
+    await this.#audit('gate', `${gateTitle(gate)} ${orderWords[order]}`, operator);
     const stored = await this.#find(gate.name, gate.kind);
     return stored === null ? unheardOf(gate, null, answer.now) : this.#info(stored);
   }
@@ -166,13 +175,4 @@ function checkGateName(value: unknown, what: string): string {
   const fits = typeof value === 'string' && value.trim() !== '' && value.length <= LONGEST_NAME;
   if (fits && value.isWellFormed() && !/\p{Cc}/u.test(value)) return value;
   throw unexpected(what, "the name of a gate, such as 'smtp' or 'webhook/example.com'", value);
-}
-
-/** A container may run a process as a user without a name. */
-function operatorName(): string {
-  try {
-    return checkName(userInfo().username, 'user');
-  } catch {
-    return 'api';
-  }
 }

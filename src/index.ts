@@ -1,3 +1,16 @@
+export type {
+  Advice,
+  AdviseOptions,
+  AttemptRow,
+  Choice as AttemptsChoice,
+  GroupAdvice,
+  LedgerOutage,
+  NameAdvice,
+  Proposal,
+  RetryCost,
+} from './advise/index.ts';
+export type { OrderOptions } from './audit.ts';
+export type { AuditLog } from './audit-log.ts';
 export type { BulkProgress, BulkResult, OtherJob } from './bulk/bulk.ts';
 export type { CanaryProgress } from './bulk/canary.ts';
 export type { Rate } from './bulk/rate.ts';
@@ -10,12 +23,15 @@ export type {
   JobContext,
   JobDefinition,
   JobOptions,
+  PermitOptions,
 } from './definition.ts';
 export { defineJob, implement } from './definition.ts';
+export type { DrainOptions, DrainResult } from './drain.ts';
 export type { Duration } from './duration.ts';
 export type { EnqueueOptions, EnqueueResult, JobToEnqueue } from './enqueue-options.ts';
 export type { ErrorGroups, ErrorListOptions } from './error-groups.ts';
 export {
+  AccessError,
   ClosedError,
   ConfigError,
   type ErrorCode,
@@ -35,13 +51,28 @@ export {
 } from './errors.ts';
 export type { GateChange, GateEvent, GateFigures } from './gate/index.ts';
 export type { GateDetails, GateListOptions, GateOrderOptions, GateShowOptions, Gates } from './gates.ts';
-export type { Job, JobState, KeyLife, Lane, RunRecord } from './job.ts';
+export type { Job, JobState, KeyLife, KeyUntil, Lane, RunRecord } from './job.ts';
 export type { AfterJson } from './json.ts';
+export type { LimitKey, LimitRules, LimitSettings, OnLimit } from './limit/limit.ts';
+export type { LimitChange, LimitKeyFunction, LimitOptions, LimitValues, RateOptions } from './limit/options.ts';
+export type { LimitDetails, LimitKeyOptions, LimitSummary, Limits } from './limits.ts';
 export { Mulligan, type MulliganOptions, type QueueDefaults, type ResultOptions } from './mulligan.ts';
-export type { EventMap, EventName, FinishedEvent, GateChangedEvent, Listener, RunEvent } from './observe/events.ts';
+export type {
+  EventMap,
+  EventName,
+  FinishedEvent,
+  GateChangedEvent,
+  LimitedEvent,
+  Listener,
+  RunEvent,
+} from './observe/events.ts';
+export type { Forecast, ForecastMinute, ForecastOptions, ForecastSeries, Outlook } from './observe/forecast.ts';
 export type { GateInfo, GateReason } from './observe/gate-info.ts';
-export type { LogEntry, Logger, LogLevel, LogSink } from './observe/log.ts';
+export type { History, HistoryFigures, HistoryName, HistoryOptions, HistoryPoint } from './observe/history.ts';
+export type { LimitHold } from './observe/limit-holds.ts';
+export type { LogEntry, Logger, LogLevel, LogSink, StructuredLogger } from './observe/log.ts';
 export type { RetryStats, Stats } from './observe/stats.ts';
+export type { TracerLike } from './observe/tracing.ts';
 export type {
   BulkOptions,
   CancelOptions,
@@ -53,7 +84,7 @@ export type {
   RedriveOptions,
   RunNowOptions,
 } from './operate.ts';
-export type { Operations } from './operations.ts';
+export type { WarningName } from './policy-check/names.ts';
 export type { ResourceFunction, ResourceKey } from './resource.ts';
 export { type OutputType, typeOf } from './result.ts';
 export type {
@@ -79,10 +110,15 @@ export type { ErrorGroup, ErrorGroupName, ErrorSample, GroupState } from './stor
 export type {
   CancelAnswer,
   ChangeAction,
+  Counted,
   GateKind,
   GateRef,
   JobCount,
   JobList,
+  LaneBacklog,
+  LimitInfo,
+  LimitKeyInfo,
+  LimitOverride,
   Operation,
   OperationOptions,
   QueueInfo,

@@ -1,5 +1,6 @@
 import { checkInteger } from './config.ts';
 import type { Lane } from './lane.ts';
+import type { LimitKey } from './limit/limit.ts';
 import type { DeadReason, Decision } from './retry/decision.ts';
 import type { OutcomeKind, StoredError } from './retry/outcome.ts';
 import type { RetryPolicy } from './retry/policy.ts';
@@ -43,9 +44,15 @@ export function isTerminal(state: JobState): boolean {
   return (finishedStates as readonly JobState[]).includes(state);
 }
 
-/** Until when a job holds its key: its first start, its end, or for as long as its row is kept. */
-export const keyLives = ['started', 'finished', 'pruned'] as const;
-export type KeyLife = (typeof keyLives)[number];
+/** Until when a job holds its key, as an enqueue may say: its first start, its end, or for as long as its row is kept. */
+export const keyUntils = ['started', 'finished', 'pruned'] as const;
+export type KeyUntil = (typeof keyUntils)[number];
+/**
+ * All lives of a key. With `window` it is held for a time from the job's acceptance, whatever becomes of the job. Append
+ * only: stores keep the position in this list.
+ */
+export type KeyLife = KeyUntil | 'window';
+export const keyLives: readonly KeyLife[] = [...keyUntils, 'window'];
 
 export const LOWEST_PRIORITY = 9;
 export const DEFAULT_PRIORITY = 5;
@@ -68,7 +75,11 @@ export interface Job {
   readonly version: number | null;
   readonly key: string | null;
   readonly tags: readonly string[];
+  /** Where it was enqueued: a W3C traceparent and, after a space, a tracestate if there is one; null when nothing was traced. */
+  readonly trace: string | null;
   readonly resource: string | null;
+  /** The limits that it stands behind, and under which key. */
+  readonly limits: readonly LimitKey[];
   readonly policy: RetryPolicy;
   /** How often it was started; the number of the newest run. */
   readonly runs: number;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { StoreBusyError, StoreUnavailableError } from './errors.ts';
-import { KeyedBatch } from './keyed-batch.ts';
+import { contentionOf, KeyedBatch } from './keyed-batch.ts';
 import { newJob } from './store/conformance/builders.ts';
 import type { Enqueued, NewJob } from './store/store.ts';
 import { VirtualClock } from './testing/virtual-clock.ts';
@@ -31,6 +31,17 @@ function contestable(busyMs = 0) {
     );
   return { clock, held, sent, told, ask };
 }
+
+describe('what a job contends for', () => {
+  it('is its key, and the keys of limits behind which it does not wait; nothing when it has neither', () => {
+    const limits = [{ limit: 'shop', key: 'a' }];
+    const asks = (key: string) => newJob({ limits, onLimit: [{ limit: 'shop', key, action: 'cancel-newest' }] });
+    expect([newJob(), newJob({ limits })].map(contentionOf)).toEqual([null, null]);
+    const others = [keyed('a'), keyed('b'), keyed('a', 'other'), asks('a'), asks('b'), { ...asks('a'), key: 'a' }];
+    expect(new Set(others.map(contentionOf)).size).toBe(others.length);
+    expect(contentionOf(asks('a'))).toBe(contentionOf(asks('a')));
+  });
+});
 
 describe('jobs with keys', () => {
   it('travel together, and are sent once, while no other process holds one of the keys', async () => {

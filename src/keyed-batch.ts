@@ -1,6 +1,7 @@
 import { type BatchBounds, Batcher, type BatchRequest, boundsOfRequests, sendTogether, totalBytes } from './batch.ts';
 import type { Clock } from './clock.ts';
 import { StoreBusyError } from './errors.ts';
+import { limitsText } from './limit/limit.ts';
 import { doubling, Pauses } from './retrying.ts';
 import type { Enqueued, NewJob } from './store/store.ts';
 
@@ -12,7 +13,7 @@ interface KeyRequest extends BatchRequest<NewJob, Enqueued> {
   readonly until: number;
 }
 
-/** A key that is sent alone, and all requests for it in this process. The first is sent; the others use its answer. */
+/** A key, or keys of limits, that are sent alone, and all requests for it in this process. The first is sent; the others use its answer. */
 interface IsolatedKey {
   readonly identity: string;
   requests: KeyRequest[];
@@ -21,7 +22,8 @@ interface IsolatedKey {
 }
 
 /**
- * Group commit for jobs with keys. A key that an open transaction of another process holds makes the store busy for all
+ * Group commit for jobs with keys, and for those that must not wait behind a full limit (`onLimit`): an enqueue of the latter
+ * excludes others of the same key of the limit, as one with a key does. All that a job contends for is called its key here. A key that an open transaction of another process holds makes the store busy for all
  * jobs of the same call. They are then sent again, each key alone, so that only requests for the contested key wait:
  *
  *   together -> busy: each key is isolated -> busy again: the key is contested, and is sent after growing pauses
@@ -73,7 +75,7 @@ export class KeyedBatch {
     this.#contested = oneByOne();
   }
 
-  /** All of them have one name and one key. */
+  /** All of them contend for the same: see `contentionOf`. */
   add(items: readonly NewJob[]): Promise<readonly Enqueued[]> {
     const until = this.#clock.monotonic() + KEY_PATIENCE_MS;
     const bytes = totalBytes(items, this.#bounds);
@@ -123,8 +125,13 @@ export class KeyedBatch {
   }
 }
 
-/** Neither name nor key contains control characters. */
 function identityOf({ items }: KeyRequest): string {
-  const { name, key } = items[0] as NewJob;
-  return `${name}\n${key}`;
+  return contentionOf(items[0] as NewJob) as string;
+}
+
+/** What an open transaction of another process may keep a job from: its key, and the keys of limits that it asks. Null for nothing. */
+export function contentionOf({ name, key, onLimit }: NewJob): string | null {
+  if (onLimit !== undefined) return JSON.stringify([name, key, limitsText(onLimit)]);
+  // Neither name nor key contains control characters.
+  return key === null ? null : `${name}\n${key}`;
 }

@@ -75,7 +75,7 @@ describe('opening', () => {
     [
       'nothing',
       undefined,
-      'expected sqlite:FILE, postgres://HOST/DATABASE, memory: or a store, got undefined. Write sqlite:jobs.db for a file.',
+      'expected sqlite:FILE, postgres://HOST/DATABASE, https://HOST, memory: or a store, got undefined. Write sqlite:jobs.db for a file.',
     ],
     ['a bare file name', 'jobs.db', 'got "jobs.db". Write sqlite:jobs.db for a file.'],
     ['a misspelt scheme', 'sqlit:jobs.db', 'got "sqlit:jobs.db". Did you mean sqlite:?'],
@@ -87,18 +87,18 @@ describe('opening', () => {
     [
       'a store that is not there yet',
       'redis://localhost/jobs',
-      'expected sqlite:FILE, postgres://HOST/DATABASE, memory: or a store',
+      'expected sqlite:FILE, postgres://HOST/DATABASE, https://HOST, memory: or a store',
     ],
-    ['a number', 5432, 'expected sqlite:FILE, postgres://HOST/DATABASE, memory: or a store, got 5432.'],
+    ['a number', 5432, 'expected sqlite:FILE, postgres://HOST/DATABASE, https://HOST, memory: or a store, got 5432.'],
     [
       'an object that is no store',
       {},
-      'expected sqlite:FILE, postgres://HOST/DATABASE, memory: or a store, got an empty object.',
+      'expected sqlite:FILE, postgres://HOST/DATABASE, https://HOST, memory: or a store, got an empty object.',
     ],
     [
       'half a store',
       { claim() {}, enqueue() {} },
-      'expected a store with all its verbs, got an object with the keys claim, enqueue without claimGated, report,',
+      'expected a store with all its verbs, got an object with the keys claim, enqueue without claimGated, claimLimited, permit, report,',
     ],
   ])('%s is refused with a word on what to write instead', async (_, target, message) => {
     const error = await rejection(Mulligan.open(target as string));
@@ -176,7 +176,11 @@ describe('opening', () => {
       'Mulligan.open: retention: there is no option "complete". Did you mean completed?',
     ],
     ['a negative retention', { retention: { dead: -1 } }, 'Mulligan.open: retention.dead: expected a duration'],
-    ['a log that is no function', { log: console }, 'Mulligan.open: log: expected a function that takes log entries'],
+    [
+      'a log that is no function and no logger',
+      { log: {} },
+      'Mulligan.open: log: expected a function that takes log entries',
+    ],
     [
       'a clock that does not tick',
       { clock: { now: () => 0 } },

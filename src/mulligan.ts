@@ -1,3 +1,7 @@
+import { hostname } from 'node:os';
+import { type Advice, type AdviseOptions, advise } from './advise/index.ts';
+import { auditTo } from './audit.ts';
+import { AuditLog } from './audit-log.ts';
 import { type Clock, checkClock, systemClock } from './clock.ts';
 import {
   checkBoolean,
@@ -11,6 +15,7 @@ import {
   unexpected,
 } from './config.ts';
 import { type AnyJobDefinition, definitionsByName, isDefinition, type JobDefinition, queuesOf } from './definition.ts';
+import { type DrainOptions, type DrainResult, drain } from './drain.ts';
 import { type Duration, parseDuration } from './duration.ts';
 import { Enqueuer, LEAST_RETENTION_MS, type Target } from './enqueue.ts';
 import type { EnqueueOptions, EnqueueResult, JobToEnqueue } from './enqueue-options.ts';
@@ -19,14 +24,22 @@ import { ClosedError, ConfigError } from './errors.ts';
 import { Gates } from './gates.ts';
 import { finishedStates } from './job.ts';
 import type { AfterJson } from './json.ts';
+import { LimitWriter, limitsInCode } from './limit-writer.ts';
+import { Limits } from './limits.ts';
+import { DecisionLog } from './observe/decision-log.ts';
 import { type EventName, Events, type Listener } from './observe/events.ts';
+import { type Forecast, type ForecastOptions, readForecast } from './observe/forecast.ts';
 import { reportGate } from './observe/gates.ts';
-import { type Logger, type LogSink, makeLogger, writeToStderr } from './observe/log.ts';
+import { type History, type HistoryOptions, readHistory } from './observe/history.ts';
+import { type Logger, type LogSink, makeLogger, readLog, type StructuredLogger, writeToStderr } from './observe/log.ts';
 import { Metrics } from './observe/metrics.ts';
-import { MOST_SERIES } from './observe/prometheus.ts';
+import { openTracing } from './observe/opentelemetry.ts';
 import { type Stats, summarise } from './observe/stats.ts';
+import { readSnapshot, renderSnapshot } from './observe/store-gauges.ts';
+import type { TracerLike, Tracing } from './observe/tracing.ts';
 import { DeadJobs, Jobs, Queues } from './operate.ts';
-import { Operations } from './operations.ts';
+import { PolicyWarnings } from './policy-check/at-start.ts';
+import { checkSilence, type WarningName } from './policy-check/names.ts';
 import { checkQueueResource } from './resource.ts';
 import { DEFAULT_MAX_RESULT_BYTES } from './result.ts';
 import { checkRetry } from './retry/options.ts';
@@ -35,7 +48,8 @@ import { type ReadSchedule, readSchedules, type ScheduleDefinition } from './sch
 import { ScheduleWriter } from './schedule-writer.ts';
 import { Schedules } from './schedules.ts';
 import { openStore } from './store/open.ts';
-import type { GateAnswer, Retention, Store } from './store/store.ts';
+import type { GateAnswer, LimitOverride, Retention, Store } from './store/store.ts';
+import { packageVersion } from './version.ts';
 import { Waits } from './waits.ts';
 import { planWork, readGrace, type WorkOptions } from './worker/options.ts';
 import { Reporter } from './worker/report.ts';
@@ -76,10 +90,24 @@ export interface MulliganOptions {
   readonly schedules?: readonly ScheduleDefinition[];
   /** Removes stored schedules that came from code and are not in `schedules`, also those of other applications. Default false. */
   readonly removeMissingSchedules?: boolean;
-  /** Where log entries go. Default: standard error. */
-  readonly log?: LogSink;
+  /**
+   * Where log entries go: a function, or a logger such as pino's, which also gets one line per decision at debug and per dead
+   * job at warn. Default: standard error.
+   * @example await Mulligan.open('sqlite:jobs.db', { jobs, log: pino() })
+   */
+  readonly log?: LogSink | StructuredLogger;
+  /**
+   * Spans for OpenTelemetry: `true` for the tracer that your SDK has registered, or a tracer of your own. Default `false`.
+   * Needs the package `@opentelemetry/api`, which is not loaded otherwise. See docs/tracing.md.
+   * @example await Mulligan.open('sqlite:jobs.db', { jobs, tracing: true })
+   */
+  readonly tracing?: boolean | TracerLike;
   /** First part of all metric names. Default `mulligan`. */
   readonly metricsPrefix?: string;
+  /** Warnings about the settings of jobs that are not logged when a worker starts, by name: see docs/advise.md. */
+  readonly silence?: readonly WarningName[];
+  /** For a server (`https://...`): what `mulligan token create` printed. */
+  readonly token?: string;
   /** Another clock than the system's, for tests. */
   readonly clock?: Clock;
 }
@@ -94,7 +122,10 @@ export const mulliganOptionNames: readonly (keyof MulliganOptions)[] = namesOf<M
   schedules: true,
   removeMissingSchedules: true,
   log: true,
+  tracing: true,
   metricsPrefix: true,
+  silence: true,
+  token: true,
   clock: true,
 });
 
@@ -109,40 +140,68 @@ export interface ResultOptions {
 
 const resultOptionNames = namesOf<ResultOptions>({ timeout: true, signal: true });
 
+/** What the server needs of an open queue. Not published. */
+export interface MulliganParts
+  extends Pick<Settings, 'clock' | 'definitions' | 'retention' | 'maxResultBytes' | 'metricsPrefix'> {
+  readonly store: Store;
+  readonly events: Events;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  readonly report: Reporter;
+}
+
+let readParts: (mulligan: Mulligan) => MulliganParts;
+
+export function partsOf(mulligan: Mulligan): MulliganParts {
+  return readParts(mulligan);
+}
+
 /** A queue: open a store, enqueue, work, operate. */
 export class Mulligan {
+  static {
+    readParts = (mulligan) => mulligan.#readParts();
+  }
+
   /** Jobs of any state. */
   readonly jobs: Jobs;
   /** Dead jobs: list, redrive or discard them. */
   readonly dead: DeadJobs;
   readonly queues: Queues;
-  /** Bulk actions: who did what, when, and to how many jobs. */
-  readonly operations: Operations;
+  /** What operators did: who, what, when, and to how many jobs. */
+  readonly audit: AuditLog;
   /** Workers of all processes: what runs where. */
   readonly workers: Workers;
   /** Gates: why jobs of a resource wait, and orders by hand. */
   readonly gates: Gates;
+  /** Limits: how many jobs of a key may run at once and how often they may start, and settings by hand. */
+  readonly limits: Limits;
   /** Schedules: jobs that recur, or run once at a given time. */
   readonly schedules: Schedules;
   /** What jobs fail with: errors of one kind are one group. */
   readonly errors: ErrorGroups;
   readonly #store: Store;
   readonly #settings: Settings;
+  readonly #tracing: Tracing | null;
   readonly #events: Events;
   readonly #metrics: Metrics;
   readonly #log: Logger;
   readonly #enqueuer: Enqueuer;
   readonly #waits: Waits;
+  readonly #limitWriter: LimitWriter;
   readonly #scheduleWriter: ScheduleWriter;
   readonly #workers: Set<Worker> = new Set();
+  readonly #warnings: PolicyWarnings;
   #closing: Promise<void> | null = null;
   #closed = false;
 
-  /** Opens `sqlite:path/to/file.db` (`sqlite://` means the same), `postgres://host/database`, `memory:`, or a store of your own. */
+  /** Opens `sqlite:path/to/file.db` (`sqlite://` means the same), `postgres://host/database`, `https://host` (a server), `memory:`, or a store of your own. */
   static async open(target: string | Store, options: MulliganOptions = {}): Promise<Mulligan> {
     const settings = readSettings(options);
-    const mulligan = new Mulligan(await openStore(target, settings.clock), settings);
+    const log = makeLogger(settings.log, () => ({}));
+    const tracing = await openTracing(settings.tracing, settings.clock, log);
+    const mulligan = new Mulligan(await openStore(target, settings.clock, settings.token), settings, tracing);
     try {
+      await mulligan.#limitWriter.register(settings.limits);
       await mulligan.#reconcileSchedules();
       return mulligan;
     } catch (error) {
@@ -151,34 +210,44 @@ export class Mulligan {
     }
   }
 
-  private constructor(store: Store, settings: Settings) {
+  private constructor(store: Store, settings: Settings, tracing: Tracing | null) {
     const { clock, queueRetry, queueResource, hardCap, maxPayloadBytes } = settings;
     this.#store = store;
     this.#settings = settings;
+    this.#tracing = tracing;
     this.#log = makeLogger(settings.log, () => ({}));
     this.#events = new Events((event, error) => this.#log.error('an event listener threw', { event, error }));
     this.#metrics = new Metrics(settings.metricsPrefix);
+    this.#warnings = new PolicyWarnings(settings, this.#log);
+    this.#limitWriter = new LimitWriter(store);
     this.#enqueuer = new Enqueuer({
       store,
       clock,
+      limits: this.#limitWriter,
       events: this.#events,
       queueRetry,
       queueResource,
       hardCap,
       maxPayloadBytes,
+      tracing,
     });
     this.#waits = new Waits(store, clock);
+    const audit = auditTo(store, clock);
     this.jobs = new Jobs({ store, clock, maxPayloadBytes });
     this.dead = new DeadJobs({ store, clock, maxPayloadBytes });
-    this.operations = new Operations(store, clock);
-    this.queues = new Queues(store);
+    this.audit = new AuditLog(store, clock);
+    this.queues = new Queues(store, audit);
     this.workers = new Workers(store);
     this.errors = new ErrorGroups(store, clock);
-    this.gates = new Gates(store, clock, (answer) => this.#reportGate(answer));
+    this.gates = new Gates(store, clock, (answer) => this.#reportGate(answer), audit);
+    this.limits = new Limits(store, clock, audit);
     const targetOf = (job: unknown, what: string): Target => this.#target(job, what);
     this.#scheduleWriter = new ScheduleWriter({ store, clock, enqueuer: this.#enqueuer, targetOf });
-    this.schedules = new Schedules(store, this.#scheduleWriter, (template) =>
-      this.#enqueuer.enqueuePrepared({ ...template, id: clock.newId(), delayMs: 0, dueAt: null }),
+    this.schedules = new Schedules(
+      store,
+      this.#scheduleWriter,
+      (template) => this.#enqueuer.enqueuePrepared({ ...template, id: clock.newId(), delayMs: 0, dueAt: null }),
+      audit,
     );
   }
 
@@ -230,18 +299,55 @@ export class Mulligan {
     });
   }
 
+  #readParts(): MulliganParts {
+    const { clock, decisions, definitions, retention, maxResultBytes, metricsPrefix } = this.#settings;
+    const [store, events, metrics, log] = [this.#store, this.#events, this.#metrics, this.#log];
+    const report = new Reporter({ events, metrics, log, decisions, definitions, clock, tracing: this.#tracing });
+    return { clock, definitions, retention, maxResultBytes, metricsPrefix, store, events, metrics, log, report };
+  }
+
   /** Starts a worker for the given definitions. Stop it with `worker.stop()`, or by closing the queue. */
   work(options: WorkOptions = {}): Worker {
-    if (this.#closing) throw closed();
-    const { clock, log, retention, maxPayloadBytes, maxResultBytes } = this.#settings;
-    const definitions = implemented(this.#settings.definitions);
-    const worker: Worker = new Worker({
+    return this.#work(options, this.#store);
+  }
+
+  /**
+   * Runs the jobs that are due, and resolves when none is left; for a cron of a serverless platform. Jobs that fall due
+   * later, retries among them, are left for the next call.
+   * @example await mulligan.drain({ maxMs: '50s', maxJobs: 1_000 })
+   */
+  async drain(options: DrainOptions = {}): Promise<DrainResult> {
+    const { clock } = this.#settings;
+    return drain(options, {
       store: this.#store,
       clock,
+      work: (work, store) => this.#work(work, store),
+      on: (name, listener) => this.on(name, listener),
+    });
+  }
+
+  #work(options: WorkOptions, store: Store): Worker {
+    if (this.#closing) throw closed();
+    const { clock, log, decisions, retention, maxPayloadBytes, maxResultBytes } = this.#settings;
+    const definitions = implemented(this.#settings.definitions);
+    const plan = planWork(options, queuesOf(definitions.values()));
+    const worker: Worker = new Worker({
+      store,
+      clock,
       definitions,
-      plan: planWork(options, queuesOf(definitions.values())),
-      report: new Reporter(this.#events, this.#metrics, this.#log, definitions, clock),
+      plan,
+      host: { name: hostname(), pid: process.pid, mulligan: packageVersion() },
+      report: new Reporter({
+        events: this.#events,
+        metrics: this.#metrics,
+        log: this.#log,
+        decisions,
+        definitions,
+        clock,
+        tracing: this.#tracing,
+      }),
       logSink: log,
+      tracing: this.#tracing,
       retention,
       maxPayloadBytes,
       maxResultBytes,
@@ -251,6 +357,7 @@ export class Mulligan {
       onStopped: () => this.#workers.delete(worker),
     });
     this.#workers.add(worker);
+    this.#warnings.log(definitions.values(), plan);
     worker.start();
     return worker;
   }
@@ -265,11 +372,38 @@ export class Mulligan {
     return this.#open(async () => summarise(await this.#store.stats()));
   }
 
-  /** The metrics of this process, and the stored jobs by state and gates by phase, in Prometheus' text format. */
+  /**
+   * What waits, which retries fall due within the next hour by resource and name, and when the backlog will be empty at the
+   * present rate. It costs the same with a thousand waiting jobs and a million: counts that were stopped say so.
+   * @example const { outlook, emptyAt } = await mulligan.forecast({ queue: 'emails' })
+   */
+  forecast(options: ForecastOptions = {}): Promise<Forecast> {
+    return this.#open(() => readForecast(this.#store, options));
+  }
+
+  /**
+   * What the ledger says about retry policies: how often attempt n succeeded, what retries cost and saved, and what to change.
+   * It reads a bounded part of the ledger, beside workers, and takes up to 20 s.
+   * @example const { names } = await mulligan.advise({ name: 'email.send', days: 7 })
+   */
+  advise(options: AdviseOptions = {}): Promise<Advice> {
+    return this.#open(() => advise(this.#store, this.#settings.clock, options));
+  }
+
+  /**
+   * Runs, failures, retries and run times over the last minutes or months, in at most 500 steps and by job name. Kept by minute
+   * for 2 days and by hour for 90, however soon the jobs themselves are deleted.
+   * @example const { points, names } = await mulligan.history({ from: '24h' })
+   */
+  history(options: HistoryOptions = {}): Promise<History> {
+    return this.#open(() => readHistory(this.#store, options, this.#settings.clock.now()));
+  }
+
+  /** The metrics of this process, and those of the store (jobs, gates, limits, schedules, workers), in Prometheus' text format. */
   metrics(): Promise<string> {
     return this.#open(async () => {
-      const gates = await this.#store.gates({ limit: MOST_SERIES, skipWaiting: true });
-      return this.#metrics.render(await this.#store.stats(), gates);
+      const { metricsPrefix } = this.#settings;
+      return this.#metrics.render() + renderSnapshot(metricsPrefix, await readSnapshot(this.#store));
     });
   }
 
@@ -326,6 +460,7 @@ export class Mulligan {
 
 interface Settings {
   readonly definitions: ReadonlyMap<string, AnyJobDefinition>;
+  readonly limits: ReadonlyMap<string, LimitOverride>;
   readonly queueRetry: ReadonlyMap<string, RetryOptions>;
   readonly queueResource: ReadonlyMap<string, string>;
   readonly hardCap: number | undefined;
@@ -335,7 +470,11 @@ interface Settings {
   readonly schedules: readonly ReadSchedule[];
   readonly removeMissingSchedules: boolean;
   readonly log: LogSink;
+  readonly decisions: DecisionLog | null;
+  readonly tracing: boolean | TracerLike | undefined;
   readonly metricsPrefix: string;
+  readonly silence: readonly WarningName[];
+  readonly token: string | undefined;
   readonly clock: Clock;
 }
 
@@ -345,9 +484,11 @@ function readSettings(options: MulliganOptions): Settings {
   const { jobs = [], queues = {}, retention = {}, schedules = [], removeMissingSchedules = false } = given;
   const { maxResultBytes = DEFAULT_MAX_RESULT_BYTES, metricsPrefix = 'mulligan' } = given;
   const { hardCap, maxPayloadBytes = DEFAULT_MAX_PAYLOAD_BYTES, log = writeToStderr, clock = systemClock } = given;
-  if (typeof log !== 'function') throw unexpected('Mulligan.open: log', 'a function that takes log entries', log);
+  const { sink, structured } = readLog(log, 'Mulligan.open: log');
+  const definitions = definitionsByName(jobs, 'Mulligan.open: jobs');
   return {
-    definitions: definitionsByName(jobs, 'Mulligan.open: jobs'),
+    definitions,
+    limits: limitsInCode(definitions.values(), 'Mulligan.open: jobs'),
     ...readQueues(queues),
     hardCap: hardCap === undefined ? undefined : checkInteger(hardCap, 'Mulligan.open: hardCap', { min: 1 }),
     maxPayloadBytes: checkInteger(maxPayloadBytes, 'Mulligan.open: maxPayloadBytes', { min: 1 }),
@@ -355,8 +496,12 @@ function readSettings(options: MulliganOptions): Settings {
     retention: readRetention(retention),
     schedules: readSchedules(schedules, 'Mulligan.open: schedules'),
     removeMissingSchedules: checkBoolean(removeMissingSchedules, 'Mulligan.open: removeMissingSchedules'),
-    log,
+    log: sink,
+    decisions: structured === null ? null : new DecisionLog(structured),
+    tracing: given.tracing,
     metricsPrefix: readPrefix(metricsPrefix),
+    silence: checkSilence(given.silence ?? [], 'Mulligan.open: silence'),
+    token: given.token,
     clock: checkClock(clock, 'Mulligan.open: clock'),
   };
 }

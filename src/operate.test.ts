@@ -313,7 +313,7 @@ describe('dead jobs', () => {
     [
       'everything',
       {},
-      'expected at least one of ids, name, queue, state, reason, error, message, tag, key, since, until or attempts, got an empty object.',
+      'expected at least one of ids, name, queue, state, reason, error, message, tag, key, since, until or attempts, got none.',
     ],
     [
       'only a limit',

@@ -1,4 +1,4 @@
-import { hostname, userInfo } from 'node:os';
+import { type Audit, type OrderOptions, readOperator } from './audit.ts';
 import { type BulkOrder, type BulkProgress, type BulkResult, preview, runBulk } from './bulk/bulk.ts';
 import { type Rate, readInterval } from './bulk/rate.ts';
 import { checkConditions, orderText, readSelection, type Selection, selectionNames } from './bulk/selection.ts';
@@ -8,6 +8,7 @@ import { type Duration, parseDuration } from './duration.ts';
 import { findGroup } from './error-groups.ts';
 import { ConfigError } from './errors.ts';
 import type { Job, RunRecord } from './job.ts';
+import { operatorName } from './operator.ts';
 import { encodeJson } from './payload.ts';
 import { type ChangeAction, statesFor } from './store/change.ts';
 import { type JobCount, type JobFilter, type JobList, type JobSelection, statesOf } from './store/selection.ts';
@@ -17,7 +18,7 @@ import { read } from './untrusted/thrown.ts';
 const DEFAULT_PAGE = 50;
 const LARGEST_PAGE = 10_000;
 const EXPORTED_AT_ONCE = 500;
-const CANARY_TIMEOUT = '10m';
+export const CANARY_TIMEOUT = '10m';
 
 export interface ListOptions extends Selection {
   /** Continue after this job, the last one of the page before. */
@@ -256,6 +257,7 @@ function readOrder(
     action,
     selection,
     order: orderText(selection, options, payload),
+    continues: undefined,
     by: by === undefined ? operatorName() : checkName(by, `${what}: by`),
     what,
     rate: rate ?? null,
@@ -287,15 +289,6 @@ function refuseStates(action: ChangeAction, selection: JobSelection, what: strin
   const asked = selection.reason === undefined ? [selection.state].flat().join(', ') : 'dead ones, by reason';
   const hint = action === 'runNow' ? ' Use dead.redrive for dead jobs.' : '';
   throw new ConfigError(`${what}: expected jobs that are ${applicable.join(', ')}, got ${asked}.${hint}`);
-}
-
-/** A container may run a process as a user without a name. */
-export function operatorName(): string {
-  try {
-    return checkName(`${userInfo().username}@${hostname()}`, 'user');
-  } catch {
-    return 'api';
-  }
 }
 
 async function* exported(
@@ -330,9 +323,11 @@ function readFilter(options: ListOptions, { clock }: OperateSettings, what: stri
 
 export class Queues {
   readonly #store: Store;
+  readonly #audit: Audit;
 
-  constructor(store: Store) {
+  constructor(store: Store, audit: Audit) {
     this.#store = store;
+    this.#audit = audit;
   }
 
   async list(): Promise<QueueInfo[]> {
@@ -340,11 +335,17 @@ export class Queues {
   }
 
   /** No worker claims from a paused queue; running jobs continue. */
-  async pause(queue: string): Promise<void> {
-    return this.#store.hold({ queue: checkName(queue, 'queues.pause') }, null);
+  async pause(queue: string, options: OrderOptions = {}): Promise<void> {
+    const checked = checkName(queue, 'queues.pause');
+    const by = readOperator(readOptions(options, ['by'], 'queues.pause').by, 'queues.pause');
+    await this.#store.hold({ queue: checked }, null);
+    await this.#audit('pause', `queue ${checked} was paused`, by, { queue: checked });
   }
 
-  async resume(queue: string): Promise<void> {
-    return this.#store.release({ queue: checkName(queue, 'queues.resume') });
+  async resume(queue: string, options: OrderOptions = {}): Promise<void> {
+    const checked = checkName(queue, 'queues.resume');
+    const by = readOperator(readOptions(options, ['by'], 'queues.resume').by, 'queues.resume');
+    await this.#store.release({ queue: checked });
+    await this.#audit('resume', `queue ${checked} was resumed`, by, { queue: checked });
   }
 }

@@ -1,6 +1,7 @@
-import { types } from 'node:util';
+import { isBoxedPrimitive, isDate, isError } from './brand.ts';
+import { byteLength } from './bytes.ts';
 import { describe, isPlainObject, shorten } from './config.ts';
-import { PayloadError } from './errors.ts';
+import { isOwnError, PayloadError } from './errors.ts';
 import { toStoredError } from './untrusted/stored-error.ts';
 
 /** Deeper than any sane payload, and shallow enough for every JSON parser. */
@@ -16,7 +17,7 @@ export interface SizeLimit {
 /** The JSON text of a value, or a PayloadError that names the part of it that JSON cannot carry. */
 export function encodeJson(value: unknown, limit: SizeLimit, what: string): string {
   const text = write(value, limit, what);
-  const bytes = Buffer.byteLength(text);
+  const bytes = byteLength(text);
   if (bytes > limit.maxBytes) throw tooLarge(what, limit, String(bytes));
   return text;
 }
@@ -28,8 +29,7 @@ function write(value: unknown, limit: SizeLimit, what: string): string {
     // Undefined, at the top or from a toJSON there, is stored as null.
     return JSON.stringify(value) ?? 'null';
   } catch (error) {
-    // `instanceof` would run the code of a thrown proxy.
-    if (types.isNativeError(error) && error instanceof PayloadError) throw error;
+    if (isOwnError(error) && error instanceof PayloadError) throw error;
     // Getters, toJSON and proxies are the caller's code.
     const { name, message } = toStoredError(error);
     throw new PayloadError(`${check.where()}: reading it threw ${name}: ${message}`, { cause: error });
@@ -104,7 +104,7 @@ class Check {
       }
       return;
     }
-    if (types.isBoxedPrimitive(value)) {
+    if (isBoxedPrimitive(value)) {
       this.visit(value.valueOf());
       return;
     }
@@ -120,7 +120,7 @@ class Check {
   #afterToJson(value: object): unknown {
     const { toJSON } = value as { toJSON?: unknown };
     if (typeof toJSON !== 'function') return value;
-    if (types.isDate(value) && Number.isNaN(value.getTime())) {
+    if (isDate(value) && Number.isNaN(value.getTime())) {
       throw this.#unsupported(value, 'JSON would turn it into null; send null.');
     }
     return toJSON.call(value);
@@ -138,7 +138,7 @@ function isObject(value: unknown): value is object {
 /** A Map, a Promise, a class with private fields: JSON sees nothing in it. Of an error or bytes it sees the wrong part. */
 function isEmptiedByJson(value: object, keys: readonly string[]): boolean {
   if (isPlainObject(value)) return false;
-  return keys.length === 0 || types.isNativeError(value) || ArrayBuffer.isView(value);
+  return keys.length === 0 || isError(value) || ArrayBuffer.isView(value);
 }
 
 function tooLarge(what: string, { maxBytes, advice }: SizeLimit, got: string): PayloadError {

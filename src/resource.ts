@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
 import { isList, shorten, unexpected } from './config.ts';
 import { ConfigError } from './errors.ts';
+import { storableKey } from './storable-key.ts';
 import { toStoredError } from './untrusted/stored-error.ts';
 
 /*
@@ -25,8 +25,6 @@ export type ResourceKey = string | readonly [parent: string, key: string] | null
 // biome-ignore lint/suspicious/noExplicitAny: a list of definitions mixes inputs; `defineJob` gives the function its own.
 export type ResourceFunction<Input = any> = (input: Input) => ResourceKey;
 
-/** Longer keys are hashed: an index holds each one several times. */
-const LONGEST_KEY_BYTES = 200;
 const LONGEST_NAME = 200;
 const WITH_KEY = "For a gate per key, give a function: resource: (input) => ['webhook', input.host].";
 
@@ -91,19 +89,7 @@ function keyed(parent: string, key: unknown, what: string): string {
     ignoreRejection(key);
     throw unexpected(`${what}: key`, 'a text that is not empty', key, 'Return null for no resource.');
   }
-  return `${parent}/${isStorable(key) ? key : hashOf(key)}`;
-}
-
-/** A key is a stranger's text. One that looks like a hash could otherwise pass for another key's. */
-function isStorable(key: string): boolean {
-  if (!key.isWellFormed() || /\p{Cc}/u.test(key) || key.startsWith('sha256:')) return false;
-  return Buffer.byteLength(key) <= LONGEST_KEY_BYTES;
-}
-
-/** UTF-8 has no lone surrogates: all of them would become the same character, and different keys one. */
-function hashOf(key: string): string {
-  const bytes = Buffer.from(key, key.isWellFormed() ? 'utf8' : 'utf16le');
-  return `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+  return `${parent}/${storableKey(key)}`;
 }
 
 /** A promise that rejects later would end the process. */

@@ -1,7 +1,8 @@
-import { checkInteger, closest, readOptions, unexpected } from './config.ts';
+import { type Audit, type OrderOptions, readOperator } from './audit.ts';
+import { checkInteger, closest, readOptions, unknownName } from './config.ts';
 import type { JobDefinition } from './definition.ts';
 import type { EnqueueResult } from './enqueue-options.ts';
-import type { ConfigError } from './errors.ts';
+import type { UnknownNameError } from './errors.ts';
 import type { Job } from './job.ts';
 import type { MisfirePolicy } from './schedule/plan.ts';
 import { tickId } from './schedule/tick-id.ts';
@@ -62,10 +63,18 @@ export class Schedules {
   readonly #writer: ScheduleWriter;
   readonly #enqueueNow: (template: JobTemplate) => Promise<EnqueueResult>;
 
-  constructor(store: Store, writer: ScheduleWriter, enqueueNow: (template: JobTemplate) => Promise<EnqueueResult>) {
+  readonly #audit: Audit;
+
+  constructor(
+    store: Store,
+    writer: ScheduleWriter,
+    enqueueNow: (template: JobTemplate) => Promise<EnqueueResult>,
+    audit: Audit,
+  ) {
     this.#store = store;
     this.#writer = writer;
     this.#enqueueNow = enqueueNow;
+    this.#audit = audit;
   }
 
   /**
@@ -78,10 +87,14 @@ export class Schedules {
     job: JobDefinition<Input, unknown> | string,
     input: NoInfer<Input>,
     options: ScheduleOptions,
+    order: OrderOptions = {},
   ): Promise<ScheduleInfo> {
     const what = 'schedules.set';
     const checked = checkScheduleName(name, `${what}: name`);
-    return toInfo(await this.#writer.set(readSchedule({ name: checked, job, input, options }, what), what));
+    const by = readBy(order, what);
+    const info = toInfo(await this.#writer.set(readSchedule({ name: checked, job, input, options }, what), what));
+    await this.#audit('schedule', `schedule ${checked} was set: ${JSON.stringify(info.timing)}`, by);
+    return info;
   }
 
   /** By name; 50 unless `limit` says otherwise. Continue with `after: lastName`. */
@@ -110,53 +123,65 @@ export class Schedules {
   }
 
   /** No tick is fired until `resume`. Ticks that pass meanwhile are left out. */
-  async pause(name: string): Promise<ScheduleInfo> {
-    return this.#changeExisting(name, 'schedules.pause', (before, now) =>
+  async pause(name: string, order: OrderOptions = {}): Promise<ScheduleInfo> {
+    return this.#changeExisting(name, 'paused', readBy(order, 'schedules.pause'), (before, now) =>
       before.paused ? before : { ...before, paused: true, nextAt: null, updatedAt: now },
     );
   }
 
   /** Goes on with the first tick from now on. */
-  async resume(name: string): Promise<ScheduleInfo> {
-    return this.#changeExisting(name, 'schedules.resume', (before, now) =>
+  async resume(name: string, order: OrderOptions = {}): Promise<ScheduleInfo> {
+    return this.#changeExisting(name, 'resumed', readBy(order, 'schedules.resume'), (before, now) =>
       before.paused ? { ...before, paused: false, nextAt: firstTick(before, now), updatedAt: now } : before,
     );
   }
 
   /** Enqueues its job now, also while it is paused. Its ticks stay as they are. */
-  async trigger(name: string): Promise<EnqueueResult> {
+  async trigger(name: string, order: OrderOptions = {}): Promise<EnqueueResult> {
+    const by = readBy(order, 'schedules.trigger');
     const [schedule] = (await this.#writer.read(checkScheduleName(name, 'schedules.trigger'))).schedules;
     if (schedule === undefined) throw await this.#unknown(name, 'schedules.trigger');
+    // First, because a server may refuse the order, and has let the same caller enqueue.
+    await this.#audit('schedule', `schedule ${name} was triggered`, by);
     return this.#enqueueNow(schedule.job);
   }
 
   /** Removes a schedule; jobs that it enqueued stay. False when there is none of this name. */
-  async remove(name: string): Promise<boolean> {
+  async remove(name: string, order: OrderOptions = {}): Promise<boolean> {
+    const by = readBy(order, 'schedules.remove');
     let existed = false;
     await this.#writer.change(checkScheduleName(name, 'schedules.remove'), (before) => {
       existed ||= before !== null;
       return null;
     });
+    if (existed) await this.#audit('schedule', `schedule ${name} was removed`, by);
     return existed;
   }
 
   async #changeExisting(
     name: string,
-    what: string,
+    done: 'paused' | 'resumed',
+    by: string,
     change: (before: Schedule, now: number) => Schedule,
   ): Promise<ScheduleInfo> {
+    const what = done === 'paused' ? 'schedules.pause' : 'schedules.resume';
     const checked = checkScheduleName(name, what);
     const changed = await this.#writer.change(checked, (before, now) => before && change(before, now));
     if (changed === null) throw await this.#unknown(checked, what);
+    await this.#audit('schedule', `schedule ${checked} was ${done}`, by);
     return toInfo(changed);
   }
 
-  async #unknown(name: string, what: string): Promise<ConfigError> {
+  async #unknown(name: string, what: string): Promise<UnknownNameError> {
     const { schedules } = await this.#store.schedules({ limit: LARGEST_PAGE });
     const names = schedules.map((schedule) => schedule.name);
     const meant = closest(name, names);
-    return unexpected(what, 'the name of a schedule', name, meant === null ? undefined : `Did you mean ${meant}?`);
+    return unknownName(what, 'the name of a schedule', name, meant === null ? undefined : `Did you mean ${meant}?`);
   }
+}
+
+function readBy(order: OrderOptions, what: string): string {
+  return readOperator(readOptions(order, ['by'], what).by, what);
 }
 
 function toInfo(schedule: Schedule): ScheduleInfo {

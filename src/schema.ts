@@ -1,6 +1,5 @@
-import { types } from 'node:util';
 import { isList, unexpected } from './config.ts';
-import { ConfigError, InputError, type InputIssue, MulliganError } from './errors.ts';
+import { ConfigError, InputError, type InputIssue, isOwnError } from './errors.ts';
 import { toStoredError } from './untrusted/stored-error.ts';
 import { read, readList } from './untrusted/thrown.ts';
 
@@ -41,8 +40,7 @@ export async function checkInput(schema: InputSchema, input: unknown, jobName: s
   try {
     return await validateInput(schema, input, jobName);
   } catch (error) {
-    // `instanceof` would run the code of a thrown proxy.
-    if (types.isNativeError(error) && error instanceof MulliganError) throw error;
+    if (isOwnError(error)) throw error;
     const { name, message } = toStoredError(error);
     const thrown = `${name}: ${message.slice(0, LONGEST_SHOWN)}`.toWellFormed();
     throw new ConfigError(`${jobName}: expected its schema to answer, but it threw ${thrown}`, { cause: error });

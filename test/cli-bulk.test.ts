@@ -38,13 +38,13 @@ describe.concurrent('mulligan jobs, many at once', () => {
     expect(await cli.json('jobs', 'cancel', '--queue', 'a', '--yes')).toMatchObject({ count: 2 });
     const exported = (await cli.run(['jobs', 'export', '--state', 'cancelled'])).stdout.trimEnd().split('\n');
     expect(exported.map((line) => (JSON.parse(line) as Job).state)).toEqual(['cancelled', 'cancelled']);
-    const { operations } = await cli.json<{ operations: Operation[] }>('operations', 'list');
+    const { operations } = await cli.json<{ operations: Operation[] }>('audit', 'list');
     expect(operations.map(({ action, changed }) => [action, changed])).toEqual([
       ['cancel', 2],
       ['runNow', 2],
       ['redrive', 0],
     ]);
-    expect((await cli.run(['operations', 'list'])).stdout).toMatch(/runNow +ann +done +2 +0 +\{"queue":"a"\}/);
+    expect((await cli.run(['audit', 'list'])).stdout).toMatch(/runNow +ann +done +2 +0 +\{"queue":"a"\}/);
   });
 
   it('finds a job by the start of its id, and says which when several begin so', async ({ cli }) => {
@@ -107,18 +107,16 @@ describe.concurrent('mulligan jobs, many at once', () => {
     const onProgress = ({ changed }: { changed: number }): void => void (changed > 0 && stop.abort());
     const killed = mulligan.jobs.runNow({ name: 'job', rate: '5/s', by: 'ann', signal: stop.signal, onProgress });
     await expect(killed).rejects.toThrow();
-    const listed = await cli.run(['operations', 'list']);
+    const listed = await cli.run(['audit', 'list']);
     expect(listed.stdout).toMatch(/runNow +ann +running, last progress \S+.* +500 +0 +\{"name":"job"\} +--rate 5\/s/);
-    expect(listed.stdout).toMatch(/\n {2}mulligan operations stop [0-9a-f-]{36}\n$/);
+    expect(listed.stdout).toMatch(/\n {2}mulligan audit stop [0-9a-f-]{36}\n$/);
     const rest = await cli.run(['jobs', 'run-now', '--name', 'job', '--rate', '1/s', '--by', 'bob']);
     expect(rest.stdout).toMatch(/\nDue: 700 jobs, spread until \S+Z \(in [^)]+\)\.\n/);
-    expect((await cli.run(['operations', 'list'])).stdout).toMatch(
-      /ann, continued by bob +done +700 +0 .* --rate 1\/s/,
-    );
-    const [operation] = await mulligan.operations.list();
-    const ended = await cli.run(['operations', 'stop', operation?.id as string]);
+    expect((await cli.run(['audit', 'list'])).stdout).toMatch(/ann, continued by bob +done +700 +0 .* --rate 1\/s/);
+    const [operation] = await mulligan.audit.list();
+    const ended = await cli.run(['audit', 'stop', operation?.id as string]);
     expect(ended).toMatchObject({ code: 0, stdout: 'The operation is done. It changed 700 jobs.\n' });
-    const unknown = await cli.run(['operations', 'stop', 'x']);
+    const unknown = await cli.run(['audit', 'stop', 'x']);
     expect(unknown).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(/^mulligan: expected the id of an op/),
@@ -143,11 +141,11 @@ describe.concurrent('mulligan jobs, many at once', () => {
     const { code, stderr } = await running.ended;
     expect(code).toBe(1);
     expect(stderr).toContain('interrupted: not all jobs are redriven. Give the same command again to go on;');
-    expect(await mulligan.operations.list()).toMatchObject([{ state: 'running', changed: 1 }]);
+    expect(await mulligan.audit.list()).toMatchObject([{ state: 'running', changed: 1 }]);
     const other = await cli.run(['dead', 'redrive', '--name', 'job']);
     expect(other).toMatchObject({ code: 2, stdout: '' });
     expect(other.stderr).toMatch(
-      /^mulligan: expected a canary of 1, as in the .* end it with mulligan operations stop \S+\.\n$/,
+      /^mulligan: expected a canary of 1, as in the .* end it with mulligan audit stop \S+\.\n$/,
     );
   });
 

@@ -61,3 +61,13 @@ it('mulligan enqueue --debounce replaces the job that waits', async ({ cli }) =>
   expect(alone).toMatchObject({ code: 2 });
   expect(alone.stderr).toContain('expected a key with debounce');
 });
+
+it('mulligan enqueue --throttle stores one job of the key', async ({ cli }) => {
+  const args = ['--key', 'k', '--throttle', '1h'];
+  const first = await cli.json<{ id: string }>('enqueue', 'save', '1', ...args);
+  expect(await cli.json('enqueue', 'save', '2', ...args)).toEqual({ id: first.id, existed: true });
+  expect(await cli.run(['enqueue', 'save', '1', '--throttle', '1h'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('expected a key with throttle'),
+  });
+});

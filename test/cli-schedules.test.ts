@@ -89,7 +89,10 @@ describe.concurrent('mulligan schedules', () => {
   it('names that do not exist are failures, not silence', async ({ cli }) => {
     await cli.json('schedules', ...nightly);
     const { code, stderr } = await cli.run(['schedules', 'pause', 'nightyl']);
-    expect([code, stderr]).toEqual([2, expect.stringContaining('Did you mean nightly?')]);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining('there is no schedule "nightyl". Did you mean nightly?'),
+    ]);
     for (const verb of ['show', 'remove']) {
       const { code, stderr } = await cli.run(['schedules', verb, 'nightyl']);
       expect([code, stderr]).toEqual([1, expect.stringContaining('there is no schedule "nightyl"')]);

@@ -75,7 +75,7 @@ describe.concurrent('mulligan', () => {
     [['work'], /required option '--jobs <file>'/],
     [['jobs', 'list', '--db', 'jobs.db'], /--db: expected .* got "jobs.db"\. Did you mean sqlite:jobs.db\?/],
     [['jobs', 'list', '--db', 'memory:'], /--db: expected a database that outlives this command/],
-    [['jobs', 'list', '--db', 'mysql://x'], /--db: expected sqlite:FILE or postgres:\/\/HOST\/DATABASE/],
+    [['jobs', 'list', '--db', 'mysql://x'], /--db: expected sqlite:FILE, postgres:\/\/HOST\/DATABASE/],
     [['stats', '--db', 'postgres:nowhere'], /--db: expected a URL such as postgres:/],
     [['migrate', '--db', 'postgres://h/d?schema=No'], /--db: schema: expected up to 50 lower-case letters/],
     [['demo', '--db', 'sqlite:x.db'], /the demo makes a temporary database of its own/],

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const examples = readdirSync(new URL('../examples/', import.meta.url)).filter((file) => file.endsWith('.ts'));
+const examples = readdirSync(new URL('../examples/', import.meta.url)).filter((file) => /\.m?[jt]s$/.test(file));
 
 beforeAll(() => {
   if (existsSync(new URL('../dist/index.js', import.meta.url))) return;

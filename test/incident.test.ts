@@ -133,7 +133,7 @@ async function survive({ cli, env, mulligan }: Incident): Promise<void> {
 
   // Fixed. The first command is killed while its canaries wait, the second in the middle of the rest.
   writeFileSync(join(cli.folder, 'fixed'), '');
-  const newest = async (): Promise<Operation> => (await mulligan.operations.list({ limit: 1 }))[0] as Operation;
+  const newest = async (): Promise<Operation> => (await mulligan.audit.list({ limit: 1 }))[0] as Operation;
   const first = cli.start(redrive, { env });
   await until(newest, ({ state, changed }) => state === 'running' && changed === CANARY);
   first.process.kill('SIGKILL');
@@ -172,7 +172,7 @@ async function survive({ cli, env, mulligan }: Incident): Promise<void> {
   expect(runs.filter((count) => count > 2)).toHaveLength((await tries(mulligan)) * CANARY - CANARY);
   expect(Math.max(...runs)).toBe(3);
 
-  const { operations } = await json<{ operations: Operation[] }>('operations', 'list');
+  const { operations } = await json<{ operations: Operation[] }>('audit', 'list');
   const done = operations.filter(({ changed }) => changed > 0).toReversed();
   expect(done.map(({ action, state }) => `${action} ${state}`)).toEqual([
     'redrive stopped',
@@ -185,7 +185,7 @@ async function survive({ cli, env, mulligan }: Incident): Promise<void> {
 
 /** How many redrives began: the one that came too early, and the one that was killed and continued. */
 async function tries(mulligan: Mulligan): Promise<number> {
-  const operations = await mulligan.operations.list();
+  const operations = await mulligan.audit.list();
   return operations.filter(({ action, changed }) => action === 'redrive' && changed > 0).length;
 }
 

@@ -19,6 +19,7 @@ import {
   type JobContext,
   type JobDefinition,
   type JobState,
+  type LimitHold,
   type Logger,
   type Mulligan,
   type MulliganOptions,
@@ -302,6 +303,11 @@ defineJob({ name: 'a', run: (_: { at: Date }) => {} });
 void mulligan.enqueue(anything, 1, { delay: '5m', priority: 1, key: 'k', keyUntil: 'pruned', queue: 'mail' });
 void mulligan.enqueue(anything, 1, { key: 'k', debounce: '5s' });
 void mulligan.enqueue(anything, 1, { key: 'k', debounce: { wait: '5s', maxWait: '1m' } });
+void mulligan.enqueue(anything, 1, { key: 'k', throttle: '5s' });
+// @ts-expect-error a window is a duration
+void mulligan.enqueue(anything, 1, { key: 'k', throttle: { wait: '5s' } });
+// @ts-expect-error throttle says this
+void mulligan.enqueue(anything, 1, { key: 'k', keyUntil: 'window' });
 void mulligan.enqueue(anything, 1, { at: new Date(0), retry: { maxRetries: 3 } });
 // @ts-expect-error a misspelt option
 void mulligan.enqueue(anything, 1, { dely: '5m' });
@@ -369,6 +375,10 @@ defineJob<null>({
     same<typeof plain, number>(true);
     context.progress({ done: 1 });
     await context.extend('10m');
+    same<Awaited<ReturnType<typeof context.permit>>, void>(true);
+    await context.permit('shopify', { cost: 3, key: 7 });
+    // @ts-expect-error a key is a text or a number
+    await context.permit('shopify', { key: null });
     log.info('told', { n: 1 });
     // @ts-expect-error the context is not to be changed
     context.attempt = 1;
@@ -491,3 +501,31 @@ async function disposed(): Promise<void> {
   void stoppable;
 }
 void disposed;
+
+// Limits: the key is made of what the handler gets.
+defineJob({
+  name: 'limited',
+  input: z.object({ shop: z.string().transform((shop) => shop.length) }),
+  limit: [
+    { name: 'shopify', key: ({ shop }) => shop.toFixed(), concurrency: (key) => key.length, total: 5 },
+    { name: 'all', rate: { limit: 90, per: '10s', burst: 3 } },
+    { name: 'one', concurrency: 1, onLimit: 'cancel-oldest' },
+  ],
+  run() {},
+});
+// @ts-expect-error an input has no such field
+defineJob<{ shop: string }>({ name: 'limited', limit: { name: 'a', key: ({ shopp }) => shopp, total: 1 }, run() {} });
+// @ts-expect-error a key is a text, a number or null
+defineJob<{ shop: string }>({ name: 'limited', limit: { name: 'a', key: (input) => input, total: 1 }, run() {} });
+// @ts-expect-error no such choice
+defineJob({ name: 'limited', limit: { name: 'a', concurrency: 1, onLimit: 'cancel' }, run() {} });
+// @ts-expect-error a rate needs its time
+defineJob({ name: 'limited', limit: { name: 'a', rate: { limit: 5 } }, run() {} });
+// @ts-expect-error a key that may be undefined: null says that the limit does not concern the job
+defineJob<{ shop?: string }>({ name: 'limited', limit: { name: 'a', key: ({ shop }) => shop, total: 1 }, run() {} });
+void (async (mulligan: Mulligan) => {
+  await mulligan.limits.set('shopify', { concurrency: null, rate: { limit: 5, per: '1s' } }, { key: 'a' });
+  same<Awaited<ReturnType<typeof mulligan.limits.holding>>, LimitHold[]>(true);
+  // @ts-expect-error there is no such value
+  await mulligan.limits.set('shopify', { max: 5 });
+});

@@ -1,5 +1,6 @@
 import { chunks, wall } from './measure.ts';
 import type { Kind, OpenPeer } from './peer.ts';
+import type { Span } from './recorder.ts';
 import { checkRuns, jobs, type Stage, settled } from './workload.ts';
 
 export interface DrainOptions {
@@ -31,6 +32,7 @@ export interface Drained {
   readonly cpuMs: number;
   /** CPU time of the workers and of the server, if there is one, per run; null where the system does not tell. */
   readonly cpuPerRunUs: number | null;
+  readonly spans: readonly Span[];
 }
 
 /** Enqueues jobs, has them worked off, and checks that each ran as often as it should. */
@@ -63,6 +65,7 @@ export async function drain(stage: Stage, queue: OpenPeer, options: DrainOptions
     loopMs: Math.max(...reports.map(({ loopDelayP99Ms }) => loopDelayP99Ms)),
     cpuMs,
     cpuPerRunUs: serverMs === null ? null : ((cpuMs + serverMs) * 1_000) / done,
+    spans: reports.flatMap(({ spans }) => spans),
   };
 }
 

@@ -16,6 +16,8 @@ export interface Peer {
   readonly inProcess?: boolean;
   /** Far slower than the rest, so that a few rounds of it would take as long as all others together. */
   readonly mostRounds?: number;
+  /** Whether it limits jobs per key or only all together, and whether it promises that a limit is never exceeded. Left out: no limits. */
+  readonly limits?: { readonly perKey: boolean; readonly strict: boolean };
   /** Workloads it does not take part in, with the reason. */
   readonly skips?: Readonly<Record<string, string>>;
   /** Why it cannot run here; null when it can. */
@@ -29,9 +31,16 @@ export interface Peer {
 
 /**
  * What holds the jobs of a measurement back while their dependency is down. `gate`: the gate of a resource that all of them
- * name. `soft`: the soft gate of their name, which is what they have when nothing is set. `none`: nothing.
+ * name. `soft`: the soft gate of their name, which is what they have when nothing is set. `none`: nothing. Or a limit, and
+ * otherwise what they have when nothing is set.
  */
-export type Guard = 'gate' | 'soft' | 'none';
+export type Guard = 'gate' | 'soft' | 'none' | LimitGuard;
+
+/** Each job counts under one of so many keys (`limitKey`), or all under one where that is null, and so many of a key run at once. */
+export interface LimitGuard {
+  readonly keys: number | null;
+  readonly concurrency: number;
+}
 
 export type Engine = 'memory' | 'sqlite' | 'redis' | 'postgres';
 
@@ -116,6 +125,19 @@ export interface Gated {
   rows(): Promise<Readonly<Record<string, number>>>;
 }
 
+/** A queue whose jobs stand behind limits. */
+export interface Limited {
+  /** Enqueues so many jobs `work` of one key that no numbered job has, unless all share one. */
+  crowd(jobs: number): Promise<void>;
+  /**
+   * Enqueues `jobs` due jobs over so many keys, `full` of which have as many jobs in flight as they may. A job of each key has
+   * started, those of full keys first: a search for the key that was served the longest ago reads all of these first.
+   */
+  fill(jobs: number, keys: number, full: number): Promise<void>;
+  /** Ms that a claim of `limit` jobs takes, which are then completed. Throws when it got fewer, or one of a full key. */
+  claim(limit: number): Promise<number>;
+}
+
 /** A queue that groups dead jobs by their errors. */
 export interface Grouped {
   /** Lets so many jobs die, of 12 kinds of errors. */
@@ -158,6 +180,7 @@ export interface OpenPeer {
   secondAttempts?(kind: Kind): Promise<number[]>;
   readonly partitions?: Partitioned;
   gates?(): Promise<Gated>;
+  limits?(): Promise<Limited>;
   errors?(): Promise<Grouped>;
   /** What its server has used so far. */
   usage?(): Promise<Usage>;

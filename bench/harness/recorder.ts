@@ -20,6 +20,13 @@ export interface Progress {
   readonly refused: number;
 }
 
+/** When a job `work` ran, in wall-clock ms. */
+export interface Span {
+  readonly n: number;
+  readonly from: number;
+  readonly to: number;
+}
+
 export interface Report {
   /** By number of the job: how often it started. */
   readonly started: Uint16Array;
@@ -28,6 +35,8 @@ export interface Report {
   readonly waits: readonly number[];
   /** The numbers of those jobs. */
   readonly waitsOf: readonly number[];
+  /** Of jobs `work` that have ended. */
+  readonly spans: readonly Span[];
   readonly peakRssMb: number;
   readonly loopDelayP99Ms: number;
   /** CPU time of its process since it was told to work. */
@@ -49,6 +58,7 @@ export class Recorder {
   readonly #completed: Uint16Array;
   readonly #waits: number[] = [];
   readonly #waitsOf: number[] = [];
+  readonly #spans: Span[] = [];
   readonly #log: number | null;
   readonly #loop: ReturnType<typeof monitorEventLoopDelay> = monitorEventLoopDelay({ resolution: 1 });
   readonly #cpu = process.cpuUsage();
@@ -68,7 +78,7 @@ export class Recorder {
   readonly handler: Handler = (payload) => {
     const { n, kind, sentAt } = payload;
     if (kind === 'down') return this.#refuse();
-    if (n < 0) return;
+    if (n < 0) return kind === 'work' ? sleep(WORK_MS) : undefined;
     const runs = ++(this.#started[n] as number);
     this.#began++;
     if (sentAt > 0 && runs === 1) {
@@ -114,6 +124,7 @@ export class Recorder {
       completed: this.#completed,
       waits: this.#waits,
       waitsOf: this.#waitsOf,
+      spans: this.#spans,
       peakRssMb: process.resourceUsage().maxRSS / 1024,
       loopDelayP99Ms: this.#loop.percentile(99) / 1e6,
       cpuMs: (user + system) / 1_000,
@@ -139,9 +150,11 @@ export class Recorder {
   }
 
   async #work({ n }: Payload): Promise<void> {
+    const from = wall();
     this.#write(`start ${n}`);
     await sleep(WORK_MS);
     this.#write(`end ${n}`);
+    this.#spans.push({ n, from, to: wall() });
     this.#complete(n);
   }
 

@@ -69,7 +69,7 @@ export class Stage {
   }
 
   /** Another stage for the same peer, whose jobs have this guard. */
-  guarded(guard: Guard): Stage {
+  guarded(guard: Guard | undefined): Stage {
     const { quick, rounds } = this;
     return new Stage(this.peer, this.#servers, { quick, rounds }, this.#progress, guard);
   }
@@ -168,7 +168,7 @@ export async function arrive(
     if (dueAt > wall()) await sleep(dueAt - wall());
     const sentAt = wall();
     sent.push(sentAt);
-    calls.push(queue.enqueueOne({ n: from + n, kind, sentAt: kind === 'noop' || kind === 'call' ? sentAt : 0 }));
+    calls.push(queue.enqueueOne({ n: from + n, kind, sentAt: kind === 'once' ? 0 : sentAt }));
   }
   await Promise.all(calls);
   return sent;

@@ -3,6 +3,7 @@ import { Redis } from 'ioredis';
 import { chunks, sleep } from '../harness/measure.ts';
 import type {
   Counts,
+  Guard,
   Handler,
   Kind,
   OpenPeer,
@@ -35,7 +36,9 @@ const common = {
     'a history of runs: a job keeps the stack traces of its failures, but not when runs started, ended and what followed',
     'an attempt counted at claim: a crash does not count against the attempts, but as a stall with a cap of its own (1)',
     'shares between fresh jobs and retries',
+    'limits per key: its global concurrency is one limit for the whole queue (groups are part of BullMQ Pro, which is sold)',
   ],
+  limits: { perKey: false, strict: true },
   backoff: { smallest: 'none', fifty: '50 ms' },
   crashSettings: `lockDuration and stalledInterval ${CRASH_MS / 1_000} s (default 30 s)`,
 } as const;
@@ -49,7 +52,7 @@ function redisPeer(id: string, title: string, settings: string, lacks: readonly 
     settings,
     lacks: [...common.lacks, ...lacks],
     unavailable: async (servers) => ('reason' in servers[server] ? servers[server].reason : null),
-    open: async (servers, space) => new OpenBull(new RedisPlace(servers[server], space)),
+    open: async (servers, space, guard) => new OpenBull(new RedisPlace(servers[server], space), guard),
   };
 }
 
@@ -79,7 +82,7 @@ export const bullmqPostgres: Peer = {
   engine: 'postgres',
   settings: 'default, with createPostgresBackend',
   unavailable: async (servers) => noPostgres(servers),
-  open: async (servers, space) => new OpenBull(new PostgresPlace(new Database(servers, space))),
+  open: async (servers, space, guard) => new OpenBull(new PostgresPlace(new Database(servers, space)), guard),
 };
 
 /** What differs between its backends. */
@@ -96,10 +99,13 @@ interface Place {
 
 class OpenBull implements OpenPeer {
   readonly #place: Place;
+  /** The global concurrency of the queue. */
+  readonly #atOnce: number | null;
   #queue: Queue | undefined;
 
-  constructor(place: Place) {
+  constructor(place: Place, guard: Guard | undefined) {
     this.#place = place;
+    this.#atOnce = typeof guard === 'object' ? guard.concurrency : null;
   }
 
   async reset(): Promise<void> {
@@ -107,6 +113,7 @@ class OpenBull implements OpenPeer {
     this.#queue = undefined;
     await this.#place.erase();
     await this.connect();
+    if (this.#atOnce !== null) await this.#open().setGlobalConcurrency(this.#atOnce);
   }
 
   async connect(): Promise<void> {

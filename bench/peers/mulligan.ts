@@ -5,6 +5,7 @@ import { systemClock } from '../../dist/clock.js';
 import { type AnyJobDefinition, defineJob, type JobOptions, Mulligan, type RetryOptions } from '../../dist/index.js';
 import type { ClaimedJob, NewJob, QueueQuota, Store } from '../../dist/store/index.js';
 import { openStore } from '../../dist/store/open.js';
+import { limitKey } from '../harness/limits.ts';
 import { inFlight, wall } from '../harness/measure.ts';
 import type {
   Counts,
@@ -14,6 +15,7 @@ import type {
   Guard,
   Handler,
   Kind,
+  Limited,
   OpenPeer,
   Partitioned,
   Payload,
@@ -31,7 +33,7 @@ const CRASH_LEASE = '5s';
 const BACKLOG_PART = 50_000;
 const CLAIM_LEASE_MS = 30_000;
 /** These jobs are never settled, and none of them may expire before the last one is claimed. */
-const KEPT_LEASE_MS = 60 * 60_000;
+export const KEPT_LEASE_MS = 60 * 60_000;
 const FILL_PART = 1_000;
 const CALLS_IN_FLIGHT = 64;
 /** The resource of jobs `down`. */
@@ -65,11 +67,23 @@ const gatedKinds: readonly GatedKind[] = ['call', 'down', 'flaky'];
 function resourceFor(kind: Kind, guard: Guard | undefined): Pick<JobOptions<Payload>, 'resource'> {
   const own = (resources as Partial<Record<Kind, string | ResourceFunction>>)[kind];
   if (own !== undefined) return { resource: own };
-  return guard === undefined || guard === 'soft' ? {} : { resource: guard === 'gate' ? 'bench' : false };
+  if (guard === 'gate') return { resource: 'bench' };
+  return guard === 'none' ? { resource: false } : {};
+}
+
+/** The limit that all jobs share. */
+export const LIMIT = 'bench';
+
+function limitFor(guard: Guard | undefined): Pick<JobOptions<Payload>, 'limit'> {
+  if (typeof guard !== 'object') return {};
+  const { keys, concurrency } = guard;
+  const key = ({ n }: Payload): string => limitKey(n, guard);
+  return { limit: { name: LIMIT, concurrency, ...(keys !== null && { key }) } };
 }
 
 const common = {
   lacks: [],
+  limits: { perKey: true, strict: true },
   backoff: { smallest: '1 ms', fifty: '50 ms' },
   crashSettings: `lease ${CRASH_LEASE} (default 30 s)`,
 } as const;
@@ -77,6 +91,8 @@ const common = {
 /** What differs between its stores. */
 export interface Place {
   readonly url: string;
+  /** Each store that is opened is another one. */
+  readonly isInProcess?: boolean;
   erase(): Promise<void>;
   fillFinished(count: number): Promise<string | null>;
   settleDown(filled?: boolean): Promise<void>;
@@ -143,15 +159,17 @@ class OpenMulligan implements OpenPeer {
   #mulligan: Mulligan | undefined;
   #store: Store | undefined;
   #handler: Handler = () => {};
+  readonly #guard: Guard | undefined;
   readonly #definitions: ReadonlyMap<Kind, AnyJobDefinition>;
 
   private constructor(place: Place, guard: Guard | undefined) {
     this.#place = place;
+    this.#guard = guard;
     const define = (kind: Kind): AnyJobDefinition => {
       const policy = retry[kind];
       const run = (payload: Payload): void | Promise<void> => this.#handler(payload);
       const retrying = policy === undefined ? {} : { retry: policy };
-      return defineJob<Payload>({ name: kind, run, ...retrying, ...resourceFor(kind, guard) });
+      return defineJob<Payload>({ name: kind, run, ...retrying, ...resourceFor(kind, guard), ...limitFor(guard) });
     };
     // Versions without gates, which `--against` may measure, know no resources.
     const defined = guard === undefined ? kinds : [...kinds, ...gatedKinds];
@@ -226,11 +244,7 @@ class OpenMulligan implements OpenPeer {
     const ids = new Set(jobs.map(({ id }) => id));
     if (ids.size !== count)
       throw new Error(`wrong: a claim of ${count} got ${jobs.length}, ${ids.size} different ones`);
-    const end = { outcome: 'completed', decision: { kind: 'complete', rule: 'completed' }, error: null } as const;
-    const answers = await store.settle(
-      jobs.map(({ id, run }) => ({ ...end, id, run, worker, startedAt: now, endedAt: now })),
-    );
-    if (answers.some((answer) => answer !== 'settled')) throw new Error('wrong: a claimed job could not be completed');
+    await completeAll(store, worker, { jobs, now });
     await this.fillWaiting(count);
     return tookMs;
   }
@@ -260,6 +274,12 @@ class OpenMulligan implements OpenPeer {
   async gates(): Promise<Gated> {
     const { MulliganGates } = await import('./mulligan-gates.ts');
     return new MulliganGates(this.#place, await this.#openStore(), (fill) => this.#filled(fill));
+  }
+
+  async limits(): Promise<Limited> {
+    const { MulliganLimits } = await import('./mulligan-limits.ts');
+    const crowdKey = typeof this.#guard === 'object' ? limitKey(-1, this.#guard) : '';
+    return new MulliganLimits(await this.#openStore(), (fill) => this.#filled(fill), crowdKey);
   }
 
   async errors(): Promise<Grouped> {
@@ -296,9 +316,10 @@ class OpenMulligan implements OpenPeer {
     return this.#filled((store) => fillPartitions(store, counts));
   }
 
-  /** By another store, so that what is measured later has cached nothing. */
+  /** By another store, where two can share the jobs, so that what is measured later has cached nothing. */
   async #filled(fill: (store: Store) => Promise<void>): Promise<void> {
-    await this.#openStore();
+    const own = await this.#openStore();
+    if (this.#place.isInProcess) return await fill(own);
     await this.#place.syncCommits?.('never');
     const store = await openStore(this.#place.url, systemClock);
     try {
@@ -355,18 +376,18 @@ async function fillPartitions(store: Store, { jobs, partitions, held }: Partitio
 export async function enqueueMany(
   store: Store,
   count: number,
-  job: (n: number) => { readonly kind: Kind; readonly resource: string | null },
+  job: (n: number) => Pick<NewJob, 'resource' | 'limits'> & { readonly kind: Kind; readonly n?: number },
 ): Promise<void> {
-  const newJob = (n: number): NewJob => {
-    const { kind, resource } = job(n);
+  const newJob = (index: number): NewJob => {
+    const { kind, n = 0, ...waits } = job(index);
     return {
+      ...waits,
       id: systemClock.newId(),
       name: kind,
       queue: 'default',
       retryQueue: null,
-      resource,
       priority: 5,
-      payload: JSON.stringify({ n: 0, kind, sentAt: 0 } satisfies Payload),
+      payload: JSON.stringify({ n, kind, sentAt: 0 } satisfies Payload),
       policy,
       delayMs: 0,
       dueAt: null,
@@ -396,14 +417,28 @@ export async function claimKept(store: Store, limit: number): Promise<{ tookMs: 
   return { tookMs, jobs };
 }
 
+/** Throws unless all of these claimed jobs could be completed. */
+export async function completeAll(
+  store: Store,
+  worker: string,
+  { jobs, now }: { readonly jobs: readonly ClaimedJob[]; readonly now: number },
+): Promise<void> {
+  const end = { outcome: 'completed', decision: { kind: 'complete', rule: 'completed' }, error: null } as const;
+  const answers = await store.settle(
+    jobs.map(({ id, run }) => ({ ...end, id, run, worker, startedAt: now, endedAt: now })),
+  );
+  if (answers.some((answer) => answer !== 'settled')) throw new Error('wrong: a claimed job could not be completed');
+}
+
 /** As a worker asks that serves one queue: a fifth of its places is for retries, should there be any. */
-function quota(count: number): QueueQuota {
+export function quota(count: number): QueueQuota {
   return { queue: 'default', share: count, retry: count / 5, redrive: 0, suspect: 0, maxRetriesInFlight: null };
 }
 
 function memoryPlace(): Place {
   return {
     url: 'memory:',
+    isInProcess: true,
     erase: async () => {},
     rows: async () => ({}),
     fillFinished: async () => 'memory keeps them, but no SQL reaches them',

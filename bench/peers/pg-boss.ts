@@ -1,9 +1,12 @@
 import { type JobInsert, type JobResult, PgBoss, type Queue, type WorkOptions } from 'pg-boss';
+import { limitKey } from '../harness/limits.ts';
 import { inFlight } from '../harness/measure.ts';
 import type {
   Counts,
+  Guard,
   Handler,
   Kind,
+  LimitGuard,
   OpenPeer,
   Payload,
   Peer,
@@ -36,7 +39,9 @@ const common = {
     'a history of runs: a job keeps the output or error of its last run only',
     'decisions per failure: the delay is computed in SQL from the job alone',
     'shares between fresh jobs and retries',
+    'limits that hold while several fetch at once: a fetch counts the running jobs of a group, but does not lock the count',
   ],
+  limits: { perKey: true, strict: false },
   backoff: { smallest: 'none', fifty: '1 s (whole seconds; the next shorter one is none)' },
   unavailable: async (servers: Servers) => noPostgres(servers),
 } as const;
@@ -48,7 +53,7 @@ export const pgBoss: Peer = {
   title: `pg-boss ${versionOf('pg-boss')}`,
   settings: 'default but for the concurrency (localConcurrency): each worker polls every 2 s for one job',
   crashSettings: 'default: a run may take 15 min before it counts as lost',
-  open: async (servers, space) => new OpenPgBoss(new Database(servers, space), false),
+  open: async (servers, space, guard) => new OpenPgBoss(new Database(servers, space), false, guard),
 };
 
 export const pgBossTuned: Peer = {
@@ -59,16 +64,18 @@ export const pgBossTuned: Peer = {
     `${FETCHERS} fetchers of ${BATCH} (localConcurrency, batchSize), perJobResults, burstWhenBatchFull, ` +
     'LISTEN/NOTIFY, polling every 0.5 s',
   crashSettings: `heartbeatSeconds ${HEARTBEAT_SECONDS} (its minimum; off by default), looked after every second`,
-  open: async (servers, space) => new OpenPgBoss(new Database(servers, space), true),
+  open: async (servers, space, guard) => new OpenPgBoss(new Database(servers, space), true, guard),
 };
 
 class OpenPgBoss extends OnPostgres implements OpenPeer {
   readonly #tuned: boolean;
+  readonly #limit: LimitGuard | undefined;
   #boss: PgBoss | undefined;
 
-  constructor(database: Database, tuned: boolean) {
+  constructor(database: Database, tuned: boolean, guard: Guard | undefined) {
     super(database);
     this.#tuned = tuned;
+    this.#limit = typeof guard === 'object' ? guard : undefined;
   }
 
   async reset(crashSoon = false): Promise<void> {
@@ -83,14 +90,14 @@ class OpenPgBoss extends OnPostgres implements OpenPeer {
 
   async enqueueOne(payload: Payload): Promise<void> {
     const boss = this.#boss ?? (await this.#start());
-    await boss.send(QUEUE, payload, retry[payload.kind]);
+    await boss.send(QUEUE, payload, this.#optionsOf(payload));
   }
 
   async enqueueBulk(payloads: readonly Payload[]): Promise<void> {
     const boss = await this.#start();
     await boss.insert(
       QUEUE,
-      payloads.map((payload) => ({ data: payload, ...retry[payload.kind] })),
+      payloads.map((payload) => ({ data: payload, ...this.#optionsOf(payload) })),
     );
   }
 
@@ -99,7 +106,7 @@ class OpenPgBoss extends OnPostgres implements OpenPeer {
     const boss = await this.#start(crashSoon);
     if (this.#tuned) await this.#workInBatches(boss, handler, concurrency);
     else {
-      await boss.work<Payload>(QUEUE, { localConcurrency: concurrency }, async ([job]) => {
+      await boss.work<Payload>(QUEUE, { localConcurrency: concurrency, ...this.#groups() }, async ([job]) => {
         if (job) await handler(job.data);
       });
     }
@@ -135,17 +142,20 @@ class OpenPgBoss extends OnPostgres implements OpenPeer {
   }
 
   async #workInBatches(boss: PgBoss, handler: Handler, concurrency: number): Promise<void> {
+    // A fetcher asks again when all of its batch has ended, so more places need more of them.
+    const fetchers = Math.max(FETCHERS, Math.ceil(concurrency / BATCH));
     const options = {
-      localConcurrency: FETCHERS,
+      localConcurrency: fetchers,
       batchSize: BATCH,
       perJobResults: true,
       burstWhenBatchFull: true,
       pollingIntervalSeconds: 0.5,
       notifyPollingIntervalSeconds: 0.5,
+      ...this.#groups(),
     } as const satisfies WorkOptions;
     await boss.work<Payload, unknown, typeof options>(QUEUE, options, async (jobs) => {
       const results: JobResult[] = [];
-      await inFlight(jobs.length, concurrency / FETCHERS, Number.POSITIVE_INFINITY, async (n) => {
+      await inFlight(jobs.length, concurrency / fetchers, Number.POSITIVE_INFINITY, async (n) => {
         const job = jobs[n];
         if (!job) return;
         try {
@@ -158,6 +168,14 @@ class OpenPgBoss extends OnPostgres implements OpenPeer {
       });
       return results;
     });
+  }
+
+  #optionsOf({ n, kind }: Payload): Omit<JobInsert, 'data'> {
+    return { ...retry[kind], ...(this.#limit !== undefined && { group: { id: limitKey(n, this.#limit) || 'all' } }) };
+  }
+
+  #groups(): Pick<WorkOptions, 'groupConcurrency'> {
+    return this.#limit === undefined ? {} : { groupConcurrency: this.#limit.concurrency };
   }
 
   async #start(crashSoon = false): Promise<PgBoss> {

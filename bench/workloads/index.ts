@@ -15,10 +15,13 @@ import { w12 } from './w12-healthy-gate.ts';
 import { w13 } from './w13-shut-gate.ts';
 import { w14 } from './w14-many-gates.ts';
 import { w15 } from './w15-error-groups.ts';
+import { w16 } from './w16-limits.ts';
+import { w17 } from './w17-large-tenant.ts';
+import { w18 } from './w18-many-keys.ts';
 
 export const workloads: readonly Workload[] = [
   ...[w1, w2, w3, w4, w5, w6, w6b, w7, w8a, w8b, w8c, w8d, w9, w10],
-  ...[w11, w12, w13, w14, w15],
+  ...[w11, w12, w13, w14, w15, w16, w17, w18],
 ];
 
 export function workloadById(id: string): Workload {

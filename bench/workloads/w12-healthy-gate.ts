@@ -17,7 +17,7 @@ const COMPARED = [
   { workload: w3, key: 'runs', title: 'retry churn', ...rate },
   { workload: w3, key: 'cpu', title: 'CPU time per run of the churn', ...cost },
 ];
-const guards: readonly Guard[] = ['none', 'soft', 'gate'];
+const guards = ['none', 'soft', 'gate'] as const satisfies readonly Guard[];
 
 export const w12: Workload = {
   id: 'W12',

@@ -1,6 +1,7 @@
 import type { Crew } from '../harness/crew.ts';
 import { chunks, percentile, wall } from '../harness/measure.ts';
 import type { OpenPeer } from '../harness/peer.ts';
+import type { Report } from '../harness/recorder.ts';
 import { arrive, CONCURRENCY, jobs, type Stage, type Workload } from '../harness/workload.ts';
 
 const PER_SECOND = 50;
@@ -60,17 +61,23 @@ async function waits(stage: Stage, queue: OpenPeer, crew: Crew, fresh: number): 
   const sent = await arrive(queue, fresh, PER_SECOND);
   await crew.until(({ timed }) => timed >= fresh, wall() + stage.size(60_000, 2_000));
   const endedAt = wall();
-  const reports = await crew.dismiss();
+  return waitsOf(stage, sent, await crew.dismiss(), endedAt);
+}
+
+/** Of jobs that were sent at these times, numbered from 0; those that never started have waited until `endedAt`. */
+export function waitsOf(stage: Stage, sent: readonly number[], reports: readonly Report[], endedAt: number): number[] {
   const started = reports.flatMap((report) => report.waits);
   const left = sent.filter((_, n) => reports.every((report) => report.started[n] === 0));
   for (const report of reports) {
-    for (let n = 0; n < fresh; n++) {
+    for (let n = 0; n < sent.length; n++) {
       const runs = report.started[n] as number;
       if (runs > 1) throw new Error(`wrong: fresh job ${n} ran ${runs} times`);
     }
   }
   if (left.length > 0)
-    stage.note(`${left.length} of ${fresh} fresh jobs had not started at the end; they count with their wait so far`);
+    stage.note(
+      `${left.length} of ${sent.length} fresh jobs had not started at the end; they count with their wait so far`,
+    );
   return [...started, ...left.map((sentAt) => endedAt - sentAt)];
 }
 

@@ -13,6 +13,9 @@ import type {
   Heartbeat,
   HeartbeatAnswer,
   HoldTarget,
+  LimitedClaim,
+  LimitedClaimRequest,
+  LimitWrite,
   NewJob,
   ScheduleWrite,
   ScheduleWritten,
@@ -22,7 +25,7 @@ import type {
 } from '../../src/store/store.ts';
 import type { ExecutedEvent, FinalState, History } from '../history.ts';
 import { START } from '../scheduler.ts';
-import { checkClaim, checkGatedClaim } from './claims.ts';
+import { checkClaim, checkGatedClaim, checkLimitedClaim } from './claims.ts';
 import { Diligence } from './diligence.ts';
 import { checkFinal } from './final.ts';
 import { Liveness } from './liveness.ts';
@@ -117,6 +120,12 @@ export function checkCall(event: ExecutedEvent, check: Check): void {
     case 'claimGated':
       checkGatedClaim(first as GatedClaimRequest, value as GatedClaim, check);
       break;
+    case 'claimLimited':
+      checkLimitedClaim(first as LimitedClaimRequest, value as LimitedClaim, check);
+      break;
+    case 'writeLimits':
+      check.model.limits.write(first as LimitWrite[]);
+      break;
     case 'report':
       check.model.gates.checkReport(first as WorkerReport[], value as GateAnswer[], event.process, check);
       break;
@@ -150,22 +159,29 @@ export function checkCall(event: ExecutedEvent, check: Check): void {
 }
 
 function checkEnqueue(jobs: readonly NewJob[], answers: readonly Enqueued[], { model, now, expect }: Check): void {
+  const isNew = (job: NewJob, { id, existed }: Enqueued): boolean => id === job.id && !existed;
   for (const [index, job] of jobs.entries()) {
     const answer = answers[index] as Enqueued;
-    const holder = job.key === null ? undefined : model.holder(job.name, job.key);
+    const holder = model.holder(job.name, job.key, now);
+    const full = model.limits.refusedFor(job, model);
     if (model.jobs.has(job.id)) {
-      expect(1, answer.id === job.id && !answer.existed, () => `enqueueing ${job.id} again answered ${json(answer)}`);
+      expect(1, isNew(job, answer), () => `enqueueing ${job.id} again answered ${json(answer)}`);
     } else if (holder) {
-      const right = answer.existed && answer.id === holder.made.id;
-      expect(7, right, () => `the key of ${job.id} is held by ${holder.made.id}, but enqueue answered ${json(answer)}`);
+      const right = answer.existed && answer.id === holder;
+      expect(7, right, () => `the key of ${job.id} is held by ${holder}, but enqueue answered ${json(answer)}`);
       // A store that let it in has a second live job of that key.
+      if (answer.id === job.id) model.accept(job, now);
+    } else if (full !== null) {
+      const right = answer.existed && full.includes(answer.id);
+      expect(15, right, () => `${full} fill a key of ${job.id}, but enqueue answered ${json(answer)}`);
       if (answer.id === job.id) model.accept(job, now);
     } else {
       expect(
         7,
-        answer.id === job.id && !answer.existed,
-        () => `no job holds the key of ${job.id}, but enqueue answered ${json(answer)}`,
+        isNew(job, answer),
+        () => `no job keeps ${job.id} from being stored, but enqueue answered ${json(answer)}`,
       );
+      model.limits.cancelOldest(job, model);
       model.accept(job, now);
     }
   }
@@ -277,17 +293,18 @@ function checkRedrive(request: ChangeRequest, { ids }: ChangeAnswer, { model, no
     expect(6, job?.state === 'dead', () => `${id} was redriven, but it is ${job?.state}`);
     if (job === undefined) continue;
     const { made } = job;
-    const rival = made.key === null ? undefined : model.holder(made.name, made.key);
-    const takesKey = made.key !== null && made.keyLife !== 'started';
+    const rival = model.holder(made.name, made.key, now);
+    const takesKey = made.key !== null && made.keyLife !== 'started' && made.keyLife !== 'window';
     expect(
       7,
-      !takesKey || rival === undefined || rival === job,
-      () => `${id} was redriven although ${rival?.made.id} holds its key`,
+      !takesKey || rival === undefined || rival === id,
+      () => `${id} was redriven although ${rival} holds its key`,
     );
     Object.assign(job, {
       state: 'waiting',
       lane: 'redrive',
       aside: null,
+      turns: [],
       queue: made.queue,
       dueAt: now,
       deadReason: null,

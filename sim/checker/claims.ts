@@ -4,26 +4,70 @@ import type {
   ClaimRequest,
   GatedClaim,
   GatedClaimRequest,
+  LimitedClaim,
+  LimitedClaimRequest,
   QueueQuota,
 } from '../../src/store/store.ts';
 import type { Check } from './checker.ts';
+import { checkNextAt, isLimited } from './limits.ts';
 import { isBefore, isFor, type ModelJob } from './model.ts';
 
 /** Guarantees 2, 5 and 8: who may be claimed, by whom, when, and in which order. */
 export function checkClaim(request: ClaimRequest, claim: Claim, check: Check): void {
+  const { model, expect } = check;
+  const waits = admissible(request, check).some((job) => isLimited(job) && isAskedFor(job, request));
+  expect(15, claim.limited || !waits, () => 'a claim does not say that jobs wait behind limits');
+  for (const { id } of claim.jobs) {
+    const job = model.jobs.get(id);
+    expect(15, job === undefined || !isLimited(job), () => `${id} was claimed without asking its limits`);
+  }
+  checkTaken(request, claim, (job) => !isLimited(job), check);
+}
+
+/** A claim behind limits: order, shares and work-conservation as in any other, among the jobs that have room. */
+export function checkLimitedClaim(request: LimitedClaimRequest, claim: LimitedClaim, check: Check): void {
   const { model, now, expect } = check;
-  const dueBefore = model.due(now).filter((job) => !model.gates.isGated(job, now) && isFor(job, request));
+  for (const { id } of claim.jobs) {
+    const job = model.jobs.get(id);
+    expect(15, job === undefined || isLimited(job), () => `${id} is behind no limit, but a claim of such jobs took it`);
+  }
+  // Once the places are filled in which jobs start at once, the others are claimed ahead.
+  const isAhead = claim.jobs.length >= request.limit - (request.ahead ?? 0);
+  // Room never grows within a claim: what has room afterwards had room all along.
+  checkTaken(request, claim, (job) => isLimited(job) && model.limits.hasRoom(job, model, now, isAhead), check);
+  if (!isAhead) checkNextAt(request, claim, check);
+}
+
+/** Those that a claim of this worker may take, but for their limits. */
+function admissible(request: ClaimRequest, { model, now }: Check): ModelJob[] {
+  return model.due(now).filter((job) => !model.gates.isGated(job, now) && isFor(job, request));
+}
+
+function isAskedFor({ queue }: ModelJob, { queues }: ClaimRequest): boolean {
+  return queues.some((quota) => quota.queue === queue);
+}
+
+function checkTaken(
+  request: ClaimRequest,
+  claim: Pick<Claim, 'jobs'>,
+  isTakeable: (job: ModelJob) => boolean,
+  check: Check,
+): void {
+  const { model, expect } = check;
+  const dueBefore = admissible(request, check);
   model.gates.checkClaim(claim, check);
   expect(8, claim.jobs.length <= request.limit, () => `a claim of ${request.limit} got ${claim.jobs.length} jobs`);
   for (const claimed of claim.jobs) checkOne(request, claimed, check);
   const served = new Set(claim.jobs.map(({ id }) => id));
-  const left = dueBefore.filter((job) => !served.has(job.made.id));
+  const waiting = dueBefore.filter((job) => !served.has(job.made.id));
+  const left = waiting.filter(isTakeable);
+  const suspects = waiting.filter(({ lane }) => lane === 'suspect');
   for (const quota of request.queues) {
     const own = ownOf(claim.jobs, quota, check);
     checkOrder(own, left, check);
     checkShares(quota, own, left, check);
   }
-  if (claim.jobs.length < request.limit) checkNothingLeft(request, left, check);
+  if (claim.jobs.length < request.limit) checkNothingLeft(request, left, suspects, check);
 }
 
 /** Of a probe neither order nor shares are asked, and of the others no shares: the gate has shared them. */
@@ -45,7 +89,8 @@ function ownOf(jobs: readonly ClaimedJob[], { queue }: QueueQuota, { model }: Ch
   return jobs.flatMap(({ id }) => model.jobs.get(id) ?? []).filter((job) => job.queue === queue);
 }
 
-function checkOne(request: ClaimRequest, claimed: ClaimedJob, { model, now, expect }: Check): void {
+function checkOne(request: ClaimRequest, claimed: ClaimedJob, check: Check): void {
+  const { model, now, expect } = check;
   const job = model.jobs.get(claimed.id);
   expect(1, job !== undefined, () => `${claimed.id} was claimed, but was never enqueued`);
   if (job === undefined) return;
@@ -87,6 +132,8 @@ function checkOne(request: ClaimRequest, claimed: ClaimedJob, { model, now, expe
     claimed.leaseEndsAt === now + request.leaseMs,
     () => `the lease of ${claimed.id} ends at ${claimed.leaseEndsAt}`,
   );
+  model.limits.start(job, claimed.run, check);
+  job.turns = model.limits.turnsOf(job);
   job.state = 'running';
   job.runs = claimed.run;
   job.attempts = claimed.attempts;
@@ -149,11 +196,16 @@ function checkCaps(
 }
 
 /** Work-conserving: a claim that found less than it asked for left nothing behind that it could have had. */
-function checkNothingLeft(request: ClaimRequest, left: readonly ModelJob[], { model, expect }: Check): void {
+function checkNothingLeft(
+  request: ClaimRequest,
+  left: readonly ModelJob[],
+  suspects: readonly ModelJob[],
+  { model, expect }: Check,
+): void {
   for (const { queue, suspect, maxRetriesInFlight } of request.queues) {
     const running = model.running().filter((job) => job.queue === queue && isRetry(job)).length;
     const isTrying = model.running().some((job) => job.queue === queue && job.lane === 'suspect');
-    const suspectMayStart = !isTrying && left.some((job) => job.queue === queue && job.lane === 'suspect');
+    const suspectMayStart = !isTrying && suspects.some((job) => job.queue === queue);
     const kept = suspectMayStart && suspect === 0 ? 1 : 0;
     const full = maxRetriesInFlight !== null && running >= maxRetriesInFlight - kept;
     const missed = left.find(

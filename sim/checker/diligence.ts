@@ -54,7 +54,7 @@ export class Diligence {
       }
     }
     if (!ok || event.kind !== 'executed') return;
-    if (event.verb === 'claim' || event.verb === 'claimGated') {
+    if (event.verb === 'claim' || event.verb === 'claimGated' || event.verb === 'claimLimited') {
       for (const { id, run, leaseEndsAt } of (event.value as Pick<Claim, 'jobs'>).jobs)
         this.#knownEnd.set(`${id} ${run}`, leaseEndsAt);
     } else if (event.verb === 'heartbeat') {

@@ -100,7 +100,7 @@ export class GateModel {
     return this.#isBlind || (this.#opened.get(gate) ?? []).some((at) => at >= since);
   }
 
-  checkClaim({ jobs }: Claim, { now, expect }: Check): void {
+  checkClaim({ jobs }: Pick<Claim, 'jobs'>, { now, expect }: Check): void {
     for (const { id, resource, lane, gateEpoch } of jobs) {
       expect(12, gateEpoch === 0, () => `${id} has epoch ${gateEpoch}, but no gate was asked`);
       if (resource === null) continue;

@@ -7,6 +7,7 @@ import type {
   Heartbeat,
   HeartbeatAnswer,
   HoldTarget,
+  LimitWrite,
   NewJob,
   QueueQuota,
   SettleAnswer,
@@ -17,6 +18,7 @@ import { START } from '../scheduler.ts';
 import { type Check, type CheckOptions, checkCall, checkStart, type Violation } from './checker.ts';
 import { checkFinal } from './final.ts';
 import { GateModel } from './gates.ts';
+import { LimitModel, limitsOf } from './limits.ts';
 import { Model, type ModelJob } from './model.ts';
 import { OnceCheck } from './once.ts';
 import { asEnqueue, checkSchedules } from './schedules.ts';
@@ -79,7 +81,8 @@ export function checkInterleaved(history: History, final: FinalState, options: C
   violations.push(...checkSchedules(history));
   checkKeys(calls, stays, report);
   const held = holdsIn(calls);
-  for (const call of calls.filter(({ verb }) => verb === 'claim' || verb === 'claimGated'))
+  checkLimits(calls, stays, report);
+  for (const call of calls.filter(({ verb }) => verb === 'claim' || verb === 'claimGated' || verb === 'claimLimited'))
     checkClaimAmongOthers(call, stays, held, report);
   // A job whose answers nothing explains has been reported, and the model does not know it.
   const explained = violations.length === 0;
@@ -145,7 +148,8 @@ function rowsOf({ verb, args, value }: ExecutedEvent): Row[] {
     case 'settle':
       return each<Settlement, SettleAnswer>(value as SettleAnswer[]);
     case 'claim':
-    case 'claimGated': {
+    case 'claimGated':
+    case 'claimLimited': {
       const request = first as ClaimRequest;
       return (value as Claim).jobs.map((job) => ({
         id: job.id,
@@ -352,19 +356,47 @@ function checkClaimAmongOthers(
       call,
       report,
     );
-    if (claimed.size > 0 || call.verb === 'claimGated') continue;
+    if (claimed.size > 0 || call.verb !== 'claim') continue;
     const passed = throughout.find(
       ({ job, ...stay }) =>
         job.state === 'waiting' &&
         job.queue === quota.queue &&
         job.lane === 'fresh' &&
         job.made.resource === null &&
+        limitsOf(job).length === 0 &&
         quota.suspect === 0 &&
         Math.max(stay.from, job.dueAt) < from - PASSED_OVER_MS &&
         !held.some((one) => one.maybeFrom < to && one.maybeTo > from && concerns(one.target, job)),
     );
     if (passed)
       report(10, call.at, `an empty claim passed over ${passed.job.made.id}, due for ${from - passed.job.dueAt} ms`);
+  }
+}
+
+/** What certainly ran throughout a claim, and what the claim took, is within the limits that were certain meanwhile. */
+function checkLimits(calls: readonly ExecutedEvent[], stays: readonly Stay[], report: Report): void {
+  const written = calls.filter(({ verb }) => verb === 'writeLimits');
+  for (const call of calls.filter(({ verb }) => verb === 'claimLimited' || verb === 'claimGated')) {
+    const rules = new LimitModel();
+    for (const { args } of written.filter(({ at }) => at < call.from)) rules.write(args[0] as LimitWrite[]);
+    const isChanging = written.some(({ from, at }) => from <= call.at && at >= call.from);
+    const [from, to] = [START + call.from, START + call.at];
+    const ran = stays.filter((stay) => stay.job.state === 'running' && stay.from < from && stay.to > to);
+    const taken = (call.value as Claim).jobs;
+    for (const one of isChanging ? [] : taken.flatMap(({ limits }) => limits)) {
+      const { concurrency, total } = rules.settings(one);
+      const ofLimit = [...ran.map(({ job }) => limitsOf(job)), ...taken.map(({ limits }) => limits)].map((limits) =>
+        limits.find(({ limit }) => limit === one.limit),
+      );
+      const inTotal = ofLimit.filter((other) => other !== undefined).length;
+      const ofKey = ofLimit.filter((other) => other?.key === one.key).length;
+      if (ofKey > (concurrency ?? Number.POSITIVE_INFINITY)) {
+        report(15, call.at, `${ofKey} jobs of ${JSON.stringify(one)} ran at once, above ${concurrency}`);
+      }
+      if (inTotal > (total ?? Number.POSITIVE_INFINITY)) {
+        report(15, call.at, `${inTotal} jobs of ${one.limit} ran at once, above its total of ${total}`);
+      }
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Check } from './checker.ts';
+import type { Model, ModelJob } from './model.ts';
 
 /** A worker waits this long for an answer, and pauses this long before it tries again; and calls take a moment. */
 const ANSWER_MS = 3_000;
@@ -20,17 +21,19 @@ export class Liveness {
   }
 
   observe({ model, now, expect }: Check): void {
-    const works = model.running().some(({ lease }) => lease !== null && lease.endsAt > now);
-    const due = model.due(now).filter((job) => !model.gates.isGated(job, now));
-    this.#observeGates(model.due(now).length > due.length, model.running().length, now, expect);
-    const hasWork = due.length > 0 || model.running().length > 0;
-    if (works || !hasWork) {
+    const running = model.running();
+    const due = model.due(now);
+    const isGated = (job: ModelJob): boolean => model.gates.isGated(job, now);
+    this.#observeGates(due.some(isGated), running.length, now, expect);
+    const works = running.some(({ lease }) => lease !== null && lease.endsAt > now);
+    const startable = works ? [] : due.filter((job) => !isGated(job) && mayStart(job, model, now));
+    if (works || startable.length + running.length === 0) {
       this.#idleSince = null;
       return;
     }
     this.#idleSince ??= now;
     const idleMs = now - this.#idleSince;
-    expect(10, idleMs <= this.#boundMs, () => `nothing runs for ${idleMs} ms although ${due[0]?.made.id} is due`);
+    expect(10, idleMs <= this.#boundMs, () => `nothing runs for ${idleMs} ms although ${startable[0]?.made.id} is due`);
     if (idleMs > this.#boundMs) this.#idleSince = now;
   }
 
@@ -45,4 +48,9 @@ export class Liveness {
     expect(12, idleMs <= LONGEST_GATED_MS, () => `nothing has started behind the gates for ${idleMs} ms`);
     if (idleMs > LONGEST_GATED_MS) this.#gatedSince = now;
   }
+}
+
+/** The trial of a suspect asks no limit. */
+function mayStart(job: ModelJob, model: Model, now: number): boolean {
+  return job.lane === 'suspect' || model.limits.hasRoom(job, model, now);
 }

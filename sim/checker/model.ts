@@ -5,6 +5,7 @@ import type { OutcomeKind } from '../../src/retry/outcome.ts';
 import type { ClaimRequest, HoldTarget, NewJob } from '../../src/store/store.ts';
 import { ErrorGroupModel } from './error-groups.ts';
 import { GateModel } from './gates.ts';
+import { LimitModel, limitsOf } from './limits.ts';
 
 /** A job as the history says it must be. */
 export interface ModelJob {
@@ -28,6 +29,8 @@ export interface ModelJob {
   holdsKey: boolean;
   cancelRequested: boolean;
   deadReason: DeadReason | null;
+  /** The limits in which it keeps its turn while it waits to run again, or will. */
+  turns: readonly string[];
   lease: { readonly worker: string; readonly claimedAt: number; endsAt: number; alone: boolean } | null;
   readonly ledger: ModelRun[];
   readonly memos: Set<string>;
@@ -47,7 +50,10 @@ export class Model {
   readonly jobs: Map<string, ModelJob> = new Map();
   /** Until when, by target; infinity for good. */
   readonly #holds: Map<string, number> = new Map();
+  /** Keys that are held until a time, whatever becomes of the job. */
+  readonly #windows: Map<string, { readonly id: string; readonly until: number }> = new Map();
   readonly gates: GateModel;
+  readonly limits: LimitModel = new LimitModel();
   readonly errorGroups: ErrorGroupModel = new ErrorGroupModel();
   #accepted = 0;
 
@@ -72,17 +78,25 @@ export class Model {
       firstStartedAt: null,
       previousDelayMs: null,
       spent: null,
-      holdsKey: made.key !== null,
+      holdsKey: made.key !== null && made.keyLife !== 'window',
       cancelRequested: false,
       deadReason: null,
+      turns: [],
       lease: null,
       ledger: [],
       memos: new Set(),
     });
+    if (made.key !== null && made.windowMs !== undefined) {
+      this.#windows.set(JSON.stringify([made.name, made.key]), { id: made.id, until: now + made.windowMs });
+    }
   }
 
-  holder(name: string, key: string): ModelJob | undefined {
-    return this.all().find(({ made, holdsKey }) => holdsKey && made.name === name && made.key === key);
+  /** The id of the job that holds the key; the job itself may be gone. */
+  holder(name: string, key: string | null, now: number): string | undefined {
+    if (key === null) return undefined;
+    const window = this.#windows.get(JSON.stringify([name, key]));
+    if (window !== undefined && window.until > now) return window.id;
+    return this.all().find(({ made, holdsKey }) => holdsKey && made.name === name && made.key === key)?.made.id;
   }
 
   all(): ModelJob[] {
@@ -134,5 +148,7 @@ function sharePartition(a: ModelJob, b: ModelJob): boolean {
   const isApart = a.aside !== null || b.aside !== null;
   const byName = isApart || a.lane === 'retry' || a.lane === 'redrive';
   if (a.aside?.version !== b.aside?.version || a.aside?.isRejected !== b.aside?.isRejected) return false;
+  const isBehind = (job: ModelJob): string => (job.lane === 'suspect' ? '' : JSON.stringify(limitsOf(job)));
+  if (isBehind(a) !== isBehind(b)) return false;
   return a.made.resource === b.made.resource && (!byName || a.made.name === b.made.name);
 }

@@ -72,6 +72,7 @@ function apply(job: ModelJob, settlement: Settlement, { model, now }: Check): vo
   if (refund !== undefined) job.spent = refund.spent;
   job.ledger.push({ run, attempt: job.attempts, worker, outcome, counted, decision });
   if (!counted) job.attempts--;
+  if (decision.kind === 'release' && !job.cancelRequested) model.limits.handedBack(job, now);
   if (outcome === 'crashed') job.crashes++;
   if (decision.kind === 'complete') {
     model.end(job, 'completed');
@@ -95,6 +96,8 @@ function apply(job: ModelJob, settlement: Settlement, { model, now }: Check): vo
     job.queue = job.made.retryQueue ?? job.queue;
     job.previousDelayMs = decision.delayMs;
   }
+  // A job that has failed keeps its turn, and one that snoozes before gives it to the others.
+  if (job.lane !== 'retry' && job.lane !== 'suspect') job.turns = [];
   // What is handed back without a delay keeps its place.
   if (decision.kind === 'retry' || decision.kind === 'defer' || decision.delayMs > 0)
     job.dueAt = now + decision.delayMs;

@@ -75,7 +75,7 @@ describe('a bulk action', () => {
     const result = await mulligan.jobs.cancel({ tag: 'endpoint:1', by: 'ann' });
     expect(result).toMatchObject({ count: 1, stopped: null, resumed: false });
     expect(await mulligan.jobs.count({ state: 'cancelled' })).toEqual({ count: 1, isExact: true });
-    expect(await mulligan.operations.list()).toEqual([result.operation]);
+    expect(await mulligan.audit.list()).toEqual([result.operation]);
     expect(result.operation).toMatchObject({
       action: 'cancel',
       by: 'ann',
@@ -127,11 +127,11 @@ describe('a bulk action', () => {
       onProgress: ({ changed }) => changed > 0 && stop.abort(),
     });
     await expect(first).rejects.toMatchObject({ name: 'AbortError' });
-    expect(await mulligan.operations.list()).toMatchObject([{ state: 'running', changed: 500 }]);
+    expect(await mulligan.audit.list()).toMatchObject([{ state: 'running', changed: 500 }]);
     const rest = await mulligan.jobs.cancel({ name: 'hook' });
     expect(rest).toMatchObject({ resumed: true, count: 1_200 });
     expect(rest.ids).toHaveLength(700);
-    expect(await mulligan.operations.list()).toMatchObject([{ state: 'done', changed: 1_200 }]);
+    expect(await mulligan.audit.list()).toMatchObject([{ state: 'done', changed: 1_200 }]);
   });
 
   it('is the same order when a duration is given again later', async () => {
@@ -171,22 +171,22 @@ describe('a bulk action', () => {
       onProgress: ({ changed }) => changed > 0 && stop.abort(),
     });
     await expect(first).rejects.toMatchObject({ name: 'AbortError' });
-    const id = (await mulligan.operations.list())[0]?.id as string;
+    const id = (await mulligan.audit.list())[0]?.id as string;
     await expect(mulligan.dead.redrive({ name: 'hook', canary: 5 })).rejects.toThrow(
       new RegExp(
-        `^dead\\.redrive: expected no canary, as in the unfinished operation ${id} of the same jobs \\(by ann, began \\S+Z, 500 changed so far\\), got a canary of 5\\. Nothing was changed\\. Give the same options to continue it, or end it with operations\\.stop\\('${id}'\\)\\.$`,
+        `^dead\\.redrive: expected no canary, as in the unfinished operation ${id} of the same jobs \\(by ann, began \\S+Z, 500 changed so far\\), got a canary of 5\\. Nothing was changed\\. Give the same options to continue it, or end it with audit\\.stop\\('${id}'\\)\\.$`,
       ),
     );
     await expect(mulligan.dead.redrive({ name: 'hook', keepAttempts: true })).rejects.toThrow(
       'got no canary, attempts',
     );
     expect((await mulligan.stats()).states.dead).toBe(200);
-    expect(await mulligan.operations.stop(id, { by: 'bob' })).toMatchObject({
+    expect(await mulligan.audit.stop(id, { by: 'bob' })).toMatchObject({
       state: 'stopped',
       note: 'stopped by bob',
     });
-    expect(await mulligan.operations.stop(id)).toMatchObject({ note: 'stopped by bob' });
-    await expect(mulligan.operations.stop('nothing')).rejects.toThrow('expected the id of an operation, got "nothing"');
+    expect(await mulligan.audit.stop(id)).toMatchObject({ note: 'stopped by bob' });
+    await expect(mulligan.audit.stop('nothing')).rejects.toThrow('expected the id of an operation, got "nothing"');
     const asked = mulligan.dead.redrive({ name: 'hook', canary: 5, canaryTimeout: '1s' });
     await queue.clock.advance(2_000);
     expect(await asked).toMatchObject({ count: 5, resumed: false });
@@ -210,12 +210,12 @@ describe('a bulk action', () => {
     });
     await expect(first).rejects.toThrow();
     const ordered = { canary: 0, keepAttempts: false, rate: '50/s', continuedBy: null };
-    expect(await mulligan.operations.list()).toMatchObject([{ by: 'ann', options: ordered }]);
+    expect(await mulligan.audit.list()).toMatchObject([{ by: 'ann', options: ordered }]);
     const began = queue.clock.now();
     const rest = await mulligan.jobs.runNow({ ...options, rate: '10/s', by: 'bob' });
     expect(rest).toMatchObject({ resumed: true, dueUntil: began + 500 * 20 + 199 * 100 });
     const continued = { ...ordered, rate: '10/s', continuedBy: 'bob' };
-    expect(await mulligan.operations.list()).toMatchObject([{ by: 'ann', options: continued }]);
+    expect(await mulligan.audit.list()).toMatchObject([{ by: 'ann', options: continued }]);
   });
 
   it('takes the start of a fingerprint, and refuses one that no job has', async () => {
@@ -239,9 +239,9 @@ describe('a bulk action', () => {
     await expect(mulligan.dead.redrive({ error: 'e1ffff0' })).rejects.toThrow(unknown);
     await expect(mulligan.dead.redrive({ error: 'e1ffff0', dryRun: true })).rejects.toThrow(unknown);
     expect(await mulligan.jobs.count({ error: 'e1ffff0' })).toMatchObject({ count: 0 });
-    expect(await mulligan.operations.list()).toEqual([]);
+    expect(await mulligan.audit.list()).toEqual([]);
     expect(await mulligan.dead.redrive({ error })).toMatchObject({ count: 3 });
-    expect(await mulligan.operations.list()).toMatchObject([{ selection: { error: group?.fingerprint } }]);
+    expect(await mulligan.audit.list()).toMatchObject([{ selection: { error: group?.fingerprint } }]);
   });
 
   it('says of ids that it does not apply to what they are, and what to use', async () => {
@@ -344,7 +344,7 @@ describe('a canary', () => {
     await queue.clock.advance(1_000);
     expect(await asked).toMatchObject({ count: 2, stopped: expect.stringContaining('2 of 2 canaries') });
     const note = expect.stringContaining('2 of 2 canaries');
-    expect(await mulligan.operations.list()).toMatchObject([{ state: 'stopped', note }]);
+    expect(await mulligan.audit.list()).toMatchObject([{ state: 'stopped', note }]);
   });
 
   it('that does not end in time leaves the rest dead', async () => {
@@ -434,6 +434,6 @@ describe('an operation whose answer was lost', () => {
     );
     await expect(mulligan.jobs.runNow({ name: 'hook' })).rejects.toThrow('lost');
     expect(await mulligan.jobs.runNow({ name: 'hook' })).toMatchObject({ count: 700, resumed: true });
-    expect(await mulligan.operations.list()).toHaveLength(1);
+    expect(await mulligan.audit.list()).toHaveLength(1);
   });
 });

@@ -30,6 +30,7 @@ export interface BulkProgress {
   readonly skipped: number;
   /** How many jobs there were to change in all, when the operation began. */
   readonly total: JobCount;
+  readonly operation: Operation;
   /** While canaries are waited for. */
   readonly canary: CanaryProgress | null;
 }
@@ -71,6 +72,8 @@ export interface BulkOrder {
   readonly action: ChangeAction;
   readonly selection: JobSelection;
   readonly order: string;
+  /** The id of an unfinished operation to go on with, whatever its order was. */
+  readonly continues: string | undefined;
   readonly by: string;
   /** What the errors of the call begin with. */
   readonly what: string;
@@ -131,7 +134,7 @@ class Bulk {
     this.#clock = clock;
     this.#order = order;
     this.#request = {
-      id: clock.newId(),
+      id: order.continues ?? clock.newId(),
       action,
       selection,
       order: order.order,
@@ -148,8 +151,9 @@ class Bulk {
   async run(): Promise<BulkResult> {
     const { action, selection, onProgress } = this.#order;
     let operation = await this.#change({ part: 0 });
-    const resumed = operation.id !== this.#request.id;
-    if (resumed) this.#continue(operation);
+    const isOther = operation.id !== this.#request.id;
+    const resumed = isOther || this.#order.continues !== undefined;
+    if (isOther) this.#continue(operation);
     if (onProgress) {
       const left = await this.#store.count(narrow(action, selection));
       this.#total = { ...left, count: left.count + operation.changed + operation.skipped };
@@ -210,8 +214,9 @@ class Bulk {
     return answer.operation;
   }
 
-  #report({ changed, skipped }: Operation, canary: CanaryProgress | null): void {
-    this.#order.onProgress?.({ changed, skipped, total: this.#total, canary });
+  #report(operation: Operation, canary: CanaryProgress | null): void {
+    const { changed, skipped } = operation;
+    this.#order.onProgress?.({ changed, skipped, total: this.#total, operation, canary });
   }
 }
 
@@ -220,7 +225,7 @@ function refuseOtherOptions(order: BulkOrder, { id, by, startedAt, changed, opti
   if (options === null) return;
   if (options.canary === order.canary && options.keepAttempts === order.keepAttempts) return;
   throw new ConfigError(
-    `${order.what}: expected ${optionsText(options)}, as in the unfinished operation ${id} of the same jobs (by ${by}, began ${new Date(startedAt).toISOString()}, ${changed} changed so far), got ${optionsText(order)}. Nothing was changed. Give the same options to continue it, or end it with operations.stop('${id}').`,
+    `${order.what}: expected ${optionsText(options)}, as in the unfinished operation ${id} of the same jobs (by ${by}, began ${new Date(startedAt).toISOString()}, ${changed} changed so far), got ${optionsText(order)}. Nothing was changed. Give the same options to continue it, or end it with audit.stop('${id}').`,
   );
 }
 

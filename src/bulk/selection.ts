@@ -1,4 +1,4 @@
-import { types } from 'node:util';
+import { isDate } from '../brand.ts';
 import {
   checkInteger,
   checkList,
@@ -10,6 +10,7 @@ import {
   unexpected,
 } from '../config.ts';
 import { type Duration, parseDuration } from '../duration.ts';
+import { ConfigError } from '../errors.ts';
 import { type JobState, states } from '../job.ts';
 import { type DeadReason, deadReasons } from '../retry/decision.ts';
 import type { JobSelection } from '../store/selection.ts';
@@ -62,7 +63,8 @@ export const selectionNames: readonly (keyof Selection)[] = namesOf<Selection>({
 });
 
 const MOST_IDS = 10_000;
-const MOST_ATTEMPTS = Number.MAX_SAFE_INTEGER;
+/** As many as PostgreSQL counts. */
+const MOST_ATTEMPTS = 2 ** 31 - 1;
 
 /** Checks a selection; `now` is what durations are counted back from. */
 export function readSelection(given: Selection, what: string, now: number): JobSelection {
@@ -88,7 +90,10 @@ export function checkConditions(given: Selection, what: string): void {
   const conditions = selectionNames.filter((name) => name !== 'limit' && given[name] !== undefined);
   if (conditions.length > 0) return;
   const names = selectionNames.filter((name) => name !== 'limit');
-  throw unexpected(what, `at least one of ${names.slice(0, -1).join(', ')} or ${names.at(-1)}`, given);
+  // Not what was given instead: a server adds options of its own.
+  throw new ConfigError(
+    `${what}: expected at least one of ${names.slice(0, -1).join(', ')} or ${names.at(-1)}, got none.`,
+  );
 }
 
 /**
@@ -112,17 +117,19 @@ function readStates(value: unknown, what: string): JobState | JobState[] {
 }
 
 export function readMoment(value: unknown, what: string, now: number): number {
-  const ms = types.isDate(value) ? Date.prototype.getTime.call(value) : Number.NaN;
+  const ms = isDate(value) ? Date.prototype.getTime.call(value) : Number.NaN;
   if (!Number.isNaN(ms)) return ms;
   if (typeof value === 'string') return now - parseDuration(value, what);
   throw unexpected(what, "a Date, or how long ago, such as '2h'", value);
 }
 
 function readAttempts(value: unknown, what: string): { min: number; max: number } {
-  if (typeof value === 'number') return { min: checkInteger(value, what, { min: 0 }), max: MOST_ATTEMPTS };
+  if (typeof value === 'number')
+    return { min: checkInteger(value, what, { min: 0, max: MOST_ATTEMPTS }), max: MOST_ATTEMPTS };
   if (!isPlainObject(value)) {
     throw unexpected(what, 'a number of attempts at least, or { min, max }', value);
   }
   const { min = 0, max = MOST_ATTEMPTS } = readOptions(value as { min?: number; max?: number }, ['min', 'max'], what);
-  return { min: checkInteger(min, `${what}.min`, { min: 0 }), max: checkInteger(max, `${what}.max`, { min: 0 }) };
+  const bounds = { min: 0, max: MOST_ATTEMPTS };
+  return { min: checkInteger(min, `${what}.min`, bounds), max: checkInteger(max, `${what}.max`, bounds) };
 }

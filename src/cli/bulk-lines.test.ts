@@ -70,10 +70,7 @@ describe('an error of the library', () => {
       'jobs.runNow: expected x. Use dead.redrive for dead jobs.',
       'expected x. Use mulligan dead redrive for dead jobs.',
     ],
-    [
-      "dead.redrive: expected x, or end it with operations.stop('1').",
-      'expected x, or end it with mulligan operations stop 1.',
-    ],
+    ["dead.redrive: expected x, or end it with audit.stop('1').", 'expected x, or end it with mulligan audit stop 1.'],
   ])('%j is told in the words of the command line', (message, told) => {
     expect(inCommands(message)).toBe(told);
   });

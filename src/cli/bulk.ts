@@ -6,7 +6,7 @@ import { systemClock } from '../clock.ts';
 import type { Mulligan } from '../mulligan.ts';
 import type { BulkOptions } from '../operate.ts';
 import { type BulkWords, bulkLines, countOf, number } from './bulk-lines.ts';
-import type { CliCommand, Shell } from './command.ts';
+import { type ByFlags, byOption, type CliCommand, type Shell } from './command.ts';
 import { withExisting } from './database.ts';
 import { Failure } from './failure.ts';
 import { given } from './flags.ts';
@@ -15,16 +15,13 @@ import { hintAtNothing, wholeIds } from './which-jobs.ts';
 
 /* What `jobs cancel`, `jobs run-now`, `dead redrive` and `dead discard` have in common. */
 
-export interface BulkFlags {
+export interface BulkFlags extends ByFlags {
   readonly dryRun?: true;
   readonly yes?: true;
-  readonly by?: string;
 }
 
 export function bulkOptions(command: CliCommand): CliCommand {
-  return command
-    .option('--dry-run', 'print how many jobs match and a few of them, and change nothing')
-    .option('--by <who>', 'who orders it, for the record (default: user@host)');
+  return byOption(command.option('--dry-run', 'print how many jobs match and a few of them, and change nothing'));
 }
 
 /** For commands that cannot be undone. */
@@ -38,7 +35,7 @@ export function rateOption(command: CliCommand): CliCommand {
 
 export const BULK_JSON = `
 With --json: { dryRun, count, isExact, samples, ids, skipped: [{ id, why }], cancelling, dueUntil,
-others: [{ id, state, use }], operation, resumed, stopped }. A command that was interrupted continues when it is given again. See mulligan operations list.`;
+others: [{ id, state, use }], operation, resumed, stopped }. A command that was interrupted continues when it is given again. See mulligan audit list.`;
 
 type Run = (mulligan: Mulligan, options: BulkOptions & { readonly ids?: readonly string[] }) => Promise<BulkResult>;
 
@@ -92,7 +89,7 @@ async function interruptible<T>({ done }: BulkWords, run: (signal: AbortSignal) 
     if (!stop.signal.aborted || error !== stop.signal.reason) throw error;
     throw new Failure(
       'NOT_DONE',
-      `interrupted: not all jobs are ${done.replace(/ now:$/, '')}. Give the same command again to go on; mulligan operations list says how far it came.`,
+      `interrupted: not all jobs are ${done.replace(/ now:$/, '')}. Give the same command again to go on; mulligan audit list says how far it came.`,
     );
   } finally {
     process.off('SIGINT', interrupt);

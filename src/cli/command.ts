@@ -18,6 +18,15 @@ export function makeShell(output: Output, env: NodeJS.ProcessEnv, flag: () => st
   return { output, env, database: () => chooseDatabase(flag(), env), exitCode: 0 };
 }
 
+/** For commands that leave a row in the audit. */
+export function byOption(command: CliCommand): CliCommand {
+  return command.option('--by <who>', 'who orders it, for the audit (default: user@host)');
+}
+
+export interface ByFlags {
+  readonly by?: string;
+}
+
 /** Options of every command that commander does not list among its options. */
 export const HELP: readonly string[] = ['-h', '--help'];
 

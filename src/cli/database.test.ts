@@ -25,7 +25,7 @@ describe('the database', () => {
 
   it('is refused with a suggestion', () => {
     expect(() => chooseDatabase('jobs.db', {})).toThrow(
-      '--db: expected sqlite:FILE or postgres://HOST/DATABASE, got "jobs.db". Did you mean sqlite:jobs.db?',
+      '--db: expected sqlite:FILE, postgres://HOST/DATABASE or https://HOST, got "jobs.db". Did you mean sqlite:jobs.db?',
     );
     expect(() => chooseDatabase('postgress://h/db', {})).toThrow('Did you mean postgres:?');
   });

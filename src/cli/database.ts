@@ -8,17 +8,20 @@ import { scrub } from '../untrusted/scrub.ts';
 import { Failure, wrongUsage } from './failure.ts';
 
 export const DEFAULT_DATABASE = 'sqlite:mulligan.db';
-export const KINDS = 'sqlite:FILE or postgres://HOST/DATABASE';
+export const KINDS = 'sqlite:FILE, postgres://HOST/DATABASE or https://HOST';
 
 /** A database as the user named it, and where. */
 export interface Database {
   readonly url: string;
   readonly from: '--db' | 'MULLIGAN_DB' | 'the default';
+  /** For a server: what MULLIGAN_TOKEN holds. An option would show it to everyone who lists processes. */
+  readonly token?: string;
 }
 
 export function chooseDatabase(flag: string | undefined, env: NodeJS.ProcessEnv): Database {
-  if (flag !== undefined) return check({ url: flag, from: '--db' });
-  if (env.MULLIGAN_DB) return check({ url: env.MULLIGAN_DB, from: 'MULLIGAN_DB' });
+  const token = env.MULLIGAN_TOKEN ? { token: env.MULLIGAN_TOKEN } : {};
+  if (flag !== undefined) return check({ url: flag, from: '--db', ...token });
+  if (env.MULLIGAN_DB) return check({ url: env.MULLIGAN_DB, from: 'MULLIGAN_DB', ...token });
   return { url: DEFAULT_DATABASE, from: 'the default' };
 }
 
@@ -29,9 +32,9 @@ function check(database: Database): Database {
   if (/^(memory|sqlite:(\/\/)?:memory:)/.test(url)) {
     throw wrongUsage(`${from}: expected a database that outlives this command, got ${got}. Use ${KINDS}.`);
   }
-  if (/^(sqlite|postgres(ql)?):/.test(url)) return database;
+  if (/^(sqlite|postgres(ql)?|https?):/.test(url)) return database;
   const [scheme = '', ...rest] = url.split(':');
-  const meant = rest.length === 0 ? `sqlite:${url}` : closest(`${scheme}:`, ['sqlite:', 'postgres:']);
+  const meant = rest.length === 0 ? `sqlite:${url}` : closest(`${scheme}:`, ['sqlite:', 'postgres:', 'https:']);
   const hint = meant === null ? '' : ` Did you mean ${meant}?`;
   throw wrongUsage(`${from}: expected ${KINDS}, got ${got}.${hint}`);
 }
@@ -48,7 +51,7 @@ export async function withExisting<T>(
   options: MulliganOptions = {},
 ): Promise<T> {
   refuseMissing(database);
-  return closingAfter(await naming(database, () => openExisting(database.url, options)), action);
+  return closingAfter(await naming(database, () => openExisting(database.url, withToken(database, options))), action);
 }
 
 /** For commands that start something: creates the database when there is none. */
@@ -57,7 +60,16 @@ export async function withDatabase<T>(
   options: MulliganOptions,
   action: (mulligan: Mulligan) => Promise<T>,
 ): Promise<T> {
-  return closingAfter(await naming(database, () => Mulligan.open(database.url, options)), action);
+  return closingAfter(await naming(database, () => Mulligan.open(database.url, withToken(database, options))), action);
+}
+
+/** Whether the database is behind a server of Mulligan. */
+export function isServer({ url }: Pick<Database, 'url'>): boolean {
+  return /^https?:/.test(url);
+}
+
+function withToken({ url, token }: Database, options: MulliganOptions): MulliganOptions {
+  return token !== undefined && isServer({ url }) ? { ...options, token } : options;
 }
 
 async function closingAfter<T>(mulligan: Mulligan, action: (mulligan: Mulligan) => Promise<T>): Promise<T> {
@@ -80,7 +92,10 @@ export async function naming<T>({ from }: Database, action: () => Promise<T>): P
   try {
     return await action();
   } catch (error) {
-    if (error instanceof ConfigError) throw wrongUsage(`${from}: ${error.message}`);
+    if (error instanceof ConfigError) {
+      const [, about] = /^Mulligan\.open: (tracing: .*)$/s.exec(error.message) ?? [];
+      throw wrongUsage(about === undefined ? `${from}: ${error.message}` : `--${about}`);
+    }
     throw error;
   }
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { join } from 'node:path';
 import type { CliCommand, Shell } from './command.ts';
 import { jobTypes, RISKY_QUEUE } from './demo/jobs.ts';
@@ -41,22 +42,38 @@ export function addDemo(program: CliCommand, shell: Shell): void {
 async function demo(output: Output, afterwards: Afterwards): Promise<void> {
   await withTemporaryFolder(afterwards, async (folder, interrupted) => {
     const url = `sqlite:${join(folder, 'demo.db')}`;
-    output.lines(introduction(output));
-    const summary = await runDemo(url, makeView(output), interrupted);
+    const summary = await runDemo(url, {
+      interrupted,
+      begin(dashboard) {
+        output.lines(introduction(output, dashboard));
+        return makeView(output);
+      },
+      async finish(ended, dashboard) {
+        output.answer(ended, () => [...summaryLines(ended, output), ...nextSteps(url, afterwards)]);
+        if (output.isTerminal && !output.isJson && process.stdin.isTTY) await enterKey(output, dashboard, interrupted);
+      },
+    });
     if (summary === null) return output.note('Interrupted.');
-    output.answer(summary, () => [...summaryLines(summary, output), ...nextSteps(url, afterwards)]);
     const wrong = unexpectedEnds(summary);
     if (wrong.length > 0) throw new Failure('NOT_DONE', `the demo did not go as planned: ${wrong.join('; ')}.`);
   });
 }
 
-function introduction(output: Output): string[] {
+/** Someone may still be looking at the dashboard. Without a terminal the demo ends by itself. */
+async function enterKey(output: Output, dashboard: string, interrupted: AbortSignal): Promise<void> {
+  output.lines(['', `The dashboard is at ${dashboard} until you press Enter.`]);
+  await once(process.stdin, 'data', { signal: interrupted }).catch(() => {});
+  process.stdin.pause();
+}
+
+function introduction(output: Output, dashboard: string): string[] {
   const count = jobTypes.reduce((sum, type) => sum + type.count, 0);
   return [
     output.paint('bold', `Mulligan: ${count} jobs, a queue in a temporary file, two worker processes.`),
     'Some jobs succeed, some fail and are retried, some can never succeed, and one kills the process it runs in.',
     `That one, and two harmless jobs beside it, wait in the queue ${RISKY_QUEUE}, which has a worker process of its own.`,
     'Delays are short, and leases last a second, so that this ends in about ten seconds; real ones are longer.',
+    `The dashboard shows it all: ${dashboard}`,
     '',
   ];
 }

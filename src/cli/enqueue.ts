@@ -1,5 +1,6 @@
 import { checkName, checkOneOf } from '../config.ts';
 import type { EnqueueOptions } from '../enqueue-options.ts';
+import { AccessError } from '../errors.ts';
 import { checkTags } from '../tags.ts';
 import type { CliCommand, Shell } from './command.ts';
 import { withDatabase } from './database.ts';
@@ -15,6 +16,7 @@ interface Flags {
   readonly queue?: string;
   readonly jobs?: string;
   readonly debounce?: string;
+  readonly throttle?: string;
   readonly tag?: readonly string[];
   readonly wait?: string | true;
 }
@@ -29,6 +31,7 @@ export function addEnqueue(program: CliCommand, shell: Shell): void {
     .option('--priority <0-9>', "0 runs first, 9 last (default: the definition's, or 5)")
     .option('--key <key>', 'at most one live job per name and key; a second enqueue returns the first job')
     .option('--debounce <duration>', 'with --key: wait this long, and replace a job of the key that still waits')
+    .option('--throttle <duration>', 'with --key: store one job of the key in this time; others return it')
     .option('--tag <tags...>', 'texts that the job is found by, such as endpoint:42')
     .option('--max-attempts <n>', 'attempts in total, the first included: 1 means never retry')
     .option('--queue <queue>', "the queue (default: the definition's, or default)")
@@ -39,7 +42,7 @@ export function addEnqueue(program: CliCommand, shell: Shell): void {
     .option('--wait [duration]', 'wait until the job has ended, at most this long, and print its result')
     .addHelpText(
       'after',
-      "\nWithout --jobs only the name is known: the input is not checked, and the job gets the standard retry policy\nand no resource, so it waits behind no gate. A resource that the application gives a whole queue is not known here.\nPrints the job's id; with --json: { id, existed }. With --wait: the result as JSON; with --json: { id, existed, result }.\nA job that is dead, cancelled or not ended in time is an error, with exit code 1.",
+      "\nWithout --jobs only the name is known: the input is not checked, and the job gets the queue default, the standard\nretry policy, no resource and no limits: it waits behind no gate and no limit, and onLimit is not obeyed. A resource\nthat the application gives a whole queue is not known here.\nPrints the job's id; with --json: { id, existed }. With --wait: the result as JSON; with --json: { id, existed, result }.\nA job that is dead, cancelled or not ended in time is an error, with exit code 1.",
     )
     .action((name: string, json: string, flags: Flags) => enqueue(shell, name, json, flags));
 }
@@ -58,9 +61,16 @@ async function enqueue({ output, ...shell }: Shell, name: string, json: string, 
   const timeout = typeof wait === 'string' ? { timeout: readDuration(wait, '--wait') } : {};
   const { id, existed, replaced, result } = await withDatabase(database, { jobs }, async (mulligan) => {
     const enqueued = await mulligan.enqueue(name, input, options);
-    return wait === undefined
-      ? { ...enqueued, result: undefined }
-      : { ...enqueued, result: (await mulligan.result(enqueued.id, timeout)) ?? null };
+    if (wait === undefined) return { ...enqueued, result: undefined };
+    const ended = mulligan.result(enqueued.id, timeout).catch((error: unknown) => {
+      // A token that may write and not read: the job is stored, and without its id it would be enqueued once more.
+      if (error instanceof AccessError) {
+        output.answer({ id: enqueued.id, existed: enqueued.existed }, () => [enqueued.id]);
+        output.note('The job is stored; only its result cannot be waited for.');
+      }
+      throw error;
+    });
+    return { ...enqueued, result: (await ended) ?? null };
   });
   if (wait !== undefined) {
     output.answer({ id, existed, ...(replaced && { replaced }), result }, () => [printableJson(result)]);
@@ -69,11 +79,11 @@ async function enqueue({ output, ...shell }: Shell, name: string, json: string, 
   // The id alone on standard output, so that a script can take it as it is.
   output.answer({ id, existed, ...(replaced && { replaced }) }, () => [id]);
   if (replaced) output.note('A job of this key still waited; it has the new input now.');
-  else if (existed) output.note('A live job already holds this key; nothing was added.');
+  else if (existed) output.note('This is the job that holds the key, or fills a limit; nothing was added.');
 }
 
 function readOptions(flags: Flags): EnqueueOptions {
-  const { maxAttempts, delay, priority, key, queue, debounce, tag } = flags;
+  const { maxAttempts, delay, priority, key, queue, debounce, throttle, tag } = flags;
   const most = read('maxAttempts', maxAttempts, (text) =>
     readInteger(text, '--max-attempts', { min: 1, hint: 'It counts the first attempt too: 1 means never retry.' }),
   );
@@ -84,6 +94,7 @@ function readOptions(flags: Flags): EnqueueOptions {
     ),
     ...read('key', key, (text) => checkName(text, '--key')),
     ...read('debounce', debounce, (text) => readDuration(text, '--debounce')),
+    ...read('throttle', throttle, (text) => readDuration(text, '--throttle')),
     ...read('queue', queue, (text) => checkName(text, '--queue')),
     ...given('tags', tag && (checkTags(tag, '--tag') ?? undefined)),
     ...(maxAttempts === undefined ? {} : { retry: most }),

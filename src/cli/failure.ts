@@ -5,7 +5,7 @@ import { printable } from './printable.ts';
 
 /** 0: done; 1: it could not be done; 2: the command was called wrongly. */
 export type ExitCode = 0 | 1 | 2;
-export type FailureCode = 'USAGE' | 'NO_DATABASE' | 'NOT_FOUND' | 'NOT_DONE' | 'JOBS_FILE';
+export type FailureCode = 'USAGE' | 'NO_DATABASE' | 'NOT_FOUND' | 'NOT_DONE' | 'JOBS_FILE' | 'TOKEN_FILE';
 
 /** A command that failed, with the message its user reads. */
 export class Failure extends Error {
@@ -57,10 +57,10 @@ function describeFailure(error: unknown): FailureReport {
 /** A message of the library, which names its calls and options, in the words of the command line. */
 export function inCommands(message: string): string {
   return message
-    .replace(/^(?:jobs|dead|errors|operations)\.\w+: (?:([a-zA-Z]+)(?=: ))?/, (_, option?: string) =>
+    .replace(/^(?:jobs|dead|errors|audit)\.\w+: (?:([a-zA-Z]+)(?=: ))?/, (_, option?: string) =>
       option === undefined ? '' : `--${dashed(option)}`,
     )
-    .replace(/\b(jobs|dead|errors|operations)\.(list|runNow|cancel|redrive|stop)\b(?:\('([^']*)'\))?/g, (...found) => {
+    .replace(/\b(jobs|dead|errors|audit)\.(list|runNow|cancel|redrive|stop)\b(?:\('([^']*)'\))?/g, (...found) => {
       const [, group, call, argument] = found as [string, string, string, string | undefined];
       return `mulligan ${group} ${dashed(call)}${argument === undefined ? '' : ` ${argument}`}`;
     });

@@ -8,7 +8,7 @@ import { printable } from './printable.ts';
 import { type Cell, factLines, tableLines } from './table.ts';
 import { fromNow, pointInTime, span } from './time.ts';
 
-const phaseStyles: Readonly<Record<GateInfo['phase'], Style>> = { closed: 'green', open: 'red', ramp: 'yellow' };
+export const phaseStyles: Readonly<Record<GateInfo['phase'], Style>> = { closed: 'green', open: 'red', ramp: 'yellow' };
 const HISTORY_ROWS = 20;
 
 export function gateListLines(gates: readonly GateInfo[], output: Output): string[] {
@@ -54,7 +54,7 @@ export function gateText(gate: GateInfo): string {
   return `${stateText(gate)}${next} (mulligan gates show ${quoted(gate.name)})`;
 }
 
-function nextText({ kind, phase, at, nextAt }: GateInfo): string {
+export function nextText({ kind, phase, at, nextAt }: GateInfo): string {
   if (kind !== 'resource' || (phase === 'closed' && nextAt === at)) return '-';
   return nextAt === null ? 'never' : startWords(nextAt, at);
 }

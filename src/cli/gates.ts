@@ -52,7 +52,7 @@ export function addGates(program: CliCommand, shell: Shell): void {
       .command(order)
       .description(orders[order])
       .argument('<name>', order === 'reset' ? 'a resource, or a job name' : 'a resource')
-      .option('--by <who>', 'who ordered it, for its history (default: your user name)');
+      .option('--by <who>', 'who orders it, for its history and the audit (default: user@host)');
     if (order === 'reset') command.option('--kind <kind>', `one of ${gateKinds.join(', ')}`);
     command
       .addHelpText('after', '\nWith --json: { gate }, times in ms since the epoch.')

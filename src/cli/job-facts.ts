@@ -1,6 +1,8 @@
 import { systemClock } from '../clock.ts';
 import type { Job } from '../job.ts';
+import type { LimitKey } from '../limit/limit.ts';
 import type { GateInfo } from '../observe/gate-info.ts';
+import { traceIdOf } from '../observe/tracing.ts';
 import { gateText, isNotable } from './gate-facts.ts';
 import { errorText } from './ledger.ts';
 import type { Output } from './output.ts';
@@ -28,7 +30,9 @@ export function jobFacts(job: Job, gate: GateInfo | null, output: Output): strin
     ['policy', policySummary(job.policy)],
     ['key', job.key],
     ['tags', job.tags.length === 0 ? null : job.tags.join(', ')],
+    ['trace', job.trace === null ? null : traceIdOf(job.trace)],
     ['resource', job.resource],
+    ['limits', job.limits.length === 0 ? null : job.limits.map(limitText).join(', ')],
     ['gate', gate === null || !isNotable(gate) ? null : gateText(gate)],
     ['input', cut(printableJson(job.payload), output)],
     ['progress', job.progress === null ? null : cut(printableJson(job.progress), output)],
@@ -53,6 +57,10 @@ export function stackLines({ lastError }: Job, output: Output): string[] {
   if (!lastError?.stack) return [];
   const frames = lastError.stack.split('\n').map((line) => `  ${printable(line.trim())}`);
   return ['', output.paint('dim', 'stack of the last error'), ...frames];
+}
+
+function limitText({ limit, key }: LimitKey): string {
+  return key === '' ? limit : `${limit} (key ${key})`;
 }
 
 function resultText({ result, resultError }: Job, output: Output): string | null {

@@ -40,7 +40,7 @@ export function jobListLines(
 
 function stateText({ state, deadReason, resource }: Job, gates: ReadonlyMap<string, GateInfo>): string {
   if (deadReason !== null) return `${state}: ${deadReason}`;
-  const gate = state === 'running' || resource === null ? undefined : gates.get(resource);
+  const gate = state === 'running' || isTerminal(state) || resource === null ? undefined : gates.get(resource);
   const holds = gate !== undefined && (gate.phase !== 'closed' || gate.heldUntil !== null);
   return holds ? `${state}, gate ${gateState(gate)}` : state;
 }

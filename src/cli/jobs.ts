@@ -1,12 +1,15 @@
+import type { OrderOptions } from '../audit.ts';
 import type { Selection } from '../bulk/selection.ts';
 import { isTerminal, type Job } from '../job.ts';
 import type { Mulligan } from '../mulligan.ts';
 import type { GateInfo } from '../observe/gate-info.ts';
+import type { CancelAnswer } from '../store/store.ts';
 import { askingOption, BULK_JSON, type BulkFlags, bulk, bulkOptions, rateOption, readRate } from './bulk.ts';
 import { number } from './bulk-lines.ts';
 import type { CliCommand, Shell } from './command.ts';
 import { withExisting } from './database.ts';
 import { wrongUsage } from './failure.ts';
+import { given } from './flags.ts';
 import { jobFacts, stackLines } from './job-facts.ts';
 import { jobListLines, pageNote } from './job-list.ts';
 import { ledgerLines } from './ledger.ts';
@@ -148,19 +151,30 @@ const cancelWords = {
 async function cancel(shell: Shell, ids: readonly string[], flags: SelectionFlags & BulkFlags): Promise<void> {
   const selection = chosen(ids, flags);
   const isByIds = Object.keys(selection).every((name) => name === 'ids');
-  if (isByIds && flags.dryRun !== true) return cancelEach(shell, selection.ids ?? []);
+  if (isByIds && flags.dryRun !== true) return cancelEach(shell, selection.ids ?? [], given('by', flags.by));
   const words = { verb: 'cancel', done: 'cancelled', what: 'jobs', asks: true };
   await bulk(shell, flags, words, selection, (mulligan, how) => mulligan.jobs.cancel({ ...selection, ...how }));
 }
 
-async function cancelEach(shell: Shell, ids: readonly string[]): Promise<void> {
+/** One action in the audit, however many ids there are. */
+async function cancelEach(shell: Shell, ids: readonly string[], by: OrderOptions): Promise<void> {
   const results = await withExisting(shell.database(), async (mulligan: Mulligan) => {
     const whole = await wholeIds(mulligan, ids);
-    return Promise.all(whole.map(async (id) => ({ id, result: await mulligan.jobs.cancel(id) })));
+    const { ids: cancelled } = await mulligan.jobs.cancel({ ids: whole, ...by });
+    return Promise.all(
+      whole.map(async (id) => ({ id, result: resultOf(await mulligan.jobs.get(id), cancelled.includes(id)) })),
+    );
   });
   shell.output.answer({ results }, () => results.map(({ id, result }) => `${printable(id)} ${cancelWords[result]}.`));
   const done = results.every(({ result }) => result === 'cancelled' || result === 'cancelling');
   if (!done) shell.exitCode = 1;
+}
+
+/** A job that was cancelled before and still runs is left out by the action, but is on its way as well. */
+function resultOf(job: Job | null, isChanged: boolean): CancelAnswer['result'] {
+  if (job === null) return 'not-found';
+  if (isChanged) return job.state === 'cancelled' ? 'cancelled' : 'cancelling';
+  return isTerminal(job.state) ? 'already-ended' : 'cancelling';
 }
 
 async function runNow(

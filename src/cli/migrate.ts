@@ -4,7 +4,8 @@ import { connect } from '../store/postgres/connection/connect.ts';
 import type { Hosts } from '../store/postgres/connection/hosts.ts';
 import { dropFunctions, type Migrated, migrate, planMigration } from '../store/postgres/schema/migrate.ts';
 import type { CliCommand, Shell } from './command.ts';
-import { type Database, naming } from './database.ts';
+import { type Database, isServer, naming } from './database.ts';
+import { wrongUsage } from './failure.ts';
 import { printable } from './printable.ts';
 
 interface Flags {
@@ -27,6 +28,11 @@ export function addMigrate(program: CliCommand, shell: Shell): void {
 
 async function run({ output, ...shell }: Shell, { dryRun = false, dropFunctions: version }: Flags): Promise<void> {
   const database = shell.database();
+  if (isServer(database)) {
+    throw wrongUsage(
+      `${database.from}: expected the database itself, got the server ${database.url}. Migrate the database that it serves.`,
+    );
+  }
   if (!isPostgresUrl(database.url)) {
     const said = `${printable(sqlitePath(database.url))}: nothing to do here: a SQLite file is migrated when it is opened.`;
     if (dryRun) output.note(said);

@@ -27,6 +27,22 @@ it('moves the cursor of a terminal only', () => {
   expect([pipe.output.columns, terminal.output.columns]).toEqual([Number.POSITIVE_INFINITY, 80]);
 });
 
+it('says how far something is: in a terminal at once, anywhere else in a line every 10 s', () => {
+  let now = 0;
+  const [pipe, json] = [false, true].map((isJson) => fakeOutput({ json: isJson, monotonic: () => now }));
+  const terminal = fakeOutput({ terminal: { columns: 80, rows: 24 } });
+  for (now = 0; now <= 25_000; now += 500) {
+    for (const one of [pipe, json, terminal]) one?.output.progress(`${now} ms`);
+  }
+  expect(pipe?.stderr.written).toBe('10000 ms\n20000 ms\n');
+  expect(json?.stderr.written).toBe('{"progress":"10000 ms"}\n{"progress":"20000 ms"}\n');
+  expect(terminal.stderr.written).toContain('\r\x1b[K0 ms\r\x1b[K500 ms');
+  // What comes next has a time of its own.
+  pipe?.output.progress('');
+  for (now = 30_000; now < 40_000; now += 500) pipe?.output.progress('next');
+  expect(pipe?.stderr.written).not.toContain('next');
+});
+
 it('survives a closed pipe', () => {
   const { stdout, stderr } = fakeOutput();
   stdout.emit('error', Object.assign(new Error('broken pipe'), { code: 'EPIPE' }));

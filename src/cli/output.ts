@@ -1,25 +1,33 @@
 import { styleText } from 'node:util';
+import { systemClock } from '../clock.ts';
 import type { FailureReport } from './failure.ts';
 import { printableJson } from './printable.ts';
 
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan' | 'magenta';
 
 const WIDTH_OF_A_TERMINAL = 120;
+/** Of lines in a log that say how far something is. */
+const PROGRESS_EVERY_MS = 10_000;
 
 /** Where a command writes: for people, or with `--json` for programs. */
 export class Output {
   readonly isJson: boolean;
   readonly #stdout: NodeJS.WriteStream;
   readonly #stderr: NodeJS.WriteStream;
+  readonly #monotonic: () => number;
+  /** When the last line of progress was written, or what it tells of began; null while there is none. */
+  #progressAt: number | null = null;
 
   constructor(
     isJson: boolean,
     stdout: NodeJS.WriteStream = process.stdout,
     stderr: NodeJS.WriteStream = process.stderr,
+    monotonic: () => number = systemClock.monotonic,
   ) {
     this.isJson = isJson;
     this.#stdout = stdout;
     this.#stderr = stderr;
+    this.#monotonic = monotonic;
     // `mulligan jobs list | head`: a reader that has seen enough is no error, and must not kill a worker.
     for (const stream of [stdout, stderr]) stream.on('error', () => {});
   }
@@ -63,6 +71,24 @@ export class Output {
   /** What is worth knowing beside the answer. */
   note(text: string): void {
     if (!this.isJson) this.#stderr.write(`${text}\n`);
+  }
+
+  /**
+   * How far something is, on standard error. In a terminal the next text replaces it; anywhere else it is a line, at most
+   * every 10 s. An empty text ends it.
+   */
+  progress(text: string): void {
+    if (this.#stderr.isTTY === true && process.env.TERM !== 'dumb') this.#stderr.write(`\r\x1b[K${text}`);
+    else if (text === '') this.#progressAt = null;
+    else this.#progressLine(text);
+  }
+
+  #progressLine(text: string): void {
+    const now = this.#monotonic();
+    this.#progressAt ??= now;
+    if (now - this.#progressAt < PROGRESS_EVERY_MS) return;
+    this.#progressAt = now;
+    this.log({ progress: text }, text);
   }
 
   /** A line of a log, on standard error. */

@@ -4,10 +4,12 @@ import { resolvePolicy } from '../retry/resolve.ts';
 import { VirtualClock } from '../testing/virtual-clock.ts';
 import type { CliCommand, Shell } from './command.ts';
 import { readInteger } from './flags.ts';
+import { addAdvise } from './policy/advise.ts';
 import { choosePolicy, type PolicyFlags, presetNames } from './policy/choose.ts';
 import { forecast, totalsOf } from './policy/forecast.ts';
 import { type LikelyTotals, likelyTotals } from './policy/likely.ts';
 import { previewLines } from './policy/preview.ts';
+import { type WorkerFlags, warningLines, warningsOf } from './policy/warnings.ts';
 import { backoffWords, explainLines, jitterName, likelyWords } from './policy/words.ts';
 import { tableLines } from './table.ts';
 import { span } from './time.ts';
@@ -15,10 +17,11 @@ import { span } from './time.ts';
 const MOST_DELAYS = 1_000;
 const LARGEST_SEED = 2 ** 32 - 1;
 
+type ExplainFlags = PolicyFlags & WorkerFlags;
 type PreviewFlags = PolicyFlags & { readonly attempts?: string; readonly seed?: string };
 
 export function addPolicy(program: CliCommand, shell: Shell): void {
-  const policy = program.command('policy').description('Show retry policies. Needs no database.');
+  const policy = program.command('policy').description('Show retry policies, and what the ledger says about them.');
   policy
     .command('list')
     .description('The presets.')
@@ -29,12 +32,12 @@ export function addPolicy(program: CliCommand, shell: Shell): void {
     .option('--seed <n>', 'draw the same sample of jitter again')
     .addHelpText('after', PREVIEW_HELP)
     .action((flags: PreviewFlags) => preview(shell, flags));
-  choosing(policy.command('explain').description('What a policy will do, in words.'))
-    .addHelpText(
-      'after',
-      '\nWith --json: { preset, policy, delaysMs, totalMs, shortestTotalMs, longestTotalMs, likelyTotalMs, text }.',
-    )
-    .action((flags: PolicyFlags) => explain(shell, flags));
+  choosing(policy.command('explain').description('What a policy will do, in words, and what is wrong with it.'))
+    .option('--concurrency <n>', 'check it for so many jobs at once, over all workers (default: 10)')
+    .option('--lease <duration>', 'check it for workers with this lease (default: 30s)')
+    .addHelpText('after', EXPLAIN_HELP)
+    .action((flags: ExplainFlags) => explain(shell, flags));
+  addAdvise(policy, shell);
 }
 
 const PREVIEW_HELP = `
@@ -43,6 +46,12 @@ policy gives up sooner. --max-attempts changes the policy itself: 8 attempts hav
 
 With --json: { delaysMs (before jitter), rangesMs ([shortest, longest] with jitter), sampleMs (one draw), seed,
 totalMs, shortestTotalMs, longestTotalMs, likelyTotalMs ([from, to] for 98 of 100 jobs), preset, policy }.`;
+
+const EXPLAIN_HELP = `
+Warnings are what a worker logs when it starts. silence: ['NAME'] in the definition turns one off.
+
+With --json: { preset, policy, delaysMs, totalMs, shortestTotalMs, longestTotalMs, likelyTotalMs,
+warnings: [{ name, problem, advice }], text }.`;
 
 function choosing(command: CliCommand): CliCommand {
   return command
@@ -124,13 +133,15 @@ function readSeed(text: string | undefined): number {
   return Math.floor(systemClock.random() * 1_000_000);
 }
 
-async function explain({ output }: Shell, flags: PolicyFlags): Promise<void> {
-  const { preset, policy } = await choosePolicy(flags);
+async function explain({ output }: Shell, flags: ExplainFlags): Promise<void> {
+  const { preset, policy, definition } = await choosePolicy(flags);
   const waits = forecast(policy, Math.min(MOST_DELAYS, policy.maxAttempts - 1), () => 0);
-  const text = explainLines(preset, policy, waits);
+  const warnings = warningsOf(policy, definition, flags);
+  const text = [...explainLines(preset, policy, waits), ...warningLines(warnings)];
   const delaysMs = waits.map(({ delayMs }) => delayMs);
   const likelyTotalMs = rangeOf(likelyTotals(policy, waits.length));
-  output.answer({ preset, policy, delaysMs, ...totalsOf(waits), likelyTotalMs, text: text.join('\n') }, () => text);
+  const answer = { preset, policy, delaysMs, ...totalsOf(waits), likelyTotalMs, warnings, text: text.join('\n') };
+  output.answer(answer, () => text);
 }
 
 function rangeOf({ soonestMs, latestMs }: LikelyTotals): [number, number] {

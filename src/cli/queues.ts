@@ -1,11 +1,17 @@
 import { closest } from '../config.ts';
 import { states } from '../job.ts';
+import { knownQueues } from '../known-queues.ts';
 import type { Mulligan } from '../mulligan.ts';
-import type { CliCommand, Shell } from './command.ts';
+import { type ByFlags, byOption, type CliCommand, type Shell } from './command.ts';
 import { withExisting } from './database.ts';
 import { Failure } from './failure.ts';
+import { given } from './flags.ts';
 import { printable } from './printable.ts';
 import { tableLines } from './table.ts';
+
+interface PauseFlags extends ByFlags {
+  readonly force?: true;
+}
 
 export function addQueues(program: CliCommand, shell: Shell): void {
   const queues = program.command('queues').description('List, pause and resume queues.');
@@ -14,19 +20,17 @@ export function addQueues(program: CliCommand, shell: Shell): void {
     .description('All queues, and how many jobs each holds by state.')
     .addHelpText('after', '\nWith --json: { queues: [{ queue, paused, states }] }.')
     .action(() => list(shell));
-  queues
-    .command('pause')
+  byOption(queues.command('pause'))
     .description('Pause a queue: no job of it starts. Running jobs go on, and jobs can still be enqueued.')
     .argument('<queue>', 'the name of the queue')
     .option('--force', 'also when there is no queue of that name yet')
     .addHelpText('after', '\nWith --json: { queue, paused }.')
-    .action((queue: string, flags: { force?: true }) => setPaused(shell, queue, 'paused', flags.force));
-  queues
-    .command('resume')
+    .action((queue: string, flags: PauseFlags) => setPaused(shell, queue, 'paused', flags));
+  byOption(queues.command('resume'))
     .description('Let workers claim from a queue again.')
     .argument('<queue>', 'the name of the queue')
     .addHelpText('after', '\nWith --json: { queue, paused }.')
-    .action((queue: string) => setPaused(shell, queue, 'resumed'));
+    .action((queue: string, flags: ByFlags) => setPaused(shell, queue, 'resumed', flags));
 }
 
 async function list({ output, ...shell }: Shell): Promise<void> {
@@ -58,21 +62,20 @@ async function setPaused(
   { output, ...shell }: Shell,
   queue: string,
   wanted: 'paused' | 'resumed',
-  force: true | undefined = undefined,
+  { force, by }: PauseFlags,
 ): Promise<void> {
   await withExisting(shell.database(), async (mulligan) => {
     if (!force) await refuseUnknown(mulligan, queue, wanted);
-    await (wanted === 'paused' ? mulligan.queues.pause(queue) : mulligan.queues.resume(queue));
+    await mulligan.queues[wanted === 'paused' ? 'pause' : 'resume'](queue, given('by', by));
   });
   output.answer({ queue, paused: wanted === 'paused' }, () => [`Queue ${printable(queue)} is ${wanted}.`]);
 }
 
 /** A misspelt name would be paused without a word, and the queue that was meant would go on. */
 async function refuseUnknown(mulligan: Mulligan, queue: string, wanted: 'paused' | 'resumed'): Promise<void> {
-  const [queues, workers] = await Promise.all([mulligan.queues.list(), mulligan.workers.list()]);
-  const known = new Set([...queues.map((one) => one.queue), ...workers.flatMap((worker) => worker.queues)]);
-  if (known.has(queue)) return;
-  const meant = closest(queue, [...known]);
+  const known = await knownQueues(mulligan);
+  if (known.includes(queue)) return;
+  const meant = closest(queue, known);
   const hints = [
     ...(meant === null ? ['mulligan queues list names them all.'] : [`Did you mean ${meant}?`]),
     ...(wanted === 'paused' ? ['--force pauses it before its first job.'] : []),

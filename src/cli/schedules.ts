@@ -1,10 +1,11 @@
 import { systemClock } from '../clock.ts';
 import { checkOneOf, unexpected } from '../config.ts';
 import { type Duration, parseDuration } from '../duration.ts';
+import { UnknownNameError } from '../errors.ts';
 import { misfirePolicies } from '../schedule/plan.ts';
 import { overlaps, type ScheduleOptions } from '../schedule-options.ts';
 import type { ScheduleInfo } from '../schedules.ts';
-import type { CliCommand, Shell } from './command.ts';
+import { type ByFlags, byOption, type CliCommand, type Shell } from './command.ts';
 import { withDatabase, withExisting } from './database.ts';
 import { loadDefinitions } from './definitions.ts';
 import { Failure } from './failure.ts';
@@ -17,7 +18,7 @@ const PAGE = 50;
 const LARGEST_PAGE = 10_000;
 const NEXT_SHOWN = 5;
 
-interface SetFlags {
+interface SetFlags extends ByFlags {
   readonly cron?: string;
   readonly timezone?: string;
   readonly every?: string;
@@ -48,8 +49,7 @@ export function addSchedules(program: CliCommand, shell: Shell): void {
     .option('--next <n>', `how many of the next ticks (default: ${NEXT_SHOWN})`)
     .addHelpText('after', '\nWith --json: { schedule, nextTimes, lastJob, now }, times in ms since the epoch.')
     .action((name: string, flags: { next?: string }) => show(shell, name, flags));
-  schedules
-    .command('set')
+  byOption(schedules.command('set'))
     .description('Create a schedule, or change the one of this name. Workers enqueue a job at each of its ticks.')
     .argument('<name>', 'the name of the schedule')
     .argument('<job>', 'the name of its jobs, such as report.daily')
@@ -74,32 +74,28 @@ export function addSchedules(program: CliCommand, shell: Shell): void {
       '\nWithout --jobs only the name of the job is known: its input is not checked, and its jobs get the standard retry\npolicy and no resource. With --json: { schedule }, times in ms since the epoch.',
     )
     .action((name: string, job: string, json: string, flags: SetFlags) => set(shell, name, job, json, flags));
-  schedules
-    .command('pause')
+  byOption(schedules.command('pause'))
     .description('Fire no tick until it is resumed. Jobs that it has enqueued go on.')
     .argument('<name>', 'the name of the schedule')
     .addHelpText('after', '\nWith --json: { schedule }.')
-    .action((name: string) => setPaused(shell, name, 'pause'));
-  schedules
-    .command('resume')
+    .action((name: string, flags: ByFlags) => setPaused(shell, name, 'pause', flags));
+  byOption(schedules.command('resume'))
     .description('Go on with the first tick from now on. Ticks that passed meanwhile are left out.')
     .argument('<name>', 'the name of the schedule')
     .addHelpText('after', '\nWith --json: { schedule }.')
-    .action((name: string) => setPaused(shell, name, 'resume'));
-  schedules
-    .command('trigger')
+    .action((name: string, flags: ByFlags) => setPaused(shell, name, 'resume', flags));
+  byOption(schedules.command('trigger'))
     .description('Enqueue a job of a schedule now. Its ticks stay as they are.')
     .argument('<name>', 'the name of the schedule')
     .addHelpText('after', "\nPrints the job's id; with --json: { id, existed }.")
-    .action((name: string) => trigger(shell, name));
-  schedules
-    .command('remove')
+    .action((name: string, flags: ByFlags) => trigger(shell, name, flags));
+  byOption(schedules.command('remove'))
     .description(
       'Remove a schedule. Jobs that it has enqueued stay. One that is in code comes back when that opens again.',
     )
     .argument('<name>', 'the name of the schedule')
     .addHelpText('after', '\nWith --json: { name, removed }. Exit code 1 when there is none.')
-    .action((name: string) => remove(shell, name));
+    .action((name: string, flags: ByFlags) => remove(shell, name, flags));
 }
 
 async function list({ output, ...shell }: Shell, flags: { limit?: string; after?: string }): Promise<void> {
@@ -138,7 +134,7 @@ async function set(
     checkOneOf(job, known, `the job name, by --jobs ${flags.jobs}`);
   }
   const schedule = await withDatabase(database, { jobs }, (mulligan) =>
-    mulligan.schedules.set(name, job, input, options),
+    mulligan.schedules.set(name, job, input, options, given('by', flags.by)),
   );
   output.answer({ schedule }, () => [`Schedule ${printable(name)} is set. ${nextText(schedule)}`]);
 }
@@ -178,8 +174,15 @@ function readTime(text: string, flag: string): Date {
   throw unexpected(flag, 'a time with its zone, such as 2026-12-24T18:00:00Z or 2026-12-24T19:00:00+01:00', text);
 }
 
-async function setPaused({ output, ...shell }: Shell, name: string, verb: 'pause' | 'resume'): Promise<void> {
-  const schedule = await withExisting(shell.database(), (mulligan) => mulligan.schedules[verb](name));
+async function setPaused(
+  { output, ...shell }: Shell,
+  name: string,
+  verb: 'pause' | 'resume',
+  { by }: ByFlags,
+): Promise<void> {
+  const schedule = await withExisting(shell.database(), (mulligan) =>
+    existing(name, mulligan.schedules[verb](name, given('by', by))),
+  );
   const text = verb === 'pause' ? 'is paused.' : `is active. ${nextText(schedule)}`;
   output.answer({ schedule }, () => [`Schedule ${printable(name)} ${text}`]);
 }
@@ -189,19 +192,26 @@ function nextText({ paused, nextAt }: ScheduleInfo): string {
   return nextAt === null ? 'It has no next tick.' : `Next tick: ${iso(nextAt)}.`;
 }
 
-async function trigger({ output, ...shell }: Shell, name: string): Promise<void> {
-  const { id, existed } = await withExisting(shell.database(), (mulligan) => mulligan.schedules.trigger(name));
+async function trigger({ output, ...shell }: Shell, name: string, { by }: ByFlags): Promise<void> {
+  const { id, existed } = await withExisting(shell.database(), (mulligan) =>
+    existing(name, mulligan.schedules.trigger(name, given('by', by))),
+  );
   output.answer({ id, existed }, () => [id]);
   if (existed) output.note('A job of this schedule is live, and it must not overlap; nothing was added.');
 }
 
-async function remove({ output, ...shell }: Shell, name: string): Promise<void> {
-  const removed = await withExisting(shell.database(), (mulligan) => mulligan.schedules.remove(name));
+async function remove({ output, ...shell }: Shell, name: string, { by }: ByFlags): Promise<void> {
+  const removed = await withExisting(shell.database(), (mulligan) => mulligan.schedules.remove(name, given('by', by)));
   if (!removed) throw unknown(name);
   output.answer({ name, removed }, () => [`Schedule ${printable(name)} is removed.`]);
 }
 
-function unknown(name: string): Failure {
-  const text = `there is no schedule ${JSON.stringify(name)}. See mulligan schedules list for what there is.`;
-  return new Failure('NOT_FOUND', text);
+function existing<T>(name: string, ordered: Promise<T>): Promise<T> {
+  return ordered.catch((error: unknown) => {
+    throw error instanceof UnknownNameError ? unknown(name, error.hint) : error;
+  });
+}
+
+function unknown(name: string, hint = 'See mulligan schedules list for what there is.'): Failure {
+  return new Failure('NOT_FOUND', `there is no schedule ${JSON.stringify(name)}. ${hint}`);
 }

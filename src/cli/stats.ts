@@ -3,7 +3,10 @@ import type { GateInfo } from '../observe/gate-info.ts';
 import type { RetryStats, Stats } from '../observe/stats.ts';
 import type { CliCommand, Shell } from './command.ts';
 import { withExisting } from './database.ts';
+import { wrongUsage } from './failure.ts';
+import { percent } from './figures.ts';
 import { isNotable, stateText } from './gate-facts.ts';
+import { type HistoryFlags, historyLines, historyOptions } from './history.ts';
 import type { Output } from './output.ts';
 import { printable } from './printable.ts';
 import { factLines, tableLines } from './table.ts';
@@ -13,15 +16,31 @@ const MOST_GATES = 10;
 export function addStats(program: CliCommand, shell: Shell): void {
   program
     .command('stats')
-    .description('Totals of jobs, runs and retries since the database was created.')
+    .description('Totals of jobs, runs and retries since the database was created; with --last, runs over time.')
+    .option('--last <duration>', 'runs of this long, step by step and by job name, such as 1h, 24h or 30d')
+    .option('--step <duration>', 'with --last: the length of a step, in whole minutes')
+    .option('--name <name>', 'with --last: only jobs of this name')
     .addHelpText(
       'after',
-      '\nWith --json: { totalRetries, successfulRetries, retrySuccessRate, states, totals, queues, names }.',
+      '\nfailed, with --last: runs that failed, crashed, or were deferred by a gate; these count no attempt, and are no retries.' +
+        '\nWith --json: { totalRetries, successfulRetries, retrySuccessRate, states, totals, queues, names }.' +
+        '\nWith --last and --json: { from, to, stepMs, now, upTo, total, points, names, others }.',
     )
-    .action(() => stats(shell));
+    .action((flags: HistoryFlags) =>
+      flags.last === undefined ? stats(shell, flags) : overTime(shell, flags.last, flags),
+    );
 }
 
-async function stats({ output, ...shell }: Shell): Promise<void> {
+async function overTime({ output, ...shell }: Shell, last: string, flags: HistoryFlags): Promise<void> {
+  const options = historyOptions({ ...flags, last }, output.isJson);
+  const history = await withExisting(shell.database(), (mulligan) => mulligan.history(options));
+  output.answer(history, () => historyLines(history, output));
+}
+
+async function stats({ output, ...shell }: Shell, { step, name }: HistoryFlags): Promise<void> {
+  if (step !== undefined || name !== undefined) {
+    throw wrongUsage(`--${step === undefined ? 'name' : 'step'} goes with --last, such as --last 24h.`);
+  }
   const { all, gates } = await withExisting(shell.database(), async (mulligan) => ({
     all: await mulligan.stats(),
     gates: await mulligan.gates.list({ limit: MOST_GATES }),
@@ -55,10 +74,6 @@ export function totalsLines(all: Stats, output: Output): string[] {
     ],
     output,
   );
-}
-
-export function percent(share: number): string {
-  return `${(share * 100).toFixed(1).replace(/\.0$/, '')} %`;
 }
 
 function nonZero(counts: Readonly<Record<string, number>>): string {

@@ -45,3 +45,23 @@ it('a job in a queue that no live worker serves says so', async () => {
     'No live worker serves its queue other. See mulligan workers list.',
   ]);
 });
+
+it('a job that is not due says how to start it now, but not where a limit, a gate or a pause may keep it waiting', async () => {
+  const limited = defineJob<null>({ name: 'limited', limit: { name: 'one', concurrency: 1 }, run: () => {} });
+  const gated = defineJob<null>({ name: 'gated', resource: 'smtp', run: () => {} });
+  await using queue = await testQueue({ jobs: [limited, gated], work: {} });
+  const { mulligan } = queue;
+  const said = async (name: string, options: { queue?: string } = {}): Promise<string | undefined> => {
+    const { id } = await mulligan.enqueue(name, null, { delay: '1h', ...options });
+    await queue.clock.advance(10);
+    const [first] = await waitReasons(mulligan, (await mulligan.jobs.get(id)) as never, []);
+    return first?.replace(id, 'ID').replace(/^It is due \S+ \(.*?\)/, 'DUE');
+  };
+  expect(await said('gated')).toBe('DUE; mulligan jobs run-now ID starts it now.');
+  expect(await said('limited')).toBe('DUE; mulligan jobs run-now ID makes it due now.');
+  await mulligan.gates.open('smtp');
+  expect(await said('gated')).toBe('DUE.');
+  await mulligan.gates.unpin('smtp');
+  await mulligan.queues.pause('default');
+  expect(await said('limited')).toBe('DUE.');
+});

@@ -8,7 +8,7 @@ const run = { id: 'id1', name: 'na\u001bme', queue: 'q', run: 2, attempt: 2, wor
 const error = { name: 'Error', message: 'boo\u009b', code: null, status: null, stack: null };
 const finished = { ...run, outcome: 'failed', error, durationMs: 1_500 } as const;
 
-const events: { [Name in Exclude<EventName, 'enqueued' | 'gate'>]: [EventMap[Name], string] } = {
+const events: { [Name in Exclude<EventName, 'enqueued' | 'gate' | 'limited'>]: [EventMap[Name], string] } = {
   started: [{ ...run, waitedMs: 30 }, 'attempt 2, waited 30ms'],
   completed: [{ ...finished, error: null, decision: { kind: 'complete', rule: 'completed' } }, 'in 1.5s'],
   retrying: [

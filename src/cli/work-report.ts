@@ -5,8 +5,8 @@ import type { Output, Style } from './output.ts';
 import { printable } from './printable.ts';
 import { iso, span } from './time.ts';
 
-/** A change of a gate has a log line. */
-type ReportedEvent = Exclude<EventName, 'enqueued' | 'gate'>;
+/** A change of a gate has a log line; that a limit holds jobs back is as its owner wants it. */
+type ReportedEvent = Exclude<EventName, 'enqueued' | 'gate' | 'limited'>;
 
 /** One line per start and finish of a run; with `--json`, one object per line. */
 export function reportRuns(mulligan: Mulligan, output: Output): void {

@@ -2,6 +2,8 @@ import { queuesOf } from '../definition.ts';
 import type { Duration } from '../duration.ts';
 import type { Mulligan } from '../mulligan.ts';
 import type { LogEntry } from '../observe/log.ts';
+import { flushSpans } from '../observe/opentelemetry.ts';
+import { toStoredError } from '../untrusted/stored-error.ts';
 import { planWork, type WorkOptions } from '../worker/options.ts';
 import type { Worker } from '../worker/worker.ts';
 import type { CliCommand, Shell } from './command.ts';
@@ -21,6 +23,7 @@ interface Flags {
   readonly lease?: string;
   readonly retryShare?: string;
   readonly maxRetriesInFlight?: string;
+  readonly tracing?: true;
   readonly appVersion?: string;
   readonly grace?: string;
   readonly retention?: string;
@@ -38,6 +41,7 @@ export function addWork(program: CliCommand, shell: Shell): void {
     .option('--lease <duration>', 'how long a silent worker keeps its jobs (default: 30s)')
     .option('--retry-share <0-1>', 'the part of the places that retries may take while fresh work waits (default: 0.2)')
     .option('--max-retries-in-flight <n>', 'per queue, over all workers: how many retries may run at once')
+    .option('--tracing', 'OpenTelemetry spans, by the SDK that NODE_OPTIONS="--import ./telemetry.mjs" sets up')
     .option('--app-version <text>', 'the version of your application, for mulligan workers list')
     .option('--grace <duration>', 'how long runs may go on after a signal to stop (default: 10s)')
     .option(
@@ -61,20 +65,29 @@ async function work({ output, ...shell }: Shell, flags: Flags): Promise<void> {
   const handled = jobs.filter(({ run }) => run !== undefined);
   // Before a database is made for a worker that cannot start.
   const { queues } = namingFlags(/^work: (lease|queue)s?/, () => planWork(options, queuesOf(handled)));
-  await withDatabase(database, { jobs, retention, log: logTo(output) }, async (mulligan: Mulligan) => {
-    reportRuns(mulligan, output);
-    const worker = mulligan.work(options);
-    output.lines([
-      `Working on ${printable(queues.map(({ queue }) => queue).join(', '))} in ${printable(shownName(database))}: ${printable(
-        handled
-          .map(({ name }) => name)
-          .sort()
-          .join(', '),
-      )}.`,
-      'Ctrl-C stops it.',
-    ]);
-    await untilStopped(worker, graceMs, output);
-  });
+  await withDatabase(
+    database,
+    { jobs, retention, log: logTo(output, ['dead']), ...given('tracing', flags.tracing) },
+    async (mulligan: Mulligan) => {
+      reportRuns(mulligan, output);
+      const worker = mulligan.work(options);
+      output.lines([
+        `Working on ${printable(queues.map(({ queue }) => queue).join(', '))} in ${printable(shownName(database))}: ${printable(
+          handled
+            .map(({ name }) => name)
+            .sort()
+            .join(', '),
+        )}.`,
+        'Ctrl-C stops it.',
+      ]);
+      await untilStopped(worker, graceMs, output);
+    },
+  );
+  if (flags.tracing) {
+    await flushSpans().catch((error) =>
+      output.note(`The last spans could not be exported: ${printable(toStoredError(error).message)}`),
+    );
+  }
 }
 
 function readOptions(flags: Flags): WorkOptions {
@@ -114,11 +127,13 @@ function stopAtOnce(signal: NodeJS.Signals, worker: Worker, output: Output): nev
   process.exit(signal === 'SIGINT' ? 130 : 143);
 }
 
-/** Entries on standard error: text, or JSON lines. Their fields may hold anything that a handler logs. */
-function logTo(output: Output): (entry: LogEntry) => void {
+/**
+ * Entries on standard error: text, or JSON lines. Their fields may hold anything that a handler logs. `shown`: events that
+ * are in the output already, line by line.
+ */
+export function logTo(output: Output, shown: readonly string[] = []): (entry: LogEntry) => void {
   return (entry) => {
-    // A dead job is in the output already, line by line.
-    if (entry.level === 'debug' || entry.event === 'dead') return;
+    if (entry.level === 'debug' || shown.includes(String(entry.event))) return;
     const { level, message, ...rest } = plain(entry);
     const fields = Object.entries(rest).map(([key, value]) => ` ${printable(key)}=${printableJson(value)}`);
     output.log({ level, message, ...rest }, `mulligan ${level}: ${printable(String(message))}${fields.join('')}`);

@@ -30,6 +30,13 @@ export {
   verdictAt,
 } from './refund.ts';
 export { workerKey } from './sets.ts';
-export { applySoftReport, isSoftForgettable, judgeSoftFailure, passSoftTime, type SoftFailure } from './soft.ts';
+export {
+  applySoftReport,
+  endsByTime,
+  isSoftForgettable,
+  judgeSoftFailure,
+  passSoftTime,
+  type SoftFailure,
+} from './soft.ts';
 export { closedGate, formatGate, type GateState, type Phase, type Pin, parseGate } from './state.ts';
 export { type Transition, unchanged } from './transition.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { jobs, report, steady, T0 } from '../../test/gate/facts.ts';
 import type { GateReport } from './evidence.ts';
-import { applySoftReport, isSoftForgettable, judgeSoftFailure } from './soft.ts';
+import { applySoftReport, isSoftForgettable, judgeSoftFailure, passSoftTime } from './soft.ts';
 import { closedGate, type GateState } from './state.ts';
 
 const day = 86_400_000;
@@ -32,6 +32,21 @@ describe('a soft gate', () => {
     state = told(state, { alive: 10 }, 1_000);
     expect(state.phase).toBe('closed');
     expect(counts(state)).toBe(true);
+  });
+
+  test('ends the outage by time when the last that was heard is a sign of life and the failures are half a minute old', () => {
+    const outage = told(fresh(), { environment: 10 });
+    const phaseAfter = (state: GateState, ms: number) => passSoftTime(state, now + ms, steady).state.phase;
+    // Nothing speaks for its end.
+    expect(phaseAfter(outage, 60_000)).toBe('open');
+    const failing = told(outage, { environment: 5 }, 1_000);
+    expect(phaseAfter(failing, 60_000)).toBe('open');
+    const answered = told(failing, { alive: 5 }, 1_000);
+    expect([answered.phase, phaseAfter(answered, 10_000), phaseAfter(answered, 30_000)]).toEqual([
+      ...['open', 'open', 'closed'],
+    ]);
+    // It was answered, and failed again.
+    expect(phaseAfter(told(answered, { environment: 1 }, 1_000), 60_000)).toBe('open');
   });
 
   test('does not flutter where 60% of the calls fail for good', () => {

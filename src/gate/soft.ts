@@ -14,7 +14,8 @@ import { addReport, figuresOf, type WindowFigures } from './window.ts';
  * environment failures do not count. Its state is that of a gate whose `open` means "outage".
  *
  *   outage begins   when a trip rule holds
- *   outage ends     with a sign of life, once fewer than 30% of the window have failed
+ *   outage ends     with a sign of life, once fewer than 30% of the window have failed; also by time, as failures leave the
+ *                   window and none has come since
  *   after maxOutage environment failures count again, until the outage ends
  */
 
@@ -41,12 +42,21 @@ function judge(gate: GateState, trips: boolean, now: number, random: Random): Tr
   return trip === null ? unchanged(gate) : open(gate, trip.rule, trip.from, now, random);
 }
 
-/** What time alone changes: the slow and the lone rule need no report. */
+/** What time alone changes: the slow and the lone rule need no report, nor does the end of an outage that was answered. */
 export function passSoftTime(before: GateState, now: number, random: Random): Transition {
-  if (before.phase !== 'closed') return unchanged(before);
   const gate = withinBounds(before, now);
-  const trip = tripByTime(gate.window, now);
+  if (gate.phase === 'open') {
+    const { alive, environment } = figuresOf(gate.window, now);
+    const isQuiet = environment === 0 || environment < SOFT_OVER_SHARE * (alive + environment);
+    return endsByTime(gate) && isQuiet ? close(gate, 'signs of life', now) : unchanged(before);
+  }
+  const trip = gate.phase === 'closed' ? tripByTime(gate.window, now) : null;
   return trip === null ? unchanged(before) : open(gate, trip.rule, trip.from, now, random);
+}
+
+/** True of an outage whose last report was a sign of life: unless another one says otherwise, time ends it. */
+export function endsByTime({ phase, window: { streak, buckets } }: GateState): boolean {
+  return phase === 'open' && streak.count === 0 && buckets.some(({ alive }) => alive > 0);
 }
 
 /** True when the row says nothing that a new one would not. */

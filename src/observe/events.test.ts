@@ -143,7 +143,7 @@ describe('listeners', () => {
       'an event there is not',
       'retry',
       () => {},
-      'on: expected one of enqueued, started, completed, retrying, dead, cancelled, released, rescued, lease-lost, settle-failed, gate, got "retry".',
+      'on: expected one of enqueued, started, completed, retrying, dead, cancelled, released, rescued, lease-lost, settle-failed, gate, limited, got "retry".',
     ],
     ['a misspelt event', 'complete', () => {}, 'Did you mean completed?'],
     ['a property every object has', 'constructor', () => {}, 'got "constructor".'],

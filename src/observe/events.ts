@@ -26,6 +26,12 @@ export interface GateChangedEvent extends Omit<GateEvent, 'epoch'> {
   readonly gate: GateRef;
 }
 
+export interface LimitedEvent {
+  readonly limit: string;
+  /** The names of the jobs of this worker that stand behind it. */
+  readonly jobs: readonly string[];
+}
+
 export interface EventMap {
   enqueued: { readonly id: string; readonly name: string; readonly queue: string; readonly existed: boolean };
   started: RunEvent & { readonly waitedMs: number };
@@ -45,6 +51,8 @@ export interface EventMap {
   'settle-failed': RunEvent & { readonly error: unknown };
   /** A gate opened, closed or changed otherwise, by a call of this process. */
   gate: GateChangedEvent;
+  /** A limit keeps due jobs or permits of one of its keys waiting; at most once per second, limit and worker. */
+  limited: LimitedEvent;
 }
 
 export type EventName = keyof EventMap;
@@ -64,6 +72,7 @@ const eventNames: Readonly<Record<EventName, true>> = {
   'lease-lost': true,
   'settle-failed': true,
   gate: true,
+  limited: true,
 };
 
 /** What other queues call these events. By its letters alone, `failed` would be closest to `settle-failed`. */

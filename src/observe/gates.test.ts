@@ -23,7 +23,7 @@ function observers() {
   const events = new Events(() => {});
   events.on('gate', (event) => seen.push(event));
   const metrics = new Metrics('m');
-  const changes = () => metrics.render({ now: NOW, rows: [] }).match(/^m_gate_changes_total\{.*$/gm);
+  const changes = () => metrics.render().match(/^m_gate_changes_total\{.*$/gm);
   return {
     log,
     seen,

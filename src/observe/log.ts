@@ -1,4 +1,5 @@
-import { describe } from '../config.ts';
+import { describe, unexpected } from '../config.ts';
+import { read } from '../untrusted/thrown.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
@@ -10,6 +11,16 @@ export interface LogEntry {
 
 /** Where Mulligan and its handlers write. What it returns is ignored, and so is what it throws or rejects with. */
 export type LogSink = (entry: LogEntry) => unknown;
+
+/** A logger such as pino's: fields first, then the message. */
+export interface StructuredLogger {
+  debug(fields: object, message: string): unknown;
+  info(fields: object, message: string): unknown;
+  warn(fields: object, message: string): unknown;
+  error(fields: object, message: string): unknown;
+  /** Whether anything becomes of an entry of this level; asked where there is one entry for every run. */
+  isLevelEnabled?(level: string): boolean;
+}
 
 export interface Logger {
   debug(message: string, fields?: Record<string, unknown>): void;
@@ -30,6 +41,27 @@ export function makeLogger(sink: LogSink, context: () => Record<string, unknown>
       } catch {}
     };
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+}
+
+const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
+
+/** The sink for the option `log`, and the logger itself when it is one. */
+export function readLog(
+  log: unknown,
+  what: string,
+): { readonly sink: LogSink; readonly structured: StructuredLogger | null } {
+  if (levels.every((level) => typeof read(log, level) === 'function')) {
+    const logger = log as StructuredLogger;
+    return { sink: (entry) => writeTo(logger, entry), structured: logger };
+  }
+  if (typeof log === 'function') return { sink: log as LogSink, structured: null };
+  throw unexpected(what, 'a function that takes log entries, or a logger with debug, info, warn and error', log);
+}
+
+/** An `Error` goes under `err`, where pino and its like write its stack. */
+function writeTo(logger: StructuredLogger, { level, message, ...fields }: LogEntry): void {
+  const { error, ...rest } = fields;
+  logger[level](error instanceof Error ? { ...rest, err: error } : fields, message);
 }
 
 /** The default sink: a line of text on standard error, so that nothing mixes with a program's own output. */

@@ -81,10 +81,43 @@ describe('the metrics of a queue that has run dry', () => {
       mulligan_run_duration_seconds: 'histogram',
       mulligan_wait_seconds: 'histogram',
       mulligan_gate_changes_total: 'counter',
+      mulligan_limited_total: 'counter',
+      mulligan_claim_duration_seconds: 'histogram',
+      mulligan_settle_batch_size: 'histogram',
+      mulligan_enqueued_total: 'counter',
       mulligan_gates: 'gauge',
+      mulligan_gates_held: 'gauge',
+      mulligan_gates_pinned: 'gauge',
       mulligan_gate_retry_budget: 'gauge',
+      mulligan_limit_jobs: 'gauge',
+      mulligan_schedules: 'gauge',
+      mulligan_schedules_due: 'gauge',
+      mulligan_schedule_lateness_seconds: 'gauge',
+      mulligan_queue_paused: 'gauge',
+      mulligan_workers: 'gauge',
+      mulligan_worker_places: 'gauge',
+      mulligan_operations: 'gauge',
       mulligan_jobs: 'gauge',
     });
+  });
+
+  it('count each outcome in the batch that carried it, and every claim by its kind', async () => {
+    await using queue = await drained();
+    const runs = Object.values((await queue.mulligan.stats()).totals.runs).reduce((sum, n) => sum + n, 0);
+    expect(await value(queue.mulligan, 'mulligan_settle_batch_size_sum', {})).toBe(runs);
+    expect(await value(queue.mulligan, 'mulligan_settle_batch_size_count', {})).toBeGreaterThan(1);
+    expect(await value(queue.mulligan, 'mulligan_claim_duration_seconds_count', { claim: 'ordinary' })).toBeGreaterThan(
+      3,
+    );
+    expect(await value(queue.mulligan, 'mulligan_claim_duration_seconds_count', { claim: 'limited' })).toBeUndefined();
+  });
+
+  it('count what was enqueued, and the workers and their places', async () => {
+    await using queue = await drained();
+    expect(await value(queue.mulligan, 'mulligan_enqueued_total', own)).toBe(4);
+    expect(await value(queue.mulligan, 'mulligan_workers', { state: 'alive' })).toBe(1);
+    expect(await value(queue.mulligan, 'mulligan_workers', { state: 'missing' })).toBe(0);
+    expect(await value(queue.mulligan, 'mulligan_worker_places', { queue: 'other' })).toBe(10);
   });
 
   it('count every counted run after the first as a retry', async () => {
@@ -202,7 +235,8 @@ describe('the runs of a job whose retries wait in a queue of their own', () => {
     expect(await value(queue.mulligan, 'mulligan_retries_total', labels)).toBe(1);
     expect(await value(queue.mulligan, 'mulligan_runs_total', { ...labels, outcome: 'completed' })).toBe(1);
     expect(await value(queue.mulligan, 'mulligan_wait_seconds_count', labels)).toBe(2);
-    expect(await queue.mulligan.metrics()).not.toContain('mail.retry');
+    const ofRuns = (await queue.mulligan.metrics()).split('\n').filter((line) => line.includes('name="apart"'));
+    expect(ofRuns.join('\n')).not.toContain('mail.retry');
   });
 });
 
@@ -233,7 +267,7 @@ describe('what went wrong on our side', () => {
     metrics.leaseLost(job);
     metrics.leaseLost(job);
     metrics.settleFailed(job);
-    const families = readExposition(metrics.render(await store.stats()));
+    const families = readExposition(metrics.render());
     const labels = { queue: 'default', name: 'job' };
     expect(families.get('mulligan_leases_lost_total')?.samples).toMatchObject([{ labels, value: 2 }]);
     expect(families.get('mulligan_settle_failures_total')?.samples).toMatchObject([{ labels, value: 1 }]);
@@ -249,7 +283,7 @@ it('a deferred run has an outcome of its own, is no counted retry, and has waite
   const ended = { id, run, worker, error: null, startedAt: 0, endedAt: 5 };
   const decision = { kind: 'defer', delayMs: 100, lane: 'retry', rule: 'gate open' } as const;
   metrics.settled(job, { ...ended, outcome: 'deferred', decision });
-  const families = readExposition(metrics.render(await store.stats()));
+  const families = readExposition(metrics.render());
   expect(families.get('mulligan_runs_total')?.samples).toMatchObject([{ labels: { outcome: 'deferred' }, value: 1 }]);
   expect(families.get('mulligan_retries_total')?.samples).toEqual([]);
   expect(families.get('mulligan_retry_latency_seconds')?.samples.at(-1)).toMatchObject({ value: 1 });
@@ -281,7 +315,7 @@ describe('the prefix', () => {
     await queue.mulligan.enqueue(flaky, 1);
     await queue.drain();
     const names = [...readExposition(await queue.mulligan.metrics()).keys()];
-    expect(names).toHaveLength(13);
+    expect(names).toHaveLength(27);
     for (const name of names) expect(name).toMatch(/^acme_jobs_[a-z]/);
   });
 
@@ -298,7 +332,7 @@ it('a thousand made-up names do not make the metrics grow for ever', async () =>
   await enqueueOne(store);
   const job = await claimOne(store);
   for (let n = 0; n < 3_000; n++) metrics.leaseLost({ ...job, name: `made-up-${n}` });
-  const { samples } = readExposition(metrics.render(await store.stats())).get('mulligan_leases_lost_total') ?? {};
+  const { samples } = readExposition(metrics.render()).get('mulligan_leases_lost_total') ?? {};
   expect(samples).toHaveLength(1_001);
   expect(samples?.reduce((sum, sample) => sum + sample.value, 0)).toBe(3_000);
 });

@@ -1,19 +1,30 @@
 import type { GateChange } from '../gate/index.ts';
-import { isRetry, states } from '../job.ts';
+import { isRetry } from '../job.ts';
 import type { Decision } from '../retry/decision.ts';
 import type { OutcomeKind } from '../retry/outcome.ts';
-import { parentOf } from '../store/gates.ts';
-import type { ClaimedJob, GateRef, Settlement, StoredGate, StoreStats } from '../store/store.ts';
-import { gateInfo } from './gate-info.ts';
-import { Counter, Gauge, Histogram, type Labels, MOST_SERIES } from './prometheus.ts';
+import type { ClaimedJob, GateRef, Settlement } from '../store/store.ts';
+import { Counter, Histogram, type Labels, MOST_SERIES } from './prometheus.ts';
+import { gateLabels } from './store-gauges.ts';
 
 /** Backoffs reach from milliseconds to days. */
 const BACKOFF_BUCKETS_S = [0.1, 0.5, 1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400];
 const DURATION_BUCKETS_S = [0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900];
 
+const CLAIM_BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
+const BATCH_BUCKETS = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000];
+
+export type ClaimKind = 'ordinary' | 'gated' | 'limited';
+/** One object each, so that its text is rendered once. */
+const CLAIM_LABELS: Readonly<Record<ClaimKind, Labels>> = {
+  ordinary: { claim: 'ordinary' },
+  gated: { claim: 'gated' },
+  limited: { claim: 'limited' },
+};
+const NO_LABELS: Labels = {};
+
 /**
- * Metrics for Prometheus. Counters and histograms are of this process alone, so sum them over processes; the gauges of jobs
- * and gates are read from the store and are the same in every process.
+ * Metrics for Prometheus. They are of this process alone, so sum them over processes; what is read from the store
+ * is in store-gauges.ts.
  * Labels are the queue a job was enqueued to, its name, and closed sets; beyond `MOST_SERIES` combinations, the rest is counted under "other".
  */
 export class Metrics {
@@ -27,9 +38,9 @@ export class Metrics {
   readonly #duration: Histogram;
   readonly #wait: Histogram;
   readonly #gateChanges: Counter;
-  readonly #jobs: Gauge;
-  readonly #gates: Gauge;
-  readonly #retryBudget: Gauge;
+  readonly #limited: Counter;
+  readonly #claims: Histogram;
+  readonly #settleSizes: Histogram;
   readonly #labels: LabelSets = new LabelSets();
 
   constructor(prefix: string) {
@@ -47,10 +58,21 @@ export class Metrics {
     );
     this.#duration = new Histogram(named('run_duration_seconds'), 'How long runs took.', DURATION_BUCKETS_S);
     this.#wait = new Histogram(named('wait_seconds'), 'How long due jobs waited for a worker.', DURATION_BUCKETS_S);
+    this.#claims = new Histogram(
+      named('claim_duration_seconds'),
+      'How long the store took to answer claims: ordinary ones, behind gates, behind limits.',
+      CLAIM_BUCKETS_S,
+    );
+    this.#settleSizes = new Histogram(
+      named('settle_batch_size'),
+      'Outcomes that were sent to the store with one call.',
+      BATCH_BUCKETS,
+    );
     this.#gateChanges = new Counter(named('gate_changes_total'), 'Changes of gates that this process made.');
-    this.#gates = new Gauge(named('gates'), 'Gates that were heard of lately, by phase.');
-    this.#retryBudget = new Gauge(named('gate_retry_budget'), 'Retries that may start at once behind a gate.');
-    this.#jobs = new Gauge(named('jobs'), 'Jobs in the store by state.');
+    this.#limited = new Counter(
+      named('limited_total'),
+      'How often a limit was seen to keep jobs waiting, at most once per second and worker.',
+    );
   }
 
   started(job: ClaimedJob, waitedMs: number): void {
@@ -82,13 +104,22 @@ export class Metrics {
     this.#gateChanges.add({ ...gateLabels(gate), change });
   }
 
-  /** The text that Prometheus scrapes. */
-  render({ rows }: StoreStats, gates: readonly StoredGate[] = []): string {
-    this.#readGates(gates);
-    this.#jobs.clear();
-    for (const row of rows) {
-      for (const state of states) this.#jobs.add({ queue: row.queue, name: row.name, state }, row.states[state]);
-    }
+  /** By name, not by key: strangers choose keys. */
+  limited(limit: string): void {
+    this.#limited.add({ limit });
+  }
+
+  claimed(claim: ClaimKind, durationMs: number): void {
+    this.#claims.observe(CLAIM_LABELS[claim], durationMs / 1_000);
+  }
+
+  /** Outcomes that were sent to the store with one call. */
+  settling(outcomes: number): void {
+    this.#settleSizes.observe(NO_LABELS, outcomes);
+  }
+
+  /** The text that Prometheus scrapes, of this process alone. */
+  render(): string {
     return [
       this.#runs,
       this.#retries,
@@ -99,35 +130,14 @@ export class Metrics {
       this.#retryLatency,
       this.#duration,
       this.#wait,
+      this.#claims,
+      this.#settleSizes,
       this.#gateChanges,
-      this.#gates,
-      this.#retryBudget,
-      this.#jobs,
+      this.#limited,
     ]
       .map((metric) => metric.render())
       .join('');
   }
-
-  /** Each gate has a series for every phase, so that an alert on one ends. */
-  #readGates(gates: readonly StoredGate[]): void {
-    this.#gates.clear();
-    this.#retryBudget.clear();
-    for (const stored of gates) {
-      const labels = gateLabels(stored.gate);
-      for (const phase of phases) this.#gates.add({ ...labels, phase }, stored.state.phase === phase ? 1 : 0);
-      // Keys have a budget each; their sum would say nothing.
-      const isOne = stored.gate.kind === 'resource' && labels.gate === stored.gate.name;
-      if (isOne) this.#retryBudget.add({ gate: stored.gate.name }, gateInfo(stored, null).budget.tokens);
-    }
-  }
-}
-
-const phases = ['closed', 'open', 'ramp'] as const;
-
-/** All keys of a parent count as one gate: strangers choose them. */
-function gateLabels({ kind, name }: GateRef): Labels {
-  const parent = kind === 'resource' ? parentOf(name) : null;
-  return { kind, gate: parent === null ? name : `${parent}/*` };
 }
 
 function isCounted(decision: Decision): boolean {

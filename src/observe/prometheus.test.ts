@@ -56,16 +56,27 @@ describe('labels', () => {
 });
 
 describe('a gauge', () => {
-  it('shows what it was given since it was last cleared', () => {
+  it('adds up what it is given under the same labels, and has no braces without labels', () => {
     const gauge = new Gauge('jobs', 'x');
     gauge.add({ state: 'ready' }, 5);
-    gauge.clear();
-    gauge.add({ state: 'dead' }, 0);
-    expect(samples(gauge)).toEqual([{ name: 'jobs', labels: { state: 'dead' }, value: 0 }]);
+    gauge.add({ state: 'ready' }, 2);
+    gauge.add({}, 0);
+    expect(gauge.render().split('\n').slice(2)).toEqual(['jobs{state="ready"} 7', 'jobs 0', '']);
   });
 });
 
 describe('a histogram', () => {
+  it('without labels is valid', () => {
+    const histogram = new Histogram('batch_size', 'x', [1]);
+    histogram.observe({}, 3);
+    expect(samples(histogram)).toEqual([
+      { name: 'batch_size_bucket', labels: { le: '1' }, value: 0 },
+      { name: 'batch_size_bucket', labels: { le: '+Inf' }, value: 1 },
+      { name: 'batch_size_sum', labels: {}, value: 3 },
+      { name: 'batch_size_count', labels: {}, value: 1 },
+    ]);
+  });
+
   it('has cumulative buckets, with the bound itself inside, and one for everything', () => {
     const histogram = new Histogram('wait_seconds', 'x', [0.5, 1, 10]);
     for (const value of [0.1, 0.5, 0.7, 1, 5, 11, 1_000]) histogram.observe({ queue: 'a' }, value);

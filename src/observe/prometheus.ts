@@ -7,7 +7,7 @@ export type Labels = Readonly<Record<string, string>>;
 /** Users choose queue and job names; a bug that makes up names must not fill the memory of a process. */
 export const MOST_SERIES = 1_000;
 /** The labels whose values users choose; all others have few. */
-const openLabels: ReadonlySet<string> = new Set(['queue', 'name', 'gate']);
+const openLabels: ReadonlySet<string> = new Set(['queue', 'name', 'gate', 'limit', 'route']);
 
 abstract class Metric<Value> {
   readonly name: string;
@@ -15,7 +15,7 @@ abstract class Metric<Value> {
   readonly #kind: string;
   readonly #series: Map<string, Value> = new Map();
   /** Every run counts under the same few label objects: their text is rendered once per object. */
-  #known: WeakMap<Labels, Value> = new WeakMap();
+  readonly #known: WeakMap<Labels, Value> = new WeakMap();
 
   constructor(name: string, help: string, kind: string) {
     this.name = name;
@@ -26,11 +26,6 @@ abstract class Metric<Value> {
   render(): string {
     const lines = [...this.#series].flatMap(([labels, value]) => this.lines(labels, value));
     return `${[`# HELP ${this.name} ${this.#help}`, `# TYPE ${this.name} ${this.#kind}`, ...lines].join('\n')}\n`;
-  }
-
-  clear(): void {
-    this.#series.clear();
-    this.#known = new WeakMap();
   }
 
   /** The value of these labels. */
@@ -66,7 +61,7 @@ abstract class Amount extends Metric<{ value: number }> {
   }
 
   protected lines(labels: string, { value }: { value: number }): string[] {
-    return [`${this.name}{${labels}} ${value}`];
+    return [`${this.name}${braced(labels)} ${value}`];
   }
 }
 
@@ -86,6 +81,17 @@ export class Gauge extends Amount {
   }
 
   /** Adds up under labels that were given before: those under "other" stand for many. */
+  add(labels: Labels, value: number): void {
+    this.at(labels).value += value;
+  }
+}
+
+/** A total that the store keeps: a counter that is given whole with each scrape. */
+export class StoredCounter extends Amount {
+  constructor(name: string, help: string) {
+    super(name, help, 'counter');
+  }
+
   add(labels: Labels, value: number): void {
     this.at(labels).value += value;
   }
@@ -121,10 +127,16 @@ export class Histogram extends Metric<Distribution> {
     const buckets = counts.map((count, index) => {
       total += count;
       const bound = index < this.#bounds.length ? String(this.#bounds[index]) : '+Inf';
-      return `${this.name}_bucket{${labels},le="${bound}"} ${total}`;
+      return `${this.name}_bucket${braced(labels, `le="${bound}"`)} ${total}`;
     });
-    return [...buckets, `${this.name}_sum{${labels}} ${sum}`, `${this.name}_count{${labels}} ${total}`];
+    return [...buckets, `${this.name}_sum${braced(labels)} ${sum}`, `${this.name}_count${braced(labels)} ${total}`];
   }
+}
+
+/** Labels as they stand in a line; nothing where there are none. */
+function braced(...labels: readonly string[]): string {
+  const some = labels.filter((text) => text !== '').join(',');
+  return some === '' ? '' : `{${some}}`;
 }
 
 function renderLabels(labels: Labels): string {

@@ -1,4 +1,4 @@
-import { types } from 'node:util';
+import { isDate } from '../brand.ts';
 import { describe, unexpected } from '../config.ts';
 import { type Duration, formatDuration, parseDuration } from '../duration.ts';
 import { read } from '../untrusted/thrown.ts';
@@ -73,7 +73,7 @@ export class Cancel extends Error {
 
 function readWait(delay: unknown, what: string): Wait {
   // Not instanceof: a test runner's realm has a Date of its own.
-  if (types.isDate(delay)) {
+  if (isDate(delay)) {
     // Not `delay.getTime()`: the caller may have replaced it.
     const at = Date.prototype.getTime.call(delay);
     if (!Number.isNaN(at)) return { at };

@@ -165,6 +165,12 @@ const crashes: Case[] = [
     retry({ why: 'crash', lane: 'suspect', rule: 'crash 2 of 3' }),
   ],
   ['the last', { crashes: 2 }, crashed, poison],
+  [
+    'of a run beyond the last attempt, which only asks whether there is an outage',
+    { attempts: 5 },
+    crashed,
+    { kind: 'dead', reason: 'exhausted', counted: false, rule: 'attempts 4 of 4, no verdict' },
+  ],
   ['the last of a job that is no suspect, beside others or alone', { crashes: 2, alone: true }, crashed, poison],
   ['the last of a redriven job', { crashes: 2, lane: 'redrive' }, crashed, poison],
   ['a suspect that crashed alone', { ...suspect, crashes: 2, alone: true }, crashed, poison],

@@ -119,6 +119,7 @@ function afterCrash(job: DecidableJob, now: number, random: Random): Decision {
   const { policy, attempts, previousDelayMs } = job;
   const crashes = job.crashes + 1;
   if (isPoison(job, crashes)) return dead('poison', poisonRule(job, crashes));
+  if (attempts > policy.maxAttempts) return exhaustedBefore(job);
   if (isExhausted(job)) return exhausted(job);
   if (job.cancelRequested) return cancelRequested;
   const delayMs = delayBefore(policy, attempts, previousDelayMs, random);
@@ -164,7 +165,7 @@ function afterRelease(job: DecidableJob, because: ReleaseCause, now: number): De
     case 'gate':
       return { kind: 'release', delayMs: 0, rule: 'gate open' };
     case 'exhausted':
-      return { ...dead('exhausted', `${attemptsRule(job, job.attempts - 1)}, no outage`), counted: false };
+      return exhaustedBefore(job, 'no outage');
     case 'late':
       return { kind: 'release', delayMs: 0, rule: 'lease over before the start' };
     case 'cancelled':
@@ -214,6 +215,11 @@ function isExhausted({ attempts, policy }: DecidableJob): boolean {
 
 function exhausted(job: DecidableJob): Decision {
   return dead('exhausted', attemptsRule(job, job.attempts));
+}
+
+/** This run was only claimed to hear whether there is an outage, and is no attempt. */
+function exhaustedBefore(job: DecidableJob, because = 'no verdict'): Decision {
+  return { ...dead('exhausted', `${attemptsRule(job, job.attempts - 1)}, ${because}`), counted: false };
 }
 
 function attemptsRule({ policy }: DecidableJob, attempts: number): string {

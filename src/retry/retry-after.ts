@@ -1,4 +1,4 @@
-import { types } from 'node:util';
+import { isUint8Array } from '../brand.ts';
 import { causeChain, read, readList } from '../untrusted/thrown.ts';
 import { LONGEST_DELAY_MS } from './backoff.ts';
 
@@ -79,7 +79,7 @@ function textOf(value: unknown): string | null {
   const one = first ?? value;
   if (typeof one === 'number') return String(one);
   if (typeof one === 'string') return one.trim();
-  return types.isUint8Array(one) && one.length < 128 ? Buffer.from(one).toString('latin1').trim() : null;
+  return isUint8Array(one) && one.length < 128 ? String.fromCharCode(...one).trim() : null;
 }
 
 function parseMs(value: unknown): number | null {

@@ -1,5 +1,5 @@
-import { types } from 'node:util';
 import { Cron } from 'croner';
+import { isDate } from '../brand.ts';
 import { describe, unexpected } from '../config.ts';
 import { type Duration, formatDuration, parseDuration } from '../duration.ts';
 import { ConfigError } from '../errors.ts';
@@ -119,7 +119,7 @@ function readInterval(every: unknown, anchor: unknown, what: string): Timing {
 
 function readDate(value: unknown, what: string): number {
   // Not instanceof: a test runner's realm has a Date of its own.
-  const ms = types.isDate(value) ? Date.prototype.getTime.call(value) : Number.NaN;
+  const ms = isDate(value) ? Date.prototype.getTime.call(value) : Number.NaN;
   if (Number.isNaN(ms)) throw unexpected(what, 'a valid Date', value);
   return ms;
 }

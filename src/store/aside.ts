@@ -26,7 +26,7 @@ export function mayRead({ knows, avoids }: Reader, name: string, { version, isRe
 }
 
 /** Stands in no name of a job or a queue. */
-const MARK = '\u0001';
+export const MARK = '\u0001';
 const REJECTED = 'rejected';
 
 /**

@@ -17,17 +17,32 @@ export const changeActions = ['cancel', 'runNow', 'redrive', 'discard'] as const
 export type ChangeAction = (typeof changeActions)[number];
 
 /** The states that each action applies to; a selection is narrowed to them. */
-export const statesFor: Readonly<Record<ChangeAction, readonly JobState[]>> = {
+export const statesFor: Readonly<Record<ChangeAction | RecordedAction, readonly JobState[]>> = {
   cancel: ['scheduled', 'ready', 'retrying', 'running'],
   runNow: ['scheduled', 'retrying'],
   redrive: ['dead'],
   discard: ['dead'],
+  pause: [],
+  resume: [],
+  limit: [],
+  schedule: [],
+  gate: [],
+  reveal: [],
 };
+
+/** Orders that concern no jobs. Each is on record as an operation that is done, with what was ordered in its note. */
+export const recordedActions = ['pause', 'resume', 'limit', 'schedule', 'gate', 'reveal'] as const;
+export type RecordedAction = (typeof recordedActions)[number];
+
+/** The state in which `stop` ends an operation. */
+export function stateAfterStop(action: ChangeAction | RecordedAction): 'done' | 'stopped' {
+  return (recordedActions as readonly string[]).includes(action) ? 'done' : 'stopped';
+}
 
 export interface ChangeRequest {
   /** A UUID for the operation, if this call begins one. */
   readonly id: string;
-  readonly action: ChangeAction;
+  readonly action: ChangeAction | RecordedAction;
   /** `limit` bounds the whole operation; jobs that are skipped count too. */
   readonly selection: JobSelection;
   /** What makes two orders of one action the same. An unfinished operation of the same order is continued. */
@@ -46,7 +61,7 @@ export interface ChangeRequest {
   readonly payload?: string;
   /** How it was ordered, for the record: written when it begins and with each part. */
   readonly options?: OperationOptions;
-  /** Ends the operation as stopped, also one that is done already, and changes nothing. */
+  /** Ends the operation as stopped, also one that is done already, and changes nothing. One of a recorded action is done. */
   readonly stop?: string;
 }
 
@@ -82,7 +97,7 @@ export const operationStates = ['running', 'done', 'stopped'] as const;
 
 export interface Operation {
   readonly id: string;
-  readonly action: ChangeAction;
+  readonly action: ChangeAction | RecordedAction;
   readonly by: string;
   readonly selection: JobSelection;
   /** Null when the version that began it did not keep them. */

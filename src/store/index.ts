@@ -26,6 +26,49 @@ export {
   toErrorGroups,
 } from './error-groups.ts';
 export { fillQuotas, fillTurns, type Take } from './fill.ts';
+export {
+  type Counted,
+  FORECAST_PARTITIONS,
+  type ForecastCaps,
+  type ForecastRequest,
+  forecastCaps,
+  forecastLanes,
+  type LaneBacklog,
+  lanesOf,
+  type MinuteReading,
+  type PartitionReading,
+  perMinute,
+  type RateReading,
+  type StoreForecast,
+  type UpcomingJobs,
+  upcomingOf,
+} from './forecast.ts';
+export {
+  addRun,
+  bucketOf,
+  byRunTime,
+  type EndedRun,
+  HISTORY_NAMES,
+  type HistoryCounts,
+  type HistoryRequest,
+  historyCounters,
+  historySteps,
+  type MutableCounts,
+  noCounts,
+  runTimeBounds,
+  type StoreHistory,
+  startOf,
+} from './history.ts';
+export {
+  DRAWN_TOGETHER,
+  drawParts,
+  type LedgerJob,
+  type LedgerPage,
+  type LedgerRequest,
+  type LedgerRun,
+  nextPosition,
+  positionAfter,
+} from './ledger.ts';
 export { isListedByEnd, isSelected, MOST_COUNTED, SCAN_ROWS, statesOf } from './selection.ts';
 export type {
   CancelAnswer,

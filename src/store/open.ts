@@ -6,12 +6,17 @@ import { read } from '../untrusted/thrown.ts';
 import { MemoryStore } from './memory/store.ts';
 import type { Store } from './store.ts';
 
-const schemes = ['memory', 'sqlite', 'postgres', 'postgresql'] as const;
+const schemes = ['memory', 'sqlite', 'postgres', 'postgresql', 'http', 'https'] as const;
 
 /** A store by its address. Each kind is loaded only when it is asked for. */
-export async function openStore(target: unknown, clock: Clock): Promise<Store> {
+export async function openStore(target: unknown, clock: Clock, token?: string): Promise<Store> {
+  const [scheme] = typeof target === 'string' ? splitOnce(target) : [''];
+  if (token !== undefined && scheme !== 'http' && scheme !== 'https') {
+    throw new ConfigError(
+      'token: expected it together with an address such as https://HOST, got it with another store.',
+    );
+  }
   if (typeof target !== 'string') return checkStore(target);
-  const [scheme] = splitOnce(target);
   switch (scheme) {
     case 'memory':
       if (target === 'memory:' || target === 'memory') return new MemoryStore({ clock });
@@ -25,6 +30,11 @@ export async function openStore(target: unknown, clock: Clock): Promise<Store> {
     case 'postgresql': {
       const { PostgresStore } = await import('./postgres/store.ts');
       return PostgresStore.open({ url: target });
+    }
+    case 'http':
+    case 'https': {
+      const { HttpStore } = await import('./http/store.ts');
+      return HttpStore.open({ url: target, clock, ...(token !== undefined && { token }) });
     }
     default:
       throw unknownTarget(target);
@@ -62,6 +72,8 @@ const verbs: Readonly<Record<Exclude<keyof Store, 'kind' | 'pushes' | 'transacti
   enqueue: true,
   claim: true,
   claimGated: true,
+  claimLimited: true,
+  permit: true,
   report: true,
   heartbeat: true,
   settle: true,
@@ -73,13 +85,20 @@ const verbs: Readonly<Record<Exclude<keyof Store, 'kind' | 'pushes' | 'transacti
   ended: true,
   list: true,
   runs: true,
+  ledger: true,
   stats: true,
   gates: true,
   gateHistory: true,
   schedules: true,
   writeSchedule: true,
   errorGroups: true,
+  forecast: true,
+  history: true,
+  rollUp: true,
   queues: true,
+  limits: true,
+  limitKeys: true,
+  writeLimits: true,
   cancel: true,
   count: true,
   change: true,
@@ -107,5 +126,7 @@ function unknownTarget(target: unknown): ConfigError {
   const hint = meant === null ? 'Write sqlite:jobs.db for a file.' : `Did you mean ${meant}:?`;
   // An address may hold a password, and errors end up in logs.
   const got = describe(typeof target === 'string' ? scrub(target) : target);
-  return new ConfigError(`expected sqlite:FILE, postgres://HOST/DATABASE, memory: or a store, got ${got}. ${hint}`);
+  return new ConfigError(
+    `expected sqlite:FILE, postgres://HOST/DATABASE, https://HOST, memory: or a store, got ${got}. ${hint}`,
+  );
 }

@@ -1,5 +1,6 @@
 import type { GateEvent, Spent } from '../gate/index.ts';
 import type { Lane } from '../job.ts';
+import type { LimitKey } from '../limit/limit.ts';
 import type { Decision } from '../retry/decision.ts';
 import type { OutcomeKind, StoredError } from '../retry/outcome.ts';
 import type { RetryPolicy } from '../retry/policy.ts';
@@ -80,6 +81,8 @@ export interface Claim {
    * those that have waited longest first. `claim` itself takes nothing from a gated partition.
    */
   readonly gated: readonly string[];
+  /** True when jobs wait in these queues behind limits, which `claimLimited` would take: `claim` takes none of them. */
+  readonly limited: boolean;
 }
 
 export interface ClaimedJob extends Fence {
@@ -89,6 +92,7 @@ export interface ClaimedJob extends Fence {
   /** Where it was enqueued, and where statistics count it. */
   readonly homeQueue: string;
   readonly resource: string | null;
+  readonly limits: readonly LimitKey[];
   readonly lane: Lane;
   readonly priority: number;
   readonly payload: string;
@@ -98,6 +102,8 @@ export interface ClaimedJob extends Fence {
   readonly crashes: number;
   /** Of the definition with which it was enqueued; null when that carried none. */
   readonly version: number | null;
+  /** As `NewJob.trace` was; null for none. */
+  readonly trace: string | null;
   readonly enqueuedAt: number;
   /** When it fell due for this run. */
   readonly dueAt: number;

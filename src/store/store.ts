@@ -3,6 +3,7 @@ import type { GateEvent, GateRef } from '../gate/index.ts';
 export { type GateKind, type GateRef, gateKinds } from '../gate/index.ts';
 
 import type { Job, JobState, KeyLife, RunRecord } from '../job.ts';
+import type { LimitAction, LimitKey } from '../limit/limit.ts';
 import type { DeadReason } from '../retry/decision.ts';
 import type { OutcomeKind, StoredError } from '../retry/outcome.ts';
 import type { RetryPolicy } from '../retry/policy.ts';
@@ -10,7 +11,21 @@ import type { MisfirePolicy } from '../schedule/plan.ts';
 import type { Timing } from '../schedule/timing.ts';
 import type { ChangeAnswer, ChangeRequest, Operation } from './change.ts';
 import type { ErrorGroup, ErrorGroupFilter } from './error-groups.ts';
+import type { ForecastRequest, StoreForecast } from './forecast.ts';
 import type { GateAnswer, GateFilter, GateOrder, StoredGate, WorkerReport } from './gate-verbs.ts';
+import type { HistoryRequest, StoreHistory } from './history.ts';
+import type { LedgerPage, LedgerRequest } from './ledger.ts';
+import type {
+  LimitedClaim,
+  LimitedClaimRequest,
+  LimitFilter,
+  LimitInfo,
+  LimitKeyFilter,
+  LimitKeyInfo,
+  LimitWrite,
+  PermitAnswer,
+  PermitRequest,
+} from './limit-verbs.ts';
 import type {
   Claim,
   ClaimedJob,
@@ -37,7 +52,11 @@ export type {
   SkipReason,
 } from './change.ts';
 export type { ErrorGroup, ErrorGroupFilter } from './error-groups.ts';
+export type { Counted, ForecastRequest, LaneBacklog, StoreForecast, UpcomingJobs } from './forecast.ts';
 export * from './gate-verbs.ts';
+export type { HistoryCounts, HistoryRequest, StoreHistory } from './history.ts';
+export type { LedgerJob, LedgerPage, LedgerRequest, LedgerRun } from './ledger.ts';
+export * from './limit-verbs.ts';
 export * from './run-verbs.ts';
 export type { JobCount, JobFilter, JobList, JobSelection } from './selection.ts';
 export { type RegisteredWorker, SEEN_EVERY_MS, type WorkerDescription } from './workers.ts';
@@ -57,7 +76,10 @@ export interface Store {
   readonly pushes: boolean;
 
   // Producing
-  /** Stores jobs. Sending a job again under its id changes nothing; a key held by a live job yields that job. */
+  /**
+   * Stores jobs. Sending a job again under its id changes nothing; a key that is held yields the job that took it. That job
+   * may have ended, or even be gone, when the key is held for longer than the job lives.
+   */
   enqueue(jobs: readonly NewJob[]): Promise<Enqueued[]>;
 
   // Working
@@ -78,6 +100,15 @@ export interface Store {
    * ten that are due. Takes nothing when the resource is not gated (any more): then `claim` gives its jobs.
    */
   claimGated(request: GatedClaimRequest): Promise<GatedClaim>;
+  /**
+   * Takes due jobs that stand behind limits, as many as these let start. Their partitions are those of one queue, lane,
+   * priority, resource and list of limits and keys, in the lanes `retry` and `redrive` also of one name. They share places
+   * as in `claim`, so among the keys of one priority the least recently served comes first. A gated partition is left to
+   * `claimGated`, which asks the limits too; suspects are left to `claim`, whose trials do not ask them, but count.
+   */
+  claimLimited(request: LimitedClaimRequest): Promise<LimitedClaim>;
+  /** Takes `cost` starts of a key's rate for something that a handler does. Takes nothing when they are not all there. */
+  permit(request: PermitRequest): Promise<PermitAnswer>;
   /**
    * Adds what workers saw to gates, and answers each gate as it is then; after those, the parents that this changed. A gate without a row is closed; a report that says
    * nothing new makes none. A report that is sent again counts again: a gate bears that.
@@ -109,16 +140,29 @@ export interface Store {
   /** Newest first, by id or by acceptance: the two differ no more than producers' clocks do. */
   list(filter: JobFilter): Promise<JobList>;
   count(selection: JobSelection): Promise<JobCount>;
-  /** Bulk actions, newest first. */
+  /** The audit: bulk actions and other orders of operators, newest first. */
   operations(limit: number): Promise<Operation[]>;
   /** The ledger of one job, oldest run first. */
   runs(jobId: string): Promise<RunRecord[]>;
+  /**
+   * The ledgers of many ended jobs, in pages or as a random part, for statistics. It reads rows that no longer change, and
+   * takes no lock that another verb waits for. See ledger.ts.
+   */
+  ledger(request: LedgerRequest): Promise<LedgerPage>;
   stats(): Promise<StoreStats>;
+  /** What waits, when it falls due, and how fast jobs come and end. Reads no more rows than asked for: see forecast.ts. */
+  forecast(request: ForecastRequest): Promise<StoreForecast>;
+  /** How many runs ended, how, and how long they took, step by step. It outlives the ledger. See history.ts. */
+  history(request: HistoryRequest): Promise<StoreHistory>;
   /** Gates that have a row: those that are not closed first, then by when they were last heard of. */
   gates(filter: GateFilter): Promise<StoredGate[]>;
   /** What happened to a gate, newest first. */
   gateHistory(gate: GateRef, limit: number): Promise<GateEvent[]>;
   queues(): Promise<QueueInfo[]>;
+  /** Limits by name. */
+  limits(filter: LimitFilter): Promise<LimitInfo[]>;
+  /** Keys of a limit: those with an operator's rule first, then by how many of their jobs wait, most first. */
+  limitKeys(limit: string, filter: LimitKeyFilter): Promise<LimitKeyInfo[]>;
   /** Schedules by name, or with `soonest` those that have a next tick, the earliest first. */
   schedules(filter: ScheduleFilter): Promise<Schedules>;
   /** Workers that have registered and not stopped, in the order in which they started. */
@@ -141,6 +185,8 @@ export interface Store {
   release(target: HoldTarget): Promise<void>;
   /** Changes a gate by hand; makes its row when it has none. */
   changeGate(gate: GateRef, change: GateOrder, operator: string): Promise<GateAnswer>;
+  /** Changes what limits allow, for jobs that start from now on: those that run go on. */
+  writeLimits(writes: readonly LimitWrite[]): Promise<void>;
   /**
    * Writes or removes a schedule and stores jobs, all or nothing. Does nothing when the schedule is not in the version
    * that the caller has read. So of all workers that fire a tick, one does, and the tick is passed in the same write.
@@ -152,10 +198,16 @@ export interface Store {
    */
   register(id: string, worker: WorkerDescription | null): Promise<void>;
   /**
-   * Deletes up to `limit` finished jobs that outlived their retention, and gates that say nothing any more. Up to as many
+   * Deletes up to `limit` finished jobs that outlived their retention, gates that say nothing any more, and keys whose window is over. Up to as many
    * jobs that have waited aside for too long go back among those that every worker may take.
    */
   prune(retention: Retention, limit: number): Promise<PruneAnswer>;
+
+  /**
+   * Adds runs that have ended to the history, each exactly once: a bounded number of them. Any number of processes may call it
+   * every so often; one at a time does it. Runs of a job that is deleted before are added when it is.
+   */
+  rollUp(): Promise<RolledUp>;
 
   /** For stores that can share a database, and so a transaction, with the caller's own data. */
   readonly transactions?: Transactions;
@@ -217,6 +269,13 @@ export interface NewJob {
   readonly retryQueue: string | null;
   /** The gate it stands behind: a name, or `parent/key`. */
   readonly resource: string | null;
+  /** By the name of the limit, each once; left out for none. */
+  readonly limits?: readonly LimitKey[];
+  /**
+   * What to do when keys of `limits` are full (../limit/on-limit.ts), in the same write; left out when the job waits in any case.
+   * A job whose key is held, or that replaces one by `debounce`, is no further job: these are then not asked.
+   */
+  readonly onLimit?: readonly LimitAction[];
   readonly priority: number;
   /** JSON text as `JSON.stringify` writes it, so without line breaks. */
   readonly payload: string;
@@ -227,10 +286,14 @@ export interface NewJob {
   readonly dueAt: number | null;
   readonly key: string | null;
   readonly keyLife: KeyLife;
+  /** With the key life `window`, and only then: for how long the key is held, from when the job is accepted. */
+  readonly windowMs?: number;
   /** Of its definition, when that carries one. */
   readonly version?: number | undefined;
   /** Null for none, never empty. */
   readonly tags?: readonly string[] | null;
+  /** Where it was enqueued, for the traces of its runs: a W3C traceparent and, after a space, a tracestate if there is one. */
+  readonly trace?: string | undefined;
   /**
    * When a job that has never started holds the key, and holds it until its first start, this one replaces all of it but its
    * id: the payload, where it waits, and its due time. Sent again, it does so again.
@@ -245,7 +308,7 @@ export interface Debounce {
 
 export interface Enqueued {
   readonly id: string;
-  /** True when the key was taken and `id` is the job that holds it. */
+  /** True when nothing was stored: `id` is the job that holds the key, or a live job of a limit's key that is full (`onLimit`). */
   readonly existed: boolean;
   /** True when that job has what was sent now, by `debounce`; left out when it stays as it was. */
   readonly replaced?: true;
@@ -261,6 +324,11 @@ export interface PruneAnswer {
   /** How many jobs were deleted. */
   readonly jobs: number;
   /** False when another call would delete more, of jobs or of gates. */
+  readonly isDone: boolean;
+}
+
+export interface RolledUp {
+  /** False when another call would add more. */
   readonly isDone: boolean;
 }
 

@@ -34,6 +34,19 @@ describe('draining a test queue', () => {
     expect((await queue.mulligan.stats()).states.completed).toBe(2);
   });
 
+  it('waits for the rate of a limit, however slow it is', async () => {
+    const starts: number[] = [];
+    const job = defineJob({
+      name: 'job',
+      limit: { name: 'slow', rate: { limit: 1, per: '30m' } },
+      run: () => void starts.push(Math.round((queue.clock.monotonic() / HOUR_MS) * 1_000) / 1_000),
+    });
+    await using queue = await testQueue({ jobs: [job] });
+    await queue.mulligan.enqueueMany(job, [{ input: 1 }, { input: 2 }, { input: 3 }]);
+    await queue.drain();
+    expect(starts).toEqual([0, 0.5, 1]);
+  });
+
   it('of an empty queue ends at once, and moves no time', async () => {
     await using queue = await testQueue({ jobs: [] });
     await queue.drain();
@@ -217,6 +230,23 @@ describe('a test queue', () => {
     expect(await queue.mulligan.enqueue(job, null)).toMatchObject({ capped: { asked: 4, hardCap: 2 } });
     await queue.drain();
     expect(logged).toEqual(['hello']);
+  });
+
+  it('drains jobs that run one at a time behind a gate which opens meanwhile', async () => {
+    let calls = 0;
+    const job = defineJob<number>({
+      name: 'job',
+      resource: 'service',
+      limit: { name: 'in order', concurrency: 1 },
+      run() {
+        if (++calls < 12) throw Object.assign(new Error('down'), { code: 'ECONNREFUSED' });
+      },
+    });
+    await using queue = await testQueue({ jobs: [job], seed: 1 });
+    await queue.mulligan.enqueueMany(job, [{ input: 1 }, { input: 2 }]);
+    await queue.drain();
+    expect((await queue.mulligan.stats()).states.completed).toBe(2);
+    expect((await queue.mulligan.gates.list())[0]?.reason).toMatchObject({ change: 'opened' });
   });
 
   it('refuses options it does not know', async () => {

@@ -16,7 +16,7 @@ const LONGEST_DRAIN_MS = 10 * 365 * 24 * 3_600_000;
 const STEP_WHILE_RUNNING_MS = 100;
 /**
  * A due job that no worker has claimed by then will never be claimed: this store wakes its workers at once, and behind a gate
- * that is open a job is tried every 15 minutes at the latest.
+ * that is open a job is tried every 15 minutes at the latest. The rate of a limit may hold it for longer.
  */
 const LONGEST_IDLE_MS = 20 * 60_000;
 /** Rare, because the store wakes its workers: a drain over days would otherwise poll a hundred thousand times. */
@@ -69,7 +69,7 @@ export async function testQueue(options: TestQueueOptions): Promise<TestQueue> {
     mulligan,
     clock,
     worker,
-    drain: () => drain(mulligan, clock, real, unknown),
+    drain: () => drain(mulligan, clock, real, unknown, longestIdleMs([...definitions.values()])),
     async [Symbol.asyncDispose]() {
       const closed = mulligan.close({ grace: 0 });
       // Stopping waits for timers of its own, which only run when time does.
@@ -85,7 +85,13 @@ export async function testQueue(options: TestQueueOptions): Promise<TestQueue> {
   };
 }
 
-async function drain(mulligan: Mulligan, clock: VirtualClock, real: RealWork, unknown: UnknownJobs): Promise<void> {
+async function drain(
+  mulligan: Mulligan,
+  clock: VirtualClock,
+  real: RealWork,
+  unknown: UnknownJobs,
+  idleMs: number,
+): Promise<void> {
   const startedAt = clock.monotonic();
   let lastChange = { at: startedAt, seen: '' };
   for (;;) {
@@ -100,12 +106,17 @@ async function drain(mulligan: Mulligan, clock: VirtualClock, real: RealWork, un
     }
     const stepMs = await untilNextStep(mulligan, clock, states);
     if (stepMs === null) return;
-    if (states.ready > 0 && clock.monotonic() - lastChange.at > LONGEST_IDLE_MS) throw unclaimed(queues);
+    if (states.ready > 0 && clock.monotonic() - lastChange.at > idleMs) throw unclaimed(queues);
     await clock.advance(stepMs);
     if (clock.monotonic() - startedAt > LONGEST_DRAIN_MS) {
       throw new ConfigError(`drain: jobs still wait or run after ${formatDuration(LONGEST_DRAIN_MS)} of virtual time`);
     }
   }
+}
+
+function longestIdleMs(definitions: readonly AnyJobDefinition[]): number {
+  const rates = definitions.flatMap(({ limits }) => limits.map(({ settings }) => settings.rate?.perMs ?? 0));
+  return LONGEST_IDLE_MS + Math.max(0, ...rates);
 }
 
 function unclaimed(queues: Stats['queues']): ConfigError {

@@ -1,6 +1,7 @@
-import { type Clock, idMaker, type Timer } from '../clock.ts';
+import { type Clock, idMaker, inNextTurn, type Timer } from '../clock.ts';
 import { checkInteger, readOptions } from '../config.ts';
 import { ConfigError } from '../errors.ts';
+import { seededRandom } from '../seeded-random.ts';
 import { Heap } from '../store/memory/heap.ts';
 
 /** 2026-01-01T00:00:00Z: a fixed start, so that a failing test shows the same times in every run. */
@@ -49,9 +50,9 @@ export class VirtualClock implements Clock {
   constructor(options: VirtualClockOptions = {}) {
     const given = readOptions(options, ['startAt', 'seed'], 'VirtualClock');
     const seed = checkInteger(given.seed ?? 1, 'VirtualClock: seed');
-    const idBits = mulberry32(seed ^ ID_STREAM);
+    const idBits = seededRandom(seed ^ ID_STREAM);
     this.#wallAhead = checkInteger(given.startAt ?? DEFAULT_START, 'VirtualClock: startAt', { min: 0, max: LAST_DATE });
-    this.#random = mulberry32(seed);
+    this.#random = seededRandom(seed);
     this.#newId = idMaker(
       () => this.now(),
       (count) => Uint8Array.from({ length: count }, () => Math.floor(idBits() * 256)),
@@ -140,19 +141,5 @@ export class VirtualClock implements Clock {
 
 /** One turn of the event loop: by then no promise callback is left. Counting `await`s would only guess. */
 function letPromisesRun(): Promise<void> {
-  return new Promise((resolve) => {
-    // biome-ignore lint/plugin: a virtual clock is a Clock too, and this takes no time of its own
-    setImmediate(resolve);
-  });
-}
-
-/** Tommy Ettinger's Mulberry32: 32 bits of state, plenty for tests, and the same on every machine. */
-function mulberry32(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
+  return new Promise(inNextTurn);
 }

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { sha256 } from '../bytes.ts';
 import { framesOf } from './frames.ts';
 
 /*
@@ -31,7 +31,7 @@ export interface Fingerprinted {
 
 export function fingerprintOf({ name, code, status, message, stack }: Fingerprinted): string {
   const parts = [VERSION, name, code ?? '', status ?? '', withoutData(message), ...framesOf(stack)];
-  return VERSION + hash('sha256', parts.join('\0'), 'hex').slice(0, DIGITS);
+  return VERSION + sha256(parts.join('\0')).slice(0, DIGITS);
 }
 
 const quoted = /"[^"\n]*"|`[^`\n]*`|“[^”\n]*”|«[^»\n]*»|(?<![\p{L}\p{N}])'[^'\n]*'(?![\p{L}\p{N}])/gu;

@@ -4,7 +4,7 @@ const MOST_FRAMES = 3;
 /** So many lines are looked at. */
 const MOST_LINES = 60;
 /** The worker, which calls handlers: also where this package is linked and not in node_modules. */
-const WORKER = new URL('../worker/', import.meta.url).pathname;
+const WORKER = workerFolder(import.meta.url);
 
 /** The topmost own frames as `function@file`: without folders, line numbers, dependencies and parts of Node.js. */
 export function framesOf(stack: string | null): string[] {
@@ -27,8 +27,17 @@ function ownFrame(line: string): string | null {
   const place = open === -1 ? text.replace(/^async /, '') : text.slice(open + 2, -1);
   const file = /^(.+?)(?::\d+){1,2}$/.exec(place)?.[1];
   if (file === undefined || file.startsWith('node:')) return null;
-  if (/[\\/]node_modules[\\/]/.test(file) || file.replace(/^file:\/\//, '').startsWith(WORKER)) return null;
+  if (/[\\/]node_modules[\\/]/.test(file) || isWorker(file)) return null;
   return `${open === -1 ? '' : functionName(text.slice(0, open))}@${baseName(file)}`;
+}
+
+function isWorker(file: string): boolean {
+  return WORKER !== null && file.replace(/^file:\/\//, '').startsWith(WORKER);
+}
+
+/** Null in a browser, where all code is one file and has no folders. */
+function workerFolder(thisFile: string | undefined): string | null {
+  return thisFile?.startsWith('file:') ? new URL('../worker/', thisFile).pathname : null;
 }
 
 function functionName(text: string): string {

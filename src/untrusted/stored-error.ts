@@ -1,3 +1,4 @@
+import { byteLength } from '../bytes.ts';
 import { describe } from '../config.ts';
 import { fingerprintOf } from './fingerprint.ts';
 import { scrub } from './scrub.ts';
@@ -143,8 +144,8 @@ function storable(text: string): string {
 const ELLIPSIS = '...';
 
 function trimmed(text: string, maxBytes: number): string {
-  if (Buffer.byteLength(text) <= maxBytes) return text;
-  const bytes = Buffer.from(text.slice(0, maxBytes)).subarray(0, maxBytes - ELLIPSIS.length);
+  if (byteLength(text) <= maxBytes) return text;
+  const bytes = new TextEncoder().encode(text.slice(0, maxBytes)).subarray(0, maxBytes - ELLIPSIS.length);
   // As a stream, so that the decoder leaves a character cut in half out.
   return new TextDecoder().decode(bytes, { stream: true }) + ELLIPSIS;
 }

@@ -5,11 +5,14 @@ import type { Run } from './run.ts';
 /** `ActiveJobs` says what each state means and which way a job goes through them. */
 export type ActiveState = 'buffered' | 'running' | 'settling' | 'gone';
 
+/** What a job that has started needs of its run. A run elsewhere, behind the HTTP API, has the same. */
+export type ActiveRun = Pick<Run, 'unsentProgress' | 'result' | 'recorded' | 'timedOut' | 'span' | 'stop'>;
+
 /** A job that a worker holds a lease for. Only `ActiveJobs` changes `state` and `index`. */
 export class ActiveJob {
   readonly lease: Lease;
   state: ActiveState = 'buffered';
-  run: Run | null = null;
+  run: ActiveRun | null = null;
   /** By the worker's own clock. */
   settlingSince: number | null = null;
   cancelRequested: boolean;

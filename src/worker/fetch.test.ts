@@ -1,5 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import type { Claim, ClaimedJob, ClaimRequest, GatedClaim, GatedClaimRequest } from '../store/store.ts';
+import type {
+  Claim,
+  ClaimedJob,
+  ClaimRequest,
+  GatedClaim,
+  GatedClaimRequest,
+  LimitedClaim,
+  LimitedClaimRequest,
+} from '../store/store.ts';
 import { VirtualClock } from '../testing/virtual-clock.ts';
 import { Fetcher } from './fetch.ts';
 import { planWork, type WorkOptions } from './options.ts';
@@ -17,15 +25,18 @@ function makeFetcher(options: WorkOptions = {}) {
   const claims: { request: ClaimRequest; at: number }[] = [];
   const told: string[] = [];
   const gatedClaims: { request: GatedClaimRequest; at: number }[] = [];
+  const limitedClaims: { request: LimitedClaimRequest; at: number }[] = [];
   const accepted: Pick<Claim, 'jobs'>[] = [];
   const world = {
     load: idle,
     answer: async (_: ClaimRequest): Promise<Partial<Claim>> => ({}),
     gatedAnswer: async (_: GatedClaimRequest): Promise<Partial<GatedClaim>> => ({}),
+    limitedAnswer: async (_: LimitedClaimRequest): Promise<Partial<LimitedClaim>> => ({}),
     accept: (claim: Pick<Claim, 'jobs'>): unknown => accepted.push(claim),
     canTry: true,
     trial: async (): Promise<void> => {},
   };
+  const prefetch = new Prefetch(clock, plan.concurrency);
   const fetcher = new Fetcher({
     clock,
     plan,
@@ -42,25 +53,42 @@ function makeFetcher(options: WorkOptions = {}) {
           nextDueAt: null,
           suspectsWait: false,
           gated: [],
+          limited: false,
           ...(await world.answer(request)),
         };
+      },
+      async claimLimited(request) {
+        limitedClaims.push({ request, at: clock.monotonic() });
+        return { jobs: [], now: clock.now(), nextAt: null, ...(await world.limitedAnswer(request)) };
       },
       async claimGated(request) {
         gatedClaims.push({ request, at: clock.monotonic() });
         return { jobs: [], now: clock.now(), nextAt: null, events: [], ...(await world.gatedAnswer(request)) };
       },
     },
-    prefetch: new Prefetch(clock, plan.concurrency),
+    prefetch,
     load: () => world.load,
     accept: (claim) => world.accept(claim),
     canTry: () => world.canTry,
     tryOut: () => world.trial(),
     onGate: () => {},
+    onLimited: (limits) => told.push(`limited ${limits}`),
     onDrained: () => told.push('drained'),
     onError: (error) => told.push((error as Error).message),
     onAnswer: () => told.push('answered'),
   });
-  return { clock, claims, gatedClaims, told, accepted, world, fetcher, at: () => claims.map(({ at }) => at) };
+  return {
+    clock,
+    claims,
+    gatedClaims,
+    limitedClaims,
+    told,
+    accepted,
+    world,
+    prefetch,
+    fetcher,
+    at: () => claims.map(({ at }) => at),
+  };
 }
 
 describe('a fetcher', () => {
@@ -72,6 +100,21 @@ describe('a fetcher', () => {
     expect(at()).toEqual([0, 1_000, 2_000]);
     expect(fetcher.drained).toBe(true);
     expect(told.slice(0, 2)).toEqual(['answered', 'drained']);
+    await stopSoon(clock, fetcher);
+  });
+
+  it('without a free place claims ahead, waits for a place and then asks for jobs behind limits', async () => {
+    const { clock, fetcher, world, prefetch, limitedClaims, at } = makeFetcher();
+    prefetch.ran(5);
+    world.load = full;
+    world.answer = async () => ({ limited: true });
+    fetcher.start();
+    await clock.advance(900);
+    expect([at(), limitedClaims]).toEqual([[0], []]);
+    world.load = { ...full, running: 9 };
+    fetcher.wake('room');
+    await clock.advance(0);
+    expect(limitedClaims.map((one) => one.at)).toEqual([900]);
     await stopSoon(clock, fetcher);
   });
 
@@ -432,6 +475,108 @@ describe('jobs behind gates', () => {
     fetcher.start();
     await clock.advance(2_500);
     expect(gatedClaims.map(({ at }) => at - start)).toEqual([0, 1_000, 2_000]);
+    await fetcher.stop();
+  });
+});
+
+describe('jobs behind limits', () => {
+  it('are claimed before the next ordinary claim, for half of the free places while ordinary jobs come', async () => {
+    const { clock, fetcher, world, claims, limitedClaims } = makeFetcher({ concurrency: 20 });
+    world.answer = async () =>
+      claims.length === 1 ? { jobs: jobs(1), nextDueAt: 0, limited: true } : { limited: true };
+    fetcher.start();
+    await clock.advance(0);
+    expect(limitedClaims.map(({ request }) => request.limit)).toEqual([10]);
+    expect(claims.map(({ request }) => request.limit)).toEqual([20, 20]);
+    await fetcher.stop();
+  });
+
+  it('leave claims to ordinary jobs, also when there is a single place', async () => {
+    const { clock, fetcher, world, claims, limitedClaims } = makeFetcher({ concurrency: 1 });
+    world.answer = async () => ({ limited: true });
+    world.limitedAnswer = async () => {
+      world.load = { ...idle, running: 1 };
+      return { jobs: jobs(1) };
+    };
+    fetcher.start();
+    for (let ended = 0; ended < 6; ended++) {
+      await clock.advance(2_000);
+      world.load = idle;
+      fetcher.wake('limit-freed');
+      fetcher.wake('room');
+    }
+    expect(limitedClaims.length).toBeGreaterThan(2);
+    expect(claims.length).toBeGreaterThanOrEqual(limitedClaims.length / 2);
+    await stopSoon(clock, fetcher);
+  });
+
+  it('are claimed ahead while that brings as many as it asks for', async () => {
+    const { clock, fetcher, world, prefetch, limitedClaims } = makeFetcher({ concurrency: 10 });
+    prefetch.ran(10);
+    world.answer = async () => ({ limited: true });
+    world.limitedAnswer = async ({ limit }) => {
+      if (limitedClaims.length === 4) world.load = { ...idle, running: 10 };
+      return { jobs: jobs(limitedClaims.length < 3 ? limit : 4), nextAt: clock.now() };
+    };
+    fetcher.start();
+    await clock.advance(0);
+    expect(limitedClaims.map(({ request: { limit, ahead } }) => [limit, ahead])).toEqual([
+      [10, 0],
+      [60, 50],
+      [60, 50],
+      [10, 0],
+    ]);
+    await fetcher.stop();
+  });
+
+  it('are asked for without a claim of ordinary jobs in between, while none of those wait', async () => {
+    const { clock, fetcher, world, prefetch, claims, limitedClaims } = makeFetcher({ concurrency: 10, poll: '1m' });
+    prefetch.ran(10);
+    world.answer = async () => ({ limited: true });
+    world.limitedAnswer = async ({ limit }) => {
+      if (limitedClaims.length % 20 === 0) world.load = { ...idle, running: 10, buffered: 50 };
+      return { jobs: jobs(limit), nextAt: clock.now() };
+    };
+    fetcher.start();
+    await clock.advance(0);
+    expect([claims.length, limitedClaims.length]).toEqual([1, 20]);
+    world.load = idle;
+    fetcher.wake('new-work');
+    await clock.advance(0);
+    expect([claims.length, limitedClaims.length]).toEqual([2, 40]);
+    await stopSoon(clock, fetcher);
+  });
+
+  it('are asked for again when one may start by time alone, and else at the pace of the poll', async () => {
+    const { clock, fetcher, world, limitedClaims } = makeFetcher({ poll: '1m' });
+    world.answer = async () => ({ limited: true });
+    world.limitedAnswer = async () => ({ nextAt: limitedClaims.length < 3 ? clock.now() + 5_000 : null });
+    const start = clock.monotonic();
+    fetcher.start();
+    await clock.advance(75_000);
+    expect(limitedClaims.map(({ at }) => at - start)).toEqual([0, 5_000, 10_000, 70_000]);
+    await fetcher.stop();
+  });
+
+  it('are asked for again at once when a key may have room again', async () => {
+    const { clock, fetcher, world, limitedClaims } = makeFetcher({ poll: '1m' });
+    world.answer = async () => ({ limited: true });
+    const start = clock.monotonic();
+    fetcher.start();
+    await clock.advance(1_000);
+    fetcher.wake('limit-freed');
+    await clock.advance(1_000);
+    expect(limitedClaims.map(({ at }) => at - start)).toEqual([0, 1_000]);
+    await fetcher.stop();
+  });
+
+  it('are told of when their limits keep them waiting', async () => {
+    const { clock, fetcher, world, told } = makeFetcher({ poll: '1m' });
+    world.answer = async () => ({ limited: true });
+    world.limitedAnswer = async () => ({ full: ['shopify'] });
+    fetcher.start();
+    await clock.advance(0);
+    expect(told.filter((one) => one.startsWith('limited'))).toEqual(['limited shopify']);
     await fetcher.stop();
   });
 });

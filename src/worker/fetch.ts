@@ -1,7 +1,18 @@
 import { type Clock, nextTurn } from '../clock.ts';
 import type { GateEvent } from '../gate/index.ts';
+import type { ClaimKind } from '../observe/metrics.ts';
 import { doubling, Pauses } from '../retrying.ts';
-import type { Claim, ClaimedJob, GatedClaim, GateRef, KnownJobs, QueueQuota, Reader, Store } from '../store/store.ts';
+import type {
+  Claim,
+  ClaimedJob,
+  GatedClaim,
+  GateRef,
+  KnownJobs,
+  LimitedClaim,
+  QueueQuota,
+  Reader,
+  Store,
+} from '../store/store.ts';
 import { Quotas } from './lanes.ts';
 import type { WorkPlan } from './options.ts';
 import { answerWithin } from './persist.ts';
@@ -16,12 +27,13 @@ const FOREVER_MS = 2 ** 31 - 1;
  * - `new-work`: jobs were enqueued, here or elsewhere.
  * - `due`: a job of this worker was settled and waits again; it may fall due before all others.
  * - `retry-ended`: a queue may have room for a retry again, under maxRetriesInFlight, or for the next suspect.
+ * - `limit-freed`: a key may have room again.
  * - `room`: a place became free. It matters only while the fetcher waits for one.
  */
-export type WakeReason = 'new-work' | 'due' | 'retry-ended' | 'room';
+export type WakeReason = 'new-work' | 'due' | 'retry-ended' | 'limit-freed' | 'room';
 
 export interface FetcherParts {
-  readonly store: Pick<Store, 'claim' | 'claimGated'>;
+  readonly store: Pick<Store, 'claim' | 'claimGated' | 'claimLimited'>;
   readonly clock: Clock;
   readonly plan: WorkPlan;
   readonly worker: string;
@@ -38,11 +50,14 @@ export interface FetcherParts {
   readonly tryOut: (suspect: ClaimedJob, askedAt: number) => Promise<void>;
   /** A claim has changed a gate. */
   readonly onGate: (gate: GateRef, events: readonly GateEvent[]) => void;
+  /** These limits keep due jobs from starting. */
+  readonly onLimited: (limits: readonly string[]) => void;
   /** Nothing is left that is due. */
   readonly onDrained: () => void;
   /** The store failed to answer, or our own code failed. */
   readonly onError: (error: unknown) => void;
-  readonly onAnswer: () => void;
+  /** The store has answered a claim. */
+  readonly onAnswer: (claim: ClaimKind, durationMs: number) => void;
 }
 
 interface Answer<Claimed> {
@@ -58,6 +73,8 @@ interface Answer<Claimed> {
  *                 -> not filled: wait for a wake-up, the next due time, or the poll
  *                 -> a suspect waits: claim it and hold its trial, and so on for up to a lease; then look for room again
  *                 -> jobs wait behind gates: each gate is asked before the next ordinary claim, for a part of the room
+ *                 -> jobs wait behind limits: they are claimed before the next ordinary claim, too; ahead only while that
+ *                    brings as many as it asks for, since each that is claimed takes a place of its key
  */
 export class Fetcher {
   readonly #parts: FetcherParts;
@@ -73,6 +90,19 @@ export class Fetcher {
   /** What the last claim said of gates, and when a gate that admitted nothing may be asked again. */
   #gated: readonly string[] = [];
   readonly #notBefore: Map<string, number> = new Map();
+  /** Of these gates no job could start, whatever the gate said: limits held all that were due. */
+  readonly #withoutJob: Set<string> = new Set();
+  /** Whether jobs wait behind limits, and when one of them may start, as far as is known. */
+  #hasLimited = false;
+  #limitedAt = Number.NEGATIVE_INFINITY;
+  /** The last claim of them was filled. */
+  #hasManyLimited = false;
+  /** It left no place for an ordinary claim, which comes first the next time. */
+  #isOrdinaryNext = false;
+  /** Until then, or until it is woken, an ordinary claim would bring nothing. */
+  #nothingUntil = Number.NEGATIVE_INFINITY;
+  /** The last ordinary claim brought nothing. */
+  #isIdle = true;
   #waitsForRoom = false;
   #loop: Promise<void> | null = null;
 
@@ -98,9 +128,12 @@ export class Fetcher {
       return;
     }
     if (reason === 'new-work') this.#parts.prefetch.newWork();
+    if (reason !== 'limit-freed') this.#nothingUntil = Number.NEGATIVE_INFINITY;
     this.#wokenMeanwhile = true;
     this.#drained = false;
     this.#noTrialUntil = Number.NEGATIVE_INFINITY;
+    this.#limitedAt = Number.NEGATIVE_INFINITY;
+    this.#lookForJobs();
     this.#signal.notify();
   }
 
@@ -132,7 +165,10 @@ export class Fetcher {
     }
     this.#wokenMeanwhile = false;
     await this.#claimGated(places);
+    const isFilled = !this.#isOrdinaryNext && this.#untilLimited() === 0 && (await this.#claimLimited());
+    if (isFilled && clock.monotonic() < this.#nothingUntil) return;
     const left = prefetch.places(load());
+    this.#isOrdinaryNext = left === 0;
     if (left === 0 || this.#stopped) return;
     prefetch.asked();
     const answer = await this.#claim(left, this.#quotas.next(left));
@@ -142,16 +178,33 @@ export class Fetcher {
     this.#quotas.settle(left, claim.jobs);
     prefetch.claimed(claim.jobs);
     this.#gated = claim.gated;
+    this.#hasLimited = claim.limited;
+    this.#isIdle = claim.jobs.length === 0;
+    if (this.#isIdle && !this.#wokenMeanwhile) this.#nothingUntil = clock.monotonic() + this.#untilDue(claim);
     if (claim.suspectsWait && (await this.#holdTrials())) return;
     const waitMs = claim.jobs.length < left ? this.#untilNext(claim) : 0;
     this.#drained = waitMs > 0 && !this.#wokenMeanwhile;
     if (!this.#drained || this.#stopped) return;
     onDrained();
+    this.#waitsForRoom = this.#hasLimited && this.#free() === 0;
     await this.#signal.wait(waitMs);
+    this.#waitsForRoom = false;
+    // Perhaps the job has fallen due that keeps the turn of its key.
+    this.#lookForJobs();
+  }
+
+  #lookForJobs(): void {
+    for (const resource of this.#withoutJob) this.#notBefore.delete(resource);
+    this.#withoutJob.clear();
   }
 
   #untilNext(claim: Claim): number {
-    return Math.min(this.#untilDue(claim), this.#untilGated(), this.#parts.rejections.untilNext());
+    return Math.min(
+      this.#untilDue(claim),
+      this.#untilGated(),
+      this.#untilLimited(),
+      this.#parts.rejections.untilNext(),
+    );
   }
 
   /** 0 when the store has more that is due, which did not fit into its answer. */
@@ -177,7 +230,7 @@ export class Fetcher {
         resource,
         ...this.#reader(),
       };
-      const answer = await this.#ask(store.claimGated(request));
+      const answer = await this.#ask('gated', store.claimGated(request));
       if (answer === null || this.#stopped) return;
       const { claim, askedAt } = answer;
       accept(claim, askedAt);
@@ -187,10 +240,59 @@ export class Fetcher {
   }
 
   /**
+   * Claims jobs behind limits, for up to half of the places: ordinary jobs get the others, and the next round the rest. True
+   * when it got as many as it asked for.
+   */
+  async #claimLimited(): Promise<boolean> {
+    const { store, plan, worker, clock, accept, onLimited } = this.#parts;
+    if (this.#stopped) return false;
+    const free = this.#free();
+    const places = this.#limitedPlaces();
+    const limit = this.#isIdle ? places : Math.ceil(places / 2);
+    const queues = this.#quotas.next(limit);
+    const ahead = Math.max(0, limit - free);
+    const request = { worker, leaseMs: plan.leaseMs, limit, queues, ahead, ...this.#reader() };
+    const answer = await this.#ask('limited', store.claimLimited(request));
+    if (answer === null) return false;
+    const { claim, askedAt } = answer;
+    accept(claim, askedAt);
+    this.#hasManyLimited = claim.jobs.length === limit;
+    // Where the free places are filled, what it says of the next job may be said of one to claim ahead.
+    const waitMs = claim.jobs.length >= free ? 0 : this.#untilNextLimited(claim);
+    this.#limitedAt = clock.monotonic() + waitMs;
+    if (claim.full !== undefined) onLimited(claim.full);
+    return this.#hasManyLimited;
+  }
+
+  #limitedPlaces(): number {
+    const { prefetch, load } = this.#parts;
+    return this.#hasManyLimited ? Math.max(this.#free(), prefetch.places(load())) : this.#free();
+  }
+
+  #free(): number {
+    const { prefetch, load } = this.#parts;
+    return prefetch.free(load());
+  }
+
+  /** A place of a key that another worker frees is noticed at the latest by the next poll. */
+  #untilNextLimited({ jobs, now, nextAt }: LimitedClaim): number {
+    const { pollMs } = this.#parts.plan;
+    const shortestMs = jobs.length > 0 ? 0 : 1;
+    return nextAt === null ? pollMs : Math.min(pollMs, Math.max(shortestMs, nextAt - now));
+  }
+
+  /** A worker without a free place waits for one: it claims ordinary jobs ahead meanwhile, and must not ask again and again. */
+  #untilLimited(): number {
+    if (!this.#hasLimited || this.#limitedPlaces() === 0) return Number.POSITIVE_INFINITY;
+    return Math.max(0, this.#limitedAt - this.#parts.clock.monotonic());
+  }
+
+  /**
    * A gate that admitted nothing is not asked again before it may admit something to this worker. That time holds while the
    * gate stays as it is: when it says that a probe keeps its slot for half a minute, the probe may have ended by now.
    */
   #remember(resource: string, { jobs, now, nextAt }: GatedClaim): void {
+    if (nextAt === null) this.#withoutJob.add(resource);
     if (jobs.length > 0) this.#notBefore.delete(resource);
     else {
       const { pollMs } = this.#parts.plan;
@@ -218,7 +320,7 @@ export class Fetcher {
 
   #claim(limit: number, queues: QueueQuota[]): Promise<Answer<Claim> | null> {
     const { store, plan, worker } = this.#parts;
-    return this.#ask(store.claim({ worker, leaseMs: plan.leaseMs, limit, queues, ...this.#reader() }));
+    return this.#ask('ordinary', store.claim({ worker, leaseMs: plan.leaseMs, limit, queues, ...this.#reader() }));
   }
 
   #reader(): Reader {
@@ -228,7 +330,10 @@ export class Fetcher {
   }
 
   /** Null when the store did not answer; then it has already waited. */
-  async #ask<Claimed extends Pick<Claim, 'jobs'>>(call: Promise<Claimed>): Promise<Answer<Claimed> | null> {
+  async #ask<Claimed extends Pick<Claim, 'jobs'>>(
+    kind: ClaimKind,
+    call: Promise<Claimed>,
+  ): Promise<Answer<Claimed> | null> {
     const { clock, callTimeoutMs, accept, onAnswer, onError } = this.#parts;
     // Nothing has been awaited since the call was made.
     const askedAt = clock.monotonic();
@@ -248,7 +353,7 @@ export class Fetcher {
       return null;
     }
     this.#pauses.reset();
-    onAnswer();
+    onAnswer(kind, clock.monotonic() - askedAt);
     return { claim, askedAt };
   }
 

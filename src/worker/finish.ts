@@ -24,8 +24,11 @@ export interface FinisherParts {
   readonly isStopping: () => boolean;
   /** Called before the settlement is sent: from then on, any claim may find the job. */
   readonly onDecided: (job: ActiveJob, decision: Decision) => void;
-  /** `settlement` is how the run ended, or null when its lease was lost. */
-  readonly onGone: (job: ActiveJob, settlement: Settlement | null) => void;
+  /**
+   * `settlement` is how the run ended, or null when its lease was lost. `answer` is the store's, or null when the
+   * settlement could not be recorded.
+   */
+  readonly onGone: (job: ActiveJob, settlement: Settlement | null, answer: SettleAnswer | null) => void;
 }
 
 /** The last steps of each job that leaves a worker: gate -> decide -> settle -> report -> gone. */
@@ -38,6 +41,7 @@ export class Finisher {
     this.#settler = new Settler(parts.store, parts.clock, parts.isStopping, {
       answered: (ending, answer) => this.#settled(ending, answer),
       failed: (ending, error) => this.#settleFailed(ending, error),
+      sent: (endings) => parts.report.settling(endings),
       retried: (endings, error) => parts.trouble.unrecorded(endings, error),
     });
   }
@@ -50,8 +54,9 @@ export class Finisher {
 
   /** Another worker has it. */
   drop(job: ActiveJob): void {
+    job.run?.span?.lost('lease-lost');
     this.#parts.report.leaseLost(job.lease.job);
-    this.#gone(job, null);
+    this.#gone(job, null, 'stale');
   }
 
   flushed(): Promise<void> {
@@ -87,19 +92,22 @@ export class Finisher {
 
   #settled({ job, settlement }: Ending, answer: SettleAnswer): void {
     const { report, trouble } = this.#parts;
+    if (answer === 'stale') job.run?.span?.lost('lease-lost');
+    else job.run?.span?.settled(settlement);
     try {
       if (answer === 'stale') report.leaseLost(job.lease.job);
       else report.settled(job.lease.job, settlement, answer);
     } catch (error) {
       trouble.failed(error);
     }
-    this.#gone(job, settlement);
+    this.#gone(job, settlement, answer);
   }
 
   /** The job will run again. */
   #settleFailed({ job, settlement }: Ending, error: unknown): void {
+    job.run?.span?.lost('settle-failed');
     this.#parts.report.settleFailed(job.lease.job, error);
-    this.#gone(job, settlement);
+    this.#gone(job, settlement, null);
   }
 
   /** The handler's own transaction has completed the job; what the handler did after it changes nothing. */
@@ -110,13 +118,14 @@ export class Finisher {
       const error = errorOf(outcome);
       log.warn('the handler failed after its transaction had completed the job', { job: claimed.id, error });
     }
+    job.run?.span?.settled(settlement);
     report.settled(claimed, settlement, 'settled');
-    this.#gone(job, settlement);
+    this.#gone(job, settlement, 'settled');
   }
 
-  #gone(job: ActiveJob, settlement: Settlement | null): void {
+  #gone(job: ActiveJob, settlement: Settlement | null, answer: SettleAnswer | null): void {
     this.#parts.jobs.isGone(job);
-    this.#parts.onGone(job, settlement);
+    this.#parts.onGone(job, settlement, answer);
   }
 }
 

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { defineJob } from '../definition.ts';
 import { closedGate } from '../gate/index.ts';
 import type { ClaimedJob, GateAnswer, WorkerReport } from '../store/store.ts';
+import { testQueue } from '../testing/queue.ts';
 import { VirtualClock } from '../testing/virtual-clock.ts';
 import { ActiveJob } from './active-job.ts';
 import { Gates } from './gates.ts';
@@ -88,4 +90,29 @@ it('a question that the answer to another one leads to is sent as well', async (
   await clock.advance(1_000);
   expect(answered).toBe(5);
   await asking;
+});
+
+it('the outage that a soft gate sees ends when all jobs have completed and none runs any more', async () => {
+  let isDown = true;
+  const job = defineJob<number>({
+    name: 'call',
+    retry: { maxAttempts: 5, backoff: { kind: 'fixed', base: '2s' }, jitter: 'none' },
+    run() {
+      if (isDown) throw Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+    },
+  });
+  await using queue = await testQueue({ jobs: [job], work: { concurrency: 20 } });
+  const { mulligan, clock } = queue;
+  const phase = async () => (await mulligan.gates.show('call')).gate.phase;
+  await mulligan.enqueueMany(
+    job,
+    Array.from({ length: 10 }, (_, input) => ({ input })),
+  );
+  await clock.advance(3_000);
+  expect(await phase()).toBe('open');
+  isDown = false;
+  await clock.advance(10_000);
+  expect((await mulligan.stats()).states.completed).toBe(10);
+  await clock.advance(60_000);
+  expect(await phase()).toBe('closed');
 });

@@ -1,6 +1,15 @@
 import { type Clock, nextTurn, type Timer } from '../clock.ts';
 import type { AnyJobDefinition } from '../definition.ts';
-import { addRun, emptyReport, type GatheredReport, gateKey, gateOfJob, refund, workerKey } from '../gate/index.ts';
+import {
+  addRun,
+  emptyReport,
+  endsByTime,
+  type GatheredReport,
+  gateKey,
+  gateOfJob,
+  refund,
+  workerKey,
+} from '../gate/index.ts';
 import { isRetry } from '../job.ts';
 import type { Outcome } from '../retry/outcome.ts';
 import type { ClaimedJob, GateAnswer, GateRef, Refund, Store, WorkerReport } from '../store/store.ts';
@@ -16,13 +25,14 @@ import { type Judged, judge } from './verdict.ts';
  *                   so that a failing worker is never the only one that is heard
  *   trouble         (a failure by the environment, or a 429) is sent at once, and the answer tells whether it counts
  *   a probe, or a run that a ramp let start, is sent at once as well; nothing waits for the answer
- *   a ramp          is asked about every 10 s, so that it is seen to close when no more jobs come
+ *   a ramp, or an outage of a soft gate that ends by time, is asked about every 10 s, so that it is seen to close when no more
+ *                   jobs come
  *
  * One call is under way at a time; what ends meanwhile gathers for the next.
  */
 
 const FLUSH_MS = 5_000;
-/** How often gates in their ramp are asked about, and how many at once. */
+/** How often gates that time closes are asked about, and how many at once. */
 const LOOK_MS = 10_000;
 const MOST_LOOKED_AT = 100;
 
@@ -62,9 +72,9 @@ export class Gates {
   #waiting: Waiting[] = [];
   #flushedAt = Number.NEGATIVE_INFINITY;
   #flushTimer: Timer | null = null;
-  /** Gates in their ramp: time alone closes them, so someone must look when no job does. */
-  readonly #ramps: Map<string, GateRef> = new Map();
-  #rampTimer: Timer | null = null;
+  /** Gates in their ramp, and soft gates whose outage was answered: time closes them, so a worker must look when no job does. */
+  readonly #watched: Map<string, GateRef> = new Map();
+  #watchTimer: Timer | null = null;
   #isSending = false;
   #isStopped = false;
 
@@ -115,7 +125,7 @@ export class Gates {
   stop(): void {
     this.#isStopped = true;
     this.#flushTimer?.cancel();
-    this.#rampTimer?.cancel();
+    this.#watchTimer?.cancel();
   }
 
   #gateOf({ resource, name }: Pick<ClaimedJob, 'resource' | 'name'>): GateRef | null {
@@ -230,7 +240,7 @@ export class Gates {
       if (answer.events.length > 0) onChange(answer);
     }
     for (const { gate, state, now } of last.values()) {
-      this.#watch(gate, state.phase === 'ramp');
+      this.#watch(gate, gate.kind === 'job' ? endsByTime(state) : gate.kind === 'resource' && state.phase === 'ramp');
       const isShut = state.pin === 'open' || (state.pin === null && (state.phase === 'open' || state.heldUntil > now));
       if (gate.kind === 'resource' && isShut) onShut(gate.name);
     }
@@ -238,17 +248,17 @@ export class Gates {
     return last;
   }
 
-  #watch(gate: GateRef, isRamp: boolean): void {
+  #watch(gate: GateRef, closesByTime: boolean): void {
     const key = gateKey(gate);
-    this.#ramps.delete(key);
-    if (isRamp && gate.kind === 'resource') this.#ramps.set(key, gate);
-    if (this.#ramps.size === 0 || this.#rampTimer !== null || this.#isStopped) return;
-    this.#rampTimer = this.#parts.clock.after(LOOK_MS, () => {
-      this.#rampTimer = null;
+    this.#watched.delete(key);
+    if (closesByTime) this.#watched.set(key, gate);
+    if (this.#watched.size === 0 || this.#watchTimer !== null || this.#isStopped) return;
+    this.#watchTimer = this.#parts.clock.after(LOOK_MS, () => {
+      this.#watchTimer = null;
       // Those that were not looked at for longest come first.
-      for (const ramp of [...this.#ramps.values()].slice(0, MOST_LOOKED_AT)) {
-        this.#waiting.push({ gate: ramp, lease: null, answer: () => {} });
-        this.#sendSoon(ramp);
+      for (const watched of [...this.#watched.values()].slice(0, MOST_LOOKED_AT)) {
+        this.#waiting.push({ gate: watched, lease: null, answer: () => {} });
+        this.#sendSoon(watched);
       }
     });
   }

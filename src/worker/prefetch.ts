@@ -84,6 +84,12 @@ export class Prefetch {
     return buffered === 0 || room >= most / 2 ? Math.min(LARGEST_CLAIM, room) : 0;
   }
 
+  /** Places in which nothing runs, nor will by what is claimed already. */
+  free({ running, buffered, settling }: Load): number {
+    if (settling > MOST_UNRECORDED * this.#concurrency) return 0;
+    return Math.max(0, this.#concurrency - running - buffered);
+  }
+
   #ahead(): number {
     if (this.#meanRunMs === null) return 0;
     if (this.#bringsRetries && this.#clock.monotonic() < this.#freshUntil) return 0;

@@ -1,40 +1,56 @@
 import type { Clock } from '../clock.ts';
 import type { AnyJobDefinition, DeadJob } from '../definition.ts';
 import type { GateEvent } from '../gate/index.ts';
+import { type DecisionLog, inShort } from '../observe/decision-log.ts';
 import type { Events, RunEvent } from '../observe/events.ts';
 import { FailureLog } from '../observe/failure-log.ts';
 import type { GateMoment } from '../observe/gate-words.ts';
 import { reportGate } from '../observe/gates.ts';
 import { groupOf } from '../observe/group-of.ts';
 import type { Logger, LogLevel } from '../observe/log.ts';
-import type { Metrics } from '../observe/metrics.ts';
+import type { ClaimKind, Metrics } from '../observe/metrics.ts';
+import type { Tracing } from '../observe/tracing.ts';
 import { asideAfter } from '../retry/decision.ts';
-import type { StoredError } from '../retry/outcome.ts';
 import type { ClaimedJob, Enqueued, GateRef, NewJob, Settlement } from '../store/store.ts';
 import type { Applied } from './settle.ts';
 
+const LIMITED_EVERY_MS = 1_000;
+
 type NoHandlerJob = Pick<ClaimedJob, 'id' | 'name' | 'version' | 'queue' | 'worker'>;
+
+export interface ReporterParts {
+  readonly events: Events;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  /** Null when failures are logged in groups. */
+  readonly decisions: DecisionLog | null;
+  readonly definitions: ReadonlyMap<string, AnyJobDefinition>;
+  readonly clock: Clock;
+  readonly tracing: Tracing | null;
+}
 
 /** Tells the world what happened to a run: events, metrics, the log, and the definition's `onDead`. */
 export class Reporter {
   readonly #events: Events;
   readonly #metrics: Metrics;
   readonly #log: Logger;
+  readonly #decisions: DecisionLog | null;
   readonly #definitions: ReadonlyMap<string, AnyJobDefinition>;
   readonly #failures: FailureLog;
+  readonly #clock: Clock;
+  readonly #tracing: Tracing | null;
+  /** When each limit was last told of. There are as many as the worker's definitions name. */
+  readonly #limitedAt: Map<string, number> = new Map();
 
-  constructor(
-    events: Events,
-    metrics: Metrics,
-    log: Logger,
-    definitions: ReadonlyMap<string, AnyJobDefinition>,
-    clock: Clock,
-  ) {
+  constructor({ events, metrics, log, decisions, definitions, clock, tracing }: ReporterParts) {
     this.#events = events;
     this.#metrics = metrics;
     this.#log = log;
+    this.#decisions = decisions;
     this.#definitions = definitions;
     this.#failures = new FailureLog(log, clock);
+    this.#clock = clock;
+    this.#tracing = tracing;
   }
 
   /** Writes what the log still owes. */
@@ -47,6 +63,15 @@ export class Reporter {
     this.#events.emit('enqueued', () => ({ id, name, queue, existed }));
   }
 
+  claimed(claim: ClaimKind, durationMs: number): void {
+    this.#metrics.claimed(claim, durationMs);
+  }
+
+  /** Outcomes are sent to the store with one call. */
+  settling(outcomes: number): void {
+    this.#metrics.settling(outcomes);
+  }
+
   started(job: ClaimedJob, startedAt: number): void {
     const waitedMs = Math.max(0, startedAt - job.dueAt);
     this.#metrics.started(job, waitedMs);
@@ -57,6 +82,7 @@ export class Reporter {
     const { decision, outcome, error, startedAt, endedAt } = settlement;
     const durationMs = endedAt - startedAt;
     this.#metrics.settled(job, settlement);
+    this.#decisions?.write(job, settlement, answer);
     const finished = () => ({ ...runEvent(job), outcome, decision, error, durationMs });
     if (answer === 'cancelled') {
       this.#events.emit('cancelled', finished);
@@ -71,12 +97,13 @@ export class Reporter {
         return;
       case 'retry':
       case 'defer':
-        this.#logFailure(job, settlement, 'debug', 'a run failed; it will be tried again');
+        if (this.#decisions === null)
+          this.#logFailure(job, settlement, 'debug', 'a run failed; it will be tried again');
         this.#events.emit('retrying', () => ({ ...finished(), delayMs: decision.delayMs }));
         return;
       case 'dead':
         this.#events.emit('dead', () => ({ ...finished(), reason: decision.reason }));
-        this.#logFailure(job, settlement, 'warn', `a job is dead (${decision.reason})`);
+        if (this.#decisions === null) this.#logFailure(job, settlement, 'warn', `a job is dead (${decision.reason})`);
         this.#callOnDead(job, settlement);
         return;
       default:
@@ -135,7 +162,24 @@ export class Reporter {
     for (const event of events) reportGate(observers, gate, event, after);
   }
 
+  /** These limits keep jobs waiting. Each is told of at most once in a second: a busy worker asks far more often. */
+  limited(limits: readonly string[]): void {
+    const now = this.#clock.monotonic();
+    for (const limit of limits) {
+      if (now - (this.#limitedAt.get(limit) ?? Number.NEGATIVE_INFINITY) < LIMITED_EVERY_MS) continue;
+      this.#limitedAt.set(limit, now);
+      this.#metrics.limited(limit);
+      this.#events.emit('limited', () => ({ limit, jobs: this.#jobsBehind(limit) }));
+    }
+  }
+
+  #jobsBehind(limit: string): string[] {
+    const all = [...this.#definitions.values()];
+    return all.filter(({ limits }) => limits.some(({ name }) => name === limit)).map(({ name }) => name);
+  }
+
   rescued(job: ClaimedJob, settlement: Settlement, answer: Applied): void {
+    this.#tracing?.crashed(job, settlement);
     this.#events.emit('rescued', () => runEvent(job));
     this.settled(job, settlement, answer);
   }
@@ -178,12 +222,6 @@ export class Reporter {
       complain(thrown);
     }
   }
-}
-
-const LONGEST_MESSAGE = 300;
-
-function inShort({ name, message }: StoredError): string {
-  return `${name}: ${message.length <= LONGEST_MESSAGE ? message : `${message.slice(0, LONGEST_MESSAGE)}...`}`;
 }
 
 function runEvent({ id, name, queue, run, attempts, worker }: ClaimedJob): RunEvent & Record<string, unknown> {

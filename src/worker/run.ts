@@ -1,10 +1,11 @@
-import { types } from 'node:util';
 import type { Clock, Timer } from '../clock.ts';
 import { unexpected } from '../config.ts';
 import type { AnyJobDefinition, JobContext } from '../definition.ts';
 import { formatDuration } from '../duration.ts';
-import { ConfigError, InputError, LeaseLostError } from '../errors.ts';
+import { ConfigError, InputError, isOwnError, LeaseLostError } from '../errors.ts';
+import type { LimitDefinition } from '../limit/options.ts';
 import { type Logger, type LogSink, makeLogger } from '../observe/log.ts';
+import type { RunSpan, Tracing } from '../observe/tracing.ts';
 import { encodeJson } from '../payload.ts';
 import { encodeResult } from '../result.ts';
 import { classify, type FailedRun, withCustomDelay } from '../retry/classify.ts';
@@ -17,6 +18,7 @@ import { type ErrorCache, toStoredError } from '../untrusted/stored-error.ts';
 import type { Lease } from './lease.ts';
 import { Memos } from './once.ts';
 import { readLeaseMs } from './options.ts';
+import { permit } from './permit.ts';
 import { whileLeased } from './persist.ts';
 import { settlementOf } from './settlement.ts';
 import { decode, migrateInput, needsMigration, rejectedBefore } from './versions.ts';
@@ -39,7 +41,8 @@ const completed: Outcome = { kind: 'completed' };
 export interface RunServices {
   readonly clock: Clock;
   readonly logSink: LogSink;
-  readonly store: ConstructorParameters<typeof Memos>[1] & Pick<Store, 'transactions' | 'runs'>;
+  readonly tracing: Tracing | null;
+  readonly store: ConstructorParameters<typeof Memos>[1] & Pick<Store, 'transactions' | 'runs' | 'permit'>;
   /** Renews the lease of this run now; false when it was lost. */
   readonly renew: (run: Run) => Promise<boolean>;
   /** Renews all leases within a moment, for progress. */
@@ -49,6 +52,10 @@ export interface RunServices {
   readonly maxResultBytes: number;
   /** What a handler returned cannot be stored. */
   readonly onLostResult: (job: ClaimedJob, problem: string) => void;
+  /** A permit of this limit has to wait. */
+  readonly onLimited: (limit: string) => void;
+  /** The limits of all definitions of the worker. */
+  readonly limits: readonly LimitDefinition[];
   readonly enqueue: JobContext['enqueue'];
   readonly enqueueMany: JobContext['enqueueMany'];
   /** Equal errors of one worker are cleaned once. */
@@ -64,6 +71,8 @@ export class Run implements JobContext {
   result: string | undefined = undefined;
   /** How this run ended, when its own transaction has already recorded that. */
   recorded: Settlement | null = null;
+  /** Null unless runs are traced. */
+  span: RunSpan | null = null;
   readonly #startedAt: number;
   readonly #definition: AnyJobDefinition;
   readonly #services: RunServices;
@@ -73,6 +82,7 @@ export class Run implements JobContext {
   #grace: Timer | null = null;
   #memos: Memos | null = null;
   #isInTransaction = false;
+  #hasPermit = false;
   #log: Logger | null = null;
   /** Null before the start and after the end. */
   #onEnd: ((outcome: Outcome) => void) | null = null;
@@ -92,8 +102,10 @@ export class Run implements JobContext {
       this.#end({ kind: 'released', because: { kind: 'deadline' } });
       return;
     }
+    this.span = this.#services.tracing?.run(this.lease.job) ?? null;
     if (timeoutMs !== null) this.#timeout = this.#services.clock.after(timeoutMs, () => this.stop('timeout'));
-    void this.#handle();
+    if (this.span === null) void this.#handle();
+    else void this.span.within(() => this.#handle());
   }
 
   /** Its own timeout has ended it. Who is to blame, the handler or what it called, is not known. */
@@ -156,7 +168,7 @@ export class Run implements JobContext {
 
   /** What its schema refuses, another version of the definition may accept; any other failure is one of the run. */
   async #unreadable(thrown: unknown): Promise<Outcome> {
-    const isRejected = types.isNativeError(thrown) && thrown instanceof InputError;
+    const isRejected = isOwnError(thrown) && thrown instanceof InputError;
     if (!isRejected || this.#stopReason !== null) return this.#failed(thrown);
     const { store, rejectedPayloadTimeoutMs, recentErrors } = this.#services;
     const rejection = {
@@ -174,6 +186,7 @@ export class Run implements JobContext {
     this.#onEnd = null;
     this.#timeout?.cancel();
     this.#grace?.cancel();
+    this.span?.stopped();
     onEnd(outcome);
   }
 
@@ -286,6 +299,17 @@ export class Run implements JobContext {
       const { store, clock, maxPayloadBytes } = this.#services;
       this.#memos ??= new Memos(this.lease, store, clock, maxPayloadBytes);
       return this.#memos.once(key, effect);
+    };
+  }
+
+  get permit(): JobContext['permit'] {
+    return (limit, options = {}) => {
+      const { store, clock, limits, onLimited } = this.#services;
+      const onPermit = (): void => {
+        this.#hasPermit = true;
+      };
+      const own = { lease: this.lease, signal: this.signal, hasPermit: this.#hasPermit, onPermit };
+      return permit({ store, clock, limits, onLimited, ...own }, limit, options);
     };
   }
 

@@ -10,6 +10,7 @@ async function callsFor(endings: number, change: Partial<Settlement>): Promise<(
   const clock = new VirtualClock();
   const calls: (readonly Settlement[])[] = [];
   const answered: Ending[] = [];
+  const sizes: number[] = [];
   const settle = async (settlements: readonly Settlement[]): Promise<SettleAnswer[]> => {
     calls.push(settlements);
     return settlements.map(() => 'settled');
@@ -17,6 +18,7 @@ async function callsFor(endings: number, change: Partial<Settlement>): Promise<(
   const settler = new Settler({ settle }, clock, () => false, {
     answered: (ending) => answered.push(ending),
     failed: (_, error) => expect.unreachable(String(error)),
+    sent: (count) => sizes.push(count),
     retried: (_, error) => expect.unreachable(String(error)),
   });
   for (let n = 0; n < endings; n++) {
@@ -28,6 +30,7 @@ async function callsFor(endings: number, change: Partial<Settlement>): Promise<(
   }
   await clock.advance(1);
   await settler.flushed();
+  expect(sizes).toEqual(calls.map((call) => call.length));
   expect(answered).toHaveLength(endings);
   return calls;
 }

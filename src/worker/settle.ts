@@ -15,6 +15,8 @@ export interface Ending {
 }
 
 export interface SettlerCallbacks extends BatchCallbacks<Ending, SettleAnswer> {
+  /** So many outcomes are sent together. */
+  sent(endings: number): void;
   /** So many outcomes could not be recorded at the first try. */
   retried(endings: number, error: unknown): void;
 }
@@ -32,13 +34,15 @@ export class Settler {
 
   constructor(store: Pick<Store, 'settle'>, clock: Clock, isStopping: () => boolean, callbacks: SettlerCallbacks) {
     this.#batcher = new Batcher(
-      (endings) =>
-        untilRecorded(
+      (endings) => {
+        callbacks.sent(endings.length);
+        return untilRecorded(
           endings.map(({ job }) => job.lease),
           clock,
           () => store.settle(endings.map(({ settlement }) => settlement)),
           { isStopping, onRetry: (error) => callbacks.retried(endings.length, error) },
-        ),
+        );
+      },
       callbacks,
       {
         limit: LARGEST_BATCH,

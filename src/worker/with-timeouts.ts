@@ -7,6 +7,8 @@ export type WorkerStore = Pick<
   Store,
   | 'claim'
   | 'claimGated'
+  | 'claimLimited'
+  | 'permit'
   | 'report'
   | 'heartbeat'
   | 'settle'
@@ -20,6 +22,7 @@ export type WorkerStore = Pick<
   | 'schedules'
   | 'writeSchedule'
   | 'register'
+  | 'rollUp'
   | 'onWork'
   | 'onJobs'
   | 'transactions'
@@ -31,6 +34,8 @@ export function withTimeouts(store: Store, clock: Clock, timeoutMs: number): Wor
   return {
     claim: (request) => store.claim(request),
     claimGated: (request) => store.claimGated(request),
+    claimLimited: (request) => store.claimLimited(request),
+    permit: (request) => within(store.permit(request)),
     report: (reports) => within(store.report(reports)),
     heartbeat: (heartbeats) => within(store.heartbeat(heartbeats)),
     settle: (settlements) => within(store.settle(settlements)),
@@ -44,6 +49,7 @@ export function withTimeouts(store: Store, clock: Clock, timeoutMs: number): Wor
     schedules: (filter) => within(store.schedules(filter)),
     writeSchedule: (write) => within(store.writeSchedule(write)),
     register: (id, worker) => within(store.register(id, worker)),
+    rollUp: () => within(store.rollUp()),
     onWork: (listener) => store.onWork(listener),
     onJobs: (listener) => store.onJobs(listener),
     // How long a transaction takes is the handler's choice.

@@ -1,14 +1,13 @@
-import { hostname } from 'node:os';
 import type { Clock, Timer } from '../clock.ts';
 import type { AnyJobDefinition } from '../definition.ts';
 import type { Duration } from '../duration.ts';
 import { isRetry } from '../job.ts';
 import { type Logger, type LogSink, makeLogger } from '../observe/log.ts';
+import type { Tracing } from '../observe/tracing.ts';
 import { asideAfter } from '../retry/decision.ts';
 import type { Outcome, ReleaseCause } from '../retry/outcome.ts';
 import type { Claim, ClaimedJob, Retention, Settlement, Store, WorkerDescription } from '../store/store.ts';
 import { RecentErrors } from '../untrusted/recent-errors.ts';
-import { packageVersion } from '../version.ts';
 import type { ActiveJob } from './active-job.ts';
 import { ActiveJobs } from './active-jobs.ts';
 import { Cancels } from './cancels.ts';
@@ -44,13 +43,23 @@ const CALLS_PER_LEASE = 2;
 /** A loaded machine may take this long, however short the lease. */
 const SHORTEST_CALL_TIMEOUT_MS = 3_000;
 
+/** Where a worker runs: given to it, because the simulator's run in no process of their own, and perhaps in a browser. */
+export interface WorkerHost {
+  readonly name: string;
+  readonly pid: number;
+  /** The version of this package. */
+  readonly mulligan: string;
+}
+
 export interface WorkerParts {
   readonly store: Store;
   readonly clock: Clock;
   readonly definitions: ReadonlyMap<string, AnyJobDefinition>;
   readonly plan: WorkPlan;
+  readonly host: WorkerHost;
   readonly report: Reporter;
   readonly logSink: LogSink;
+  readonly tracing: Tracing | null;
   readonly retention: Retention;
   readonly maxPayloadBytes: number;
   readonly maxResultBytes: number;
@@ -97,13 +106,13 @@ export class Worker {
   readonly #idleWaiters: Set<() => void> = new Set();
 
   constructor(parts: WorkerParts) {
-    const { clock, plan, logSink } = parts;
+    const { clock, plan, logSink, host } = parts;
     const { leaseMs, concurrency } = plan;
     const callTimeoutMs = Math.max(SHORTEST_CALL_TIMEOUT_MS, leaseMs / CALLS_PER_LEASE);
     const store = withTimeouts(parts.store, clock, callTimeoutMs);
     this.#parts = parts;
     this.#store = store;
-    this.id = `${plan.name ?? `${hostname()}-${process.pid}`}-${clock.newId().slice(-8)}`;
+    this.id = `${plan.name ?? `${host.name}-${host.pid}`}-${clock.newId().slice(-8)}`;
     const log = makeLogger(logSink, () => ({ worker: this.id }));
     this.#trouble = new Trouble(log);
     const onError = (error: unknown): void => this.#trouble.failed(error);
@@ -160,9 +169,13 @@ export class Worker {
       canTry: () => !this.#jobs.listRunning().some(({ lease }) => lease.job.lane === 'suspect'),
       tryOut: (suspect, askedAt) => this.#trial.hold(this.#jobs.add(this.#leaseOf(suspect, askedAt))),
       onGate: (gate, events) => parts.report.gate(gate, events),
+      onLimited: (limits) => parts.report.limited(limits),
       onDrained: () => this.#checkIdle(),
       onError,
-      onAnswer: () => this.#trouble.over(),
+      onAnswer: (kind, durationMs) => {
+        parts.report.claimed(kind, durationMs);
+        this.#trouble.over();
+      },
     });
     this.#chores = [
       new Chore(clock, leaseMs / RESCUES_PER_LEASE, () => this.#rescue(), onError),
@@ -182,6 +195,7 @@ export class Worker {
     this.#runServices = {
       clock,
       logSink,
+      tracing: parts.tracing,
       store,
       renew: (run) => this.#renew(run),
       renewSoon: () => this.#renewer.renewSoon(),
@@ -189,6 +203,8 @@ export class Worker {
       rejectedPayloadTimeoutMs: plan.rejectedPayloadTimeoutMs,
       maxResultBytes: parts.maxResultBytes,
       onLostResult: (job, problem) => this.#lostResult(job, problem, log),
+      onLimited: (limit) => parts.report.limited([limit]),
+      limits: [...parts.definitions.values()].flatMap(({ limits }) => limits),
       enqueue: parts.enqueue,
       enqueueMany: parts.enqueueMany,
       recentErrors: new RecentErrors(),
@@ -367,8 +383,9 @@ export class Worker {
   #handle(job: ActiveJob, definition: AnyJobDefinition): void {
     const { lease } = job;
     this.#parts.report.started(lease.job, job.startedAt);
-    job.run = new Run(lease, job.startedAt, definition, this.#runServices);
-    job.run.start((outcome) => this.#end(job, outcome));
+    const run = new Run(lease, job.startedAt, definition, this.#runServices);
+    job.run = run;
+    run.start((outcome) => this.#end(job, outcome));
   }
 
   // Ended -> gone
@@ -384,7 +401,8 @@ export class Worker {
   }
 
   #gone(job: ActiveJob, settlement: Settlement | null): void {
-    this.#fetcher.wake(isRetry(job.lease.job.lane) ? 'retry-ended' : 'room');
+    const { lane, limits } = job.lease.job;
+    this.#fetcher.wake(limits.length > 0 ? 'limit-freed' : isRetry(lane) ? 'retry-ended' : 'room');
     this.#trial.jobChanged();
     this.#checkIdle();
     // The job may fall due sooner than anything the fetcher knows of.
@@ -414,13 +432,13 @@ export class Worker {
   // Chores
 
   #description(): WorkerDescription {
-    const { plan, definitions } = this.#parts;
+    const { plan, definitions, host } = this.#parts;
     return {
       name: plan.name,
       version: plan.version,
-      mulligan: packageVersion(),
-      host: hostname(),
-      pid: process.pid,
+      mulligan: host.mulligan,
+      host: host.name,
+      pid: host.pid,
       concurrency: plan.concurrency,
       queues: plan.queues.map(({ queue }) => queue),
       jobs: [...definitions.keys()].sort(),

@@ -22,9 +22,10 @@ export async function keepKilling(fleet: Fleet, luck: Chance, stormMs: number): 
   return everyone;
 }
 
-/** What the storm has left is ended by one that is spared. */
-export async function drain(fleet: Fleet): Promise<void> {
+/** What the storm has left is ended by one that is spared, which is returned. */
+export async function drain(fleet: Fleet): Promise<WorkerProcess> {
   const fresh = await fleet.start(work);
   await fleet.allEnded();
   await fresh.stop();
+  return fresh;
 }

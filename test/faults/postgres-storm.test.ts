@@ -24,7 +24,7 @@ describe('worker processes on PostgreSQL that are killed at any moment', () => {
     const load = new Load(fleet.mulligan, luck, 3);
     const everyone = await keepKilling(fleet, luck, STORM_MS);
     await load.stop();
-    await drain(fleet);
+    everyone.push(await drain(fleet));
     const { stats } = await expectGoodBooks(fleet.mulligan, load, everyone);
     expect(stats.totals.runs.crashed).toBeGreaterThan(0);
     tell('killed workers', { jobs: stats.totals.enqueued, kills: everyone.length, crashed: stats.totals.runs.crashed });

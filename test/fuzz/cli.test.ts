@@ -94,6 +94,7 @@ const known: readonly Known[] = [
   { words: ['queues', 'pause'] },
   { words: ['queues', 'resume'] },
   { words: ['stats'] },
+  { words: ['forecast'], options: ['queue'] },
   { words: ['help'] },
   { words: ['enqueue', 'a'], options: ['delay', 'priority', 'key', 'max-attempts', 'queue', 'jobs'] },
   // Without what is wrong at their end, these would go on: for ten seconds, and until they are stopped.

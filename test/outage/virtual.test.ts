@@ -139,6 +139,14 @@ describe('nothing is set: the standard policy and no resource', () => {
     expect(doneAfter).toBeLessThanOrEqual(60);
   });
 
+  test.each([2, 3])('a lone job that may run %i times survives an outage of two minutes', async (maxAttempts) => {
+    const fleet = await open((second) => second <= 120, { maxAttempts });
+    await fleet.enqueue(1);
+    await fleet.run(120);
+    await fleet.runUntilDone(60);
+    expect([fleet.dead, fleet.completed]).toEqual([0, 1]);
+  });
+
   test('a job that was fine a moment ago survives too', async () => {
     const fleet = await open((second) => second > 20 && second <= 140);
     await fleet.run(20, 1);

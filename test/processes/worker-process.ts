@@ -1,5 +1,5 @@
 import { systemClock } from '../../src/clock.ts';
-import { type Duration, Mulligan } from '../../src/index.ts';
+import { type Duration, Mulligan, type MulliganOptions } from '../../src/index.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import type { WorkOptions } from '../../src/worker/options.ts';
 import { jobs } from './jobs.ts';
@@ -13,9 +13,11 @@ export type Order = { readonly stop: { readonly grace: Duration } } | { readonly
  */
 const [url, options, ...traits] = process.argv.slice(2) as [string, string, ...string[]];
 const log = (entry: object): unknown => process.send?.({ log: entry });
+// These jobs are to be retried soon, at times that tests know.
+const settings: MulliganOptions = { jobs, log, silence: ['no-jitter', 'short-window'] };
 const shift = new Float64Array(new SharedArrayBuffer(8));
 
-const mulligan = await (traits.includes('movable-clock') ? openWithMovableClock() : Mulligan.open(url, { jobs, log }));
+const mulligan = await (traits.includes('movable-clock') ? openWithMovableClock() : Mulligan.open(url, settings));
 mulligan.on('lease-lost', ({ id, run }) => process.send?.({ leaseLost: { id, run } }));
 mulligan.on('completed', ({ id, run }) => process.send?.({ completed: { id, run } }));
 if (traits.includes('tells-starts')) {
@@ -43,5 +45,5 @@ async function openWithMovableClock(): Promise<Mulligan> {
   const entry = { module: new URL('../support/movable-thread.ts', import.meta.url), data: { shift } };
   const store = await SqliteStore.open({ path: url.replace(/^sqlite:/, ''), entry });
   const clock = { ...systemClock, now: () => systemClock.now() + (shift[0] as number) };
-  return Mulligan.open(store, { jobs, log, clock });
+  return Mulligan.open(store, { ...settings, clock });
 }

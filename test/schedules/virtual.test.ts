@@ -27,6 +27,8 @@ const anHour: Scenario = {
   slowestCallMs: 50,
   names: null,
   outages: [],
+  limits: { limits: [], changesPerSecond: 0 },
+  throttled: 0,
   schedules: [{ everyMs: 1_000, overlap: 'allow' }],
 };
 
@@ -40,9 +42,9 @@ function firedTicks(history: History): number[] {
 
 describe('a schedule that ticks each second of virtual time, while 3 workers are killed at random', () => {
   it.each<[string, number, Engine]>([
-    ['memory, for an hour', HOUR_MS, memory],
-    ['SQLite', isSoak ? HOUR_MS : 10 * MINUTE_MS, sqlite],
-    ['PostgreSQL, where calls overlap', isSoak ? HOUR_MS : MINUTE_MS, interleavedPostgres(inject('postgresUrl'))],
+    ['memory', isSoak ? HOUR_MS : 15 * MINUTE_MS, memory],
+    ['SQLite', isSoak ? HOUR_MS : 3 * MINUTE_MS, sqlite],
+    ['PostgreSQL, where calls overlap', isSoak ? HOUR_MS : MINUTE_MS / 2, interleavedPostgres(inject('postgresUrl'))],
   ])('gets exactly one job per tick on %s', { timeout: isSoak ? HOUR_MS : 180_000 }, async (_, faultsForMs, engine) => {
     // In a short time, enough crashes only come when they are frequent.
     const crash = faultsForMs < 10 * MINUTE_MS ? 0.05 : anHour.probability.crash;

@@ -4,8 +4,9 @@ import { type PostgresMutant, postgresMutants } from './postgres-mutants.ts';
 
 /** `npm run mutants:postgres` tries them all and prints what noticed each. */
 const all = process.env.MULLIGAN_MUTANTS !== undefined;
+const tried = all ? postgresMutants : postgresMutants.filter(({ test }) => test !== undefined).slice(0, 2);
 
-const tests = postgresMutants.flatMap(({ test }) => test ?? []);
+const tests = tried.flatMap(({ test }) => test ?? []);
 
 it('the tests that notice these mistakes pass on a copy without a mistake', async () => {
   const [{ file, find }] = postgresMutants as [PostgresMutant];
@@ -14,7 +15,7 @@ it('the tests that notice these mistakes pass on a copy without a mistake', asyn
 });
 
 describe('a test or the simulation notices when, on PostgreSQL,', () => {
-  for (const mutant of postgresMutants.filter(({ test }) => all || test)) {
+  for (const mutant of tried) {
     it(mutant.name, async () => {
       const { by, test } = mutant;
       const order = all ? [by, ...watchers.filter((one) => one !== by)] : [by];

@@ -63,7 +63,8 @@ export async function expectSoundTables(url: string, schema = 'mulligan'): Promi
     SELECT
       (SELECT count(*)::int FROM (SELECT id FROM jobs GROUP BY id HAVING count(*) > 1) j) AS misplaced,
       (SELECT count(*)::int FROM ${schema}.runs r WHERE NOT EXISTS (SELECT 1 FROM jobs j WHERE j.id = r.job)) AS orphans,
-      (SELECT count(*)::int FROM ${schema}.keys k WHERE NOT EXISTS (SELECT 1 FROM jobs j WHERE j.id = k.job)) AS keys,
+      (SELECT count(*)::int FROM ${schema}.keys k
+        WHERE k.held_until IS NULL AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.id = k.job)) AS keys,
       (SELECT count(*)::int FROM ${schema}.errors e WHERE e.uses <>
         (SELECT count(*) FROM ${schema}.runs r WHERE r.error = e.id)
         + (SELECT count(*) FROM ${schema}.finished f WHERE f.failed AND f.last_error = e.id)) AS miscounted,
@@ -81,7 +82,16 @@ export async function expectSoundTables(url: string, schema = 'mulligan'): Promi
           UNION ALL SELECT fingerprint, job_type, -1, 0 FROM ${schema}.live
           UNION ALL SELECT fingerprint, job_type, 0, -(state = ${STATE.dead})::int FROM ${schema}.finished) g
         JOIN ${schema}.job_types t ON t.id = g.job_type
-        WHERE fingerprint IS NOT NULL GROUP BY 1, 2) g WHERE failing <> 0 OR dead <> 0) AS misgrouped`,
+        WHERE fingerprint IS NOT NULL GROUP BY 1, 2) g WHERE failing <> 0 OR dead <> 0) AS misgrouped,
+      (SELECT count(*)::int FROM ${schema}.live l, json_array_elements(l.limits::json) AS b (one)
+        WHERE l.worker IS NOT NULL AND NOT EXISTS (
+          SELECT 1 FROM ${schema}.limit_slots s, unnest(s.jobs, s.runs) AS j (job, run) WHERE j.job = l.id AND j.run = l.runs
+            AND s.limit_name = b.one ->> 0 AND s.key = b.one ->> 1)) AS uncounted,
+      (SELECT count(*)::int FROM ${schema}.limit_slots s WHERE NOT EXISTS (
+        SELECT 1 FROM ${schema}.live l, unnest(s.jobs, s.runs) AS j (job, run) WHERE l.id = j.job AND l.runs = j.run)) AS unfreed,
+      (SELECT count(*)::int FROM ${schema}.partitions p, split_part(p.queue, E'\\x01', 5) AS names (text)
+        WHERE names.text <> '' AND json_array_length(names.text::json) <> (
+          SELECT count(*) FROM ${schema}.limit_partitions b WHERE b.partition = p.id)) AS unfound`,
   );
   expect(found).toEqual({
     misplaced: 0,
@@ -92,5 +102,8 @@ export async function expectSoundTables(url: string, schema = 'mulligan'): Promi
     unwatched: 0,
     nowhere: 0,
     misgrouped: 0,
+    uncounted: 0,
+    unfreed: 0,
+    unfound: 0,
   });
 }

@@ -37,9 +37,16 @@ export interface FakeOutput {
   readonly stderr: FakeStream;
 }
 
-export function fakeOutput(options: { readonly json?: boolean; readonly terminal?: Shape } = {}): FakeOutput {
+export interface FakeOutputOptions {
+  readonly json?: boolean;
+  readonly terminal?: Shape;
+  readonly monotonic?: () => number;
+}
+
+export function fakeOutput(options: FakeOutputOptions = {}): FakeOutput {
   const stdout = new FakeStream(options.terminal);
   const stderr = new FakeStream(options.terminal);
   const stream = (fake: FakeStream): NodeJS.WriteStream => fake as unknown as NodeJS.WriteStream;
-  return { output: new Output(options.json === true, stream(stdout), stream(stderr)), stdout, stderr };
+  const output = new Output(options.json === true, stream(stdout), stream(stderr), options.monotonic);
+  return { output, stdout, stderr };
 }

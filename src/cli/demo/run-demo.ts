@@ -14,23 +14,41 @@ const READ_EVERY_MS = 100;
 /** It takes about ten seconds; on a machine that needs longer than this, something is wrong. */
 const LONGEST_MS = 50_000;
 
+export interface DemoParts {
+  /** Called when the dashboard is there, and before the first job is. */
+  readonly begin: (dashboard: string) => View;
+  /** Called when every job has ended; the dashboard stays until it resolves. */
+  readonly finish: (summary: Summary, dashboard: string) => Promise<void>;
+  readonly interrupted: AbortSignal;
+}
+
 /** Enqueues all jobs, lets two processes work on them, and watches until every job has ended. Null when interrupted. */
-export async function runDemo(url: string, view: View, interrupted: AbortSignal): Promise<Summary | null> {
+export async function runDemo(url: string, { begin, finish, interrupted }: DemoParts): Promise<Summary | null> {
   const mulligan = await Mulligan.open(url, {
     jobs: demoJobs,
-    log: ({ level, message }) => (level === 'debug' ? undefined : view.event(printable(`${level}: ${message}`))),
+    log: ({ level, message }) => (level === 'debug' ? undefined : view?.event(printable(`${level}: ${message}`))),
   });
+  let view: View | null = null;
+  const { serve } = await import('../../server/node.ts');
+  const server = await serve(mulligan, { port: 0, chores: false });
+  view = begin(server.url);
   const broken = Promise.withResolvers<never>();
-  const workerProcess = new WorkerProcess(url, (what) => view.event(what), broken.reject);
+  const workerProcess = new WorkerProcess(url, (what) => view?.event(what), broken.reject);
   try {
     await enqueueAll(mulligan);
     workerProcess.start();
     mulligan.work({ queues: [SAFE_QUEUE], concurrency: 6, lease: '3s', poll: '100ms', name: 'demo' });
     const jobs = await Promise.race([watch(mulligan, view, interrupted), broken.promise]);
-    return jobs === null ? null : await readSummary(mulligan, jobs);
+    if (jobs === null) return null;
+    const summary = await readSummary(mulligan, jobs);
+    view.end();
+    await workerProcess.stop();
+    await finish(summary, server.url);
+    return summary;
   } finally {
     view.end();
-    await Promise.all([workerProcess.stop(), mulligan.close({ grace: interrupted.aborted ? 0 : '1s' })]);
+    await Promise.all([workerProcess.stop(), server.close()]);
+    await mulligan.close({ grace: interrupted.aborted ? 0 : '1s' });
   }
 }
 

@@ -33,7 +33,7 @@ export function fromTrouble(name: string, found: string, trouble: readonly Omit<
     name,
     health: worst(trouble),
     found: trouble.map((one) => one.found).join('; '),
-    advice: trouble.flatMap(({ advice }) => advice ?? []).join('; '),
+    advice: trouble.flatMap(({ advice }) => advice ?? []).join('; ') || null,
   };
 }
 

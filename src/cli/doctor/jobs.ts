@@ -2,22 +2,24 @@ import { states } from '../../job.ts';
 import type { Mulligan } from '../../mulligan.ts';
 import type { Stats } from '../../observe/stats.ts';
 import { parseQueue } from '../../store/aside.ts';
-import { span } from '../time.ts';
+import { limitsOfQueue } from '../../store/limited-queue.ts';
 import { type Check, ok, warn } from './check.ts';
 import { gates, MOST_GATES } from './gates.ts';
 import { type ExpiredLeases, leases } from './leases.ts';
+import { heldByLimits } from './limits.ts';
 import { MOST_SCHEDULES, schedules } from './schedules.ts';
 import { servedChecks, type WaitingJobs } from './served.ts';
+import { waiting } from './waiting.ts';
 import { count, some } from './words.ts';
+
+/** As a store has them: the limits are part of the queue, unless they are given. */
+export type StoredWaitingJobs = Omit<WaitingJobs, 'limits'> & Partial<Pick<WaitingJobs, 'limits'>>;
 
 /** Times that no verb of a store returns, in store time. */
 export interface JobTimes extends ExpiredLeases {
-  /** With the queues as they are stored: jobs that are set aside wait in queues of their own. */
-  readonly waiting: readonly WaitingJobs[];
+  /** With the queues as they are stored: jobs that are set aside, or behind limits, wait in queues of their own. */
+  readonly waiting: readonly StoredWaitingJobs[];
 }
-
-/** Workers look for due jobs every second. */
-const LONG_WAIT_MS = 60_000;
 
 /** Checks of the jobs themselves, the same for every store. `named`: the jobs that the user named as known, if any. */
 export async function jobChecks(
@@ -32,18 +34,23 @@ export async function jobChecks(
     mulligan.schedules.list({ limit: MOST_SCHEDULES }),
     mulligan.workers.list(),
   ]);
-  const waitingJobs = times.waiting.map((group) => ({ ...group, queue: parseQueue(group.queue).queue }));
+  const waitingJobs = times.waiting.map((group) => ({
+    ...group,
+    queue: parseQueue(group.queue).queue,
+    limits: group.limits ?? limitsOfQueue(group.queue),
+  }));
+  const paused = queues.filter((one) => one.paused).map(({ queue }) => queue);
   const alive = workers.filter((worker) => worker.alive);
   const known = named ?? (alive.length === 0 ? null : new Set(alive.flatMap(({ jobs }) => jobs)));
   const inStates = states.filter((state) => stats.states[state] > 0).map((state) => `${stats.states[state]} ${state}`);
   return [
     ok('jobs', inStates.length === 0 ? 'none yet' : inStates.join(', ')),
     dead(stats),
-    waiting(times.now, waitingJobs),
+    waiting(times.now, await heldByLimits(mulligan, waitingJobs, times.now), new Set(paused)),
     ...rejected(times.waiting),
     ...servedChecks(waitingJobs, workers, times.now),
     leases(times, workers),
-    pauses(queues.filter(({ paused }) => paused).map(({ queue }) => queue)),
+    pauses(paused),
     gates(listed),
     schedules(scheduled, known, times.now),
   ];
@@ -60,7 +67,7 @@ function dead({ states: { dead }, names }: Stats): Check {
 }
 
 /** They die an hour after they were first rejected, unless a worker can read them. */
-function rejected(waiting: readonly WaitingJobs[]): Check[] {
+function rejected(waiting: readonly StoredWaitingJobs[]): Check[] {
   const groups = waiting.filter(({ queue }) => parseQueue(queue).aside?.isRejected);
   if (groups.length === 0) return [];
   const total = groups.reduce((sum, group) => sum + group.count, 0);
@@ -72,25 +79,6 @@ function rejected(waiting: readonly WaitingJobs[]): Check[] {
       'mulligan errors list shows why; deploy workers that can read them before they are dead (rejectedPayloadTimeout)',
     ),
   ];
-}
-
-/** The oldest due job of each queue. */
-function waiting(now: number, jobs: readonly WaitingJobs[]): Check {
-  const name = 'waiting';
-  const due = jobs.filter(({ held, oldestDueAt }) => !held && oldestDueAt <= now);
-  const queues = [...Map.groupBy(due, ({ queue }) => queue).values()]
-    .map((groups) => groups.reduce((oldest, group) => (group.oldestDueAt < oldest.oldestDueAt ? group : oldest)))
-    .sort((a, b) => a.oldestDueAt - b.oldestDueAt);
-  const [oldest] = queues;
-  if (oldest === undefined) return ok(name, 'no job is due');
-  const text = (group: WaitingJobs): string => `${span(now - group.oldestDueAt)} in ${group.queue} (${group.name})`;
-  const late = queues.filter(({ oldestDueAt }) => now - oldestDueAt >= LONG_WAIT_MS);
-  if (late.length === 0) return ok(name, `the oldest due job has waited for ${text(oldest)}`);
-  return warn(
-    name,
-    `the oldest due jobs have waited for ${some(late.map(text))}`,
-    'check that workers run and serve these queues (mulligan workers list) and that no gate holds them (mulligan gates list), or add workers',
-  );
 }
 
 function pauses(queues: readonly string[]): Check {

@@ -1,16 +1,19 @@
 import { type RegisteredWorker, SEEN_EVERY_MS } from '../../store/store.ts';
 import { span } from '../time.ts';
 import { type Check, ok, warn } from './check.ts';
-import { count, some } from './words.ts';
+import { added, count, some } from './words.ts';
 
 /** Jobs of one name that wait in one queue, whether they are due or not. */
 export interface WaitingJobs {
   readonly queue: string;
   readonly name: string;
   readonly count: number;
+  readonly due: number;
   readonly oldestDueAt: number;
-  /** By a paused queue, or by a gate. */
-  readonly held: boolean;
+  /** The resource whose gate holds them back, or asks them before they start; null for none. */
+  readonly gate: string | null;
+  /** Names of the limits that they wait behind, whether these have room or not. */
+  readonly limits: readonly string[];
 }
 
 /** A worker is seen after half to one and a half of `SEEN_EVERY_MS`. One that was not seen for so long has missed that. */
@@ -85,17 +88,9 @@ function servedQueues(waiting: readonly WaitingJobs[], alive: readonly Registere
 }
 
 function byName(waiting: readonly WaitingJobs[]): string[] {
-  return added(waiting, ({ name }) => name);
+  return added(waiting.map(({ name, count: amount }) => ({ text: name, amount })));
 }
 
 function byQueue(waiting: readonly WaitingJobs[]): string[] {
-  return added(waiting, ({ queue }) => queue);
-}
-
-/** The most first. */
-function added(waiting: readonly WaitingJobs[], key: (group: WaitingJobs) => string): string[] {
-  const groups = [...Map.groupBy(waiting, key)].map(
-    ([text, members]) => [text, members.reduce((sum, { count }) => sum + count, 0)] as const,
-  );
-  return groups.sort(([, a], [, b]) => b - a).map(([text, amount]) => `${text} (${count(amount, 'job')})`);
+  return added(waiting.map(({ queue, count: amount }) => ({ text: queue, amount })));
 }

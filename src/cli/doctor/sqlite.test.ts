@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { heldWords, holdJobs } from '../../../test/support/held-jobs.ts';
 import { defineJob } from '../../definition.ts';
 import { Mulligan } from '../../mulligan.ts';
 import type { Check } from './check.ts';
@@ -58,7 +59,9 @@ describe('a SQLite file', () => {
     expect(found.get('jobs')?.found).toBe('2 ready, 1 running');
     expect(found.get('waiting')).toMatchObject({
       health: 'warn',
-      found: expect.stringMatching(/^the oldest due jobs have waited for 2m.* in a \(x\)$/),
+      found: expect.stringMatching(
+        /^the oldest due jobs have waited for 2m.* in a \(x\); 1 due job in paused queues: c \(1 job\)$/,
+      ),
     });
     expect(found.get('workers')).toMatchObject({
       health: 'warn',
@@ -67,6 +70,14 @@ describe('a SQLite file', () => {
     expect(found.get('leases')).toMatchObject({ health: 'warn', found: expect.stringMatching(/^1 lease has expired/) });
     expect(found.get('paused queues')).toMatchObject({ health: 'warn', found: 'c' });
     expect(found.get('gates')).toMatchObject({ health: 'warn', found: '1 gate not closed: smtp (open, pinned)' });
+  });
+
+  it('says how many due jobs wait, and what holds them', async () => {
+    await using mulligan = await Mulligan.open(`sqlite:${path}`, { log: () => {} });
+    await holdJobs(mulligan);
+    expect((await checks()).get('waiting')).toMatchObject({
+      ...{ health: 'warn', found: heldWords, advice: 'mulligan limits show NAME says what is full' },
+    });
   });
 
   it('tells of names that no live worker knows, of queues that none serves, and of what died', async () => {

@@ -9,8 +9,7 @@ import { openDatabase, refuseUnsafeSqlite } from '../../store/sqlite/open.ts';
 import { APPLICATION_ID, migrations, minimumReader, pragma, schemaVersion } from '../../store/sqlite/schema.ts';
 import { type Database, withExisting } from '../database.ts';
 import { bad, type Check, look, ok, warn, worst } from './check.ts';
-import { type JobTimes, jobChecks } from './jobs.ts';
-import type { WaitingJobs } from './served.ts';
+import { type JobTimes, jobChecks, type StoredWaitingJobs } from './jobs.ts';
 import { size } from './words.ts';
 
 const LARGE_LOG = 256_000_000;
@@ -162,15 +161,15 @@ function jobTimes(db: DatabaseSync): JobTimes {
   const now = systemClock.now();
   const waiting = db
     .prepare(
-      `SELECT q.text AS queue, n.text AS name, sum(jobs) AS count, min(due_at) AS oldestDueAt, held
+      `SELECT q.text AS queue, n.text AS name, sum(jobs) AS count, sum(due) AS due, min(due_at) AS oldestDueAt, r.text AS gate
        FROM (
-         SELECT p.queue, j.name, count(*) AS jobs, min(j.due_at) AS due_at,
-           p.held_until > ?1 OR p.queue IN (SELECT name FROM holds WHERE scope = 'queue' AND until > ?1) AS held
+         SELECT p.queue, j.name, count(*) AS jobs, count(*) FILTER (WHERE j.due_at <= ?1) AS due, min(j.due_at) AS due_at,
+           CASE WHEN p.gate_at IS NOT NULL OR (p.held_until > ?1 AND p.waits_for IS NULL) THEN p.resource END AS gate
          FROM jobs j JOIN partitions p ON p.id = j.partition WHERE j.partition IS NOT NULL GROUP BY p.id, j.name
-       ) w JOIN strings q ON q.id = w.queue JOIN strings n ON n.id = w.name
-       GROUP BY q.text, n.text, held`,
+       ) w JOIN strings q ON q.id = w.queue JOIN strings n ON n.id = w.name LEFT JOIN strings r ON r.id = w.gate
+       GROUP BY q.text, n.text, r.text`,
     )
-    .all(now) as unknown as (Omit<WaitingJobs, 'held'> & { held: number })[];
+    .all(now) as unknown as StoredWaitingJobs[];
   const leases = db
     .prepare(
       `SELECT count(*) AS n, min(lease_ends_at) AS at FROM jobs
@@ -179,7 +178,7 @@ function jobTimes(db: DatabaseSync): JobTimes {
     .get(now) as { n: number; at: number | null };
   return {
     now,
-    waiting: waiting.map((group) => ({ ...group, held: group.held !== 0 })),
+    waiting,
     expiredLeases: leases.n,
     oldestLeaseEndedAt: leases.at,
   };

@@ -18,3 +18,11 @@ export function some(items: readonly string[], most: number = 5): string {
   const more = items.length - most;
   return more > 0 ? `${items.slice(0, most).join(', ')} and ${more} more` : items.join(', ');
 }
+
+/** `reports (3 jobs)`: jobs added up by a text, the most first. */
+export function added(jobs: readonly { readonly text: string; readonly amount: number }[]): string[] {
+  const groups = [...Map.groupBy(jobs, ({ text }) => text)].map(
+    ([text, members]) => [text, members.reduce((sum, { amount }) => sum + amount, 0)] as const,
+  );
+  return groups.sort(([, a], [, b]) => b - a).map(([text, amount]) => `${text} (${count(amount, 'job')})`);
+}

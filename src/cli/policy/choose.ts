@@ -1,4 +1,5 @@
 import { checkOneOf, unexpected } from '../../config.ts';
+import type { AnyJobDefinition } from '../../definition.ts';
 import { formatDuration } from '../../duration.ts';
 import { validateRetryOptions } from '../../retry/options.ts';
 import {
@@ -37,11 +38,13 @@ export interface ChosenPolicy {
   /** The preset, or the definition, that the policy is of. */
   readonly preset: string;
   readonly policy: RetryPolicy;
+  readonly definition: AnyJobDefinition | null;
 }
 
 /** A preset or the policy of a definition, changed by the flags. */
 export async function choosePolicy(flags: PolicyFlags): Promise<ChosenPolicy> {
-  const { preset, policy } = flags.jobs === undefined ? presetOf(flags) : await definitionOf(flags, flags.jobs);
+  const { preset, policy, definition } =
+    flags.jobs === undefined ? presetOf(flags) : await definitionOf(flags, flags.jobs);
   const { jitter, maxAttempts, deadline } = flags;
   const changes = {
     backoff: chooseBackoff(flags, policy.backoff),
@@ -50,13 +53,13 @@ export async function choosePolicy(flags: PolicyFlags): Promise<ChosenPolicy> {
     ...(deadline === undefined ? {} : { deadline: readDuration(deadline, '--deadline') }),
   };
   const checked = namingFlags(/^policy\.(?:backoff\.)?(\w+)/, () => validateRetryOptions(changes, 'policy'));
-  return { preset, policy: { ...policy, ...checked } };
+  return { preset, policy: { ...policy, ...checked }, definition };
 }
 
 function presetOf(flags: PolicyFlags): ChosenPolicy {
   if (flags.name !== undefined) throw wrongUsage('--name: expected --jobs FILE with it, the module of the definition.');
   const preset = checkOneOf(flags.preset ?? 'standard', presetNames, '--preset');
-  return { preset, policy: resolvePolicy({ definition: policies[preset] }).policy };
+  return { preset, policy: resolvePolicy({ definition: policies[preset] }).policy, definition: null };
 }
 
 /** The definition's own policy, as a job of it gets it where neither the queue nor the enqueue says otherwise. */
@@ -68,8 +71,8 @@ async function definitionOf({ preset, name }: PolicyFlags, file: string): Promis
     throw wrongUsage(`--name: expected which definition of ${file}. Valid options: ${names.join(', ')}.`);
   }
   const chosen = name === undefined ? names[0] : checkOneOf(name, names, '--name');
-  const definition = definitions.find((one) => one.name === chosen);
-  return { preset: chosen as string, policy: resolvePolicy({ definition: definition?.retry }).policy };
+  const definition = definitions.find((one) => one.name === chosen) as AnyJobDefinition;
+  return { preset: definition.name, policy: resolvePolicy({ definition: definition.retry }).policy, definition };
 }
 
 function chooseBackoff(flags: PolicyFlags, preset: Backoff): BackoffOptions {

@@ -270,6 +270,16 @@ const resuming: StoreCase[] = cases('change', {
     assert.equal(next.ids.length, 1);
   },
 
+  'an order that concerns no jobs is on record as done, with its note': async ({ store }) => {
+    await enqueueOne(store);
+    const request = changeRequest('cancel', { queue: 'default' });
+    await store.change({ ...request, action: 'pause', order: request.id, part: 0, stop: 'queue default was paused' });
+    const [operation] = await store.operations(1);
+    const kept = { action: 'pause', state: 'done', note: 'queue default was paused', changed: 0, by: request.by };
+    assert.partialDeepStrictEqual(operation, { ...kept, selection: { queue: 'default' } });
+    assert.equal((await store.count({ state: 'ready' })).count, 1);
+  },
+
   'an operation that is done may still be stopped, when its canary fails': async ({ store }) => {
     await buryMany(store, 1);
     const request = changeRequest('redrive', { error: 'f' }, { canary: 1 });

@@ -39,6 +39,7 @@ const taking: StoreCase[] = cases('claim', {
         queue: given.queue,
         homeQueue: given.queue,
         resource: 'smtp',
+        limits: [],
         lane: 'fresh',
         priority: 2,
         payload: given.payload,
@@ -57,6 +58,7 @@ const taking: StoreCase[] = cases('claim', {
         alone: false,
         gateEpoch: 0,
         version: null,
+        trace: null,
         spent: null,
       },
     ]);

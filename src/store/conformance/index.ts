@@ -4,6 +4,7 @@ import { changeCases } from './change.ts';
 import { claimCases } from './claim.ts';
 import { behindGatesCases } from './claim-behind-gates.ts';
 import { claimGatedCases } from './claim-gated.ts';
+import { limitCases } from './claim-limited.ts';
 import { debounceCases } from './debounce.ts';
 import { discardCases } from './discard.ts';
 import { endedCases } from './ended.ts';
@@ -11,12 +12,16 @@ import { enqueueCases } from './enqueue.ts';
 import { errorGroupCases } from './error-groups.ts';
 import { expiredCases } from './expired.ts';
 import { fenceCases } from './fence.ts';
+import { forecastCases } from './forecast.ts';
 import { gateCases } from './gates.ts';
 import { heartbeatCases } from './heartbeat.ts';
+import { historyCases } from './history.ts';
 import { holdCases } from './hold.ts';
 import { keyCases } from './keys.ts';
 import { laneCases } from './lanes.ts';
+import { ledgerCases } from './ledger.ts';
 import { memoCases } from './memo.ts';
+import { onLimitCases } from './on-limit.ts';
 import { partitionCases } from './partitions.ts';
 import { pruneCases } from './prune.ts';
 import { readCases } from './read.ts';
@@ -29,6 +34,8 @@ import { selectionCases } from './selection.ts';
 import { settleCases } from './settle.ts';
 import { statsCases } from './stats.ts';
 import { bind, type ConformanceCase, type ConformanceOptions, type OpenStore, type StoreCase } from './suite.ts';
+import { throttleCases } from './throttle.ts';
+import { traceCases } from './trace.ts';
 import { closeCases, wakeCases } from './wake.ts';
 import { workerCases } from './workers.ts';
 
@@ -37,11 +44,13 @@ export type { ConformanceCase, ConformanceOptions, OpenStore, StoreHarness } fro
 const suite: readonly StoreCase[] = [
   ...enqueueCases,
   ...keyCases,
+  ...traceCases,
   ...claimCases,
   ...laneCases,
   ...partitionCases,
   ...behindGatesCases,
   ...claimGatedCases,
+  ...limitCases,
   ...asideCases,
   ...reportCases,
   ...heartbeatCases,
@@ -51,9 +60,12 @@ const suite: readonly StoreCase[] = [
   ...expiredCases,
   ...memoCases,
   ...readCases,
+  ...ledgerCases,
   ...resultCases,
   ...endedCases,
   ...debounceCases,
+  ...throttleCases,
+  ...onLimitCases,
   ...selectionCases,
   ...cancelCases,
   ...redriveCases,
@@ -63,6 +75,8 @@ const suite: readonly StoreCase[] = [
   ...gateCases,
   ...pruneCases,
   ...statsCases,
+  ...forecastCases,
+  ...historyCases,
   ...scheduleCases,
   ...workerCases,
   ...errorGroupCases,

@@ -188,6 +188,32 @@ export const scheduleCases: readonly StoreCase[] = [
       assert.deepEqual(idsOf((await claim(store, { queues: [quota({ queue: 'mail' })] })).jobs), [job.id]);
     },
 
+    'jobs behind a full limit are refused or cancelled as if each was enqueued alone': async ({ store }) => {
+      const at = { limit: 'shop', key: 'a' };
+      const settings = { concurrency: 1, total: null, rate: null };
+      await store.writeLimits([{ limit: at.limit, key: null, source: 'code', settings }]);
+      const [first, second, third] = (['cancel-newest', 'cancel-newest', 'cancel-oldest'] as const).map((action) =>
+        newJob({ limits: [at], onLimit: [{ ...at, action }] }),
+      ) as [NewJob, NewJob, NewJob];
+      const { jobs } = await store.writeSchedule({
+        ...{ name: 'nightly', from: null, to: schedule() },
+        jobs: [first, second, third],
+      });
+      assert.deepEqual(jobs, [
+        { id: first.id, existed: false },
+        { id: first.id, existed: true },
+        { id: third.id, existed: false },
+      ]);
+      const found = await store.get([first.id, second.id, third.id]);
+      assert.deepEqual(
+        found.map(({ id, state }) => [id, state]),
+        [
+          [first.id, 'cancelled'],
+          [third.id, 'ready'],
+        ],
+      );
+    },
+
     'schedules of any name can be written': async ({ store }) => {
       for (const name of hostileTexts) {
         const written = await put(store, schedule({ name, code: name }));

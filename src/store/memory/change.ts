@@ -1,6 +1,5 @@
 import { isTerminal } from '../../job.ts';
 import {
-  type ChangeAction,
   type ChangeAnswer,
   type ChangeRequest,
   isExhausted,
@@ -8,6 +7,7 @@ import {
   RESUMED_WITHIN_MS,
   type SkipReason,
   sizeOfPart,
+  stateAfterStop,
   statesFor,
 } from '../change.ts';
 import { REDRIVEN } from '../error-groups.ts';
@@ -21,7 +21,9 @@ export function change(state: MemoryState, request: ChangeRequest, now: number):
   const ids: string[] = [];
   const skipped: { id: string; why: SkipReason }[] = [];
   let cancelling = 0;
-  if (request.stop !== undefined && operation.state !== 'stopped') end(operation, 'stopped', now, request.stop);
+  if (request.stop !== undefined && operation.state !== 'stopped') {
+    end(operation, stateAfterStop(request.action), now, request.stop);
+  }
   const most = operation.endedAt === null ? sizeOfPart(operation, request.part) : 0;
   if (most > 0) {
     const rows = candidates(state, operation, now);
@@ -103,7 +105,7 @@ function isAfter(a: readonly [number, number], b: readonly [number, number]): bo
 }
 
 /** Whether it was there when the operation began: it neither was enqueued, nor died, nor (to run it now) ran since. */
-function wasThere(row: Row, action: ChangeAction, startedAt: number): boolean {
+function wasThere(row: Row, action: ChangeRequest['action'], startedAt: number): boolean {
   if (row.finishedAt !== null) return row.finishedAt <= startedAt;
   const lastStart = action === 'runNow' ? (row.ledger.at(-1)?.startedAt ?? 0) : 0;
   return row.enqueuedAt <= startedAt && lastStart <= startedAt;
@@ -120,6 +122,14 @@ function apply(
     case 'cancel':
       cancelOne(state, row, now);
       return null;
+    case 'pause':
+    case 'resume':
+    case 'limit':
+    case 'schedule':
+    case 'gate':
+    case 'reveal':
+      // They select no jobs.
+      return null;
     case 'discard':
       remove(state, row);
       return null;
@@ -127,7 +137,7 @@ function apply(
       runNow(state, row, nextDueAt(operation, request, now), now);
       return null;
     case 'redrive': {
-      const why = refusal(state, row, request);
+      const why = refusal(state, row, request, now);
       if (why === null) redrive(state, row, request, nextDueAt(operation, request, now), now);
       return why;
     }
@@ -145,17 +155,17 @@ function runNow(state: MemoryState, row: Row, dueAt: number, now: number): void 
   state.reschedule(row, dueAt, Math.min(row.availableAt, Math.max(now, dueAt)));
 }
 
-function refusal(state: MemoryState, row: Row, { keepAttempts }: ChangeRequest): SkipReason | null {
+function refusal(state: MemoryState, row: Row, { keepAttempts }: ChangeRequest, now: number): SkipReason | null {
   const { maxAttempts, maxCrashes } = row.policy;
   if (keepAttempts && (row.attempts >= maxAttempts || row.crashes >= maxCrashes)) return 'nothing-left';
   if (!wantsKey(row)) return null;
-  const holder = state.keys.holder(row.name, row.key);
-  return holder && holder !== row ? 'key-taken' : null;
+  const holder = state.keys.holder(row.name, row.key, now);
+  return holder && holder.row !== row ? 'key-taken' : null;
 }
 
-/** A key that lasts until the first start was given up at that start; a redrive does not ask for it again. */
+/** A key that lasts until the first start, or for a time, is given up for good; a redrive does not ask for it again. */
 function wantsKey(row: Row): row is Row & { key: string } {
-  return row.key !== null && row.keyLife !== 'started';
+  return row.key !== null && row.keyLife !== 'started' && row.keyLife !== 'window';
 }
 
 function redrive(state: MemoryState, row: Row, request: ChangeRequest, dueAt: number, now: number): void {

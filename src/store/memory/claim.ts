@@ -1,3 +1,4 @@
+import { byteLength } from '../../bytes.ts';
 import { admitClaim, pickProbe, workerKey } from '../../gate/index.ts';
 import { isRetry, type Lane } from '../../job.ts';
 import type { Random } from '../../retry/jitter.ts';
@@ -11,8 +12,10 @@ import {
   GATED_NAMED,
   type GatedClaim,
   type GatedClaimRequest,
+  type LimitedClaim,
+  type LimitedClaimRequest,
 } from '../store.ts';
-import type { Partition } from './partitions.ts';
+import type { ClaimKind, Partition } from './partitions.ts';
 import { type Lease, type Row, toClaimedJob } from './row.ts';
 import type { MemoryState } from './state.ts';
 
@@ -20,10 +23,14 @@ export function claim(state: MemoryState, request: ClaimRequest, now: number): C
   return new Claiming(state, request, now).claim();
 }
 
+export function claimLimited(state: MemoryState, request: LimitedClaimRequest, now: number): LimitedClaim {
+  return new Claiming(state, request, now, 'limited').claimLimited();
+}
+
 export function claimGated(state: MemoryState, request: GatedClaimRequest, now: number, random: Random): GatedClaim {
   const gate = { kind: 'resource', name: request.resource } as const;
   const stored = state.gates.get(gate);
-  const claiming = new Claiming(state, request, now, request.resource);
+  const claiming = new Claiming(state, request, now, { resource: request.resource });
   const due = claiming.due();
   if (stored === null || due.fresh + due.retry === 0) return { jobs: [], now, nextAt: null, events: [] };
   const parent = parentGate(gate);
@@ -51,11 +58,10 @@ const gatedLanes = ['fresh', 'retry', 'redrive'] as const;
 
 class Claiming {
   readonly #state: MemoryState;
-  readonly #request: ClaimRequest;
+  readonly #request: LimitedClaimRequest;
   readonly #now: number;
   readonly #retryCaps: ReadonlyMap<string, number>;
-  /** The one whose gate was asked; null for an ordinary claim. */
-  readonly #resource: string | null;
+  readonly #kind: ClaimKind;
   readonly #jobs: ClaimedJob[] = [];
   /** How many more jobs the gate lets start, and under which epoch. */
   #admission: { fresh: number; retry: number; readonly epoch: number } = {
@@ -66,8 +72,8 @@ class Claiming {
   #bytes = 0;
   #isCutShort = false;
 
-  constructor(state: MemoryState, request: ClaimRequest, now: number, resource: string | null = null) {
-    this.#resource = resource;
+  constructor(state: MemoryState, request: LimitedClaimRequest, now: number, kind: ClaimKind = 'ordinary') {
+    this.#kind = kind;
     this.#state = state;
     this.#request = request;
     this.#now = now;
@@ -85,7 +91,41 @@ class Claiming {
       nextDueAt: this.#nextDueAt(queues),
       suspectsWait: queues.some((queue) => this.#suspectMayStart(queue) && this.#room(queue, 'suspect') > 0),
       gated: this.#state.partitions.gated(queues, this.#now, this.#request).slice(0, GATED_NAMED),
+      limited: this.#state.partitions.hasLimited(queues, this.#request),
     };
+  }
+
+  claimLimited(): LimitedClaim {
+    const { limit } = this.#request;
+    fillQuotas(this.#request, (queue, lane, count) => (lane === 'suspect' ? 0 : this.#takeLane(queue, lane, count)));
+    const isMore = this.#isCutShort || this.#jobs.length === limit;
+    if (isMore) return { jobs: this.#jobs, now: this.#now, nextAt: this.#now };
+    const full = this.#fullLimits();
+    return { jobs: this.#jobs, now: this.#now, nextAt: this.#nextLimitedAt(), ...(full.length > 0 && { full }) };
+  }
+
+  #fullLimits(): string[] {
+    const due = this.#limitedPartitions().filter(({ startsAt }) => startsAt <= this.#now);
+    return [...new Set(due.flatMap(({ partition }) => this.#state.limits.full(partition, this.#now)))];
+  }
+
+  #limitedPartitions(): ReturnType<MemoryState['partitions']['limited']> {
+    return this.#state.partitions.limited(
+      this.#request.queues.map(({ queue }) => queue),
+      this.#request,
+    );
+  }
+
+  /** Of what `maxRetriesInFlight` holds back, nothing is counted. */
+  #nextLimitedAt(): number | null {
+    const { limits } = this.#state;
+    const times = this.#limitedPartitions()
+      .map(({ partition, startsAt }) => {
+        if (startsAt > this.#now) return startsAt;
+        return this.#room(partition.queue, partition.lane) > 0 ? limits.roomAt(partition, this.#now) : null;
+      })
+      .filter((at) => at !== null && Number.isFinite(at)) as number[];
+    return times.length === 0 ? null : Math.min(...times);
   }
 
   /** What is due behind the gate, as far as the queues have room for it. */
@@ -93,7 +133,7 @@ class Claiming {
     const count = (queue: string, lane: Lane): number => {
       const most = this.#request.limit + 1;
       const partitions = this.#partitions(queue, lane).flat();
-      const due = partitions.reduce((sum, partition) => sum + partition.countDue(this.#now, most), 0);
+      const due = partitions.reduce((sum, partition) => sum + this.#countDue(partition, most), 0);
       return Math.min(due, this.#room(queue, lane));
     };
     const sum = (lane: Lane): number => this.#request.queues.reduce((all, { queue }) => all + count(queue, lane), 0);
@@ -111,7 +151,8 @@ class Claiming {
       .flatMap(({ queue }) =>
         gatedLanes.flatMap((lane) => (this.#room(queue, lane) > 0 ? this.#partitions(queue, lane) : [])),
       )
-      .flatMap((partitions) => partitions.flatMap((partition) => partition.due(this.#now)))
+      .flatMap((partitions) => partitions.filter((partition) => this.#limitRoom(partition, 1) > 0))
+      .flatMap((partition) => partition.due(this.#now))
       .sort((a, b) => a.dueAt - b.dueAt)
       .slice(0, PROBE_CANDIDATES);
     const id = pick(candidates.map((row) => row.id));
@@ -119,8 +160,21 @@ class Claiming {
     return row === undefined ? [] : [start(this.#state, row, this.#request, this.#now, epoch)];
   }
 
+  /** As far as its limits let them start. */
+  #countDue(partition: Partition, most: number): number {
+    return this.#limitRoom(partition, partition.countDue(this.#now, most));
+  }
+
+  /** How many of `count` its limits let start. */
+  #limitRoom(partition: Partition, count: number): number {
+    if (partition.limits.length === 0 || partition.lane === 'suspect') return count;
+    const { limit, ahead } = this.#request;
+    const places = ahead === undefined ? count : limit - ahead - this.#jobs.length;
+    return this.#state.limits.room(partition, this.#now, count, places);
+  }
+
   #partitions(queue: string, lane: Lane): Partition[][] {
-    return this.#state.partitions.admissible(queue, lane, this.#now, this.#request, this.#resource);
+    return this.#state.partitions.admissible(queue, lane, this.#now, this.#request, this.#kind);
   }
 
   #nextDueAt(queues: readonly string[]): number | null {
@@ -144,7 +198,7 @@ class Claiming {
     let taken = 0;
     while (taken < count) {
       const row = partition.firstDue(this.#now);
-      if (row === undefined || !this.#fits(row)) break;
+      if (row === undefined || this.#limitRoom(partition, 1) === 0 || !this.#fits(row)) break;
       this.#jobs.push(start(this.#state, row, this.#request, this.#now, this.#admission.epoch));
       taken++;
     }
@@ -154,7 +208,7 @@ class Claiming {
 
   /** Once a payload did not fit, nothing more is taken: a smaller job must not overtake it claim after claim. */
   #fits({ payload }: Row): boolean {
-    const bytes = Buffer.byteLength(payload);
+    const bytes = byteLength(payload);
     if (this.#jobs.length > 0 && this.#bytes + bytes > CLAIM_BYTES) this.#isCutShort = true;
     if (!this.#isCutShort) this.#bytes += bytes;
     return !this.#isCutShort;
@@ -174,9 +228,11 @@ class Claiming {
 }
 
 function start(state: MemoryState, row: Row, request: ClaimRequest, now: number, gateEpoch: number): ClaimedJob {
+  const turns = state.limits.started(row, now);
   const lease: Lease = { worker: request.worker, claimedAt: now, endsAt: now + request.leaseMs, alone: false };
   state.move(row, 'running', now, {
     lease,
+    turns,
     runs: row.runs + 1,
     attempts: row.attempts + 1,
     firstStartedAt: row.firstStartedAt ?? now,

@@ -1,4 +1,5 @@
 import type { Debounce, Enqueued, NewJob } from '../store.ts';
+import { cancelOldest, jobOfFullKey } from './on-limit.ts';
 import { cancelOne } from './operate.ts';
 import { kept, type Row } from './row.ts';
 import type { MemoryState } from './state.ts';
@@ -8,12 +9,16 @@ export function enqueue(state: MemoryState, jobs: readonly NewJob[], now: number
   return jobs.map((job) => {
     // The id comes first: a job sent again must find itself, not count as another that wants its key.
     if (state.rows.has(job.id)) return { id: job.id, existed: false };
-    const holder = state.keys.holder(job.name, job.key);
+    const holder = state.keys.holder(job.name, job.key, now);
     if (holder) {
-      if (!job.debounce || !isReplaceable(holder)) return { id: holder.id, existed: true };
-      replace(state, holder, job, job.debounce, now);
+      if (!job.debounce || !isReplaceable(holder.row)) return { id: holder.id, existed: true };
+      replace(state, holder.row, job, job.debounce, now);
       return { id: holder.id, existed: true, replaced: true };
     }
+    const { onLimit = [] } = job;
+    const refusedFor = jobOfFullKey(state, onLimit);
+    if (refusedFor !== null) return { id: refusedFor.id, existed: true };
+    cancelOldest(state, onLimit, now);
     if (job.debounce) for (const row of state.keys.started(job.name, job.key)) supersede(state, row, now);
     accept(state, job, now);
     return { id: job.id, existed: false };
@@ -21,8 +26,8 @@ export function enqueue(state: MemoryState, jobs: readonly NewJob[], now: number
 }
 
 /** It has never started, and gives its key up when it does. */
-function isReplaceable({ lease, runs, keyLife }: Row): boolean {
-  return lease === null && runs === 0 && keyLife === 'started';
+function isReplaceable(row: Row | undefined): row is Row {
+  return row !== undefined && row.lease === null && row.runs === 0 && row.keyLife === 'started';
 }
 
 /** It has started before and waits to run again, with an older input than the job that was sent now. */
@@ -38,11 +43,13 @@ function replace(state: MemoryState, row: Row, job: NewJob, { maxWaitMs }: Debou
     queue: job.queue,
     retryQueue: job.retryQueue,
     resource: job.resource,
+    limits: kept(job.limits ?? []),
     priority: job.priority,
     payload: job.payload,
     version: job.version ?? null,
     policy: kept(job.policy),
     tags: kept(job.tags ?? []),
+    trace: job.trace ?? null,
     dueAt,
     availableAt: dueAt,
     state: dueAt > now ? 'scheduled' : 'ready',
@@ -52,12 +59,14 @@ function replace(state: MemoryState, row: Row, job: NewJob, { maxWaitMs }: Debou
 
 function accept(state: MemoryState, job: NewJob, now: number): void {
   const dueAt = job.dueAt ?? now + job.delayMs;
-  state.accept({
+  const row: Omit<Row, 'accepted'> = {
     id: job.id,
     name: job.name,
     homeQueue: job.queue,
     retryQueue: job.retryQueue,
     resource: job.resource,
+    limits: kept(job.limits ?? []),
+    turns: [],
     priority: job.priority,
     payload: job.payload,
     version: job.version ?? null,
@@ -65,6 +74,7 @@ function accept(state: MemoryState, job: NewJob, now: number): void {
     key: job.key,
     keyLife: job.keyLife,
     tags: kept(job.tags ?? []),
+    trace: job.trace ?? null,
     enqueuedAt: now,
     ledger: [],
     memos: new Map(),
@@ -88,7 +98,8 @@ function accept(state: MemoryState, job: NewJob, now: number): void {
     progress: null,
     result: null,
     cancelRequested: false,
-  });
+  };
+  state.accept(row, job.windowMs);
   state.totals.of({ homeQueue: job.queue, name: job.name }).totals.enqueued++;
   // A delayed job is news as well: an idle worker sleeps until the due time it last heard of.
   state.wake.hint();

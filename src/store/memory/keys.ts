@@ -1,15 +1,28 @@
 import { isTerminal } from '../../job.ts';
 import type { Row } from './row.ts';
 
+/** A key that is held until a time, whatever becomes of the job. */
+interface Window {
+  readonly id: string;
+  readonly until: number;
+}
+
 /** Which job holds which key. A key belongs to one job name, and at most one job of that name holds it. */
 export class Keys {
   readonly #holders: Map<string, Row> = new Map();
+  readonly #windows: Map<string, Window> = new Map();
 
   /** Jobs that gave their key up when they started, and have not ended. */
   readonly #started: Map<string, Set<Row>> = new Map();
 
-  holder(name: string, key: string | null): Row | undefined {
-    return key === null ? undefined : this.#holders.get(keySlot(name, key));
+  /** The job that holds the key, and its id also when the job itself is gone. */
+  holder(name: string, key: string | null, now: number): { readonly id: string; readonly row?: Row } | undefined {
+    if (key === null) return undefined;
+    const slot = keySlot(name, key);
+    const window = this.#windows.get(slot);
+    if (window !== undefined && window.until > now) return { id: window.id };
+    const row = this.#holders.get(slot);
+    return row && { id: row.id, row };
   }
 
   started(name: string, key: string | null): readonly Row[] {
@@ -20,8 +33,18 @@ export class Keys {
     if (row.key !== null) this.#holders.set(keySlot(row.name, row.key), row);
   }
 
+  open({ name, key, id }: Pick<Row, 'name' | 'key' | 'id'>, until: number): void {
+    if (key !== null) this.#windows.set(keySlot(name, key), { id, until });
+  }
+
   release(row: Row): void {
-    if (row.key !== null && this.holder(row.name, row.key) === row) this.#holders.delete(keySlot(row.name, row.key));
+    if (row.key === null) return;
+    const slot = keySlot(row.name, row.key);
+    if (this.#holders.get(slot) === row) this.#holders.delete(slot);
+  }
+
+  prune(now: number): void {
+    for (const [slot, { until }] of this.#windows) if (until <= now) this.#windows.delete(slot);
   }
 
   /** A job lets go of its key when it starts or ends, as its `keyLife` says; one that ends unstarted also lets go. */

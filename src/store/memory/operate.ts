@@ -47,6 +47,7 @@ export function prune(state: MemoryState, retention: Retention, limit: number, n
   for (const row of gone) remove(state, row);
   state.gates.prune(now);
   state.errorGroups.prune(now);
+  state.keys.prune(now);
   pruneOperations(state, now);
   const moved = leaveAside(state, retention.asideMs, limit, now);
   return { jobs: gone.length, isDone: gone.length < limit && moved < limit };

@@ -1,5 +1,6 @@
 import { accessFor, accessOf, freeAccess, type GateAccess, type GateState, isFree } from '../../gate/index.ts';
 import type { Lane } from '../../job.ts';
+import { type LimitKey, limitsText } from '../../limit/limit.ts';
 import type { Aside } from '../../retry/decision.ts';
 import { mayRead, type Reader } from '../aside.ts';
 import type { HoldTarget } from '../store.ts';
@@ -13,16 +14,18 @@ export class Partition {
   readonly queue: string;
   readonly lane: Lane;
   readonly resource: string | null;
+  readonly limits: readonly LimitKey[];
   /** The name of its jobs, when they wait aside, and which workers may read it. */
   readonly aside: (Aside & { readonly name: string }) | null;
   /** The number of the turn in which it was last served; 0 for never. */
   servedTurn = 0;
   readonly #waiting: Heap<Row> = new Heap(byDueTime);
 
-  constructor({ queue, lane, resource, name, aside }: Row) {
+  constructor({ queue, lane, resource, limits, name, aside }: Row) {
     this.queue = queue;
     this.lane = lane;
     this.resource = resource;
+    this.limits = limits;
     this.aside = aside && { ...aside, name };
   }
 
@@ -46,7 +49,13 @@ export class Partition {
 
   /** In due order. */
   due(now: number): Row[] {
-    return [...this.#waiting.items()].filter(({ dueAt }) => dueAt <= now).sort((a, b) => (byDueTime(a, b) ? -1 : 1));
+    return this.split(now)[0];
+  }
+
+  /** Those that are due, and the others, each in due order. */
+  split(now: number): [due: Row[], later: Row[]] {
+    const rows = [...this.#waiting.items()].sort((a, b) => (byDueTime(a, b) ? -1 : 1));
+    return [rows.filter(({ dueAt }) => dueAt <= now), rows.filter(({ dueAt }) => dueAt > now)];
   }
 
   add(row: Row): void {
@@ -66,6 +75,9 @@ export class Partition {
     return this.#waiting.first()?.dueAt ?? Number.POSITIVE_INFINITY;
   }
 }
+
+/** A claim whose gate was asked is of one resource. */
+export type ClaimKind = 'ordinary' | 'limited' | { readonly resource: string };
 
 /** The partitions of one lane of one queue, by priority and then by what else their jobs share. */
 type LanePartitions = Map<number, Map<string, Partition>>;
@@ -97,7 +109,7 @@ export class Partitions {
    * What a claim of this worker may take from now: by priority, and inside a priority the least recently
    * served partition first. Gated partitions are admissible to a claim of their resource only.
    */
-  admissible(queue: string, lane: Lane, now: number, reader: Reader, resource: string | null = null): Partition[][] {
+  admissible(queue: string, lane: Lane, now: number, reader: Reader, kind: ClaimKind): Partition[][] {
     const priorities = this.#queues.get(queue)?.get(lane) ?? new Map<number, Map<string, Partition>>();
     return [...priorities.keys()]
       .sort((a, b) => a - b)
@@ -107,14 +119,14 @@ export class Partitions {
             (partition) =>
               partition.firstDue(now) !== undefined &&
               isReadBy(partition, reader) &&
-              this.#admits(partition, resource, now),
+              this.#admits(partition, kind, now),
           )
           .sort((a, b) => a.servedTurn - b.servedTurn),
       );
   }
 
   hasDue(queue: string, lane: Lane, now: number, reader: Reader): boolean {
-    return this.admissible(queue, lane, now, reader).some((partitions) => partitions.length > 0);
+    return this.admissible(queue, lane, now, reader, 'ordinary').some((partitions) => partitions.length > 0);
   }
 
   served(partition: Partition): void {
@@ -125,10 +137,23 @@ export class Partitions {
   nextDueAt(queues: readonly string[], now: number, reader: Reader): number | null {
     let next = Number.POSITIVE_INFINITY;
     for (const partition of this.#in(queues)) {
+      if (isLimited(partition) && !this.#accessTo(partition).gated) continue;
       const startsAt = isReadBy(partition, reader) ? this.#startsAt(partition) : now;
       if (startsAt > now) next = Math.min(next, startsAt);
     }
     return Number.isFinite(next) ? next : null;
+  }
+
+  /** Whether jobs wait that `claimLimited` would take. */
+  hasLimited(queues: readonly string[], reader: Reader): boolean {
+    return this.limited(queues, reader).length > 0;
+  }
+
+  /** The partitions that `claimLimited` takes from, and when the first job of each may start, but for its limits. */
+  limited(queues: readonly string[], reader: Reader): { readonly partition: Partition; readonly startsAt: number }[] {
+    return this.#in(queues)
+      .filter((partition) => isLimited(partition) && isReadBy(partition, reader) && !this.#accessTo(partition).gated)
+      .map((partition) => ({ partition, startsAt: this.#startsAt(partition) }));
   }
 
   /** Resources of gated partitions in these queues from which a job may start now, those that have waited longest first. */
@@ -140,13 +165,17 @@ export class Partitions {
     return [...new Set(waiting.map(({ resource }) => resource as string))];
   }
 
+  all(): Partition[] {
+    return this.#in(this.#queues.keys());
+  }
+
   /** Those whose jobs wait aside. */
   aside(): Partition[] {
-    return this.#in(this.#queues.keys()).filter(({ aside }) => aside !== null);
+    return this.all().filter(({ aside }) => aside !== null);
   }
 
   waitingFor(resource: string): number {
-    return this.#in(this.#queues.keys())
+    return this.all()
       .filter((partition) => partition.resource === resource)
       .reduce((jobs, { size }) => jobs + size, 0);
   }
@@ -172,11 +201,11 @@ export class Partitions {
     return ((resource === null ? undefined : this.#access.get(resource)) ?? freeAccess)[accessFor(lane)];
   }
 
-  /** `resource`: the one whose gate has admitted the claim; null for a claim that no gate was asked about. */
-  #admits(partition: Partition, resource: string | null, now: number): boolean {
+  #admits(partition: Partition, kind: ClaimKind, now: number): boolean {
     if (this.#heldUntil(partition) > now) return false;
-    if (resource !== null) return partition.resource === resource && this.#accessTo(partition).gated;
+    if (typeof kind === 'object') return partition.resource === kind.resource && this.#accessTo(partition).gated;
     const { gated, at } = this.#accessTo(partition);
+    if (isLimited(partition) !== (kind === 'limited')) return false;
     return !gated && at !== null && at <= now;
   }
 
@@ -213,9 +242,15 @@ export class Partitions {
 }
 
 /** What the jobs of a partition share beside queue, lane and priority. A failing name must not delay the retries of others. */
-function sharedBy({ lane, resource, name, aside }: Row): string {
-  if (aside !== null) return JSON.stringify([resource, name, aside]);
-  return JSON.stringify(lane === 'retry' || lane === 'redrive' ? [resource, name] : [resource]);
+function sharedBy({ lane, resource, limits, name, aside }: Row): string {
+  const behind = [resource, lane === 'suspect' ? '' : limitsText(limits)];
+  if (aside !== null) return JSON.stringify([...behind, name, aside]);
+  return JSON.stringify(lane === 'retry' || lane === 'redrive' ? [...behind, name] : behind);
+}
+
+/** The trial of a suspect asks no limit. */
+function isLimited({ limits, lane }: Partition): boolean {
+  return limits.length > 0 && lane !== 'suspect';
 }
 
 function isReadBy({ aside }: Partition, reader: Reader): boolean {

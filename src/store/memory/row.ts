@@ -1,5 +1,6 @@
 import type { Spent } from '../../gate/index.ts';
 import { type Job, type JobState, type KeyLife, type Lane, type RunRecord, stateAt } from '../../job.ts';
+import type { LimitKey } from '../../limit/limit.ts';
 import { decodeResult } from '../../result.ts';
 import type { Aside, DeadReason } from '../../retry/decision.ts';
 import type { StoredError } from '../../retry/outcome.ts';
@@ -17,12 +18,16 @@ export interface Row {
   homeQueue: string;
   retryQueue: string | null;
   resource: string | null;
+  limits: readonly LimitKey[];
+  /** Limits in which it keeps its turn when it has to run again. */
+  turns: readonly string[];
   priority: number;
   version: number | null;
   policy: RetryPolicy;
   readonly key: string | null;
   readonly keyLife: KeyLife;
   readonly tags: readonly string[];
+  readonly trace: string | null;
   readonly enqueuedAt: number;
   readonly ledger: RunRecord[];
   readonly memos: Map<string, string>;
@@ -85,7 +90,9 @@ export function toJob(row: Row, now: number): Job {
     version: row.version,
     key: row.key,
     tags: row.tags,
+    trace: row.trace,
     resource: row.resource,
+    limits: row.limits,
     policy: row.policy,
     runs: row.runs,
     attempts: row.attempts,
@@ -113,6 +120,7 @@ export function toClaimedJob(row: Row, lease: Lease, gateEpoch = 0): ClaimedJob 
     queue: row.queue,
     homeQueue: row.homeQueue,
     resource: row.resource,
+    limits: row.limits,
     lane: row.lane,
     priority: row.priority,
     payload: row.payload,
@@ -120,6 +128,7 @@ export function toClaimedJob(row: Row, lease: Lease, gateEpoch = 0): ClaimedJob 
     attempts: row.attempts,
     crashes: row.crashes,
     version: row.version,
+    trace: row.trace,
     enqueuedAt: row.enqueuedAt,
     dueAt: row.dueAt,
     availableAt: row.availableAt,

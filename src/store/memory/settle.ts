@@ -13,7 +13,7 @@ export function settle(state: MemoryState, settlements: readonly Settlement[], n
 
     const settled = settledBy(settlement.decision, row.cancelRequested, now);
     record(row, settlement, settled);
-    count(state, row, settlement, settled);
+    count(state, row, settlement, settled, now);
     countErrors(state, row, settlement, settled, now);
     end(state, row, settlement, settled, now);
     return settled.overruled ? 'cancelled' : 'settled';
@@ -47,7 +47,17 @@ function record(row: Row, settlement: Settlement, settled: Settled): void {
   );
 }
 
-function count(state: MemoryState, row: Row, settlement: Settlement, settled: Settled): void {
+function count(state: MemoryState, row: Row, settlement: Settlement, settled: Settled, now: number): void {
+  const { outcome, startedAt, endedAt, refund } = settlement;
+  state.history.add({
+    at: now,
+    name: row.name,
+    outcome,
+    counted: settled.counted,
+    attempt: row.attempts - (refund?.attempts ?? 0),
+    isDead: settled.deadReason !== null,
+    runMs: endedAt - startedAt,
+  });
   const { totals } = state.totals.of(row);
   totals.runs[settlement.outcome]++;
   if (settled.deadReason !== null) totals.dead[settled.deadReason]++;
@@ -73,9 +83,15 @@ function end(state: MemoryState, row: Row, settlement: Settlement, settled: Sett
   const freesRetryPlace = isRetry(row.lane);
   const isUndone = !settled.ran && !ended && row.firstStartedAt === row.lease?.claimedAt;
 
+  const lane = settled.lane ?? row.lane;
+  const holdsPlace = row.limits.length > 0;
+  if (!settled.ran && !ended && holdsPlace) state.limits.handedBack(row, row.lease?.claimedAt ?? now, now);
+
   state.move(row, settled.state, now, {
+    // A job that waits elsewhere has not run, or has asked to come later: others of its key go first.
+    turns: isRetry(lane) && !ended ? row.turns : [],
     queue: settled.state === 'retrying' ? (row.retryQueue ?? row.queue) : row.queue,
-    lane: settled.lane ?? row.lane,
+    lane,
     aside: asideAfter(decision),
     attempts: Math.max(0, row.attempts - (settled.counted ? 0 : 1) - (refund?.attempts ?? 0)),
     spent: refund === undefined ? row.spent : refund.spent,
@@ -94,6 +110,6 @@ function end(state: MemoryState, row: Row, settlement: Settlement, settled: Sett
     result: settled.state === 'completed' ? (settlement.result ?? null) : row.result,
   });
 
-  // The end of a retry also lets another one start where `maxRetriesInFlight` held it back.
-  if (freesRetryPlace || (settled.dueAt !== null && settled.dueAt <= now)) state.wake.hint();
+  // The end of a run lets another one start where `maxRetriesInFlight` or a limit held it back.
+  if (freesRetryPlace || holdsPlace || (settled.dueAt !== null && settled.dueAt <= now)) state.wake.hint();
 }

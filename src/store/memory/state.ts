@@ -2,7 +2,9 @@ import { isTerminal, type JobState, stateAt, transitions } from '../../job.ts';
 import type { Fence, Schedule } from '../store.ts';
 import { ErrorGroups } from './error-groups.ts';
 import { Gates } from './gates.ts';
+import { History } from './history.ts';
 import { Keys } from './keys.ts';
+import { Limits } from './limits.ts';
 import { Partitions } from './partitions.ts';
 import type { Lease, OperationRow, Row } from './row.ts';
 import { Running } from './running.ts';
@@ -22,11 +24,13 @@ export class MemoryState {
   readonly partitions: Partitions = new Partitions();
   readonly gates: Gates = new Gates(this.partitions);
   readonly running: Running = new Running();
+  readonly limits: Limits = new Limits();
   /** In the order they ended. */
   readonly ended: Record<Ended, Set<Row>> = { completed: new Set(), dead: new Set(), cancelled: new Set() };
   readonly keys: Keys = new Keys();
   readonly totals: TotalsBook = new TotalsBook();
   readonly errorGroups: ErrorGroups = new ErrorGroups();
+  readonly history: History = new History();
   readonly wake: Wake = new Wake();
   /** In the order they began. */
   readonly operations: Map<string, OperationRow> = new Map();
@@ -41,10 +45,11 @@ export class MemoryState {
     return row as Row & { lease: Lease };
   }
 
-  accept(row: Omit<Row, 'accepted'>): void {
+  accept(row: Omit<Row, 'accepted'>, windowMs: number | undefined): void {
     const accepted: Row = { ...row, accepted: this.#accepted++ };
     this.rows.set(row.id, accepted);
-    this.keys.take(accepted);
+    if (windowMs === undefined) this.keys.take(accepted);
+    else this.keys.open(accepted, row.enqueuedAt + windowMs);
     this.#file(accepted);
   }
 
@@ -86,12 +91,14 @@ export class MemoryState {
   }
 
   #file(row: Row): void {
+    if (!isTerminal(row.state)) this.limits.file(row);
     if (row.state === 'running') this.running.add(row);
     else if (isTerminal(row.state)) this.ended[row.state as Ended].add(row);
     else this.partitions.add(row);
   }
 
   #unfile(row: Row): void {
+    if (!isTerminal(row.state)) this.limits.unfile(row);
     if (row.state === 'running') this.running.remove(row);
     else if (isTerminal(row.state)) this.ended[row.state as Ended].delete(row);
     else this.partitions.remove(row);

@@ -18,6 +18,7 @@ import type {
   ErrorGroup,
   ErrorGroupFilter,
   Fence,
+  ForecastRequest,
   GateAnswer,
   GatedClaim,
   GatedClaimRequest,
@@ -26,18 +27,31 @@ import type {
   GateRef,
   Heartbeat,
   HeartbeatAnswer,
+  HistoryRequest,
   HoldTarget,
   JobCount,
   JobFilter,
   JobList,
   JobSelection,
   JobsListener,
+  LedgerPage,
+  LedgerRequest,
+  LimitedClaim,
+  LimitedClaimRequest,
+  LimitFilter,
+  LimitInfo,
+  LimitKeyFilter,
+  LimitKeyInfo,
+  LimitWrite,
   NewJob,
   Operation,
+  PermitAnswer,
+  PermitRequest,
   PruneAnswer,
   QueueInfo,
   RegisteredWorker,
   Retention,
+  RolledUp,
   ScheduleFilter,
   Schedules,
   ScheduleWrite,
@@ -46,19 +60,24 @@ import type {
   Settlement,
   Store,
   StoredGate,
+  StoreForecast,
+  StoreHistory,
   StoreStats,
   Unsubscribe,
   WorkerDescription,
   WorkerReport,
 } from '../store.ts';
 import { change, operations } from './change.ts';
-import { claim, claimGated } from './claim.ts';
+import { claim, claimGated, claimLimited } from './claim.ts';
 import { enqueue } from './enqueue.ts';
 import { expired } from './expired.ts';
+import { forecast } from './forecast.ts';
 import { heartbeat } from './heartbeat.ts';
+import { ledger } from './ledger.ts';
 import { recall, remember } from './memo.ts';
 import { cancel, hold, prune, release } from './operate.ts';
 import { count, ended, get, list, queues, runs, stats } from './read.ts';
+import { kept } from './row.ts';
 import { schedules, writeSchedule } from './schedules.ts';
 import { settle } from './settle.ts';
 import { MemoryState } from './state.ts';
@@ -102,6 +121,14 @@ export class MemoryStore implements Store {
 
   async claimGated(request: GatedClaimRequest): Promise<GatedClaim> {
     return claimGated(this.#open(), request, this.#clock.now(), () => this.#clock.random());
+  }
+
+  async claimLimited(request: LimitedClaimRequest): Promise<LimitedClaim> {
+    return claimLimited(this.#open(), request, this.#clock.now());
+  }
+
+  async permit(request: PermitRequest): Promise<PermitAnswer> {
+    return this.#open().limits.permit(request, this.#clock.now());
   }
 
   async report(reports: readonly WorkerReport[]): Promise<GateAnswer[]> {
@@ -167,6 +194,20 @@ export class MemoryStore implements Store {
     return stats(this.#open(), this.#clock.now());
   }
 
+  async forecast(request: ForecastRequest): Promise<StoreForecast> {
+    return forecast(this.#open(), request, this.#clock.now());
+  }
+
+  async history(request: HistoryRequest): Promise<StoreHistory> {
+    return this.#open().history.read(request, this.#clock.now());
+  }
+
+  /** Runs are counted when they end. */
+  async rollUp(): Promise<RolledUp> {
+    this.#open().history.prune(this.#clock.now());
+    return { isDone: true };
+  }
+
   async gates(filter: GateFilter): Promise<StoredGate[]> {
     return this.#open().gates.list(filter, this.#clock.now());
   }
@@ -177,6 +218,18 @@ export class MemoryStore implements Store {
 
   async queues(): Promise<QueueInfo[]> {
     return queues(this.#open());
+  }
+
+  async limits(filter: LimitFilter): Promise<LimitInfo[]> {
+    return this.#open().limits.list(filter);
+  }
+
+  async limitKeys(limit: string, filter: LimitKeyFilter): Promise<LimitKeyInfo[]> {
+    return this.#open().limits.keys(limit, filter, this.#clock.now());
+  }
+
+  async ledger(request: LedgerRequest): Promise<LedgerPage> {
+    return ledger(this.#open(), request, this.#clock.now());
   }
 
   async errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroup[]> {
@@ -210,6 +263,12 @@ export class MemoryStore implements Store {
 
   async release(target: HoldTarget): Promise<void> {
     release(this.#open(), target);
+  }
+
+  async writeLimits(writes: readonly LimitWrite[]): Promise<void> {
+    const state = this.#open();
+    state.limits.write(kept(writes));
+    state.wake.hint();
   }
 
   async changeGate(gate: GateRef, order: GateOrder, operator: string): Promise<GateAnswer> {

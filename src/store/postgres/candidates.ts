@@ -77,8 +77,8 @@ export class CandidatesOfSet {
   }
 
   add(partition: Partition): void {
-    const { id, queue, aside, lane, priority } = partition;
-    if (this.known === undefined || !this.#queues.has(aside ?? queue)) return;
+    const { id, queue, under, lane, priority } = partition;
+    if (this.known === undefined || !this.#queues.has(under ?? queue)) return;
     if (this.#list.some((one) => one.partition.id === id)) return;
     if (partition.resource !== null) {
       const tier = this.#list.filter((one) => one.partition.lane === lane && one.partition.priority === priority);

@@ -5,6 +5,7 @@ import {
   type Operation,
   type SkipReason,
   sizeOfPart,
+  stateAfterStop,
   statesFor,
 } from '../change.ts';
 import { STATE } from '../codes.ts';
@@ -136,8 +137,9 @@ function only(rows: readonly OperationRow[]): OperationRow {
   return rows[0] as OperationRow;
 }
 
-/** The queue itself, and those under which its jobs wait aside. */
-const QUEUES_OF = 'SELECT ?::text UNION ALL SELECT a.aside FROM @.asides a WHERE a.queue = ?';
+/** The queue itself, and those under which its jobs wait aside or behind limits. */
+const QUEUES_OF = `SELECT ?::text UNION ALL SELECT a.aside FROM @.asides a WHERE a.queue = ?
+  UNION ALL SELECT q.under FROM @.limited_queues q WHERE q.queue = ?`;
 
 async function partOf(session: Session, operation: Operation, cursor: Cursor | null, most: number): Promise<Part> {
   const { action, selection, startedAt } = operation;
@@ -157,6 +159,7 @@ async function partOf(session: Session, operation: Operation, cursor: Cursor | n
   if (queue !== undefined && !ofDead)
     where.add(
       `partition IN (SELECT p.id FROM @.partitions p WHERE p.queue = ANY (ARRAY (${QUEUES_OF})))`,
+      queue,
       queue,
       queue,
     );
@@ -284,7 +287,8 @@ function toOperation(row: OperationRow): Operation {
     action,
     by,
     selection: JSON.parse(selection),
-    state,
+    // The function of the schema knows one way to stop.
+    state: state === 'stopped' ? stateAfterStop(action) : state,
     startedAt,
     updatedAt,
     endedAt,

@@ -1,18 +1,17 @@
 import { admitClaim, type ClaimAdmission, type GateState, pickProbe, workerKey } from '../../gate/index.ts';
-import { type Lane, lanes } from '../../job.ts';
 import { LANE } from '../codes.ts';
 import { fillQuotas, fillTurns } from '../fill.ts';
 import { type GateWrite, parentGate } from '../gates.ts';
 import { CLAIM_BYTES, type GatedClaim, type GatedClaimRequest, type GateRef } from '../store.ts';
-import { loadTypes } from './claim.ts';
-import { claimedJob, readJobs, readLeases, type TakenRow } from './claimed.ts';
+import type { TakenRow } from './claimed.ts';
 import { numbersOrNull, plain, texts } from './connection/arrays.ts';
 import { type GateColumns, GateConflict, gateColumns, stateOf, untilWritten, writeGates } from './gates.ts';
-import type { Lease } from './leases.ts';
+import { holdTaken } from './hold-taken.ts';
+import type { LimitRooms } from './limit-rooms.ts';
+import { readUses } from './limits.ts';
 import { type Partition, type PartitionRow, toPartition } from './partitions.ts';
 import type { Found, Position, Range } from './scan/scan-cursor.ts';
 import type { Session } from './session.ts';
-import { laneKey } from './shares.ts';
 
 /*
  * A gated claim is two calls. The first reads the gate, its parent, and what is due behind it. The gate says how many jobs may
@@ -25,7 +24,7 @@ const DEMAND = `
     $9::text[])`;
 const CLAIM = `
   SELECT * FROM @.claim_gated($1, $2, $3, $4, $5::text[], $6::int[], $7::json, $8::bigint[], $9::int[], $10::smallint[],
-    $11::bigint[], $12::bigint[], $13::int[], $14)`;
+    $11::bigint[], $12::bigint[], $13::int[], $14, $15::json, $16::text[])`;
 
 type DemandRow = [
   now: number,
@@ -68,6 +67,7 @@ interface Demand {
   readonly room: ReadonlyMap<string, number>;
   /** The jobs from which a probe is drawn, and their partitions. */
   readonly probes: ReadonlyMap<string, number>;
+  readonly limits: LimitRooms;
 }
 
 const START: Position = { dueAt: 0, seq: -1 };
@@ -105,11 +105,16 @@ class GatedClaiming {
     if (admission.isProbe) {
       // The jobs are gone that were counted.
       if (probe === null) throw new GateConflict();
-      for (const one of demand.waiting) if (one.partition.id === demand.probes.get(probe)) one.want = 1;
+      for (const one of demand.waiting) {
+        if (one.partition.id !== demand.probes.get(probe)) continue;
+        one.want = 1;
+        demand.limits.take(one.partition, 1);
+      }
     } else this.#share(demand, admission);
     const wanted = demand.waiting.filter(({ want }) => want > 0);
     const rows = rowsFor(demand, admission);
-    if (wanted.length > 0) return { ...(await this.#take(wanted, probe, rows, admission.epoch)), nextAt, events };
+    if (wanted.length > 0)
+      return { ...(await this.#take(wanted, probe, rows, demand.limits, admission.epoch)), nextAt, events };
     if (rows.some(({ saves }) => saves)) await writeGates(this.#session, rows);
     return { jobs: [], now, nextAt, events };
   }
@@ -130,7 +135,7 @@ class GatedClaiming {
       plain(known.map(({ id }) => id)),
       plain(ranges.map(({ from }) => from.dueAt)),
       plain(ranges.map(({ from }) => from.seq)),
-      texts(asides.readable(this.#queues, this.#request)),
+      texts([...asides.readable(this.#queues, this.#request), ...asides.limited(this.#queues, this.#request)]),
     ]);
     const [now, version, state, access, parentVersion, parentState, waitingText, room, probes] = row as DemandRow;
     if (version === null) return { now, demand: null };
@@ -145,6 +150,13 @@ class GatedClaiming {
       resource,
       waiting.map(({ partition }) => partition),
     );
+    const limits = await readUses(
+      this.#session,
+      waiting.map(({ partition }) => partition),
+      now,
+    );
+    const mayStart = (id: number): boolean =>
+      waiting.some(({ partition }) => partition.id === id && limits.room(partition, 1) > 0);
     const rooms = numbersOrNull(room);
     const demand: Demand = {
       now,
@@ -156,13 +168,14 @@ class GatedClaiming {
           : { gate: parentRef, version: parentVersion, state: stateOf(parentRef, parentState, now) },
       waiting: gatedPartitions.inTurn(waiting),
       room: new Map(this.#queues.flatMap((queue, index) => (rooms[index] == null ? [] : [[queue, rooms[index]]]))),
-      probes: new Map(JSON.parse(probes ?? '[]') as [string, number][]),
+      probes: new Map((JSON.parse(probes ?? '[]') as [string, number][]).filter(([, id]) => mayStart(id))),
+      limits,
     };
     return { now, demand };
   }
 
   /** Shares what the gate admits, as `claim` shares its places. */
-  #share({ waiting, room }: Demand, { fresh, retry }: ClaimAdmission): void {
+  #share({ waiting, room, limits }: Demand, { fresh, retry }: ClaimAdmission): void {
     const admitted = { fresh, retry };
     const left = new Map(room);
     const { gatedPartitions } = this.#session;
@@ -174,8 +187,9 @@ class GatedClaiming {
       for (const priority of new Set(ofLane.map(({ partition }) => partition.priority).sort((a, b) => a - b))) {
         const turns = ofLane.filter(({ partition }) => partition.priority === priority);
         taken += fillTurns(turns, places - taken, (one, wanted) => {
-          const given = Math.min(wanted, one.due - one.want);
+          const given = limits.room(one.partition, Math.min(wanted, one.due - one.want));
           if (given > 0) gatedPartitions.served(one.partition);
+          limits.take(one.partition, given);
           one.want += given;
           return given;
         });
@@ -190,9 +204,10 @@ class GatedClaiming {
     wanted: readonly Waiting[],
     probe: string | null,
     rows: readonly GateColumns[],
+    limits: LimitRooms,
     epoch: number,
   ): Promise<Pick<GatedClaim, 'jobs' | 'now'>> {
-    const { db, identity, workers, leases, cursors } = this.#session;
+    const { db, identity, workers, cursors } = this.#session;
     const { worker, leaseMs, queues } = this.#request;
     const partitions = wanted.map(({ partition }) => partition);
     // A probe is drawn from the first jobs, wherever the cursor is.
@@ -212,43 +227,27 @@ class GatedClaiming {
       plain(from.map(({ seq }) => seq)),
       plain(wanted.map(({ want }) => want)),
       probe,
+      limits.given(partitions),
+      texts(partitions.map((partition) => limits.usesOf(partition))),
     ]);
     const [now, snapshot, isDone, ...taken] = row as TakeRow;
     if (!isDone) throw new GateConflict();
-    const jobs = readJobs(taken);
-    const typeOf = await loadTypes(this.#session, jobs, leaseMs);
-    const leaseOf = new Map<string, Lease>();
-    const numbers = readLeases(taken);
-    for (let at = 0; at < numbers.length; at += 3) {
-      const [id, queue, lane] = numbers.slice(at, at + 3) as [number, number, number];
-      leaseOf.set(laneKey(this.#queues[queue - 1] as string, lanes[lane] as Lane), { id, held: 0 });
-    }
-    const holding = { worker, claimedAt: now, leaseEndsAt: now + leaseMs, cancelRequested: false, alone: false };
-    const partitionOf = new Map(partitions.map((partition) => [partition.id, partition]));
-    const lastOf = new Map<number, Position>();
-    const claimed = jobs.map((job) => {
-      const partition = partitionOf.get(job.partition) as Partition;
-      const jobType = typeOf(job.jobType);
-      const lease = leaseOf.get(laneKey(partition.queue, partition.lane)) as Lease;
-      lease.held++;
-      leases.hold(job.id, job.run, { partition, jobType }, lease);
-      lastOf.set(partition.id, job);
-      return claimedJob(job, partition, jobType, holding, epoch);
-    });
+    const { jobs, last } = await holdTaken(this.#session, this.#request, { now, taken, partitions, epoch });
     if (probe === null) {
-      const found = wanted.flatMap(({ partition, range }) => foundIn(partition.id, range, lastOf.get(partition.id)));
+      const found = wanted.flatMap(({ partition, range }) => foundIn(partition.id, range, last.get(partition.id)));
       cursors.advance(found, now, snapshot);
     }
-    return { jobs: claimed, now };
+    return { jobs, now };
   }
 }
 
 /** What is due behind the gate, as far as the queues have room for it. */
-function dueIn({ waiting, room }: Demand): { readonly fresh: number; readonly retry: number } {
+function dueIn({ waiting, room, limits }: Demand): { readonly fresh: number; readonly retry: number } {
   let fresh = 0;
   const retries = new Map<string, number>();
-  for (const { partition, due } of waiting) {
-    const { queue, lane } = partition;
+  for (const one of waiting) {
+    const { queue, lane } = one.partition;
+    const due = limits.room(one.partition, one.due);
     if (lane === 'retry') retries.set(queue, Math.min((retries.get(queue) ?? 0) + due, room.get(queue) ?? Infinity));
     else fresh += due;
   }

@@ -26,7 +26,7 @@ import { whatIsLeft } from './what-is-left.ts';
 const CLAIM = `
   SELECT * FROM @.claim($1, $2, $3, $4, $5, $6::text[], $7::boolean[], $8::int[], $9::bigint[], $10,
     $11::bigint[], $12::int[], $13::smallint[], $14::boolean[], $15::bigint[], $16::bigint[], $17::bigint[], $18::bigint[],
-    $19::int[], $20::int[], $21::text[], $22::bigint[])`;
+    $19::int[], $20::int[], $21::text[], $22::bigint[], $23::text[])`;
 
 /** A claim that reads one partition without due jobs after the other ends after this many calls, and the worker comes again. */
 const MOST_CALLS = 32;
@@ -77,6 +77,8 @@ class Claiming {
   readonly #queues: readonly string[];
   /** The queues whose partitions it reads. */
   readonly #read: readonly string[];
+  /** Those of limited partitions that `claimLimited` would read for this worker. */
+  readonly #limited: readonly string[];
   readonly #candidates: CandidatesOfSet;
   readonly #supplies: Map<number, Supply> = new Map();
   readonly #room: Map<string, number> = new Map();
@@ -84,7 +86,7 @@ class Claiming {
   #nextDueAt: number | null = null;
   #count = 0;
   #bytes = 0;
-  /** There are jobs aside that this worker may read, which this claim has not read. */
+  /** There are jobs aside or behind limits that this worker may read, which this claim has not asked about. */
   isOutdated = false;
 
   constructor(session: Session, request: ClaimRequest) {
@@ -92,6 +94,7 @@ class Claiming {
     this.#request = request;
     this.#queues = request.queues.map(({ queue }) => queue);
     this.#read = session.asides.readable(this.#queues, request);
+    this.#limited = session.asides.limited(this.#queues, request);
     this.#candidates = session.candidates.of(this.#read);
   }
 
@@ -113,7 +116,7 @@ class Claiming {
       }
     }
     if (this.isOutdated) this.#comeAgain();
-    const { now, gated } = this.#header as ClaimHeader;
+    const { now, gated, isLimited } = this.#header as ClaimHeader;
     const nextDueAt = this.#count >= this.#request.limit ? null : this.#nextDueAt;
     return {
       jobs: this.#inOrder(),
@@ -121,6 +124,7 @@ class Claiming {
       nextDueAt,
       suspectsWait: this.#doSuspectsWait(),
       gated: [...new Set(gated)].slice(0, GATED_NAMED),
+      limited: isLimited || this.isOutdated,
     };
   }
 
@@ -208,7 +212,7 @@ class Claiming {
       const jobType = typeOf(job.jobType);
       giving.lease ??= leaseOf.get(laneKey(partition.queue, partition.lane)) as Lease;
       giving.lease.held++;
-      leases.hold(job.id, job.run, { partition, jobType }, giving.lease);
+      leases.hold(job.id, job.run, { partition, jobType, limits: job.limits }, giving.lease);
       giving.supply.jobs.push(claimedJob(job, partition, jobType, holding));
       giving.taken++;
       giving.last = job;
@@ -245,7 +249,9 @@ class Claiming {
     const { asides } = this.#session;
     asides.set(this.#queues, text);
     const readable = asides.readable(this.#queues, this.#request);
-    this.isOutdated ||= readable.some((queue) => !this.#read.includes(queue));
+    const limited = asides.limited(this.#queues, this.#request);
+    this.isOutdated ||=
+      readable.some((queue) => !this.#read.includes(queue)) || limited.some((queue) => !this.#limited.includes(queue));
   }
 
   /** What this call reads: all that may give a job. Of suspects it is always counted whether they wait. */
@@ -293,6 +299,7 @@ class Claiming {
       plain(given.map(({ most }) => most)),
       texts(this.#read),
       this.#session.asides.known(this.#queues),
+      texts(this.#limited),
     ];
   }
 

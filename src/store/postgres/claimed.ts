@@ -1,4 +1,5 @@
 import type { Spent } from '../../gate/index.ts';
+import { parseLimits } from '../../limit/limit.ts';
 import type { StoredError } from '../../retry/outcome.ts';
 import { parseFrozen, splitJson } from '../json.ts';
 import type { ClaimedJob } from '../store.ts';
@@ -22,6 +23,8 @@ export type StoredJob = Pick<
   | 'payload'
   | 'lastError'
   | 'spent'
+  | 'limits'
+  | 'trace'
 > &
   Position & { readonly partition: number; readonly jobType: number };
 
@@ -37,6 +40,7 @@ export type ClaimRow = [
   offer: string | null,
   gated: string | null,
   asides: string | null,
+  isLimited: boolean | null,
   ...taken: TakenRow,
 ];
 
@@ -48,6 +52,8 @@ export type TakenRow = [
   payloads: string,
   errors: string | null,
   spent: string | null,
+  behind: string | null,
+  traces: string | null,
 ];
 
 export interface ClaimHeader {
@@ -65,14 +71,17 @@ export interface ClaimHeader {
   readonly offer: string | null;
   /** Resources, those that have waited longest first; one may be named several times. */
   readonly gated: readonly string[];
-  /** The rows of the table `asides` for these queues; null when they are those that the caller knew. */
+  /** The rows of the tables `asides` and `limited_queues` for these queues; null when they are those that the caller knew. */
   readonly asides: string | null;
+  /** Whether jobs wait behind limits, in the queues that were asked about. */
+  readonly isLimited: boolean;
   /** Per row of `leases` three numbers: its id, the position of its queue, its lane. */
   readonly leases: readonly number[];
 }
 
 export function readClaim(row: ClaimRow): { readonly header: ClaimHeader; readonly jobs: StoredJob[] } {
-  const [now, snapshot, nextDueAt, suspectsWait, isCutShort, due, room, offer, gated, asides, ...taken] = row;
+  const [now, snapshot, nextDueAt, suspectsWait, isCutShort, due, room, offer, gated, asides, isLimited, ...taken] =
+    row;
   const header: ClaimHeader = {
     now,
     snapshot,
@@ -84,6 +93,7 @@ export function readClaim(row: ClaimRow): { readonly header: ClaimHeader; readon
     offer,
     gated: gated === null ? [] : (JSON.parse(gated) as string[]),
     asides,
+    isLimited: isLimited === true,
     leases: readLeases(taken),
   };
   return { header, jobs: readJobs(taken) };
@@ -97,12 +107,14 @@ export function readLeases([lease]: TakenRow): readonly number[] {
   return numbersOrNull(lease) as number[];
 }
 
-export function readJobs([, ids, literal, texts, errorTexts, notes]: TakenRow): StoredJob[] {
+export function readJobs([, ids, literal, texts, errorTexts, notes, behind, traceTexts]: TakenRow): StoredJob[] {
   if (ids === null) return [];
   const numbers = numbersOrNull(literal);
   const payloads = splitJson(texts);
   const errors = errorsOf(numbers, errorTexts);
   const spent = spentOf(notes);
+  const limits = textsOf(behind);
+  const traces = textsOf(traceTexts);
   return elements(ids).map((id, row) => {
     const at = row * PER_JOB;
     return {
@@ -120,6 +132,8 @@ export function readJobs([, ids, literal, texts, errorTexts, notes]: TakenRow): 
       previousDelayMs: numbers[at + 10] as number | null,
       lastError: errors.get(numbers[at + 11] as number) ?? null,
       spent: spent.get(row + 1) ?? null,
+      limits: parseLimits(limits.get(row + 1) ?? ''),
+      trace: traces.get(row + 1) ?? null,
       payload: payloads[row] as string,
     };
   });
@@ -132,6 +146,11 @@ function errorsOf(numbers: readonly (number | null)[], texts: string | null): Re
   const used = [...new Set(pointers)].filter((pointer) => pointer !== null).sort((a, b) => a - b);
   const errors = splitJson(texts).map((text) => parseFrozen<StoredError>(text));
   return new Map(used.map((pointer, index) => [pointer, errors[index] as StoredError]));
+}
+
+/** Texts that few jobs have, by the position of the job. */
+function textsOf(json: string | null): ReadonlyMap<number, string> {
+  return new Map(json === null ? [] : (JSON.parse(json) as [ord: number, text: string][]));
 }
 
 /** Few jobs have a note, so these come apart: the job's position, and the note. */
@@ -161,6 +180,7 @@ export function claimedJob(
     queue: partition.queue,
     homeQueue: jobType.queue,
     resource: partition.resource,
+    limits: job.limits,
     lane: partition.lane,
     priority: partition.priority,
     payload: job.payload,
@@ -168,6 +188,7 @@ export function claimedJob(
     attempts: job.attempts,
     crashes: job.crashes,
     version: jobType.version,
+    trace: job.trace,
     enqueuedAt: job.enqueuedAt,
     dueAt: job.dueAt,
     availableAt: job.availableAt,

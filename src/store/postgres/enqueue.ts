@@ -1,3 +1,4 @@
+import { type LimitKey, limitsText } from '../../limit/limit.ts';
 import { type PartBounds, partsOf } from '../../parts.ts';
 import { KEY_LIFE } from '../codes.ts';
 import { checkPayloads, joinJson } from '../json.ts';
@@ -10,9 +11,10 @@ import type { Session } from './session.ts';
 import { UNBOUNDED } from './sql/debounce.ts';
 import { LARGEST_CALL } from './sql/shared.ts';
 
-/** The values of `enqueueValues`, and then whether jobs may be sent again, whether their partitions are admitted, and `debounceOf`. */
+/** The values of `enqueueValues`, and then whether jobs may be sent again, whether their partitions are admitted, and `rareValues`. */
 export const ENQUEUE_ARGUMENTS: string = `$1, $2::uuid[], $3::int[], $4::int[], $5::int[], $6::bigint[], $7::bigint[], $8::bigint[],
-    $9::smallint[], $10::text[], $11::text[], $12, $13::text[], $14::bigint[], $15, $16, $17, $18::bigint[]`;
+    $9::smallint[], $10::text[], $11::text[], $12, $13::text[], $14::bigint[], $15, $16, $17, $18::bigint[], $19::text[],
+    $20::bigint[], $21::text[], $22::text[]`;
 export const ENQUEUE: string = `
   SELECT * FROM @.enqueue(${ENQUEUE_ARGUMENTS})`;
 
@@ -61,14 +63,54 @@ function enqueueValues(
   ];
 }
 
+/** What few jobs have. */
+function rareValues(jobs: readonly NewJob[]): (string | null)[] {
+  return [debounceOf(jobs), limitsOf(jobs), windowsOf(jobs), onLimitOf(jobs), tracesOf(jobs)];
+}
+
 /** Usually no job is debounced, and nothing is sent. */
 function debounceOf(jobs: readonly NewJob[]): string | null {
   if (jobs.every(({ debounce }) => debounce === undefined)) return null;
   return plain(jobs.map(({ debounce }) => (debounce === undefined ? null : (debounce.maxWaitMs ?? UNBOUNDED))));
 }
 
+/** Usually no job has limits, and nothing is sent. */
+function limitsOf(jobs: readonly NewJob[]): string | null {
+  if (jobs.every(({ limits }) => limits === undefined)) return null;
+  return texts(jobs.map(({ limits }) => limitsText(limits ?? []) || null));
+}
+
+/** Usually nothing is traced, and nothing is sent. */
+function tracesOf(jobs: readonly NewJob[]): string | null {
+  if (jobs.every(({ trace }) => trace === undefined)) return null;
+  return texts(jobs.map(({ trace }) => trace ?? null));
+}
+
+function windowsOf(jobs: readonly NewJob[]): string | null {
+  if (jobs.every(({ windowMs }) => windowMs === undefined)) return null;
+  return plain(jobs.map(({ windowMs }) => windowMs ?? null));
+}
+
+/** The rules of sql/on-limit.ts. */
+function onLimitOf(jobs: readonly NewJob[]): string | null {
+  if (jobs.every(({ onLimit }) => onLimit === undefined)) return null;
+  const before = new Set<string>();
+  return texts(
+    jobs.map(({ limits = [], onLimit }) => {
+      const counts = onLimit?.some((one) => before.has(limitsText([one])));
+      for (const one of limits) before.add(limitsText([one]));
+      return onLimit ? JSON.stringify([counts, onLimit.map(({ limit, key, action }) => [limit, key, action])]) : null;
+    }),
+  );
+}
+
 function hasKey({ key }: NewJob): boolean {
   return key !== null;
+}
+
+/** Its statement may have to wait for another transaction. */
+function contends(job: NewJob): boolean {
+  return hasKey(job) || job.onLimit !== undefined;
 }
 
 export async function enqueue(session: Session, jobs: readonly NewJob[], notice: string | null): Promise<Enqueued[]> {
@@ -80,14 +122,17 @@ export async function enqueue(session: Session, jobs: readonly NewJob[], notice:
   return answers;
 }
 
-/** A debounced job replaces a stored one, so two of one key go with two statements, in their order. */
+/**
+ * A debounced job replaces a stored one, and a job that does not wait behind a full key may not be stored: so two of one key go
+ * with two statements, in their order.
+ */
 export function apartByKey(jobs: readonly NewJob[]): (readonly NewJob[])[] {
-  if (jobs.every(({ debounce }) => debounce === undefined)) return [jobs];
+  if (jobs.every(({ debounce, onLimit }) => debounce === undefined && onLimit === undefined)) return [jobs];
   const parts: NewJob[][] = [[]];
   const keys = new Set<string>();
   for (const job of jobs) {
     const slot = job.key === null ? null : JSON.stringify([job.name, job.key]);
-    if (slot !== null && job.debounce && keys.has(slot)) {
+    if (slot !== null && keys.has(slot)) {
       parts.push([]);
       keys.clear();
     }
@@ -112,7 +157,7 @@ async function send(session: Session, jobs: readonly NewJob[], notice: string | 
   const types = await session.jobTypes.intern(jobs);
   return session.partitions.use(homesOf(jobs), async (partitions) => {
     const values = enqueueValues(session.identity, jobs, types, partitions, notice);
-    return takenOrNull(await sendOnce(session, jobs, jobs.some(hasKey) ? ENQUEUE_KEYED : ENQUEUE, values));
+    return takenOrNull(await sendOnce(session, jobs, jobs.some(contends) ? ENQUEUE_KEYED : ENQUEUE, values));
   });
 }
 
@@ -123,11 +168,11 @@ async function sendOnce(
   values: readonly unknown[],
 ): Promise<Taken[]> {
   try {
-    return await session.db.query<Taken>(sql, [...values, false, null, debounceOf(jobs)]);
+    return await session.db.query<Taken>(sql, [...values, false, null, ...rareValues(jobs)]);
   } catch (error) {
     // Sent before, and the answer was lost.
     if (!isDuplicate(error)) throw error;
-    return session.db.query<Taken>(sql, [...values, true, null, debounceOf(jobs)]);
+    return session.db.query<Taken>(sql, [...values, true, null, ...rareValues(jobs)]);
   }
 }
 
@@ -143,7 +188,7 @@ export async function enqueueWith<Answer>(
   checkPayloads(jobs);
   const types = await session.jobTypes.intern(jobs);
   const answer = await session.partitions.use(homesOf(jobs), (partitions) =>
-    query([...enqueueValues(session.identity, jobs, types, partitions, null), true, null, debounceOf(jobs)]),
+    query([...enqueueValues(session.identity, jobs, types, partitions, null), true, null, ...rareValues(jobs)]),
   );
   await rewind(session, jobs);
   return answer;
@@ -165,7 +210,7 @@ export async function enqueueInside(
     const isAgain = tries > 0;
     if (isAgain && !(await session.partitions.admit(partitions))) return null;
     const values = enqueueValues(session.identity, jobs, types, partitions, notice);
-    return takenOrNull(await query([...values, true, isAgain, debounceOf(jobs)]));
+    return takenOrNull(await query([...values, true, isAgain, ...rareValues(jobs)]));
   });
 }
 
@@ -173,13 +218,21 @@ export async function enqueueInside(
 function homesOf(jobs: readonly NewJob[]): PartitionIdentity[] {
   let home: PartitionIdentity | null = null;
   return jobs.map((job) => {
-    const isSame = job.queue === home?.queue && job.priority === home.priority && job.resource === home.resource;
+    const isSame =
+      job.queue === home?.queue &&
+      job.priority === home.priority &&
+      job.resource === home.resource &&
+      isAlike(job.limits, home.limits);
     home = isSame ? (home as PartitionIdentity) : partitionIn('fresh', job);
     return home;
   });
 }
 
-/** A job whose key was taken, the job that holds it, and whether that was replaced; 0 when partitions are to be looked up again. */
+function isAlike(a: readonly LimitKey[] | undefined, b: readonly LimitKey[]): boolean {
+  return a === b || limitsText(a ?? []) === limitsText(b);
+}
+
+/** A job that was not stored because of another one, that one, and whether it was replaced; 0 when partitions are to be looked up again. */
 export type Taken = [ord: number, holder: string, replaced: boolean];
 
 function takenOrNull(taken: Taken[]): Taken[] | null {

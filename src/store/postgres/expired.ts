@@ -1,3 +1,4 @@
+import { parseLimits } from '../../limit/limit.ts';
 import type { StoredError } from '../../retry/outcome.ts';
 import { suspendedUntil } from '../expiry.ts';
 import { parseFrozen } from '../json.ts';
@@ -10,8 +11,10 @@ const EXPIRED = `
   SELECT (job).id, (job).runs, (job).partition, (job).job_type, (job).due_at, (job).seq, (job).attempts, (job).crashes,
     (job).available_at, (job).first_started_at, (job).previous_delay_ms, (job).enqueued_at, (job).payload, error,
     (job).worker, (job).claimed_at, (job).lease_ends_at, (job).cancel_requested, (job).alone,
-    (job).spent_at, (job).spent_count
-  FROM @.expired($1, $2)`;
+    (job).spent_at, (job).spent_count, (job).limits, (job).trace, store_now
+  FROM @.now_ms() AS store_now LEFT JOIN LATERAL @.expired($1, $2, $3) ON true`;
+/** A search that takes longer has waited: an absence of this length may have cost a lease (connection/absence.ts). */
+const QUICK_MS = 1_000;
 
 type ExpiredRow = [
   id: string,
@@ -35,7 +38,12 @@ type ExpiredRow = [
   alone: boolean,
   spentAt: number | null,
   spentCount: number,
+  limits: string | null,
+  trace: string | null,
+  storeNow: number,
 ];
+/** The only row when no lease has expired. */
+type NoneRow = [id: null, ...unknown[], storeNow: number];
 
 /**
  * One search at a time: the first one after an outage says that no lease counts as expired for now, and one beside it, which
@@ -48,14 +56,23 @@ export function expired(session: Session, limit: number): Promise<ClaimedJob[]> 
 }
 
 async function findExpired(session: Session, limit: number): Promise<ClaimedJob[]> {
-  const awayMs = session.db.takeAwayMs();
-  let rows: ExpiredRow[];
+  const { db } = session;
+  const awayMs = db.takeAwayMs();
+  let answer: (ExpiredRow | NoneRow)[];
+  const began = db.clock.monotonic();
   try {
-    rows = await session.db.query<ExpiredRow>(EXPIRED, [limit, await suspension(session, awayMs)]);
+    answer = await db.query(EXPIRED, [limit, await suspension(session, awayMs), session.lookedAt]);
   } catch (error) {
-    session.db.giveBackAwayMs(awayMs);
+    db.giveBackAwayMs(awayMs);
     throw error;
   }
+  if (db.clock.monotonic() - began >= QUICK_MS) {
+    // It waited, for a lock or a connection, and no lease may have been renewed meanwhile. The next search reports that wait.
+    db.giveBackAwayMs(awayMs);
+    return [];
+  }
+  session.lookedAt = answer[0]?.at(-1) as number;
+  const rows = answer.filter((row): row is ExpiredRow => row[0] !== null);
   if (rows.length === 0) return [];
   const typeOf = await session.jobTypes.load(rows.map((row) => row[3]));
   const partitionOf = await session.partitions.load(rows.map((row) => row[2]));
@@ -65,7 +82,7 @@ async function findExpired(session: Session, limit: number): Promise<ClaimedJob[
       row;
     const [, , , , , , , , , , , enqueuedAt, payload, error, worker, claimedAt, leaseEndsAt, cancelRequested, alone] =
       row;
-    const [spentAt, spentCount] = row.slice(19) as [number | null, number];
+    const [spentAt, spentCount] = row.slice(19, 21) as [number | null, number];
     const spent = spentAt === null ? null : { at: spentAt, count: spentCount };
     const lastError = error === null ? null : parseFrozen<StoredError>(error);
     const times = { dueAt, seq, availableAt, firstStartedAt, previousDelayMs, enqueuedAt };
@@ -73,9 +90,23 @@ async function findExpired(session: Session, limit: number): Promise<ClaimedJob[
     const home = partitionOf(partition);
     // Another process has settled it meanwhile.
     if (home === undefined) return [];
-    const held = { partition: home, jobType: typeOf(jobType) };
+    const limits = parseLimits(row[21] ?? '');
+    const held = { partition: home, jobType: typeOf(jobType), limits };
     session.leases.hold(id, run, held, null);
-    const job = { id, run, partition, jobType, attempts, crashes, ...times, payload, lastError, spent };
+    const job = {
+      id,
+      run,
+      partition,
+      jobType,
+      attempts,
+      crashes,
+      ...times,
+      payload,
+      lastError,
+      spent,
+      limits,
+      trace: row[22],
+    };
     return [claimedJob(job, home, held.jobType, holding)];
   });
 }

@@ -4,7 +4,7 @@ import type { Partition } from './partitions.ts';
 const MOST_RESOURCES = 1_000;
 const MOST_TURNS = 10_000;
 
-/** The gated partitions that this process has seen, by resource, and when it last took a job from each. */
+/** The gated partitions that this process has seen, by resource; and when it last took a job from each of those, and of limited ones. */
 export class GatedPartitions {
   #byResource: Map<string, readonly Partition[]> = new Map();
   #turns: Map<number, number> = new Map();

@@ -1,3 +1,4 @@
+import type { LimitKey } from '../../limit/limit.ts';
 import type { JobType } from './job-types.ts';
 import type { Partition } from './partitions.ts';
 
@@ -15,6 +16,7 @@ export interface Lease {
 export interface HeldJob {
   readonly partition: Partition;
   readonly jobType: JobType;
+  readonly limits: readonly LimitKey[];
 }
 
 interface HeldRun extends HeldJob {
@@ -31,9 +33,9 @@ export class Leases {
   readonly #held: Map<string, HeldRun> = new Map();
   #ended: number[] = [];
 
-  hold(id: string, run: number, { partition, jobType }: HeldJob, lease: Lease | null): void {
+  hold(id: string, run: number, { partition, jobType, limits }: HeldJob, lease: Lease | null): void {
     if (this.#held.size >= MOST_HELD) this.#held.clear();
-    this.#held.set(id, { partition, jobType, run, lease });
+    this.#held.set(id, { partition, jobType, limits, run, lease });
   }
 
   get(id: string, run: number): HeldJob | undefined {

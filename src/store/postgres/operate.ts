@@ -71,10 +71,13 @@ export async function prune(
   session.pruned.end();
   await prunePartitions(session);
   const hasMoreGates = await pruneGates(session);
+  await session.db.query('SELECT @.prune_limits($1)', [PARTITIONS_AT_ONCE]);
   await session.db.query('SELECT @.prune_waits()');
   await session.db.query('SELECT @.prune_operations()');
+  const [keys] = await session.db.query<[pruned: number]>('SELECT @.prune_keys($1)', [limit]);
+  const hasMoreKeys = (keys as [number])[0] === limit;
   const moved = await leaveAside(session, retention.asideMs, limit);
-  return { answer: { jobs: pruned, isDone: pruned < limit && !hasMoreGates && moved < limit }, moved };
+  return { answer: { jobs: pruned, isDone: pruned < limit && !hasMoreGates && !hasMoreKeys && moved < limit }, moved };
 }
 
 async function leaveAside({ db, cursors }: Session, asideMs: number | undefined, limit: number): Promise<number> {

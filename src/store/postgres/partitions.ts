@@ -1,8 +1,11 @@
 import { StoreBusyError } from '../../errors.ts';
 import { type Lane, lanes } from '../../job.ts';
+import { type LimitKey, limitsText } from '../../limit/limit.ts';
 import type { Aside } from '../../retry/decision.ts';
-import { asideQueue, parseQueue } from '../aside.ts';
+import { asideQueue, MARK } from '../aside.ts';
 import { LANE } from '../codes.ts';
+import { limitedQueue } from '../limited-queue.ts';
+import { parseUnder } from './asides.ts';
 import { plain, texts } from './connection/arrays.ts';
 import type { Database } from './connection/database.ts';
 
@@ -14,8 +17,10 @@ export interface PartitionIdentity {
   readonly resource: string | null;
   /** Null in the lanes where names do not wait apart. */
   readonly name: string | null;
-  /** The queue that the partition is under when its jobs wait aside: see ../aside.ts. */
-  readonly aside: string | null;
+  /** Those that its jobs stand behind; none in the lane of suspects. */
+  readonly limits: readonly LimitKey[];
+  /** The queue that the partition is under when its jobs wait aside or behind limits: see ../aside.ts, ../limited-queue.ts. */
+  readonly under: string | null;
 }
 
 export interface Partition extends PartitionIdentity {
@@ -25,8 +30,10 @@ export interface Partition extends PartitionIdentity {
 /** A row of the table: id, queue, lane, priority, resource, name. */
 export type PartitionRow = [id: number, queue: string, lane: number, priority: number, resource: string, name: string];
 
-export function toPartition([id, text, lane, priority, resource, name]: PartitionRow): Partition {
-  const { queue, aside } = parseQueue(text);
+export function toPartition([id, text, lane, priority, resource, column]: PartitionRow): Partition {
+  const { queue, aside, limits } = parseUnder(text);
+  const [name, keys] = column.split(MARK) as [string, string | undefined];
+  const keyOf = keys === undefined ? [] : (JSON.parse(keys) as string[]);
   return {
     id,
     queue,
@@ -34,35 +41,55 @@ export function toPartition([id, text, lane, priority, resource, name]: Partitio
     priority,
     resource: resource || null,
     name: name || null,
-    aside: aside && text,
+    limits: limits.map((limit, index) => ({ limit, key: keyOf[index] as string })),
+    under: aside === null && limits.length === 0 ? null : text,
   };
 }
 
 /** Where a job of this name waits in a lane. In the retry and redrive lanes a failing name must not delay the others. */
 export function partitionIn(
   lane: Lane,
-  job: Pick<PartitionIdentity, 'queue' | 'priority' | 'resource'> & { readonly name: string },
+  job: Pick<PartitionIdentity, 'queue' | 'priority' | 'resource'> & {
+    readonly name: string;
+    readonly limits?: readonly LimitKey[];
+  },
   aside: Aside | null = null,
 ): PartitionIdentity {
   const { queue, priority, resource, name } = job;
+  // The trial of a suspect asks no limit.
+  const limits = lane === 'suspect' ? none : (job.limits ?? none);
+  const within = aside === null ? queue : asideQueue(queue, name, aside);
   return {
     queue,
     lane,
     priority,
     resource,
     name: lane === 'retry' || lane === 'redrive' ? name : null,
-    aside: aside && asideQueue(queue, name, aside),
+    limits,
+    under: limits.length > 0 ? limitedQueue(within, namesOf(limits)) : within === queue ? null : within,
   };
 }
 
+const none: readonly LimitKey[] = [];
+
+function namesOf(limits: readonly LimitKey[]): string[] {
+  return limits.map(({ limit }) => limit);
+}
+
+/** The name of a partition, as it is stored: with the keys of its limits. */
+function nameColumn({ name, limits }: PartitionIdentity): string {
+  const keys = limits.map(({ key }) => key);
+  return limits.length === 0 ? (name ?? '') : `${name ?? ''}${MARK}${JSON.stringify(keys)}`;
+}
+
 /**
- * Those that pruning deletes when they are empty, with a resource or aside, as an array literal: they are to be admitted
+ * Those that pruning deletes when they are empty, with a resource, aside or behind limits, as an array literal: they are to be admitted
  * when jobs are put into them (sql/partitions.ts).
  */
 export function keyedOf(partitions: Iterable<Partition | null>): string {
   const keyed = new Set<number>();
   for (const partition of partitions) {
-    if (partition !== null && (partition.resource !== null || partition.aside !== null)) keyed.add(partition.id);
+    if (partition !== null && (partition.resource !== null || partition.under !== null)) keyed.add(partition.id);
   }
   return plain([...keyed]);
 }
@@ -151,11 +178,11 @@ export class Partitions {
     const rows = await this.#db.query<[ord: number, id: number]>(
       'SELECT * FROM @.partitions_of($1::text[], $2::smallint[], $3::smallint[], $4::text[], $5::text[])',
       [
-        texts(wanted.map(([, { queue, aside }]) => aside ?? queue)),
+        texts(wanted.map(([, { queue, under }]) => under ?? queue)),
         plain(wanted.map(([, { lane }]) => LANE[lane])),
         plain(wanted.map(([, { priority }]) => priority)),
         texts(wanted.map(([, { resource }]) => resource ?? '')),
-        texts(wanted.map(([, { name }]) => name ?? '')),
+        texts(wanted.map(([, identity]) => nameColumn(identity))),
       ],
     );
     return new Map(
@@ -178,8 +205,9 @@ function keysOf(wanted: readonly PartitionIdentity[]): string[] {
   return keys;
 }
 
-function keyOf({ queue, lane, priority, resource, name, aside }: PartitionIdentity): string {
-  return JSON.stringify([aside ?? queue, lane, priority, resource, name]);
+function keyOf(identity: PartitionIdentity): string {
+  const { queue, lane, priority, resource, under } = identity;
+  return JSON.stringify([under ?? queue, lane, priority, resource, nameColumn(identity)]);
 }
 
 function isSame(a: PartitionIdentity, b: PartitionIdentity): boolean {
@@ -190,6 +218,7 @@ function isSame(a: PartitionIdentity, b: PartitionIdentity): boolean {
     a.priority === b.priority &&
     a.resource === b.resource &&
     a.name === b.name &&
-    a.aside === b.aside
+    a.under === b.under &&
+    limitsText(a.limits) === limitsText(b.limits)
   );
 }

@@ -1,7 +1,7 @@
 import pg from 'pg';
-import { describe, expect, inject, it, vi } from 'vitest';
+import { afterAll, describe, expect, inject, it, vi } from 'vitest';
 import { expectSoundTables } from '../../../test/support/postgres-database.ts';
-import { movableTime, newSchema, runSql } from '../../../test/support/postgres-schema.ts';
+import { movableTime, newSchema, ReusedSchemas, runSql } from '../../../test/support/postgres-schema.ts';
 import { expectErrorsStoredOnce } from '../../../test/support/stored-errors.ts';
 import { systemClock } from '../../clock.ts';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
@@ -33,6 +33,14 @@ async function open(
 ): Promise<StoreHarness & { readonly store: PostgresStore }> {
   const store = await PostgresStore.open({ url, schema, clock });
   await movableTime(url, schema);
+  return harness(store, schema, () => runSql(url, `DROP SCHEMA ${schema} CASCADE`));
+}
+
+function harness(
+  store: PostgresStore,
+  schema: string,
+  done: () => Promise<unknown>,
+): StoreHarness & { readonly store: PostgresStore } {
   return {
     store,
     async advance(ms) {
@@ -40,13 +48,21 @@ async function open(
     },
     async close() {
       await store.close();
-      await runSql(url, `DROP SCHEMA ${schema} CASCADE`);
+      await done();
     },
   };
 }
 
 describe('the PostgreSQL store keeps the contract', () => {
-  for (const { verb, name, run } of storeConformance(() => open())) {
+  const schemas = new ReusedSchemas(url);
+  afterAll(() => schemas.drop());
+
+  async function openEmpty(): Promise<StoreHarness> {
+    const schema = await schemas.take(async (name) => (await PostgresStore.open({ url, schema: name })).close());
+    return harness(await PostgresStore.open({ url, schema }), schema, () => schemas.giveBack(schema));
+  }
+
+  for (const { verb, name, run } of storeConformance(openEmpty)) {
     it(`${verb}: ${name}`, run);
   }
 });
@@ -84,6 +100,25 @@ describe('lease expiry after an outage', () => {
 
   it('is not suspended when the server could be reached', async () => {
     expect(await expiredAfter(0, 60_000)).toBe(1);
+  });
+
+  it('is suspended by a search that had to wait, which finds nothing itself and is no sign of life', async () => {
+    const schema = newSchema();
+    const { store, advance, close } = await open(schema);
+    await store.enqueue([newJob()]);
+    await store.claim(claimRequest({ leaseMs: 30_000 }));
+    await advance(31_000);
+    const locker = new pg.Client({ connectionString: url });
+    await locker.connect();
+    await locker.query(`BEGIN; SELECT 1 FROM ${schema}.expiry FOR UPDATE`);
+    const waiting = store.expired(10);
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    await locker.end();
+    expect(await waiting).toEqual([]);
+    expect(await store.expired(10)).toEqual([]);
+    await advance(13_001);
+    expect(await store.expired(10)).toHaveLength(1);
+    await close();
   });
 });
 
@@ -307,12 +342,12 @@ describe('what PostgreSQL keeps beside the jobs', () => {
     const id = `ARRAY['${job.id}']::uuid[]`;
     const none = `'{}'::bigint[]`;
     const calls = [
-      `SELECT @.complete(${identity}, ${id}, '{1}', 1, '{}', '{1}', '{1}', ${none}, NULL, NULL)`,
+      `SELECT @.complete(${identity}, ${id}, '{1}', 1, '{}', '{1}', '{1}', ${none}, NULL, NULL, '{}', '{}', '{}')`,
       `SELECT @.heartbeat(${id}, '{1}', '{1}', '{1000}', '{NULL}', '{NULL}')`,
       `SELECT @.settle(${identity}, ${id}, '{1}', '{1}', '{1}', '{2}', '{t}', '{9}', '{1}', '{9}', '{NULL}', '{1}', '{1}',
-         '{1}', '{1}', '{"{}"}', '{"{}"}', ${none}, ${none}, NULL, NULL, NULL, '{e1}', NULL, NULL)`,
+         '{1}', '{1}', '{"{}"}', '{"{}"}', ${none}, ${none}, NULL, NULL, NULL, '{e1}', NULL, NULL, '{}', '{}', '{}')`,
       `SELECT @.claim(${identity}, 1, 1000, 1, 9999, '{default}', '{f}', '{NULL}', '{1}', 1, '{1}', '{1}', '{0}', '{t}', '{0}',
-         '{0}', '{9999999999999}', '{0}', '{1}', '{1}', '{default}', '{}')`,
+         '{0}', '{9999999999999}', '{0}', '{1}', '{1}', '{default}', '{}', '{}')`,
     ].map((call) => functions.resolve(call, schema));
     for (const call of calls) {
       const count = await fetched(call);

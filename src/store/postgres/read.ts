@@ -1,4 +1,5 @@
 import { type Job, type JobState, type Lane, lanes, type RunRecord, stateAt, states } from '../../job.ts';
+import { parseLimits } from '../../limit/limit.ts';
 import { decodeResult } from '../../result.ts';
 import type { Decision } from '../../retry/decision.ts';
 import { deadReasons } from '../../retry/decision.ts';
@@ -18,12 +19,12 @@ export const LIVE_JOBS: string = `
   SELECT l.id, job_type, ${queueOf('p.queue')} AS queue, p.lane, p.priority, p.resource,
     CASE WHEN worker IS NULL THEN state ELSE ${STATE.running} END AS state, runs, attempts,
     crashes, enqueued_at, due_at, first_started_at, NULL::bigint AS finished_at, lease_ends_at, worker,
-    NULL::smallint AS dead_reason, cancel_requested, key, payload, last_error, progress, tags, fingerprint, seq, NULL AS result
+    NULL::smallint AS dead_reason, cancel_requested, key, payload, last_error, progress, tags, fingerprint, seq, NULL AS result, limits, trace
   FROM @.live l JOIN @.partitions p ON p.id = l.partition`;
 export const FINISHED_JOBS = `
   SELECT id, job_type, queue, lane, priority, resource, state, runs, attempts, crashes, enqueued_at, due_at,
     first_started_at, finished_at, NULL::bigint AS lease_ends_at, NULL::int AS worker, dead_reason,
-    false AS cancel_requested, key, payload, last_error, progress, tags, fingerprint, seq, result
+    false AS cancel_requested, key, payload, last_error, progress, tags, fingerprint, seq, result, limits, trace
   FROM @.finished`;
 const ALL_JOBS = `${LIVE_JOBS} UNION ALL ${FINISHED_JOBS}`;
 
@@ -31,7 +32,7 @@ const ALL_JOBS = `${LIVE_JOBS} UNION ALL ${FINISHED_JOBS}`;
 export const jobsOf = (tables: string): string => `
   SELECT id, job_type, queue, lane, priority, resource, state, runs, attempts, crashes, enqueued_at, due_at,
     first_started_at, finished_at, lease_ends_at, worker, dead_reason, cancel_requested, key, payload,
-    (SELECT error FROM @.errors e WHERE e.id = last_error), progress, @.now_ms(), to_json(tags)::text, result
+    (SELECT error FROM @.errors e WHERE e.id = last_error), progress, @.now_ms(), to_json(tags)::text, result, limits, trace
   FROM (${tables}) s`;
 const RUNS = `
   SELECT run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision,
@@ -79,6 +80,8 @@ export type JobRow = [
   now: number,
   tags: string | null,
   result: string | null,
+  limits: string | null,
+  trace: string | null,
 ];
 
 export async function get(session: Session, ids: readonly string[]): Promise<Job[]> {
@@ -99,7 +102,7 @@ function toJob(row: JobRow, { name, policy, version }: JobType, workerName: (id:
   const [id, , queue, lane, priority, resource, state, runs, attempts, crashes, enqueuedAt, dueAt, firstStartedAt] =
     row;
   const [, , , , , , , , , , , , , finishedAt, leaseEndsAt, worker, deadReason, cancelRequested, key, payload] = row;
-  const [, , , , , , , , , , , , , , , , , , , , lastError, progress, now, tags, result] = row;
+  const [, , , , , , , , , , , , , , , , , , , , lastError, progress, now, tags, result, limits, trace] = row;
   return {
     id,
     name,
@@ -111,7 +114,9 @@ function toJob(row: JobRow, { name, policy, version }: JobType, workerName: (id:
     version,
     key,
     tags: parse<string[]>(tags) ?? [],
+    trace,
     resource: resource || null,
+    limits: parseLimits(limits ?? ''),
     policy,
     runs,
     attempts,

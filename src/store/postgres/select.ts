@@ -145,8 +145,9 @@ export async function list(session: Session, filter: JobFilter): Promise<JobList
   const edge = session.db.read<[id: string]>(`SELECT id FROM (${looked}) e OFFSET ${SCAN_ROWS - 1}`, [...where.values]);
   const has = hasMessage(where.bind(message));
   const sql = `${jobsOf(looked)} WHERE ${has} ORDER BY ${order} LIMIT ${where.bind(limit)}`;
-  const found: JobList = await toJobs(session, await session.db.read<JobRow>(sql, where.values));
-  const [last] = await edge;
+  // Together: when both fail, a promise that is not waited for yet would end the process.
+  const [rows, [last]] = await Promise.all([session.db.read<JobRow>(sql, where.values), edge]);
+  const found: JobList = await toJobs(session, rows);
   if (last !== undefined && found.length < limit) found.stoppedAfter = last[0];
   return found;
 }

@@ -25,6 +25,8 @@ export class Session {
   prunedGate: [heardAt: number, kind: string, name: string] = [0, '', ''];
   /** The last search for expired leases, for the next one to wait for. */
   lastSearch: Promise<unknown> = Promise.resolve();
+  /** When the last of them that did not have to wait was made, in store time. */
+  lookedAt: number | null = null;
   /** Of the tables whose numbers are cached here. */
   readonly identity: string;
 
@@ -37,7 +39,7 @@ export class Session {
     this.asides = new Asides();
     this.partitions = new Partitions(db, (partition) => {
       this.candidates.add(partition);
-      if (partition.aside !== null) this.asides.add(partition.aside);
+      if (partition.under !== null) this.asides.add(partition.under);
     });
     this.cursors = new ScanCursors(db);
     this.leases = new Leases();

@@ -1,5 +1,6 @@
 import { ConfigError } from '../../errors.ts';
 import { type Settled, settledBy } from '../../job.ts';
+import { parseLimits } from '../../limit/limit.ts';
 import { asideAfter, type Decision } from '../../retry/decision.ts';
 import type { StoredError } from '../../retry/outcome.ts';
 import { DEAD_REASON, OUTCOME, STATE } from '../codes.ts';
@@ -15,11 +16,13 @@ import { isUuid } from './uuid.ts';
 const SETTLE = `
   SELECT * FROM @.settle($1, $2::uuid[], $3::int[], $4::int[], $5::smallint[], $6::smallint[], $7::boolean[], $8::bigint[],
     $9::bigint[], $10::bigint[], $11::smallint[], $12::int[], $13::int[], $14::bigint[], $15::bigint[], $16::text[],
-    $17::text[], $18::bigint[], $19::bigint[], $20::int[], $21::bigint[], $22::int[], $23::text[], $24::text[], $25::text[])`;
-const COMPLETE =
-  'SELECT @.complete($1, $2::uuid[], $3::int[], $4, $5, $6::bigint[], $7::bigint[], $8::bigint[], $9::text[], $10::text[])';
+    $17::text[], $18::bigint[], $19::bigint[], $20::int[], $21::bigint[], $22::int[], $23::text[], $24::text[], $25::text[], $26::uuid[],
+    $27::text[], $28::text[])`;
+const COMPLETE = `
+  SELECT * FROM @.complete($1, $2::uuid[], $3::int[], $4, $5, $6::bigint[], $7::bigint[], $8::bigint[], $9::text[], $10::text[],
+    $11::uuid[], $12::text[], $13::text[])`;
 const PLACES = 'SELECT partition, due_at, seq FROM @.live WHERE id = ANY ($1::uuid[]) AND worker IS NULL';
-const FIND = 'SELECT id, partition, job_type FROM @.live WHERE id = ANY ($1::uuid[])';
+const FIND = 'SELECT id, partition, job_type, limits FROM @.live WHERE id = ANY ($1::uuid[])';
 
 /** A settlement, and its place among those that were given. */
 interface Ending {
@@ -34,10 +37,17 @@ interface Effect extends Ending {
 
 const answers: readonly SettleAnswer[] = ['settled', 'cancelled', 'stale'];
 
-export async function settle(session: Session, settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
+/** What became of settlements. */
+interface Result {
+  readonly answers: SettleAnswer[];
+  /** Jobs behind limits may start now that could not before. */
+  madeRoom: boolean;
+}
+
+export async function settle(session: Session, settlements: readonly Settlement[]): Promise<Readonly<Result>> {
   const result = await settleThrough(session, settlements, session.db);
   for (const [index, { id, run }] of settlements.entries())
-    if (result[index] !== 'stale') session.leases.release(id, run);
+    if (result.answers[index] !== 'stale') session.leases.release(id, run);
   return result;
 }
 
@@ -46,8 +56,8 @@ export async function settleThrough(
   session: Session,
   settlements: readonly Settlement[],
   runner: Runner,
-): Promise<SettleAnswer[]> {
-  const result = new Array<SettleAnswer>(settlements.length).fill('stale');
+): Promise<Readonly<Result>> {
+  const result: Result = { answers: new Array<SettleAnswer>(settlements.length).fill('stale'), madeRoom: false };
   for (const endings of rounds(settlements)) {
     const { completions, others } = split(endings);
     await Promise.all([complete(session, completions, result, runner), settleEach(session, others, result, runner)]);
@@ -93,15 +103,12 @@ function split(endings: readonly Ending[]): { completions: readonly Ending[]; ot
   };
 }
 
-async function complete(
-  session: Session,
-  endings: readonly Ending[],
-  result: SettleAnswer[],
-  runner: Runner,
-): Promise<void> {
+type CompleteRow = [areAll: boolean, madeRoom: boolean];
+
+async function complete(session: Session, endings: readonly Ending[], result: Result, runner: Runner): Promise<void> {
   const first = endings[0]?.sent;
   if (first === undefined) return;
-  let row: [all: boolean] | undefined;
+  let row: CompleteRow | undefined;
   try {
     row = await sendCompletions(session, endings, first, runner);
   } catch (error) {
@@ -113,7 +120,8 @@ async function complete(
       'transaction: expected it to be open still when the work was done, but the work has ended it (COMMIT, ROLLBACK); the job is not completed. Leave its end to Mulligan, and throw to roll back.',
     );
   }
-  if (row[0]) for (const { index } of endings) result[index] = 'settled';
+  result.madeRoom ||= row[1];
+  if (row[0]) for (const { index } of endings) result.answers[index] = 'settled';
   // The longer function answers for each, and does nothing twice.
   else await settleEach(session, endings, result, runner);
 }
@@ -123,9 +131,9 @@ async function sendCompletions(
   endings: readonly Ending[],
   { worker, decision }: Settlement,
   runner: Runner,
-): Promise<[all: boolean] | undefined> {
+): Promise<CompleteRow | undefined> {
   const workerOf = await session.workers.find([worker]);
-  const [row] = await runner.query<[all: boolean]>(COMPLETE + runner.onlyWithin, [
+  const [row] = await runner.query<CompleteRow>(COMPLETE + runner.onlyWithin, [
     session.identity,
     plain(endings.map(({ sent }) => sent.id)),
     plain(endings.map(({ sent }) => sent.run)),
@@ -135,22 +143,21 @@ async function sendCompletions(
     plain(endings.map(({ sent }) => sent.endedAt)),
     plain(session.leases.takeEnded()),
     ...leftOf(endings),
+    ...limitsOf(endings, await findHeld(session, endings)),
   ]);
   return row;
 }
 
-async function settleEach(
-  session: Session,
-  endings: readonly Ending[],
-  result: SettleAnswer[],
-  runner: Runner,
-): Promise<void> {
+async function settleEach(session: Session, endings: readonly Ending[], result: Result, runner: Runner): Promise<void> {
   if (endings.length === 0) return;
   const effects = endings.map((ending): Effect => ({ ...ending, settled: settledBy(ending.sent.decision, false, 0) }));
   // By position from 1, for those that were not simply applied.
   const answerAt = new Map<number, number>();
   try {
-    for (const [position, answer] of await send(session, effects, runner)) answerAt.set(position, answer);
+    for (const [position, answer] of await send(session, effects, runner)) {
+      if (position < 0) result.madeRoom = true;
+      else answerAt.set(position, answer);
+    }
   } catch (error) {
     // One row has a value that the database cannot store. It must not keep the others from being settled.
     if (!(error instanceof ConfigError) || endings.length === 1 || runner !== session.db) throw error;
@@ -161,7 +168,7 @@ async function settleEach(
     return;
   }
   for (const [position, { index }] of effects.entries()) {
-    result[index] = answers[answerAt.get(position + 1) ?? 0] as SettleAnswer;
+    result.answers[index] = answers[answerAt.get(position + 1) ?? 0] as SettleAnswer;
   }
   // These are where they stood before, and claims may have passed that place by now.
   const putBack = effects.filter(({ settled }) => settled.state === 'ready');
@@ -178,12 +185,13 @@ async function send(
   runner: Runner,
 ): Promise<[position: number, answer: number][]> {
   const workerOf = await session.workers.find(new Set(effects.map(({ sent }) => sent.worker)));
-  const { wanted, indexes } = await partitionsAfter(session, effects);
+  const held = await findHeld(session, effects);
+  const { wanted, indexes } = partitionsAfter(effects, held);
   return session.partitions.use(wanted, async (interned) => {
     const nextOf = new Map(indexes.map((index, position) => [index, interned[position] as Partition]));
     // One that is neither ending nor found is gone: the settlement is stale, wherever the job would wait.
     const partitions = effects.map(({ index }) => nextOf.get(index) ?? null);
-    const rows = await sendTo(session, effects, partitions, workerOf, runner);
+    const rows = await sendTo(session, effects, partitions, held, workerOf, runner);
     return rows.some(([position]) => position === 0) ? null : rows;
   });
 }
@@ -192,6 +200,7 @@ function sendTo(
   session: Session,
   effects: readonly Effect[],
   partitions: readonly (Partition | null)[],
+  held: ReadonlyMap<string, HeldJob>,
   workerOf: (worker: string) => number | null,
   runner: Runner,
 ): Promise<[position: number, answer: number][]> {
@@ -227,6 +236,7 @@ function sendTo(
     ...refundsOf(effects),
     texts(fingerprints),
     ...leftOf(effects),
+    ...limitsOf(effects, held),
   ]);
 }
 
@@ -237,6 +247,16 @@ function leftOf(endings: readonly Ending[]): (string | null)[] {
       ? null
       : texts(endings.map(({ sent }) => sent[field] ?? null));
   return [column('result'), column('progress')];
+}
+
+/** The jobs that have limits, once for each, and the limits' names and keys. */
+function limitsOf(endings: readonly Ending[], held: ReadonlyMap<string, HeldJob>): string[] {
+  const limited = endings.flatMap(({ sent: { id } }) => (held.get(id)?.limits ?? []).map((one) => ({ id, ...one })));
+  return [
+    plain(limited.map(({ id }) => id)),
+    texts(limited.map(({ limit }) => limit)),
+    texts(limited.map(({ key }) => key)),
+  ];
 }
 
 /** What gates make of the attempts; usually nothing, and nothing is sent. */
@@ -255,25 +275,26 @@ function isAgain(decision: Decision): decision is Extract<Decision, { kind: 'ret
 }
 
 /** Where the jobs that do not end wait afterwards, and their places among the settlements. */
-async function partitionsAfter(
-  session: Session,
+function partitionsAfter(
   effects: readonly Effect[],
-): Promise<{ wanted: PartitionIdentity[]; indexes: number[] }> {
-  const waiting = effects.filter(({ settled }) => settled.dueAt !== null);
-  if (waiting.length === 0) return { wanted: [], indexes: [] };
-  const places = await findHeld(session, waiting);
-  const moving = waiting.filter(({ sent: { id } }) => places.has(id));
+  held: ReadonlyMap<string, HeldJob>,
+): { wanted: PartitionIdentity[]; indexes: number[] } {
+  const moving = effects.filter(({ sent: { id }, settled }) => settled.dueAt !== null && held.has(id));
   return {
-    wanted: moving.map((effect) => nextPartition(effect, places.get(effect.sent.id) as HeldJob)),
+    wanted: moving.map((effect) => nextPartition(effect, held.get(effect.sent.id) as HeldJob)),
     indexes: moving.map(({ index }) => index),
   };
 }
 
 function nextPartition({ sent: { decision }, settled: { lane } }: Effect, held: HeldJob): PartitionIdentity {
-  const { partition, jobType } = held;
+  const { partition, jobType, limits } = held;
   const { priority, resource } = partition;
   const queue = isAgain(decision) ? (jobType.retryQueue ?? partition.queue) : partition.queue;
-  return partitionIn(lane ?? partition.lane, { queue, priority, resource, name: jobType.name }, asideAfter(decision));
+  return partitionIn(
+    lane ?? partition.lane,
+    { queue, priority, resource, limits, name: jobType.name },
+    asideAfter(decision),
+  );
 }
 
 /**
@@ -289,12 +310,16 @@ async function findHeld(session: Session, endings: readonly Ending[]): Promise<R
     else found.set(sent.id, held);
   }
   if (unknown.length === 0) return found;
-  const rows = await session.db.query<[id: string, partition: number, jobType: number]>(FIND, [plain(unknown)]);
+  const rows = await session.db.query<[id: string, partition: number, jobType: number, limits: string | null]>(FIND, [
+    plain(unknown),
+  ]);
   const partitionOf = await session.partitions.load(rows.map(([, partition]) => partition));
   const typeOf = await session.jobTypes.load(rows.map(([, , jobType]) => jobType));
-  for (const [id, partition, jobType] of rows) {
+  for (const [id, partition, jobType, limits] of rows) {
     const home = partitionOf(partition);
-    if (home !== undefined) found.set(id, { partition: home, jobType: typeOf(jobType) });
+    if (home !== undefined) {
+      found.set(id, { partition: home, jobType: typeOf(jobType), limits: parseLimits(limits ?? '') });
+    }
   }
   return found;
 }

@@ -1,7 +1,7 @@
 import type { Lane } from '../../job.ts';
 import { fillQuotas, fillTurns } from '../fill.ts';
 import type { ClaimRequest } from '../store.ts';
-import type { Candidate } from './candidates.ts';
+import type { Partition } from './partitions.ts';
 
 /** How many jobs of a lane may be claimed. Any number where nothing is said. */
 export type Room = ReadonlyMap<string, number>;
@@ -15,7 +15,7 @@ export function laneKey(queue: string, lane: Lane): string {
  * `fillTurns` among the partitions of a priority, in their order. `take` is asked for a number of jobs, perhaps several
  * times, and answers how many the partition gives.
  */
-export function share(
+export function share<Candidate extends { readonly partition: Partition }>(
   request: ClaimRequest,
   candidates: Iterable<Candidate>,
   room: Room,

@@ -17,6 +17,7 @@ import type {
   ErrorGroup,
   ErrorGroupFilter,
   Fence,
+  ForecastRequest,
   GateAnswer,
   GatedClaim,
   GatedClaimRequest,
@@ -25,18 +26,31 @@ import type {
   GateRef,
   Heartbeat,
   HeartbeatAnswer,
+  HistoryRequest,
   HoldTarget,
   JobCount,
   JobFilter,
   JobList,
   JobSelection,
   JobsListener,
+  LedgerPage,
+  LedgerRequest,
+  LimitedClaim,
+  LimitedClaimRequest,
+  LimitFilter,
+  LimitInfo,
+  LimitKeyFilter,
+  LimitKeyInfo,
+  LimitWrite,
   NewJob,
   Operation,
+  PermitAnswer,
+  PermitRequest,
   PruneAnswer,
   QueueInfo,
   RegisteredWorker,
   Retention,
+  RolledUp,
   ScheduleFilter,
   Schedules,
   ScheduleWrite,
@@ -45,6 +59,8 @@ import type {
   Settlement,
   Store,
   StoredGate,
+  StoreForecast,
+  StoreHistory,
   StoreStats,
   Unsubscribe,
   WorkerDescription,
@@ -53,6 +69,7 @@ import type {
 import { change, operations } from './change.ts';
 import { claim } from './claim.ts';
 import { claimGated } from './claim-gated.ts';
+import { claimLimited } from './claim-limited.ts';
 import { connect } from './connection/connect.ts';
 import { Database } from './connection/database.ts';
 import type { PoolLike } from './connection/driver.ts';
@@ -61,8 +78,12 @@ import { cancelRequested, ended } from './ended.ts';
 import { enqueue } from './enqueue.ts';
 import { errorGroups } from './error-groups.ts';
 import { expired } from './expired.ts';
+import { forecast } from './forecast.ts';
 import { changeGate, gateHistory, gates, report } from './gates.ts';
 import { heartbeat, remember } from './heartbeat.ts';
+import { history, rollUp } from './history.ts';
+import { ledger } from './ledger.ts';
+import { limitKeys, limits, permit, writeLimits } from './limits.ts';
 import { cancel, hold, prune, release } from './operate.ts';
 import { get, queues, recall, runs, stats } from './read.ts';
 import { schedules, writeSchedule } from './schedules.ts';
@@ -152,6 +173,7 @@ export class PostgresStore implements Store {
       {
         takeNotification: () => (wakesInTransactions ? wake.takeFromTransaction() : null),
         onSettled: (settlement) => this.#jobs.settled([settlement], ['settled']),
+        onRoom: () => wake.notify(),
       },
     );
     wake.onJobs = this.#jobs;
@@ -182,6 +204,12 @@ export class PostgresStore implements Store {
     if (claimed.events.length > 0) this.#wake.notify();
     return claimed;
   }
+  claimLimited(request: LimitedClaimRequest): Promise<LimitedClaim> {
+    return this.#do(claimLimited, request);
+  }
+  permit(request: PermitRequest): Promise<PermitAnswer> {
+    return this.#do(permit, request);
+  }
   async report(reports: readonly WorkerReport[]): Promise<GateAnswer[]> {
     const answers = await this.#do(report, reports);
     if (answers.some(isNewsToWorkers)) this.#wake.notify();
@@ -191,11 +219,11 @@ export class PostgresStore implements Store {
     return this.#do(heartbeat, beats);
   }
   async settle(settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
-    const answers = await this.#do((session) => settle(session, settlements));
+    const { answers, madeRoom } = await this.#do((session) => settle(session, settlements));
     this.#jobs.settled(settlements, answers);
     const atOnce = settlements.filter(({ decision }) => 'delayMs' in decision && decision.delayMs === 0);
     // What was given back keeps its place.
-    if (atOnce.length > 0) this.#wake.notify(atOnce.some(({ decision }) => decision.kind !== 'retry'));
+    if (atOnce.length > 0 || madeRoom) this.#wake.notify(atOnce.some(({ decision }) => decision.kind !== 'retry'));
     return answers;
   }
   expired(limit: number): Promise<ClaimedJob[]> {
@@ -232,14 +260,32 @@ export class PostgresStore implements Store {
   stats(): Promise<StoreStats> {
     return this.#do(stats);
   }
+  forecast(request: ForecastRequest): Promise<StoreForecast> {
+    return this.#do(forecast, request);
+  }
+  history(request: HistoryRequest): Promise<StoreHistory> {
+    return this.#do(history, request);
+  }
+  rollUp(): Promise<RolledUp> {
+    return this.#do(rollUp);
+  }
   gates(filter: GateFilter): Promise<StoredGate[]> {
     return this.#do(gates, filter);
   }
   gateHistory(gate: GateRef, limit: number): Promise<GateEvent[]> {
     return this.#do(gateHistory, gate, limit);
   }
+  limits(filter: LimitFilter): Promise<LimitInfo[]> {
+    return this.#do(limits, filter);
+  }
+  limitKeys(name: string, filter: LimitKeyFilter): Promise<LimitKeyInfo[]> {
+    return this.#do(limitKeys, name, filter);
+  }
   queues(): Promise<QueueInfo[]> {
     return this.#do(queues);
+  }
+  ledger(request: LedgerRequest): Promise<LedgerPage> {
+    return this.#do(ledger, request);
   }
   errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroup[]> {
     return this.#do(errorGroups, filter);
@@ -271,6 +317,9 @@ export class PostgresStore implements Store {
     const answer = await this.#do(changeGate, gate, order, operator);
     this.#wake.notify();
     return answer;
+  }
+  async writeLimits(writes: readonly LimitWrite[]): Promise<void> {
+    if (await this.#do(writeLimits, writes)) this.#wake.notify();
   }
   async writeSchedule(write: ScheduleWrite): Promise<ScheduleWritten> {
     const answer = await this.#do(writeSchedule, write);

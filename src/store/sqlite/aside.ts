@@ -11,12 +11,13 @@ const REMOVE_EMPTY =
   'DELETE FROM asides WHERE NOT EXISTS (SELECT 1 FROM partitions WHERE partitions.queue = asides.aside)';
 const OVERDUE = `
   SELECT seq, jobs.partition AS partition, jobs.queue AS queue, jobs.lane AS lane, jobs.priority AS priority,
-    jobs.resource AS resource, jobs.name AS name, due_at AS dueAt
-  FROM asides CROSS JOIN partitions ON partitions.queue = asides.aside CROSS JOIN jobs ON jobs.partition = partitions.id
+    jobs.resource AS resource, jobs.name AS name, jobs.limits AS limits, due_at AS dueAt
+  FROM (SELECT aside FROM asides UNION ALL SELECT limited FROM limited_queues WHERE is_aside = 1)
+    CROSS JOIN partitions ON partitions.queue = aside CROSS JOIN jobs ON jobs.partition = partitions.id
   WHERE due_at <= ?1 AND available_at <= ?1 LIMIT ?2`;
 const MOVE = 'UPDATE jobs SET partition = ?2 WHERE seq = ?1';
 
-interface WaitingRow extends Pick<RunningRow, 'seq' | 'queue' | 'lane' | 'priority' | 'resource' | 'name'> {
+interface WaitingRow extends Pick<RunningRow, 'seq' | 'queue' | 'lane' | 'priority' | 'resource' | 'name' | 'limits'> {
   readonly partition: number;
   readonly dueAt: number;
 }

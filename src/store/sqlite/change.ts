@@ -1,4 +1,11 @@
-import { type ChangeAnswer, type ChangeRequest, type SkipReason, sizeOfPart, statesFor } from '../change.ts';
+import {
+  type ChangeAnswer,
+  type ChangeRequest,
+  type SkipReason,
+  sizeOfPart,
+  stateAfterStop,
+  statesFor,
+} from '../change.ts';
 import { LANE, STATE } from '../codes.ts';
 import { REDRIVEN } from '../error-groups.ts';
 import { type JobSelection, statesOf } from '../selection.ts';
@@ -43,7 +50,7 @@ const RUN_NOW = 'UPDATE jobs SET due_at = ?2, available_at = min(available_at, ?
 
 const COLUMNS = `
   seq, id, state, name, home_queue, queue, lane, priority, resource, policy, attempts, crashes, key, key_life, finished_at,
-  due_at, partition, fingerprint`;
+  due_at, partition, fingerprint, limits`;
 
 interface Row extends StoredRow, Keyed {
   readonly id: string;
@@ -56,6 +63,7 @@ interface Row extends StoredRow, Keyed {
   readonly policy: number;
   readonly attempts: number;
   readonly crashes: number;
+  readonly limits: string | null;
   readonly finished_at: number | null;
   readonly due_at: number;
   readonly partition: number;
@@ -75,7 +83,7 @@ const NONE = { ids: [], skipped: [], cancelling: 0 };
 export function change(session: Session, request: ChangeRequest): ChangeAnswer {
   const operation = beginOperation(session, request);
   if (request.stop !== undefined && operation.state !== 'stopped') {
-    endOperation(session, operation.id, 'stopped', request.stop);
+    endOperation(session, operation.id, stateAfterStop(request.action), request.stop);
     return { operation: toOperation(readOperation(session, operation.id)), ...NONE };
   }
   const most = operation.endedAt === null ? sizeOfPart(operation, request.part) : 0;
@@ -247,6 +255,14 @@ function apply(session: Session, row: Row, request: ChangeRequest, spread: Sprea
     case 'cancel':
       cancelOne(session, row.id);
       return null;
+    case 'pause':
+    case 'resume':
+    case 'limit':
+    case 'schedule':
+    case 'gate':
+    case 'reveal':
+      // They select no jobs.
+      return null;
     case 'discard':
       remove(session, row, 'dead');
       return null;
@@ -277,8 +293,9 @@ function refusal(session: Session, row: Row, { keepAttempts }: ChangeRequest): S
 }
 
 function redrive(session: Session, row: Row, { keepAttempts, payload }: ChangeRequest, dueAt: number): void {
-  const { seq, home_queue: queue, priority, resource, name } = row;
-  const partition = session.partitions.enter({ queue, lane: LANE.redrive, priority, resource, name }, dueAt);
+  const { seq, home_queue: queue, priority, resource, name, limits } = row;
+  const key = { queue, lane: LANE.redrive, priority, resource, name, limits };
+  const partition = session.partitions.enter(key, dueAt);
   const state = dueAt > session.now ? STATE.scheduled : STATE.ready;
   session.sql(REDRIVE).run(seq, dueAt, keepAttempts ? 0 : 1, partition, state, payload ?? null);
   session.count(queue, name, 'state:dead', -1);

@@ -1,5 +1,5 @@
 import { admitClaim, type ClaimAdmission, type GateState, pickProbe, workerKey } from '../../gate/index.ts';
-import type { Lane } from '../../job.ts';
+import { type Lane, lanes } from '../../job.ts';
 import { LANE } from '../codes.ts';
 import { fillQuotas } from '../fill.ts';
 import { parentGate } from '../gates.ts';
@@ -121,8 +121,8 @@ class GatedClaiming {
     const resource = session.strings.find(request.resource);
     const partitions = resource === null ? [] : gatedOf(session, resource);
     const open = new Set(
-      [...this.#queues.values()].flatMap(({ id, ids }) =>
-        id !== null && heldUntil(session, 'queue', id) <= session.now ? ids : [],
+      [...this.#queues.values()].flatMap((queue) =>
+        queue.id !== null && heldUntil(session, 'queue', queue.id) <= session.now ? queuesOf(queue) : [],
       ),
     );
     this.#partitions = partitions.filter(({ queue }) => open.has(queue));
@@ -155,6 +155,7 @@ class GatedClaiming {
   probe({ probes }: GateState): void {
     const candidates = [...this.#queues.values()]
       .flatMap((queue) => gatedLanes.flatMap((lane) => (queue.room(lane) > 0 ? this.#in(queue, lane) : [])))
+      .filter((partition) => this.#roomOf(partition, 1) > 0)
       .flatMap(({ id }) => this.#session.sql(FIRST_DUE).all(id, this.#session.now) as unknown as Candidate[])
       .sort((a, b) => a.dueAt - b.dueAt)
       .slice(0, PROBE_CANDIDATES);
@@ -169,9 +170,10 @@ class GatedClaiming {
   #dueIn(queue: ClaimedQueue, lane: GatedLane): number {
     const most = this.#request.limit + 1;
     let due = 0;
-    for (const { id } of this.#in(queue, lane)) {
+    for (const partition of this.#in(queue, lane)) {
       if (due >= most) break;
-      due += (this.#session.sql(COUNT_DUE).get(id, this.#session.now, most - due) as { n: number }).n;
+      const counted = this.#roomOf(partition, most - due);
+      due += (this.#session.sql(COUNT_DUE).get(partition.id, this.#session.now, counted) as { n: number }).n;
     }
     return due === 0 ? 0 : Math.min(due, queue.room(lane));
   }
@@ -183,7 +185,9 @@ class GatedClaiming {
     for (const priority of new Set(partitions.map((partition) => partition.priority))) {
       if (left <= 0 || this.#taken.isCutShort) break;
       const ofPriority = partitions.filter((partition) => partition.priority === priority);
-      const { taken, read } = this.#taken.takeTurns(ofPriority, left);
+      const { taken, read } = this.#taken.takeTurns(ofPriority, left, (partition, count) =>
+        this.#roomOf(partition, count),
+      );
       this.#session.partitions.servedGated(read, this.#turn);
       this.#turn += read.length;
       left -= taken;
@@ -192,7 +196,18 @@ class GatedClaiming {
   }
 
   /** By priority, then the least recently served first. */
-  #in({ ids }: ClaimedQueue, lane: Lane): GatedPartition[] {
+  #in(queue: ClaimedQueue, lane: Lane): GatedPartition[] {
+    const ids = queuesOf(queue);
     return this.#partitions.filter((partition) => ids.includes(partition.queue) && partition.lane === LANE[lane]);
   }
+
+  #roomOf({ limits, lane }: GatedPartition, count: number): number {
+    if (limits === null) return count;
+    const use = this.#taken.limits;
+    return use.room(use.parse(limits), lanes[lane] as Lane, count);
+  }
+}
+
+function queuesOf({ ids, limited }: ClaimedQueue): number[] {
+  return [...ids, ...limited.map(({ id }) => id)];
 }

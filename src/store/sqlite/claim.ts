@@ -75,6 +75,7 @@ class Claiming {
       nextDueAt: rows.length === this.#request.limit ? null : isCutShort ? now : this.#nextDueAt(gated),
       suspectsWait: queues.some((queue) => queue.hasDueSuspect() && queue.room('suspect') > 0),
       gated: this.#namesOf(gated),
+      limited: queues.some((queue) => queue.hasLimited()),
     };
   }
 

@@ -4,6 +4,7 @@ import { LANE, STATE } from '../codes.ts';
 import type { ClaimRequest, QueueQuota } from '../store.ts';
 import { readableAsides } from './aside.ts';
 import { type GatedInQueue, gatedIn } from './gated-partitions.ts';
+import { isWaitedIn, type LimitedQueue, limitedQueues } from './limited-queues.ts';
 import type { Tier } from './partitions.ts';
 import type { Session } from './session.ts';
 
@@ -18,26 +19,36 @@ export class ClaimedQueue {
   readonly id: number | null;
   /** Its own number, and those of the jobs aside in it that the worker may read. */
   readonly ids: readonly number[];
+  /** Where its jobs behind limits wait, of those aside the ones that the worker may read. */
+  readonly limited: readonly LimitedQueue[];
   readonly tiers: readonly Tier[];
   readonly #session: Session;
+  readonly #takesLimited: boolean;
 
-  constructor(session: Session, quota: QueueQuota, reader: Reader) {
+  constructor(session: Session, quota: QueueQuota, reader: Reader, from: 'itself' | 'its limits' = 'itself') {
     this.#session = session;
     this.quota = quota;
     this.id = session.strings.find(quota.queue);
     this.ids = this.id === null ? [] : [this.id, ...readableAsides(session, this.id, reader)];
+    this.limited = this.id === null ? [] : limitedQueues(session, this.id, reader);
+    this.#takesLimited = from === 'its limits';
     this.tiers = this.readTiers();
   }
 
+  /** Of the jobs that this claim takes. */
   readTiers(): Tier[] {
-    return this.ids.flatMap((id) => this.#session.partitions.tiers(id, this.id as number));
+    return this.#tiersIn(this.#takesLimited ? this.limited.map(({ id }) => id) : this.ids);
+  }
+
+  #tiersIn(ids: readonly number[]): Tier[] {
+    return ids.flatMap((id) => this.#session.partitions.tiers(id, this.id as number));
   }
 
   /** The admissible tiers of a lane, by priority: its own and those of jobs aside, which take turns to be first. */
   tiersOf(lane: Lane): Tier[][] {
     const tiers = this.tiers.filter((tier) => tier.lane === lane && this.isAdmissible(tier));
     // The tiers of one queue are in order, and each has its own priority.
-    if (this.ids.length === 1) return tiers.map((tier) => [tier]);
+    if ((this.#takesLimited ? this.limited : this.ids).length === 1) return tiers.map((tier) => [tier]);
     const priorities = [...new Set(tiers.map(({ priority }) => priority))].sort((a, b) => a - b);
     return priorities.map((priority) => {
       const same = tiers.filter((tier) => tier.priority === priority);
@@ -47,7 +58,13 @@ export class ClaimedQueue {
   }
 
   gated(): GatedInQueue[] {
-    return this.ids.map((id) => gatedIn(this.#session, id, this.id as number));
+    const ids = [...this.ids, ...this.limited.map(({ id }) => id)];
+    return ids.map((id) => gatedIn(this.#session, id, this.id as number));
+  }
+
+  /** Whether jobs wait behind limits, and not behind a gate as well. */
+  hasLimited(): boolean {
+    return this.limited.some(({ id }) => isWaitedIn(this.#session, id));
   }
 
   /** How many more jobs of this lane may start in the queue, over all workers. */
@@ -65,7 +82,8 @@ export class ClaimedQueue {
   }
 
   hasDueSuspect(): boolean {
-    return this.tiers.some((tier) => tier.lane === 'suspect' && this.isAdmissible(tier));
+    const tiers = this.#takesLimited ? this.#tiersIn(this.ids) : this.tiers;
+    return tiers.some((tier) => tier.lane === 'suspect' && this.isAdmissible(tier));
   }
 
   isAdmissible(tier: Tier): boolean {
@@ -74,6 +92,10 @@ export class ClaimedQueue {
 }
 
 /** By name, in the order of the request. */
-export function claimedQueues(session: Session, request: ClaimRequest): Map<string, ClaimedQueue> {
-  return new Map(request.queues.map((quota) => [quota.queue, new ClaimedQueue(session, quota, request)]));
+export function claimedQueues(
+  session: Session,
+  request: ClaimRequest,
+  from: 'itself' | 'its limits' = 'itself',
+): Map<string, ClaimedQueue> {
+  return new Map(request.queues.map((quota) => [quota.queue, new ClaimedQueue(session, quota, request, from)]));
 }

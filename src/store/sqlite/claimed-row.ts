@@ -29,10 +29,10 @@ export const STRINGS = 5;
 
 export type NumberColumn = (typeof NUMBERS)[number];
 
-/** A row as an array, which is quicker to read than an object: the numbers, the id, the payload, the note, the fingerprint. */
+/** A row as an array, which is quicker to read than an object: the numbers, the id, the payload, the note, the fingerprint, the limits, the trace. */
 export type ClaimedRow = (number | string | null)[];
 export const CLAIMED_COLUMNS: string = `${NUMBERS.join(', ')}, id, payload,
-  CASE WHEN spent_at IS NOT NULL THEN json_object('at', spent_at, 'count', spent_count) END, fingerprint`;
+  CASE WHEN spent_at IS NOT NULL THEN json_object('at', spent_at, 'count', spent_count) END, fingerprint, limits, trace`;
 
 /** Where each column stands in a row. */
 export const AT: Readonly<Record<NumberColumn, number>> = Object.fromEntries(
@@ -44,3 +44,7 @@ export const PAYLOAD: number = NUMBERS.length + 1;
 export const SPENT: number = NUMBERS.length + 2;
 /** Of its last failure; null for nearly all jobs. */
 export const FINGERPRINT: number = NUMBERS.length + 3;
+/** As `limitsText` writes them; null for none. */
+export const LIMITS: number = NUMBERS.length + 4;
+/** As `NewJob.trace` was; null for none. */
+export const TRACE: number = NUMBERS.length + 5;

@@ -1,7 +1,7 @@
 import { KEY_LIFE, LANE, STATE } from '../codes.ts';
 import type { Debounce } from '../store.ts';
 import { cancelOne } from './operate.ts';
-import type { SharedParts } from './packed-jobs.ts';
+import { type SharedParts, storedLimits } from './packed-jobs.ts';
 import type { Session } from './session.ts';
 
 /** It has never started, and gives its key up when it does. */
@@ -17,7 +17,7 @@ interface Replaceable {
 
 const REPLACE = `
   UPDATE jobs SET state = ?2, partition = ?3, queue = ?4, home_queue = ?4, lane = ${LANE.fresh}, priority = ?5, resource = ?6,
-    due_at = ?7, available_at = ?7, policy = ?8, retry_queue = ?9, payload = ?10, tags = ?11
+    due_at = ?7, available_at = ?7, policy = ?8, retry_queue = ?9, payload = ?10, tags = ?11, limits = ?12, trace = ?13
   WHERE seq = ?1`;
 
 const DELETE_TAGS = 'DELETE FROM tags WHERE seq = ? AND tag IN (SELECT value FROM json_each(?))';
@@ -40,14 +40,14 @@ export function replace(
   const name = strings.intern(job.name);
   const resource = job.resource === null ? 0 : strings.internResource(job.resource);
   const { priority } = job;
-  const partition = session.partitions.enter({ queue, lane: LANE.fresh, priority, resource, name }, dueAt);
+  const limits = storedLimits(job);
+  const partition = session.partitions.enter({ queue, lane: LANE.fresh, priority, resource, name, limits }, dueAt);
   const policy = session.internPolicy(job);
   const retryQueue = job.retryQueue === null ? null : strings.intern(job.retryQueue);
   const tags = job.tags ? JSON.stringify(job.tags) : null;
   const state = dueAt > now ? STATE.scheduled : STATE.ready;
-  session
-    .sql(REPLACE)
-    .run(row.seq, state, partition, queue, priority, resource, dueAt, policy, retryQueue, payload, tags);
+  const where = [row.seq, state, partition, queue, priority, resource, dueAt];
+  session.sql(REPLACE).run(...where, policy, retryQueue, payload, tags, limits, job.trace ?? null);
   if (row.tags !== null) session.sql(DELETE_TAGS).run(row.seq, row.tags);
   if (tags !== null) session.sql(ADD_TAGS).run(row.seq, tags);
   session.partitions.leave(row.partition);

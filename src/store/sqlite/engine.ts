@@ -5,20 +5,26 @@ import type { Store } from '../store.ts';
 import { change } from './change.ts';
 import { claim, claimNothing } from './claim.ts';
 import { claimGated, claimGatedNothing } from './claim-gated.ts';
+import { claimLimited, claimLimitedNothing } from './claim-limited.ts';
 import { cancelRequested, ended } from './ended.ts';
 import { enqueue } from './enqueue.ts';
 import { errorGroups } from './error-groups.ts';
 import { expired, expiredNothing } from './expired.ts';
 import { isBusy, toStoreError } from './failure.ts';
+import { forecast } from './forecast.ts';
 import { changeGate, report } from './gates.ts';
 import { heartbeat } from './heartbeat.ts';
+import { history, rollUp, rollUpNothing } from './history.ts';
 import { InPlace } from './in-place.ts';
+import { ledger } from './ledger.ts';
+import { permit, permitNothing, writeLimits } from './limit-orders.ts';
 import { recall, remember } from './memo.ts';
 import { cancel, hold, prune, release } from './operate.ts';
 import { operations } from './operations.ts';
 import { Outage } from './outage.ts';
 import { get, queues, runs, stats } from './read.ts';
 import { gateHistory, gates } from './read-gates.ts';
+import { limitKeys, limits } from './read-limits.ts';
 import { schedules, writeSchedule } from './schedules.ts';
 import { count, list } from './select.ts';
 import { Session } from './session.ts';
@@ -31,14 +37,19 @@ export type ReadName =
   | 'runs'
   | 'recall'
   | 'stats'
+  | 'forecast'
+  | 'history'
   | 'queues'
   | 'gates'
   | 'gateHistory'
+  | 'limits'
+  | 'limitKeys'
   | 'count'
   | 'operations'
   | 'schedules'
   | 'workers'
   | 'errorGroups'
+  | 'ledger'
   | 'ended'
   | 'cancelRequested';
 export type WriteName = Exclude<
@@ -65,10 +76,14 @@ const writes: Record<WriteName, Verb> = {
   hold,
   release,
   changeGate,
+  writeLimits,
+  permit,
   prune,
+  rollUp,
   register,
   expired,
   claimGated,
+  claimLimited,
   claim,
 };
 const reads: Record<ReadName, Verb> = {
@@ -78,13 +93,18 @@ const reads: Record<ReadName, Verb> = {
   runs,
   recall,
   stats,
+  forecast,
+  history,
   queues,
   gates,
   gateHistory,
+  limits,
+  limitKeys,
   operations,
   schedules,
   workers,
   errorGroups,
+  ledger,
   ended,
   cancelRequested,
 };
@@ -92,7 +112,10 @@ const reads: Record<ReadName, Verb> = {
 const idle: Partial<Record<VerbName, Verb>> = {
   claim: claimNothing,
   claimGated: claimGatedNothing,
+  claimLimited: claimLimitedNothing,
+  permit: permitNothing,
   expired: expiredNothing,
+  rollUp: rollUpNothing,
 };
 
 function isRead(verb: VerbName): verb is ReadName {

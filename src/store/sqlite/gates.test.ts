@@ -1,9 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
-import { VirtualClock } from '../../testing/virtual-clock.ts';
+import { type OpenedFile, withStore } from '../../../test/support/sqlite-file.ts';
 import { claim, idsOf, MINUTE, newJob, newJobs, only, retryIn, settlement } from '../conformance/builders.ts';
 import {
   claimGated,
@@ -16,25 +13,6 @@ import {
   trip,
 } from '../conformance/gate-builders.ts';
 import { SqliteStore } from './store.ts';
-
-interface Opened {
-  readonly store: SqliteStore;
-  readonly path: string;
-  readonly clock: VirtualClock;
-}
-
-async function withStore(test: (opened: Opened) => Promise<void>): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'mulligan-'));
-  const path = join(folder, 'jobs.db');
-  const clock = new VirtualClock();
-  const store = await SqliteStore.open({ path, inline: clock });
-  try {
-    await test({ store, path, clock });
-  } finally {
-    await store.close();
-    rmSync(folder, { recursive: true });
-  }
-}
 
 /** While another process holds the write lock. */
 async function whileLocked(path: string, test: () => Promise<void>): Promise<void> {
@@ -176,7 +154,7 @@ describe('names of resources with a key', () => {
     return db.prepare("SELECT text FROM strings WHERE text LIKE 'hook/%' ORDER BY id").all();
   };
   /** Time passes meanwhile: of two processes that write, each leaves the other a gap. */
-  const pruneAll = async ({ store, clock }: Opened): Promise<void> => {
+  const pruneAll = async ({ store, clock }: OpenedFile): Promise<void> => {
     for (let isDone = false; !isDone; ) {
       const [answer] = await Promise.all([store.prune(retention, 500), clock.advance(MINUTE)]);
       isDone = answer.isDone;

@@ -117,7 +117,7 @@ function refuseUnwritable(path: string): void {
 }
 
 /** Reads before it writes: another program's database, or one that only a newer Mulligan can use, is left as it is. */
-function refuseForeign(db: DatabaseSync, path: string): void {
+export function refuseForeign(db: DatabaseSync, path: string): void {
   const { version, owner, tables, minimum } = identify(db);
   const isNew = owner === 0 && version === 0 && tables === 0;
   if (owner !== APPLICATION_ID && !isNew) {

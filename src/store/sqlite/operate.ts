@@ -5,12 +5,15 @@ import type { Counts } from '../error-groups.ts';
 import type { CancelAnswer, HoldTarget, PruneAnswer, Retention } from '../store.ts';
 import { leaveAside } from './aside.ts';
 import { forgetGates } from './forget-gates.ts';
+import { forgetLimits } from './forget-limits.ts';
 import { forgetNames } from './forget-names.ts';
-import { KEY_AFTER_END } from './keys.ts';
+import { rollUpJob } from './history.ts';
+import { forgetWindows, KEY_AFTER_END } from './keys.ts';
+import { leaveSlots } from './limit-slots.ts';
 import { NEVER } from './restrictions.ts';
 import type { Session } from './session.ts';
 
-const FIND = 'SELECT seq, state, name, home_queue, partition, fingerprint FROM jobs WHERE id = ?';
+const FIND = 'SELECT seq, state, name, home_queue, partition, fingerprint, limits FROM jobs WHERE id = ?';
 const CANCEL_WAITING = `
   UPDATE jobs SET state = ${STATE.cancelled}, partition = NULL, finished_at = ?2, cancel_requested = 0, held_key = ${KEY_AFTER_END}
   WHERE seq = ?1`;
@@ -32,6 +35,12 @@ export interface StoredRow {
   readonly fingerprint: string | null;
 }
 
+interface WaitingRow extends StoredRow {
+  readonly state: number;
+  readonly partition: number;
+  readonly limits: string | null;
+}
+
 /** A job changes its state without a run: what that makes of its error group. */
 export function moveError(session: Session, row: StoredRow, counts: Partial<Counts>): void {
   session.errorCounts.move({ homeQueue: row.home_queue, name: row.name }, row.fingerprint, counts);
@@ -42,7 +51,7 @@ export function cancel(session: Session, ids: readonly string[]): CancelAnswer[]
 }
 
 export function cancelOne(session: Session, id: string): CancelAnswer['result'] {
-  const row = session.sql(FIND).get(id) as (StoredRow & { state: number; partition: number }) | undefined;
+  const row = session.sql(FIND).get(id) as WaitingRow | undefined;
   if (!row) return 'not-found';
   if (isTerminal(states[row.state] as JobState)) return 'already-ended';
   if (row.state === STATE.running) {
@@ -51,6 +60,7 @@ export function cancelOne(session: Session, id: string): CancelAnswer['result'] 
   }
   session.sql(CANCEL_WAITING).run(row.seq, session.now);
   session.partitions.leave(row.partition);
+  if (row.limits !== null) leaveSlots(session, row.seq, row.limits);
   session.count(row.home_queue, row.name, 'state:cancelled');
   moveError(session, row, { failing: -1 });
   return 'cancelled';
@@ -58,6 +68,7 @@ export function cancelOne(session: Session, id: string): CancelAnswer['result'] 
 
 /** With its ledger and memos: its number may be given to another job afterwards. */
 export function remove(session: Session, row: StoredRow, state: JobState): void {
+  rollUpJob(session, row.seq);
   const runs = session.sql(DELETE_RUNS).all(row.seq) as { error: number | null }[];
   for (const { error } of runs) if (error !== null) session.errors.release(error);
   session.sql(DELETE_MEMOS).run(row.seq);
@@ -86,7 +97,10 @@ export function prune(session: Session, retention: Retention, limit: number): Pr
   const hasMoreGates = forgetGates(session);
   const hasMoreNames = forgetNames(session);
   const hasMoreAside = leaveAside(session, retention.asideMs, limit);
-  return { jobs: pruned, isDone: pruned < limit && !hasMoreGates && !hasMoreNames && !hasMoreAside };
+  const hasMoreLimits = forgetLimits(session);
+  const hasMoreWindows = forgetWindows(session, limit);
+  const hasMore = hasMoreGates || hasMoreNames || hasMoreAside || hasMoreLimits || hasMoreWindows;
+  return { jobs: pruned, isDone: pruned < limit && !hasMore };
 }
 
 export function hold(session: Session, target: HoldTarget, until: number | null): void {

@@ -1,12 +1,24 @@
 import type { Spent } from '../../gate/index.ts';
 import type { Lane } from '../../job.ts';
 import { lanes } from '../../job.ts';
+import { type LimitKey, parseLimits } from '../../limit/limit.ts';
 import type { StoredError } from '../../retry/outcome.ts';
 import type { KnownJobs } from '../aside.ts';
 import { joinJson, parseFrozen, splitJson } from '../json.ts';
 import type { ClaimedJob, ClaimRequest } from '../store.ts';
 import type { StoredPolicy } from '../stored-policy.ts';
-import { AT, type ClaimedRow, ID, NUMBERS, type NumberColumn, PAYLOAD, SPENT, STRINGS } from './claimed-row.ts';
+import {
+  AT,
+  type ClaimedRow,
+  ID,
+  LIMITS,
+  NUMBERS,
+  type NumberColumn,
+  PAYLOAD,
+  SPENT,
+  STRINGS,
+  TRACE,
+} from './claimed-row.ts';
 import type { Session } from './session.ts';
 
 /*
@@ -46,6 +58,10 @@ export interface PackedJobs {
   readonly errors: ReadonlyMap<number, string>;
   /** Of the few that have a note, by their place. */
   readonly spent: ReadonlyMap<number, Spent>;
+  /** Of those that have limits, by their place; as `limitsText` writes them. */
+  readonly limits: ReadonlyMap<number, string>;
+  /** Of those that have a trace, by their place. */
+  readonly traces: ReadonlyMap<number, string>;
 }
 
 export function packJobs(session: Session, rows: readonly ClaimedRow[]): PackedJobs {
@@ -54,6 +70,8 @@ export function packJobs(session: Session, rows: readonly ClaimedRow[]): PackedJ
   const policies = new Map<number, StoredPolicy>();
   const errors = new Map<number, string>();
   const spent = new Map<number, Spent>();
+  const limits = new Map<number, string>();
+  const traces = new Map<number, string>();
   let at = 0;
   for (const [index, row] of rows.entries()) {
     for (let column = 0; column < NUMBERS.length; column++) {
@@ -66,10 +84,12 @@ export function packJobs(session: Session, rows: readonly ClaimedRow[]): PackedJ
     const error = row[AT.last_error] as number | null;
     if (error !== null && !errors.has(error)) errors.set(error, session.errors.text(error));
     if (row[SPENT] !== null) spent.set(index, JSON.parse(row[SPENT] as string) as Spent);
+    if (row[LIMITS] !== null) limits.set(index, row[LIMITS] as string);
+    if (row[TRACE] !== null) traces.set(index, row[TRACE] as string);
   }
   const ids = rows.map((row) => row[ID] as string);
   const payloads = joinJson(rows.map((row) => row[PAYLOAD] as string));
-  return { ids, payloads, numbers, strings, policies, errors, spent };
+  return { ids, payloads, numbers, strings, policies, errors, spent, limits, traces };
 }
 
 /** `gateEpoch`: what the claim of these jobs was told by their gate. */
@@ -90,6 +110,7 @@ export function unpackJobs(packed: PackedJobs, gateEpoch = 0): ClaimedJob[] {
       queue: text('queue'),
       homeQueue: text('home_queue'),
       resource: strings.get(number('resource')) ?? null,
+      limits: packed.limits.size === 0 ? noLimits : parseLimits(packed.limits.get(index) ?? ''),
       lane: lanes[number('lane')] as Lane,
       priority: number('priority'),
       payload: payloads[index] as string,
@@ -97,6 +118,7 @@ export function unpackJobs(packed: PackedJobs, gateEpoch = 0): ClaimedJob[] {
       attempts: number('attempts'),
       crashes: number('crashes'),
       version,
+      trace: packed.traces.get(index) ?? null,
       enqueuedAt: number('enqueued_at'),
       dueAt: number('due_at'),
       availableAt: number('available_at'),
@@ -113,3 +135,5 @@ export function unpackJobs(packed: PackedJobs, gateEpoch = 0): ClaimedJob[] {
     };
   });
 }
+
+const noLimits: readonly LimitKey[] = Object.freeze([]);

@@ -1,3 +1,4 @@
+import { type LimitKey, limitsText } from '../../limit/limit.ts';
 import { joinJson } from '../json.ts';
 import type { Enqueued, NewJob } from '../store.ts';
 
@@ -42,11 +43,26 @@ function shares(a: NewJob, b: SharedParts): boolean {
     a.keyLife === b.keyLife &&
     a.version === b.version &&
     a.tags === b.tags &&
-    a.debounce === b.debounce
+    a.trace === b.trace &&
+    a.windowMs === b.windowMs &&
+    a.debounce === b.debounce &&
+    // Each of these looks at what those before it have stored.
+    a.onLimit === undefined &&
+    b.onLimit === undefined &&
+    haveSameLimits(a.limits, b.limits)
   );
 }
 
-/** Only those whose key another job holds, by their place. */
+function haveSameLimits(a: readonly LimitKey[] | undefined, b: readonly LimitKey[] | undefined): boolean {
+  return a === b || limitsText(a ?? []) === limitsText(b ?? []);
+}
+
+/** What is stored of the limits of a job; null for none. */
+export function storedLimits({ limits }: SharedParts): string | null {
+  return limits === undefined || limits.length === 0 ? null : limitsText(limits);
+}
+
+/** Only those that were not stored because of another job, by their place. */
 export type PackedEnqueued = readonly (readonly [index: number, holder: string, replaced: boolean])[];
 
 export function unpackEnqueued(packed: PackedEnqueued, jobs: readonly NewJob[]): Enqueued[] {

@@ -1,5 +1,8 @@
 import { type Lane, lanes } from '../../job.ts';
+import { parseLimits } from '../../limit/limit.ts';
+import { parseQueue } from '../aside.ts';
 import { LANE } from '../codes.ts';
+import { limitedQueue } from '../limited-queue.ts';
 import type { HoldTarget } from '../store.ts';
 import {
   heldUntil,
@@ -25,6 +28,11 @@ import {
  * so that ordinary claims pass over it, and `gated_at` has the time from which `claimGated` may ask for its first job.
  * Gated partitions have an index of their own (see gated-partitions.ts).
  *
+ * A partition of jobs behind limits waits for a key that had no room when it was last read: its held_until is the time from
+ * which the rate of the key allows a start, or NEVER while another job must end first, and `waits_for` is the key. It is
+ * brought back when the key may have room (limit-waits.ts). Whatever else writes held_until may let it be read sooner than
+ * that; the claim that reads it then lets it wait again.
+ *
  * SQLite has one writer, so each of these is exact when its transaction ends. A tier is the partitions of one queue, lane
  * and priority. In the order of (admissible_at, turn), those of its partitions that are admissible come first, and of
  * those the least recently served.
@@ -39,6 +47,8 @@ export interface PartitionKey {
   readonly resource: number;
   /** Of the jobs: it parts them in the lanes `retry` and `redrive`, so that one failing name does not delay the others. */
   readonly name: number;
+  /** As `limitsText` writes them; null or left out for none. */
+  readonly limits?: string | null;
 }
 
 export interface Tier {
@@ -54,14 +64,37 @@ export interface Partition extends Restriction {
   readonly admissibleAt: number;
   /** Null when it is not gated. */
   readonly gatedAt: number | null;
+  readonly limits: string | null;
 }
 
-const COLUMNS = 'id, held_until AS heldUntil, gate_at AS gateAt, admissible_at AS admissibleAt, gated_at AS gatedAt';
+/** Why a partition may not start a job before a time, or before it is brought back. */
+export interface Wait {
+  readonly until: number;
+  /** The key that has no room, as `limitsText` writes it. */
+  readonly for: string;
+}
+
+const COLUMNS = `
+  id, held_until AS heldUntil, gate_at AS gateAt, admissible_at AS admissibleAt, gated_at AS gatedAt, limits`;
 const IN_TIER = 'queue = ? AND lane = ? AND priority = ?';
 const FIND = `SELECT ${COLUMNS} FROM partitions WHERE ${IN_TIER} AND resource = ? AND name = ?`;
 const ADD = `
   INSERT INTO partitions (queue, lane, priority, resource, name, held_until, gate_at, admissible_at, gated_at, turn)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0) RETURNING ${COLUMNS}`;
+const FIND_LIMITED = `
+  SELECT ${COLUMNS} FROM partitions WHERE ${IN_TIER} AND resource = ? AND limited_name = ? AND limits = ?`;
+const ADD_LIMITED = `
+  INSERT INTO partitions (id, name, queue, lane, priority, resource, limited_name, limits,
+    held_until, gate_at, admissible_at, gated_at, turn)
+  SELECT next, -next, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0 FROM (SELECT coalesce(max(id), 0) + 1 AS next FROM partitions)
+  RETURNING ${COLUMNS}`;
+const ADD_LIMITED_QUEUE = 'INSERT OR IGNORE INTO limited_queues (queue, limited, is_aside) VALUES (?, ?, ?)';
+const ADD_LIST = 'INSERT OR IGNORE INTO limit_lists (name, key, limits) VALUES (?, ?, ?)';
+const WAIT = `
+  UPDATE partitions SET held_until = ?2, admissible_at = ?3, waits_for = ?4, waits_turn = (
+    SELECT coalesce(max(last.waits_turn), 0) + 1 FROM partitions last
+    WHERE last.waits_for = ?4 AND last.lane = partitions.lane AND last.priority = partitions.priority)
+  WHERE id = ?1`;
 const MOVE = 'UPDATE partitions SET admissible_at = ?, turn = ? WHERE id = ?';
 const SET_TURN = 'UPDATE partitions SET turn = ? WHERE id = ?';
 const MOVE_GATED = 'UPDATE partitions SET gated_at = ? WHERE id = ?';
@@ -85,7 +118,7 @@ const LAST_ADMISSIBLE = `
 const OF_RESOURCE = `SELECT ${COLUMNS}, lane FROM partitions WHERE resource = ?`;
 /* A gated partition keeps its turn among those of its resource. */
 const RESTRICT = `
-  UPDATE partitions SET held_until = ?2, gate_at = ?3, admissible_at = ?4, gated_at = ?5,
+  UPDATE partitions SET held_until = ?2, gate_at = ?3, admissible_at = ?4, gated_at = ?5, waits_for = ?6,
     turn = CASE WHEN ?3 IS NULL THEN 0 ELSE turn END
   WHERE id = ?1`;
 
@@ -107,10 +140,14 @@ export class Partitions {
 
   /** Lets a job that is due at `dueAt` wait in its partition, whose number it answers. Write transactions only. */
   enter(key: PartitionKey, dueAt: number): number {
-    const { queue, lane, priority, resource } = key;
+    const { lane, priority, resource } = key;
+    // The trial of a suspect asks no limit.
+    const limits = lane === LANE.suspect ? null : (key.limits ?? null);
+    const queue = limits === null ? key.queue : this.#limitedQueue(key.queue, limits);
     const name = partsByName.includes(lane) ? key.name : 0;
-    const text = `${queue} ${lane} ${priority} ${resource} ${name}`;
-    const found = this.#found.get(text) ?? this.#get(FIND, queue, lane, priority, resource, name);
+    const parts = [queue, lane, priority, resource, name, ...(limits === null ? [] : [limits])];
+    const text = parts.join(' ');
+    const found = this.#found.get(text) ?? this.#get(limits === null ? FIND : FIND_LIMITED, ...parts);
     const restriction = found ?? restrictionsOf(this.#session, resource)(lane);
     const dueFrom = Math.max(dueAt, this.#session.now);
     const { heldUntil, gateAt } = restriction;
@@ -119,7 +156,8 @@ export class Partitions {
     let partition = found;
     if (!found) {
       const times = [heldUntil, gateAt, admissibleAt, gatedAt] as const;
-      partition = this.#get(ADD, queue, lane, priority, resource, name, ...times);
+      if (limits !== null) this.#listLimited(key.queue, queue, limits);
+      partition = this.#get(limits === null ? ADD : ADD_LIMITED, ...parts, ...times);
     } else if (admissibleAt < found.admissibleAt) {
       this.#move(found.id, admissibleAt, 0);
       partition = { ...found, admissibleAt };
@@ -200,6 +238,30 @@ export class Partitions {
     }
   }
 
+  /** A key of its limits has no room: no claim reads it before that is over. */
+  wait(partition: Partition, { until, for: key }: Wait): void {
+    const { id, heldUntil } = partition;
+    const dueAt = this.#firstDueAt(id);
+    this.forget();
+    if (dueAt === null) this.#session.sql(REMOVE).run(id);
+    else {
+      const held = Math.max(heldUntil, until);
+      this.#session.sql(WAIT).run(id, held, Math.max(held, dueAt), key);
+    }
+  }
+
+  /** The key for which these partitions wait has room now, or with `wait` from a time on that is sooner than they know. */
+  bringBack(
+    partitions: readonly (Partition & { readonly resource: number; readonly lane: number })[],
+    wait: Wait | null,
+  ): void {
+    this.forget();
+    for (const row of partitions) {
+      const { heldUntil, gateAt } = restrictionsOf(this.#session, row.resource)(row.lane);
+      this.#restrict(row, { heldUntil: Math.max(heldUntil, wait?.until ?? 0), gateAt }, wait);
+    }
+  }
+
   /** A claim has taken jobs from these gated partitions of one resource, and `turn` comes after the turns of all others. */
   servedGated(partitions: readonly Partition[], turn: number): void {
     for (const [index, partition] of partitions.entries()) {
@@ -219,22 +281,43 @@ export class Partitions {
 
   /** The hold of a resource, or its gate, was written: its partitions follow. Write transactions only. */
   restrict(resource: number): void {
-    const { now } = this.#session;
     const restrictionIn = restrictionsOf(this.#session, resource);
     this.forget();
     const rows = this.#session.sql(OF_RESOURCE).all(resource) as unknown as (Partition & { lane: number })[];
     for (const row of rows) {
-      const { heldUntil, gateAt } = restrictionIn(row.lane);
-      if (heldUntil === row.heldUntil && gateAt === row.gateAt) continue;
-      const dueAt = this.#firstDueAt(row.id) ?? NEVER;
-      const startsAt = Math.max(heldUntil, dueAt);
-      const admissibleAt = startsAt > now ? startsAt : Math.min(row.admissibleAt, now);
-      const gatedAt = gateAt === null ? null : Math.max(gateAt, dueAt);
-      this.#session.sql(RESTRICT).run(row.id, heldUntil, gateAt, admissibleAt, gatedAt);
+      const restriction = restrictionIn(row.lane);
+      if (restriction.heldUntil === row.heldUntil && restriction.gateAt === row.gateAt) continue;
+      this.#restrict(row, restriction, null);
     }
   }
 
-  #get(sql: string, ...values: (number | null)[]): Partition | undefined {
+  #restrict({ id, admissibleAt }: Partition, { heldUntil, gateAt }: Restriction, wait: Wait | null): void {
+    const { now } = this.#session;
+    const dueAt = this.#firstDueAt(id) ?? NEVER;
+    const startsAt = Math.max(heldUntil, dueAt);
+    const admissible = startsAt > now ? startsAt : Math.min(admissibleAt, now);
+    const gatedAt = gateAt === null ? null : Math.max(gateAt, dueAt);
+    this.#session.sql(RESTRICT).run(id, heldUntil, gateAt, admissible, gatedAt, wait?.for ?? null);
+  }
+
+  /** The queue under which jobs with these limits wait. */
+  #limitedQueue(queue: number, limits: string): number {
+    const { strings } = this.#session;
+    const names = parseLimits(limits).map(({ limit }) => limit);
+    return strings.intern(limitedQueue(strings.text(queue), names));
+  }
+
+  /** Both stay listed for as long as they have partitions: see forget-limits.ts. */
+  #listLimited(queue: number, limited: number, limits: string): void {
+    const { strings } = this.#session;
+    const { queue: real, aside } = parseQueue(strings.text(queue));
+    this.#session.sql(ADD_LIMITED_QUEUE).run(strings.intern(real), limited, aside === null ? 0 : 1);
+    const all = parseLimits(limits);
+    // A partition with one limit is found by that.
+    if (all.length > 1) for (const { limit, key } of all) this.#session.sql(ADD_LIST).run(limit, key, limits);
+  }
+
+  #get(sql: string, ...values: (number | string | null)[]): Partition | undefined {
     return this.#session.sql(sql).get(...values) as Partition | undefined;
   }
 

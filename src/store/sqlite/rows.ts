@@ -1,5 +1,6 @@
 import type { Job, RunRecord } from '../../job.ts';
 import { lanes, stateAt, states } from '../../job.ts';
+import { parseLimits } from '../../limit/limit.ts';
 import { decodeResult } from '../../result.ts';
 import type { DeadReason, Decision } from '../../retry/decision.ts';
 import type { OutcomeKind, StoredError } from '../../retry/outcome.ts';
@@ -8,7 +9,7 @@ import type { Session } from './session.ts';
 /** From rows to the objects of the contract; running jobs travel in another form (see packed-claim.ts). */
 export const JOB_COLUMNS = `
   id, state, queue, lane, priority, resource, due_at, runs, attempts, crashes, worker, lease_ends_at, cancel_requested,
-  first_started_at, finished_at, dead_reason, enqueued_at, name, policy, key, tags, progress, result, payload,
+  first_started_at, finished_at, dead_reason, enqueued_at, name, policy, key, tags, trace, progress, result, limits, payload,
   (SELECT error FROM errors WHERE errors.id = last_error) AS last_error`;
 
 export interface JobRow {
@@ -33,8 +34,10 @@ export interface JobRow {
   readonly policy: number;
   readonly key: string | null;
   readonly tags: string | null;
+  readonly trace: string | null;
   readonly progress: string | null;
   readonly result: string | null;
+  readonly limits: string | null;
   readonly last_error: string | null;
   readonly payload: string;
 }
@@ -53,7 +56,9 @@ export function job(session: Session, row: JobRow): Job {
     version,
     key: row.key,
     tags: parse<string[]>(row.tags) ?? [],
+    trace: row.trace,
     resource: row.resource === 0 ? null : session.strings.text(row.resource),
+    limits: parseLimits(row.limits ?? ''),
     policy,
     runs: row.runs,
     attempts: row.attempts,

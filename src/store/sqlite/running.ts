@@ -1,4 +1,4 @@
-import { AT, type ClaimedRow, FINGERPRINT, ID } from './claimed-row.ts';
+import { AT, type ClaimedRow, FINGERPRINT, ID, LIMITS } from './claimed-row.ts';
 import type { PartitionKey } from './partitions.ts';
 
 /** What a settlement must know of a job; `attempt` counts the run that is being settled. */
@@ -8,6 +8,7 @@ export interface RunningRow extends PartitionKey {
   readonly homeQueue: number;
   readonly retryQueue: number | null;
   readonly fingerprint: string | null;
+  readonly limits: string | null;
 }
 
 /** More than any worker runs at once; beyond it, settling looks the job up. */
@@ -31,6 +32,7 @@ export class RunningRows {
       priority: row[AT.priority] as number,
       resource: row[AT.resource] as number,
       fingerprint: row[FINGERPRINT] as string | null,
+      limits: row[LIMITS] as string | null,
     });
   }
 

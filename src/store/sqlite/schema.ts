@@ -1,7 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { LANE, STATE } from '../codes.ts';
 import { asideTables } from './aside-tables.ts';
+import { enqueueTables } from './enqueue-tables.ts';
 import { errorGroupTables } from './error-group-tables.ts';
+import { historyTables } from './history-tables.ts';
+import { limitTables } from './limit-tables.ts';
 import { resultsTables } from './results-tables.ts';
 import { scheduleTables } from './schedules-tables.ts';
 import { selectTables } from './select-tables.ts';
@@ -25,7 +28,10 @@ import { workersTables } from './workers-tables.ts';
  *   tags         which jobs have which tag; operations: bulk actions. See select-tables.ts.
  *   gates        the gates that have something to say, and gate_history what happened to them. See gates.ts.
  *   schedules    rules that enqueue a job at each of their times. See schedules.ts.
+ *   limit_*      limits: what they allow, which jobs count in them; limited_queues where such jobs wait. See limit-tables.ts.
+ *   key_windows  keys that are held until a time; limit_lists in which lists of limits a key occurs. See enqueue-tables.ts.
  *   error_counts error groups, as counters; error_samples what their first job threw. See error-counts.ts.
+ *   history      runs by minute and hour, history_names and history_mark how far they are counted. See history-tables.ts.
  *
  * Codes are positions in the lists of codes.ts.
  */
@@ -213,6 +219,11 @@ export const migrations: readonly string[] = [
   asideTables,
   // How a bulk action was ordered; a version without this leaves it null.
   'ALTER TABLE operations ADD COLUMN options TEXT; -- JSON',
+  limitTables,
+  enqueueTables,
+  // Where a job was enqueued, for the traces of its runs; a version without this leaves it null.
+  'ALTER TABLE jobs ADD COLUMN trace TEXT;',
+  historyTables,
 ];
 
 /** Brings the file to the newest version. Call inside BEGIN IMMEDIATE: a second process then finds it done. */

@@ -31,6 +31,10 @@ export class Session {
   asideTurn = 0;
   /** The same of names. */
   lastNameLookedAt = 0;
+  /** The last rate, and the last slot, that were looked at for forgetting. */
+  lastRateLookedAt: readonly [name: string, key: string] = ['', ''];
+  lastListLookedAt: readonly [name: string, key: string, limits: string] = ['', '', ''];
+  lastSlotLookedAt: readonly [name: string, key: string, seq: number] = ['', '', 0];
   /** Set by a verb that made work claimable at once. */
   madeWork = false;
   readonly running: RunningRows = new RunningRows();

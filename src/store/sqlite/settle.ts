@@ -5,6 +5,7 @@ import { errorChanges, failureOf } from '../error-groups.ts';
 import type { Refund, SettleAnswer, Settlement } from '../store.ts';
 import { enterAside } from './aside.ts';
 import { KEY_AFTER_END } from './keys.ts';
+import { settleSlots } from './limit-slots.ts';
 import { type PackedAnswers, type PackedSettlement, packAnswers, unpackSettlement } from './packed-settlements.ts';
 import type { RunningRow } from './running.ts';
 import type { Session } from './session.ts';
@@ -41,13 +42,13 @@ const WAIT = wait('');
 const WAIT_FAILED = wait(', fingerprint = ?17');
 const FIND = `
   SELECT seq, attempts AS attempt, name, home_queue AS homeQueue, retry_queue AS retryQueue, queue, lane, priority, resource,
-    fingerprint
+    fingerprint, limits
   FROM jobs WHERE id = ?`;
 const SPENT = 'UPDATE jobs SET spent_at = ?2, spent_count = ?3 WHERE seq = ?1';
 const ALREADY = 'SELECT 1 FROM runs WHERE job = ? AND run = ? AND worker = ? AND outcome = ?';
 const LEDGER = `
-  INSERT INTO runs (job, run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision, error)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+  INSERT INTO runs (job, run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision, error, settled_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 export function settle(session: Session, settlements: readonly PackedSettlement[]): PackedAnswers {
   return packAnswers(settlements.map((packed) => settleOne(session, unpackSettlement(packed))));
@@ -77,6 +78,7 @@ function settleOne(session: Session, settlement: Settlement): SettleAnswer {
   writeLedger(session, ending, settled);
   countRun(session, ending, settled);
   countErrors(session, ending, settled);
+  if (row.limits !== null) settleSlots(session, { ...row, limits: row.limits, lane: laneAfter(row, settled) }, settled);
   session.madeWork ||= settled.dueAt !== null && settled.dueAt <= session.now;
   return settled.overruled ? 'cancelled' : 'settled';
 }
@@ -109,7 +111,7 @@ function writeJob(session: Session, { settlement, row, worker, error }: Ending, 
     return session.sql(isNewKind ? END_FAILED : END).run(...values).changes === 1;
   }
   const { dueAt } = settled;
-  const lane = settled.lane === null ? row.lane : LANE[settled.lane];
+  const lane = laneAfter(row, settled);
   const queue = settled.state === 'retrying' ? (row.retryQueue ?? row.queue) : row.queue;
   const delayMs = settled.state === 'retrying' && 'delayMs' in decision ? decision.delayMs : null;
   const ran = settled.ran ? 1 : 0;
@@ -123,6 +125,10 @@ function writeJob(session: Session, { settlement, row, worker, error }: Ending, 
   return changes === 1;
 }
 
+function laneAfter({ lane }: RunningRow, settled: Settled): number {
+  return settled.lane === null ? lane : LANE[settled.lane];
+}
+
 function writeSpent(session: Session, seq: number, { spent }: Refund): void {
   session.sql(SPENT).run(seq, spent && Math.round(spent.at), spent?.count ?? null);
 }
@@ -133,9 +139,9 @@ function writeLedger(session: Session, { settlement, row, worker, error }: Endin
   const counted = settled.counted ? 1 : 0;
   const text = session.decisionText.of(decision);
   if (settlement.error !== null) session.errors.use(settlement.error);
-  session
-    .sql(LEDGER)
-    .run(row.seq, run, attempt, outcome, counted, worker, startedAt, endedAt, settled.dueAt, text, error);
+  const values = [row.seq, run, attempt, outcome, counted, worker, startedAt, endedAt, settled.dueAt, text, error];
+  // A run that completed is found by the end of its job, so that it costs no entry in an index.
+  session.sql(LEDGER).run(...values, settled.state === 'completed' ? null : session.now);
 }
 
 function countErrors(session: Session, { settlement, row }: Ending, settled: Settled): void {

@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
+import { someCases } from '../../../test/support/some-cases.ts';
 import { expectSoundFile } from '../../../test/support/sound-file.ts';
 import { expectErrorsStoredOnce } from '../../../test/support/stored-errors.ts';
 import { VirtualClock } from '../../testing/virtual-clock.ts';
@@ -51,7 +52,7 @@ function expectExactTimes(path: string, now: number): void {
 async function openThreaded(): Promise<StoreHarness> {
   const folder = mkdtempSync(join(tmpdir(), 'mulligan-'));
   const shift = new Float64Array(new SharedArrayBuffer(8));
-  const entry = { module: new URL('../../../test/support/movable-thread.ts', import.meta.url), data: { shift } };
+  const entry = { module: new URL(inject('movableThread')), data: { shift } };
   const store = await SqliteStore.open({ path: join(folder, 'jobs.db'), entry });
   return {
     store,
@@ -72,7 +73,7 @@ describe('the SQLite store keeps the contract, in the calling thread', () => {
 });
 
 describe.concurrent('the SQLite store keeps the contract, on a thread of its own', () => {
-  for (const { verb, name, run } of storeConformance(openThreaded)) {
+  for (const { verb, name, run } of someCases(storeConformance(openThreaded), 8)) {
     it(`${verb}: ${name}`, run);
   }
 });

@@ -18,6 +18,7 @@ import type {
   ErrorGroup,
   ErrorGroupFilter,
   Fence,
+  ForecastRequest,
   GateAnswer,
   GatedClaim,
   GatedClaimRequest,
@@ -26,18 +27,31 @@ import type {
   GateRef,
   Heartbeat,
   HeartbeatAnswer,
+  HistoryRequest,
   HoldTarget,
   JobCount,
   JobFilter,
   JobList,
   JobSelection,
   JobsListener,
+  LedgerPage,
+  LedgerRequest,
+  LimitedClaim,
+  LimitedClaimRequest,
+  LimitFilter,
+  LimitInfo,
+  LimitKeyFilter,
+  LimitKeyInfo,
+  LimitWrite,
   NewJob,
   Operation,
+  PermitAnswer,
+  PermitRequest,
   PruneAnswer,
   QueueInfo,
   RegisteredWorker,
   Retention,
+  RolledUp,
   ScheduleFilter,
   Schedules,
   ScheduleWrite,
@@ -46,6 +60,8 @@ import type {
   Settlement,
   Store,
   StoredGate,
+  StoreForecast,
+  StoreHistory,
   StoreStats,
   Unsubscribe,
   WorkerDescription,
@@ -54,6 +70,7 @@ import type {
 import { type Channel, DirectChannel, ThreadChannel } from './channel.ts';
 import type { PackedClaim } from './claim.ts';
 import type { PackedGatedClaim } from './claim-gated.ts';
+import type { PackedLimitedClaim } from './claim-limited.ts';
 import { DatabaseThread, type ThreadEntry } from './database-thread.ts';
 import type { ReadName, VerbName, WriteName } from './engine.ts';
 import { InPlace } from './in-place.ts';
@@ -149,6 +166,13 @@ export class SqliteStore implements Store {
     const { jobs, epoch, ...answer } = (await this.#call('claimGated', packRequest(request))) as PackedGatedClaim;
     return { ...answer, jobs: unpackJobs(jobs, epoch) };
   }
+  async claimLimited(request: LimitedClaimRequest): Promise<LimitedClaim> {
+    const { jobs, ...answer } = (await this.#call('claimLimited', packRequest(request))) as PackedLimitedClaim;
+    return { ...answer, jobs: unpackJobs(jobs) };
+  }
+  permit(request: PermitRequest): Promise<PermitAnswer> {
+    return this.#write('permit', request);
+  }
   report(reports: readonly WorkerReport[]): Promise<GateAnswer[]> {
     return this.#write('report', reports);
   }
@@ -185,6 +209,9 @@ export class SqliteStore implements Store {
   }
   changeGate(gate: GateRef, order: GateOrder, operator: string): Promise<GateAnswer> {
     return this.#write('changeGate', gate, order, operator);
+  }
+  writeLimits(writes: readonly LimitWrite[]): Promise<void> {
+    return this.#write('writeLimits', writes);
   }
   prune(retention: Retention, limit: number): Promise<PruneAnswer> {
     return this.#write('prune', retention, limit);
@@ -228,8 +255,20 @@ export class SqliteStore implements Store {
   stats(): Promise<StoreStats> {
     return this.#read('stats');
   }
+  forecast(request: ForecastRequest): Promise<StoreForecast> {
+    return this.#read('forecast', request);
+  }
+  history(request: HistoryRequest): Promise<StoreHistory> {
+    return this.#read('history', request);
+  }
+  rollUp(): Promise<RolledUp> {
+    return this.#write('rollUp');
+  }
   queues(): Promise<QueueInfo[]> {
     return this.#read('queues');
+  }
+  ledger(request: LedgerRequest): Promise<LedgerPage> {
+    return this.#read('ledger', request);
   }
   errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroup[]> {
     return this.#read('errorGroups', filter);
@@ -244,6 +283,12 @@ export class SqliteStore implements Store {
     return this.#read('gateHistory', gate, limit);
   }
 
+  limits(filter: LimitFilter): Promise<LimitInfo[]> {
+    return this.#read('limits', filter);
+  }
+  limitKeys(limit: string, filter: LimitKeyFilter): Promise<LimitKeyInfo[]> {
+    return this.#read('limitKeys', limit, filter);
+  }
   workers(): Promise<RegisteredWorker[]> {
     return this.#read('workers');
   }

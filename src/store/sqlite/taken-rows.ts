@@ -1,8 +1,9 @@
 import { STATE } from '../codes.ts';
 import { fillTurns } from '../fill.ts';
 import { CLAIM_BYTES, type ClaimRequest } from '../store.ts';
-import { AT, CLAIMED_COLUMNS, type ClaimedRow, PAYLOAD } from './claimed-row.ts';
+import { AT, CLAIMED_COLUMNS, type ClaimedRow, LIMITS, PAYLOAD } from './claimed-row.ts';
 import { KEY_AFTER_START } from './keys.ts';
+import { LimitUse } from './limit-use.ts';
 import type { Partition } from './partitions.ts';
 import type { Session } from './session.ts';
 
@@ -28,6 +29,7 @@ const TAKE = `
 /** The jobs that one claim takes. */
 export class TakenRows {
   readonly rows: ClaimedRow[] = [];
+  readonly limits: LimitUse;
   readonly #session: Session;
   readonly #request: ClaimRequest;
   #bytes = 0;
@@ -37,6 +39,7 @@ export class TakenRows {
   constructor(session: Session, request: ClaimRequest) {
     this.#session = session;
     this.#request = request;
+    this.limits = new LimitUse(session);
   }
 
   get isCutShort(): boolean {
@@ -45,27 +48,38 @@ export class TakenRows {
 
   /**
    * Takes up to `places` due jobs from these partitions by turns. Answers those that it has read to the end or taken from,
-   * also when they had nothing to give: they were admissible by the clock of another process.
+   * also when they had nothing to give: they were admissible by the clock of another process. `roomOf`: how many of so many
+   * jobs the limits of a partition let start; those that let none start are answered apart.
    */
-  takeTurns<P extends Partition>(partitions: readonly P[], places: number): { taken: number; read: P[] } {
+  takeTurns<P extends Partition>(
+    partitions: readonly P[],
+    places: number,
+    roomOf?: (partition: P, count: number) => number,
+  ): { taken: number; read: P[]; withoutRoom: P[] } {
     const first = this.rows.length;
     const lastOf = new Map<P, ClaimedRow>();
     const read = new Set<P>();
+    const withoutRoom: P[] = [];
     fillTurns(partitions, places, (partition, count) => {
+      const wanted = roomOf === undefined ? count : roomOf(partition, count);
+      if (wanted === 0) {
+        if (!read.has(partition)) withoutRoom.push(partition);
+        return 0;
+      }
       const before = this.rows.length;
-      this.#read(partition, lastOf.get(partition), count);
+      this.#read(partition, lastOf.get(partition), wanted);
       const taken = this.rows.length - before;
       if (taken > 0) lastOf.set(partition, this.rows.at(-1) as ClaimedRow);
       if (taken > 0 || !this.#isCutShort) read.add(partition);
       return taken;
     });
     this.#start(first);
-    return { taken: this.rows.length - first, read: [...read] };
+    return { taken: this.rows.length - first, read: [...read], withoutRoom };
   }
 
   /** Takes one waiting job by its number. */
   takeOne(seq: number): void {
-    this.rows.push(this.#session.arrays(BY_SEQ).get(seq) as unknown as ClaimedRow);
+    this.#add(this.#session.arrays(BY_SEQ).get(seq) as unknown as ClaimedRow);
     this.#start(this.rows.length - 1);
   }
 
@@ -82,11 +96,17 @@ export class TakenRows {
         this.#isCutShort ||= this.rows.length > 0 && this.#bytes + bytes > CLAIM_BYTES;
         if (this.#isCutShort) return;
         this.#bytes += bytes;
-        this.rows.push(row);
+        this.#add(row);
       }
       if (rows.length < wanted) return;
       after = rows.at(-1) as ClaimedRow;
     }
+  }
+
+  #add(row: ClaimedRow): void {
+    this.rows.push(row);
+    const limits = row[LIMITS] as string | null;
+    if (limits !== null) this.limits.reserve(row[AT.seq] as number, this.limits.parse(limits));
   }
 
   /** The rows from the index `first` on are taken. */
@@ -105,6 +125,8 @@ export class TakenRows {
       row[AT.lease_ends_at] = now + leaseMs;
       row[AT.alone] = 0;
       running.add(row);
+      const limits = row[LIMITS] as string | null;
+      if (limits !== null) this.limits.write(row[AT.seq] as number, this.limits.parse(limits));
     }
   }
 }

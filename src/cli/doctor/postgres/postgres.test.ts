@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { heldWords, holdJobs } from '../../../../test/support/held-jobs.ts';
 import { FakePooler } from '../../../../test/support/pooler.ts';
 import { newSchema } from '../../../../test/support/postgres-schema.ts';
 import { PostgresServer } from '../../../../test/support/postgres-server.ts';
@@ -213,7 +214,9 @@ describe('jobs', () => {
     expect(checks.get('jobs')?.found).toBe('2 ready, 1 running');
     expect(checks.get('waiting')).toMatchObject({
       health: 'warn',
-      found: expect.stringMatching(/^the oldest due jobs have waited for 2m.* in a \(x\)$/),
+      found: expect.stringMatching(
+        /^the oldest due jobs have waited for 2m.* in a \(x\); 1 due job in paused queues: c \(1 job\)$/,
+      ),
     });
     expect(checks.get('workers')).toMatchObject({ health: 'warn', found: 'none is alive, and jobs wait: x (2 jobs)' });
     expect(checks.get('leases')).toMatchObject({
@@ -221,6 +224,13 @@ describe('jobs', () => {
       found: expect.stringMatching(/^1 lease has expired/),
     });
     expect(checks.get('paused queues')).toMatchObject({ health: 'warn', found: 'c' });
+  });
+
+  it('that wait are counted by what holds them', async () => {
+    const { url } = await newQueue();
+    await using mulligan = await Mulligan.open(url);
+    await holdJobs(mulligan);
+    expect((await checksOf(url)).get('waiting')).toMatchObject({ health: 'warn', found: heldWords });
   });
 });
 

@@ -315,6 +315,12 @@ describe('a missed range', () => {
     expect((await scans.range()).from).toEqual({ dueAt: NOW - 100, seq: 3 });
   });
 
+  it('that lies after the position is not read before what lies between them', async () => {
+    const scans = await Scans.atPresent();
+    scans.cursors.rewind(plainOne.id, NOW + 5_000, 4);
+    expect(await scans.range()).toMatchObject({ from: present, missed: null });
+  });
+
   it('is not needed in a partition that was never read', async () => {
     const scans = new Scans();
     scans.cursors.rewind(plainOne.id, 500, 12);

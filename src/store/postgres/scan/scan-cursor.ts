@@ -172,7 +172,8 @@ export class ScanCursors {
     this.#cursors.delete(partition);
     this.#cursors.set(partition, cursor);
     const { position, missed } = cursor;
-    if (missed === null) return { from: position, until: END, missed: null };
+    // What lies ahead comes in its turn, unless a claim under way has passed it by then.
+    if (missed === null || !isBefore(missed.from, position)) return { from: position, until: END, missed: null };
     return { from: missed.from, until: missed.until, missed: missed.version };
   }
 

@@ -5,14 +5,19 @@ import { backScanSql } from '../sql/back-scan.ts';
 import { changeSql } from '../sql/change.ts';
 import { claimSql } from '../sql/claim.ts';
 import { claimGatedSql } from '../sql/claim-gated.ts';
+import { claimLimitedSql } from '../sql/claim-limited.ts';
 import { debounceSql } from '../sql/debounce.ts';
 import { endedSql } from '../sql/ended.ts';
 import { enqueueSql } from '../sql/enqueue.ts';
 import { errorGroupsSql } from '../sql/error-groups.ts';
 import { expiredSql } from '../sql/expired.ts';
+import { forecastSql } from '../sql/forecast.ts';
 import { gatesSql } from '../sql/gates.ts';
 import { heartbeatSql } from '../sql/heartbeat.ts';
+import { historySql } from '../sql/history.ts';
 import { internedSql } from '../sql/interned.ts';
+import { limitsSql } from '../sql/limits.ts';
+import { onLimitSql } from '../sql/on-limit.ts';
 import { operateSql } from '../sql/operate.ts';
 import { partitionsSql } from '../sql/partitions.ts';
 import { schedulesSql } from '../sql/schedules.ts';
@@ -65,17 +70,22 @@ export const functions: FunctionSet = functionSet(
     gatesSql,
     endedSql,
     debounceSql,
+    onLimitSql,
     enqueueSql,
     claimSql,
+    limitsSql,
     claimGatedSql,
+    claimLimitedSql,
     backScanSql,
     expiredSql,
     errorGroupsSql,
     settleSql,
     heartbeatSql,
+    historySql,
     operateSql,
     changeSql,
     schedulesSql,
     workersSql,
+    forecastSql,
   ].join('\n'),
 );

@@ -1,8 +1,11 @@
 import { partitionDigest, resourceStart } from '../sql/shared.ts';
 import { asideTables } from './aside-tables.ts';
+import { enqueueTables } from './enqueue-tables.ts';
 import { errorGroupTables } from './error-group-tables.ts';
 import { gateTables } from './gate-tables.ts';
+import { historyTables } from './history-tables.ts';
 import { identityTables } from './identity.ts';
+import { limitTables } from './limit-tables.ts';
 import { resultsTables } from './results-tables.ts';
 import { scheduleTables } from './schedules-tables.ts';
 import { selectTables } from './select-tables.ts';
@@ -16,17 +19,20 @@ import { workersTables } from './workers-tables.ts';
  *               exactly one of these two tables.
  *   runs        the ledger of all other runs.
  *   errors      what failed runs threw. Many throw the same, so each text is stored once per settlement.
- *   partitions  where jobs wait: those of one queue, lane, priority and resource, in the lanes retry and redrive also of
- *               one name. A claim reads partitions, each in due order.
+ *   partitions  where jobs wait: those of one queue, lane, priority, resource and list of limits and keys, in the lanes retry
+ *               and redrive also of one name. A claim reads partitions, each in due order.
  *   holds       which queues and resources are held, and until when; partitions carry it along.
  *   leases      which jobs each claim took, and when to check whether they are still held.
  *   gates       the gates that have something to say; gate_history is what happened to them (gate-tables.ts).
  *   asides      where jobs wait that some worker could not run (aside-tables.ts).
+ *   limit_*     what limits allow and which jobs count in them; limited_queues: where their jobs wait (limit-tables.ts).
  *   waits       jobs that a process waits for (results-tables.ts).
  *   job_tags    which jobs have which tag; operations: bulk actions (select-tables.ts).
  *   error_counts error groups, as additions; error_samples is the first error of each (error-group-tables.ts).
+ *   history     runs by minute and hour; history_names, and history_mark, which says how far they are counted (history-tables.ts).
  *   memos       results of once-only effects.
- *   keys        which job holds which key.
+ *   keys        which job holds which key, some until a time (enqueue-tables.ts); enqueue_locks keep
+ *               enqueues of one key of a limit apart.
  *   job_types   what the jobs of one definition share: the queue they are enqueued in, name, policy and retry queue.
  *   workers     the ids of workers, stored once and pointed at.
  *   expiry      whether leases may be taken to have expired; see sql/expired.ts.
@@ -210,7 +216,7 @@ const tables = `
   ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 2000);
   CREATE INDEX keys_job ON keys (job);
 
-  -- One row: when a process last looked for expired leases (0 for never), and until when none counts as expired.
+  -- One row: when a process last looked for expired leases without having to wait (0 for never), and until when none counts as expired.
   CREATE TABLE expiry (
     looked_at bigint NOT NULL,
     suspended_until bigint NOT NULL
@@ -255,4 +261,9 @@ export const migrations: readonly string[] = [
   asideTables,
   // How a bulk action was ordered; a version without this leaves it null.
   'ALTER TABLE operations ADD COLUMN options text; -- JSON',
+  limitTables,
+  enqueueTables,
+  // Where a job was enqueued, for the traces of its runs; a version without this leaves it null.
+  'ALTER TABLE live ADD COLUMN trace text; ALTER TABLE finished ADD COLUMN trace text;',
+  historyTables,
 ];

@@ -1,6 +1,6 @@
 import { OPERATIONS_KEPT_MS, RESUMED_WITHIN_MS } from '../../change.ts';
 import { STATE } from '../../codes.ts';
-import { BY_INDEX, HERE, LANE, lookUp, STARTED } from './shared.ts';
+import { BY_INDEX, HERE, isLimited, LANE, limitedUnder, lookUp, STARTED, WINDOW } from './shared.ts';
 
 /*
  * Bulk actions. The process selects the jobs of the next part and names them here; `change` takes each that is still as it
@@ -10,6 +10,11 @@ import { BY_INDEX, HERE, LANE, lookUp, STARTED } from './shared.ts';
 
 /** The jobs of p_ids that the operation concerns, in their order. */
 const GIVEN = 'unnest(p_ids) WITH ORDINALITY AS g (id, ord)';
+
+/** The names (0) or the keys (1) of the limits of a job, as JSON. Each part of the text stays as it was written. */
+const listed = (part: 0 | 1): string =>
+  `(SELECT '[' || string_agg((l.one -> ${part})::text, ',' ORDER BY l.ord) || ']'
+              FROM json_array_elements(job.limits::json) WITH ORDINALITY AS l (one, ord))`;
 
 export const changeSql: string = `
   -- The unfinished operation of the same order, or a new one.
@@ -53,28 +58,29 @@ export const changeSql: string = `
       OR job.crashes >= (job_type.policy::jsonb->>'maxCrashes')::int) THEN
       RETURN 'nothing-left';
     END IF;
-    IF job.key IS NOT NULL AND job.key_life <> ${STARTED} THEN
+    IF job.key IS NOT NULL AND job.key_life NOT IN (${STARTED}, ${WINDOW}) THEN
       -- A key that is held until the first start is given up by a job that has started.
       DELETE FROM keys k USING live h
       WHERE k.name = job_type.name AND k.key = job.key AND h.id = k.job AND h.runs > 0 AND h.key_life = ${STARTED};
+      DELETE FROM keys k WHERE k.name = job_type.name AND k.key = job.key AND k.held_until <= store_now;
       INSERT INTO keys (name, key, job) VALUES (job_type.name, job.key, job.id) ON CONFLICT DO NOTHING;
       SELECT keys.job INTO holder FROM keys WHERE keys.name = job_type.name AND keys.key = job.key;
       IF holder IS DISTINCT FROM job.id THEN RETURN 'key-taken'; END IF;
     END IF;
-    INSERT INTO runs (job, run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision, error)
+    INSERT INTO runs (job, run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision, error, settled_at)
       SELECT job.id, job.runs, job.attempt, job.outcome, job.counted, job.worker, job.started_at, job.ended_at,
-        NULL, job.decision, CASE WHEN job.failed THEN job.last_error END
+        NULL, job.decision, CASE WHEN job.failed THEN job.last_error END, job.finished_at
       WHERE job.outcome IS NOT NULL;
     DELETE FROM finished WHERE finished.id = job.id;
     INSERT INTO live (id, seq, enqueued_at, due_at, available_at, partition, job_type, payload_bytes, runs, attempts,
-      crashes, state, key_life, first_started_at, previous_delay_ms, key, last_error, fingerprint, tags, progress, spent_at,
+      crashes, state, key_life, first_started_at, previous_delay_ms, key, last_error, fingerprint, tags, limits, trace, progress, spent_at,
       spent_count, payload)
     VALUES (job.id, job.seq, job.enqueued_at, p_due, p_due, p_home, job.job_type,
       CASE WHEN p_payload IS NULL THEN job.payload_bytes ELSE octet_length(p_payload) END, job.runs,
       CASE WHEN p_reset THEN 0 ELSE job.attempts END, CASE WHEN p_reset THEN 0 ELSE job.crashes END,
       CASE WHEN p_due > store_now THEN ${STATE.scheduled} ELSE ${STATE.ready} END, job.key_life,
       NULL, CASE WHEN NOT p_reset THEN job.previous_delay_ms END,
-      job.key, job.last_error, job.fingerprint, job.tags, job.progress, CASE WHEN NOT p_reset THEN job.spent_at END,
+      job.key, job.last_error, job.fingerprint, job.tags, job.limits, job.trace, job.progress, CASE WHEN NOT p_reset THEN job.spent_at END,
       CASE WHEN NOT p_reset THEN job.spent_count END, coalesce(p_payload, job.payload));
     RETURN NULL;
   END $$;
@@ -127,7 +133,7 @@ export const changeSql: string = `
       PERFORM admit(ARRAY (
         SELECT DISTINCT l.partition FROM ${GIVEN} JOIN live l ON ${lookUp('l.id', 'g.id')}
           JOIN partitions p ON ${lookUp('p.id', 'l.partition')}
-        WHERE p.resource <> '' AND l.worker IS NULL ORDER BY 1));
+        WHERE (p.resource <> '' OR ${isLimited('p.queue')}) AND l.worker IS NULL ORDER BY 1));
       PERFORM 1 FROM ${GIVEN} JOIN live l ON ${lookUp('l.id', 'g.id')} ORDER BY l.id FOR UPDATE OF l;
       FOR one IN
         SELECT l.id, l.due_at FROM ${GIVEN} JOIN live l ON ${lookUp('l.id', 'g.id')}
@@ -150,14 +156,16 @@ export const changeSql: string = `
         IF job_type.id IS DISTINCT FROM job.job_type THEN
           SELECT * INTO job_type FROM job_types t WHERE t.id = job.job_type;
         END IF;
-        IF home_of IS DISTINCT FROM json_build_array(job.job_type, job.priority, job.resource)::text THEN
+        IF home_of IS DISTINCT FROM json_build_array(job.job_type, job.priority, job.resource, job.limits)::text THEN
           LOOP
-            SELECT p.id INTO home FROM partitions_of(ARRAY[job_type.queue], ARRAY[${LANE.redrive}]::smallint[],
-              ARRAY[job.priority], ARRAY[job.resource], ARRAY[job_type.name]) p;
+            SELECT p.id INTO home FROM partitions_of(
+              ARRAY[CASE WHEN job.limits IS NULL THEN job_type.queue ELSE ${limitedUnder('job_type.queue', listed(0))} END],
+              ARRAY[${LANE.redrive}]::smallint[], ARRAY[job.priority], ARRAY[job.resource],
+              ARRAY[CASE WHEN job.limits IS NULL THEN job_type.name ELSE job_type.name || E'\\x01' || ${listed(1)} END]) p;
             -- One that is deleted between these two looks is made again.
-            EXIT WHEN home IS NOT NULL AND (job.resource = '' OR admit(ARRAY[home]));
+            EXIT WHEN home IS NOT NULL AND ((job.resource = '' AND job.limits IS NULL) OR admit(ARRAY[home]));
           END LOOP;
-          home_of := json_build_array(job.job_type, job.priority, job.resource)::text;
+          home_of := json_build_array(job.job_type, job.priority, job.resource, job.limits)::text;
         END IF;
         next_due := greatest(store_now, next_due);
         due := CASE WHEN p_interval = 0 THEN store_now ELSE floor(next_due) END;

@@ -1,7 +1,7 @@
 import { holdUntil } from './gates.ts';
 import { LONGEST_PARKING_MS, SHORT_PARKING_MS } from './partitions.ts';
 import { BY_INDEX, CHECK_IDENTITY, FOR_GOOD, HERE, isOfResource, LANE, lookUp, queueOf } from './shared.ts';
-import { CUT_TO_BYTES, DUE_JOBS, LOCK_QUEUES, TAKE_PICKED, TAKEN, TAKING } from './take.ts';
+import { BOUND_RETRIES, CUT_TO_BYTES, DUE_JOBS, LOCK_QUEUES, TAKEN, TAKING, takePicked } from './take.ts';
 
 /** To name resources a claim reads so many partitions of each queue whose time has come, and so many whose time lies ahead. */
 const READ_NOW = 32;
@@ -113,12 +113,12 @@ export const claimGatedSql: string = `
   /*
    * The second call: takes p_want due jobs of each of these partitions, or the job p_probe of the only one, and writes the
    * gates that admitted them. \`done\` is false, and nothing is written, when a gate is not in the version that was read, or
-   * when no job is left. The jobs are answered as by \`claim\`.
+   * when no job is left, or when a use (claim-limited.ts) is stale. The jobs are answered as by \`claim\`.
    */
   CREATE FUNCTION claim_gated(
     p_identity uuid, p_worker int, p_lease bigint, p_bytes bigint, p_queue text[], p_cap int[], p_gates json,
     p_partition bigint[], p_queue_of int[], p_lane smallint[], p_from_due bigint[], p_from_seq bigint[], p_want int[],
-    p_probe uuid,
+    p_probe uuid, p_uses json, p_uses_of text[],
     OUT store_now bigint, OUT snapshot text, OUT done boolean, ${TAKEN}
   ) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   #variable_conflict use_column
@@ -130,22 +130,13 @@ export const claimGatedSql: string = `
     IF ${LANE.retry} = ANY (p_lane) THEN
       ${LOCK_QUEUES('g.cap IS NOT NULL', 'p_cap')}
     END IF;
+    PERFORM lock_limits(p_uses);
     ${CHECK_IDENTITY}
-    done := lock_gates(p_gates);
+    done := lock_gates(p_gates) AND stale_uses(p_uses) = '{}';
     store_now := now_ms();
     snapshot := pg_current_snapshot();
     IF NOT done THEN RETURN; END IF;
-    IF ${LANE.retry} = ANY (p_lane) THEN
-      FOR q IN 1 .. cardinality(p_queue) LOOP
-        CONTINUE WHEN p_cap[q] IS NULL;
-        left_room := retry_room(p_queue[q], p_cap[q], store_now);
-        FOR i IN 1 .. cardinality(p_partition) LOOP
-          CONTINUE WHEN p_queue_of[i] <> q OR p_lane[i] <> ${LANE.retry};
-          most[i] := least(most[i], left_room);
-          left_room := left_room - most[i];
-        END LOOP;
-      END LOOP;
-    END IF;
+    ${BOUND_RETRIES}
     SELECT array_agg(next.id), array_agg(next.ord), array_agg(next.payload_bytes), sum(next.payload_bytes)
     INTO picked, picked_of, bytes, total_bytes
     FROM (
@@ -163,7 +154,11 @@ export const claimGatedSql: string = `
       RETURN;
     END IF;
     ${CUT_TO_BYTES}
-    ${TAKE_PICKED}
+    picked_of := picked_of[1:kept];
+    ${takePicked()}
+    IF behind IS NOT NULL THEN
+      PERFORM fill_slots(p_uses, p_uses_of, id, taken_runs, picked_of, store_now);
+    END IF;
     PERFORM save_gates(p_gates, store_now);
   END $$;
 `;

@@ -1,9 +1,13 @@
+import { APART } from './aside.ts';
 import { FOUND_PARTITIONS, NEXT_ADMISSION } from './partitions.ts';
 import { BY_INDEX, FOR_GOOD, HERE, IS_SAME, LANE, lookUp, queueOf, SAY_REPLACED } from './shared.ts';
-import { CUT_TO_BYTES, DUE_JOBS, LOCK_QUEUES, TAKE_PICKED, TAKEN, TAKING } from './take.ts';
+import { CUT_TO_BYTES, DUE_JOBS, LOCK_QUEUES, TAKEN, TAKING, takePicked } from './take.ts';
 
 /** When a queue has more rows of leases than this, counting its running retries makes one row of them. */
 const MANY_LEASES = 100;
+
+/** Of limited partitions a claim reads so many to tell whether jobs wait in them. When there are more, it says that they do. */
+const FEW_LIMITED = 32;
 
 const GIVEN = 'p_partition, p_from_due, p_from_seq, p_until_due, p_until_seq, p_want';
 const AS_GIVEN = 'partition, from_due, from_seq, until_due, until_seq, want';
@@ -50,12 +54,13 @@ export const claimSql: string = `
    * p_cap: maxRetriesInFlight. p_known are all partitions of these queues, as far as the caller knows; when it knows that
    * there are more it is null, and partitions that give a job, or have none, pass the turn on.
    * Of those it is then offered p_breadth of each queue, lane and priority. p_read are the queues whose partitions the worker
-   * may read: p_queue, and those of jobs aside that it knows. p_asides are the rows of \`asides\` that the caller knows for p_queue.
+   * may read: p_queue, and those of jobs aside that it knows; p_limited are those of limited partitions. p_asides are the rows
+   * of \`asides\` and \`limited_queues\` that the caller knows for p_queue.
    *
    * Answers first of the claim: \`due\` is how much of each given partition was counted, null when it is not admissible;
    * \`room\` is how many suspects (on trial) or retries of each queue might start, null for any number; \`suspects_wait\`
    * says of each queue whether a suspect might, before this claim; \`cut_short\` says that the payloads reached p_bytes;
-   * \`offer\` is what \`candidates\` answers, null when p_known are all; \`gated\` is what \`gated_names\` answers; \`asides\` are the rows for p_queue, null when they are p_asides; \`lease\` has per row of leases its id, the position
+   * \`offer\` is what \`candidates\` answers, null when p_known are all; \`gated\` is what \`gated_names\` answers; \`limited\` says whether jobs wait in p_limited; \`asides\` are the rows for p_queue, null when they are p_asides; \`lease\` has per row of leases its id, the position
    * of its queue and its lane. Then of the jobs: their ids, their numbers, a row each, and their payloads. Texts are JSON,
    * which has no line breaks, so they are joined by them; of each error that jobs point at there is one text, in the order
    * of the pointers. Arrays are made and read in a fraction of the time that as many rows take.
@@ -65,9 +70,9 @@ export const claimSql: string = `
     p_queue text[], p_trial boolean[], p_cap int[], p_known bigint[], p_breadth int,
     p_partition bigint[], p_queue_of int[], p_lane smallint[], p_open boolean[],
     p_from_due bigint[], p_from_seq bigint[], p_until_due bigint[], p_until_seq bigint[], p_want int[], p_most int[],
-    p_read text[], p_asides bigint[],
+    p_read text[], p_asides bigint[], p_limited text[],
     OUT store_now bigint, OUT snapshot text, OUT next_due_at bigint, OUT suspects_wait boolean[], OUT cut_short boolean,
-    OUT due int[], OUT room int[], OUT offer text, OUT gated text, OUT asides text, ${TAKEN}
+    OUT due int[], OUT room int[], OUT offer text, OUT gated text, OUT asides text, OUT limited boolean, ${TAKEN}
   ) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   #variable_conflict use_column
   DECLARE
@@ -94,8 +99,8 @@ export const claimSql: string = `
     SELECT array_agg(g.due), coalesce(sum(g.due) FILTER (WHERE g.open), 0), min(g.next_due_at),
       ${IS_SAME}, CASE WHEN p_known IS NOT NULL THEN
         ARRAY (SELECT f.id FROM (${FOUND_PARTITIONS}) f ORDER BY f.id) = p_known END,
-      EXISTS (SELECT 1 FROM partitions p WHERE p.queue = ANY (p_read) AND p.gated_at IS NOT NULL),
-      ARRAY (SELECT a.id FROM asides a WHERE a.queue = ANY (p_queue) ORDER BY a.id) = p_asides
+      EXISTS (SELECT 1 FROM partitions p WHERE p.queue = ANY (p_read || p_limited) AND p.gated_at IS NOT NULL),
+      ARRAY (SELECT a.id FROM ${APART} a ORDER BY a.id) = p_asides
     INTO due, total_due, next_due_at, is_same, is_known, has_gated, has_known_asides
     FROM (
       SELECT g.open,
@@ -153,7 +158,10 @@ export const claimSql: string = `
     END IF;
 
     IF picked IS NOT NULL THEN
-      ${TAKE_PICKED}
+      ${takePicked()}
+      IF behind IS NOT NULL THEN
+        PERFORM fill_trial_slots(behind, id, taken_runs, store_now);
+      END IF;
     END IF;
 
     IF is_known IS NOT TRUE THEN
@@ -167,10 +175,16 @@ export const claimSql: string = `
     END IF;
     IF has_gated THEN
       SELECT g.names, least(next_due_at, g.next_at) INTO gated, next_due_at
-      FROM gated_names(p_read, store_now, picked IS NOT NULL) g;
+      FROM gated_names(p_read || p_limited, store_now, picked IS NOT NULL) g;
     END IF;
     IF NOT has_known_asides THEN
-      asides := (SELECT coalesce(json_agg(json_build_array(a.id, a.aside)), '[]') FROM asides a WHERE a.queue = ANY (p_queue));
+      asides := (SELECT coalesce(json_agg(json_build_array(a.id, a.under)), '[]') FROM ${APART} a);
+    END IF;
+    IF p_limited <> '{}' THEN
+      SELECT coalesce(bool_or(w.waits), false) OR count(*) > ${FEW_LIMITED} INTO limited FROM (
+        SELECT f.waits FROM partitions p
+        LEFT JOIN LATERAL (SELECT true AS waits FROM live w WHERE w.partition = p.id AND w.worker IS NULL LIMIT 1) f ON true
+        WHERE p.queue = ANY (p_limited) AND p.gate_at IS NULL LIMIT ${FEW_LIMITED} + 1) w;
     END IF;
   END $$;
 `;

@@ -8,7 +8,7 @@ export const debounceSql: string = `
   -- Replaces the waiting job that holds a key, when it has never started and holds the key until its first start (true);
   -- otherwise leaves it alone (false). Null when it no longer holds the key: it has started or ended meanwhile.
   CREATE FUNCTION replace_job(p_id uuid, p_partition bigint, p_job_type int, p_due bigint, p_longest_wait bigint, p_tags text[],
-    p_payload text)
+    p_limits text, p_trace text, p_payload text)
   RETURNS boolean LANGUAGE plpgsql ${HERE} AS $$
   DECLARE
     store_now bigint := now_ms();
@@ -21,7 +21,7 @@ export const debounceSql: string = `
     IF holder.runs > 0 THEN RETURN NULL; END IF;
     next_due := greatest(store_now, CASE p_longest_wait WHEN ${UNBOUNDED} THEN p_due
       ELSE least(p_due, holder.enqueued_at + p_longest_wait) END);
-    UPDATE live SET tags = p_tags, payload = p_payload, payload_bytes = octet_length(p_payload), partition = p_partition,
+    UPDATE live SET tags = p_tags, limits = p_limits, trace = p_trace, payload = p_payload, payload_bytes = octet_length(p_payload), partition = p_partition,
       job_type = p_job_type, due_at = next_due, available_at = next_due,
       state = CASE WHEN next_due > store_now THEN ${STATE.scheduled} ELSE ${STATE.ready} END
     WHERE id = p_id;

@@ -1,8 +1,5 @@
 import { BY_INDEX, HERE, lookUp } from './shared.ts';
 
-/** A search that takes longer has waited: an absence of this length may have cost a lease (connection/absence.ts). */
-const QUICK_MS = 1_000;
-
 export const expiredSql: string = `
   -- What the rule of store/expiry.ts needs to know.
   CREATE FUNCTION outage(OUT store_now bigint, OUT looked_at bigint, OUT longest_lease bigint)
@@ -13,8 +10,9 @@ export const expiredSql: string = `
     SELECT coalesce(max(l.lease_ms), 0) INTO longest_lease FROM leases l;
   END $$;
 
-  -- Jobs whose lease has expired; none before p_suspended_until, or before what another process said.
-  CREATE FUNCTION expired(p_limit int, p_suspended_until bigint, OUT job live, OUT error text)
+  -- Jobs whose lease has expired; none before p_suspended_until, or before what another process said. p_looked_at is when
+  -- this process last searched without having to wait: only its client can tell, so it says so with its next search.
+  CREATE FUNCTION expired(p_limit int, p_suspended_until bigint, p_looked_at bigint, OUT job live, OUT error text)
   RETURNS SETOF record LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   #variable_conflict use_column
   DECLARE
@@ -23,6 +21,7 @@ export const expiredSql: string = `
   BEGIN
     -- One search at a time.
     SELECT suspended_until INTO none_until FROM expiry FOR UPDATE;
+    UPDATE expiry SET looked_at = p_looked_at WHERE looked_at < p_looked_at OR looked_at > store_now;
     IF p_suspended_until > none_until THEN
       UPDATE expiry SET suspended_until = p_suspended_until;
       none_until := p_suspended_until;
@@ -37,7 +36,5 @@ export const expiredSql: string = `
       WHERE l.worker IS NOT NULL AND l.lease_ends_at <= store_now
       ORDER BY l.lease_ends_at, l.seq LIMIT p_limit;
     END IF;
-    -- A search that had to wait, behind a lock for example, does not show that leases could be renewed meanwhile.
-    UPDATE expiry SET looked_at = store_now WHERE now_ms() - store_now < ${QUICK_MS};
   END $$;
 `;

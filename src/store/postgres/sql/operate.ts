@@ -1,6 +1,6 @@
 import { STATE } from '../../codes.ts';
 import { countColumns } from '../counts.ts';
-import { BY_INDEX, HERE, lookUp, PRUNED, queueOf } from './shared.ts';
+import { BY_INDEX, HERE, lookUp, OUTLIVING_KEYS, queueOf } from './shared.ts';
 
 export const operateSql: string = `
   -- One job. Answers what became of it: cancelled, cancelling, already-ended or not-found.
@@ -21,16 +21,22 @@ export const operateSql: string = `
     DELETE FROM live WHERE id = p_id;
     INSERT INTO finished (id, seq, finished_at, enqueued_at, due_at, available_at, lane, priority, queue, resource,
       job_type, payload_bytes, runs, attempts, crashes, state, first_started_at, previous_delay_ms, key_life, key,
-      last_error, fingerprint, tags, progress, spent_at, spent_count, payload)
+      last_error, fingerprint, tags, limits, trace, progress, spent_at, spent_count, payload)
     SELECT ended.id, ended.seq, now_ms(), ended.enqueued_at, ended.due_at, ended.available_at, p.lane, p.priority, ${queueOf('p.queue')},
       p.resource, ended.job_type, ended.payload_bytes, ended.runs, ended.attempts, ended.crashes, ${STATE.cancelled},
-      ended.first_started_at, ended.previous_delay_ms, ended.key_life, ended.key, ended.last_error, ended.fingerprint, ended.tags, ended.progress,
+      ended.first_started_at, ended.previous_delay_ms, ended.key_life, ended.key, ended.last_error, ended.fingerprint, ended.tags, ended.limits, ended.trace, ended.progress,
       ended.spent_at, ended.spent_count, ended.payload
     FROM partitions p WHERE p.id = ended.partition;
-    IF ended.key IS NOT NULL AND ended.key_life <> ${PRUNED} THEN DELETE FROM keys WHERE job = p_id; END IF;
+    IF ended.key IS NOT NULL AND ended.key_life NOT IN (${OUTLIVING_KEYS}) THEN DELETE FROM keys WHERE job = p_id; END IF;
     INSERT INTO counts (job_type, now_cancelled) VALUES (ended.job_type, 1);
     PERFORM tell_ended(ARRAY[p_id]);
     PERFORM move_error(ended.fingerprint, ended.job_type, -1, 0, 0);
+    IF ended.limits IS NOT NULL AND (
+      SELECT free_slots(array_agg(p_id), array_agg(l.one ->> 0), array_agg(l.one ->> 1), '{}')
+      FROM json_array_elements(ended.limits::json) AS l (one)) THEN
+      -- It kept its turn, and others may start now. All processes are told, this one too: no claim waits for this answer.
+      PERFORM pg_notify('mulligan_' || current_schema(), '');
+    END IF;
     RETURN 'cancelled';
   END $$;
 
@@ -38,6 +44,7 @@ export const operateSql: string = `
   CREATE FUNCTION forget(p_ids uuid[]) RETURNS void LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   DECLARE unused bigint[];
   BEGIN
+    PERFORM roll_up_jobs(p_ids);
     WITH gone AS (
       DELETE FROM finished f USING unnest(p_ids) AS g (id) WHERE ${lookUp('f.id', 'g.id')}
       RETURNING f.id, f.tags, f.job_type, f.state, f.fingerprint, CASE WHEN f.failed THEN f.last_error END AS error
@@ -67,7 +74,7 @@ export const operateSql: string = `
     SELECT array_agg(id) INTO unused FROM released WHERE uses <= 0;
     DELETE FROM errors WHERE id = ANY (unused);
     DELETE FROM memos m USING unnest(p_ids) AS g (id) WHERE ${lookUp('m.job', 'g.id')};
-    DELETE FROM keys k USING unnest(p_ids) AS g (id) WHERE ${lookUp('k.job', 'g.id')};
+    DELETE FROM keys k USING unnest(p_ids) AS g (id) WHERE ${lookUp('k.job', 'g.id')} AND k.held_until IS NULL;
   END $$;
 
   -- Up to p_limit jobs of a state that ended at or before this time, from the place where the last look ended.
@@ -83,6 +90,19 @@ export const operateSql: string = `
       ORDER BY f.finished_at LIMIT p_limit FOR UPDATE SKIP LOCKED) old;
     pruned := coalesce(cardinality(chosen), 0);
     IF pruned > 0 THEN PERFORM forget(chosen); END IF;
+  END $$;
+
+  -- Deletes up to p_limit keys that were held until a time which is over. Answers how many.
+  CREATE FUNCTION prune_keys(p_limit int) RETURNS int LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  DECLARE
+    store_now bigint := now_ms();
+    pruned int;
+  BEGIN
+    DELETE FROM keys WHERE (name, key) IN (
+      SELECT k.name, k.key FROM keys k WHERE k.held_until <= store_now
+      ORDER BY k.held_until LIMIT p_limit FOR UPDATE SKIP LOCKED);
+    GET DIAGNOSTICS pruned = ROW_COUNT;
+    RETURN pruned;
   END $$;
 
   -- Adds up what transactions have counted, for each queue and name. Only one transaction at a time does this.

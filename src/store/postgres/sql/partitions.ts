@@ -1,5 +1,18 @@
 import { admissionOf, keepGates } from './gates.ts';
-import { BY_INDEX, FOR_GOOD, HERE, isAside, isOfResource, lookUp, partitionDigest, resourceStart } from './shared.ts';
+import {
+  BY_INDEX,
+  FOR_GOOD,
+  FULL,
+  HERE,
+  isApart,
+  isLimited,
+  isOfResource,
+  limitKeys,
+  limitNames,
+  lookUp,
+  partitionDigest,
+  resourceStart,
+} from './shared.ts';
 
 /*
  * A claim is always offered all partitions of its queues without a resource: they are as few as queues, priorities and job
@@ -26,22 +39,26 @@ export const SHORT_PARKING_MS = 1_000;
 const STRICT = `hashtext(current_schema()), hashtext('mulligan: strict transactions')`;
 const IS_STRICT = `current_setting('transaction_isolation') IN ('repeatable read', 'serializable')`;
 
-/** The queue, lane and priority of every partition of p_read with a resource, found without reading all of them. */
-const TIERS = `
+/** The queue, lane and priority of every such partition p of p_read, found without reading all of them. */
+export const tiersOf = (condition: string): string => `
   tiers AS (
     SELECT q.queue, g.lane, g.priority FROM unnest(p_read) AS q (queue) CROSS JOIN LATERAL (
-      SELECT p.lane, p.priority FROM partitions p WHERE p.queue = q.queue AND p.resource <> ''
+      SELECT p.lane, p.priority FROM partitions p WHERE p.queue = q.queue AND ${condition}
       ORDER BY p.lane, p.priority LIMIT 1) g
     UNION ALL
     SELECT b.queue, g.lane, g.priority FROM tiers b CROSS JOIN LATERAL (
       SELECT p.lane, p.priority FROM partitions p
-      WHERE p.queue = b.queue AND p.resource <> '' AND (p.lane, p.priority) > (b.lane, b.priority)
+      WHERE p.queue = b.queue AND ${condition} AND (p.lane, p.priority) > (b.lane, b.priority)
       ORDER BY p.lane, p.priority LIMIT 1) g
   )`;
+const TIERS = tiersOf("p.resource <> ''");
 
-/** For ordinary claims, or for the gated claims that a claim names. */
-const IS_PARKED =
-  '(p.admissible_at > greatest(p.held_until, store_now) OR p.gated_at > greatest(p.gate_at, store_now))';
+/** For ordinary claims, or for the gated claims that a claim names. One whose key has no room stays parked, whatever is put into it. */
+const IS_PARKED = `(p.admissible_at > greatest(p.held_until, store_now) AND p.admissible_at < ${FULL}
+    OR p.gated_at > greatest(p.gate_at, store_now))`;
+
+/** The partitions p that may be many, and so are parked and take turns in the database. */
+const ARE_MANY = `(p.resource <> '' OR ${isLimited('p.queue')})`;
 
 /** The partition p that was given as g. */
 const IS_GIVEN = `${lookUp(resourceStart('p.resource'), resourceStart('g.resource'))}
@@ -76,7 +93,7 @@ export const NEXT_ADMISSION: string = `
  *
  * So one of the two sees what the other did. Key share locks do not keep each other waiting, nor do they wait for an
  * update of admissible_at; parking and pruning skip locked rows. Partitions without a resource are few, and are neither
- * parked nor deleted, unless they are for jobs aside: those are deleted. Gated partitions are parked in the same way, in gated_at (gated_names in claim-gated.ts).
+ * parked nor deleted, unless they are for jobs aside: those are deleted. Those behind limits are treated as those with a resource. Gated partitions are parked in the same way, in gated_at (gated_names in claim-gated.ts).
  *
  * A caller's transaction may stay open for long and may be rolled back, and an error would abort it. So it only locks
  * (is_admitted). When a partition is parked or gone, the call answers that instead of an error, the process looks up the
@@ -102,12 +119,19 @@ export const partitionsSql: string = `
       LOCK TABLE holds IN SHARE MODE;
       PERFORM keep_asides(p_queue);
       IF array_remove(p_resource, '') <> '{}' THEN ${keepGates('p_resource')} END IF;
-      INSERT INTO partitions (queue, lane, priority, resource, name, held_until, admissible_at, gate_at, gated_at)
-      SELECT g.*, a.held_until, a.held_until, a.gate_at, a.gate_at
-      FROM unnest(p_queue, p_lane, p_priority, p_resource, p_name) AS g (queue, lane, priority, resource, name),
-        LATERAL (${admissionOf('g')} OFFSET 0) a
-      ORDER BY ${partitionDigest('g.')}
-      ON CONFLICT DO NOTHING;
+      WITH made AS (
+        INSERT INTO partitions (queue, lane, priority, resource, name, held_until, admissible_at, gate_at, gated_at)
+        SELECT g.*, a.held_until, a.held_until, a.gate_at, a.gate_at
+        FROM unnest(p_queue, p_lane, p_priority, p_resource, p_name) AS g (queue, lane, priority, resource, name),
+          LATERAL (${admissionOf('g')} OFFSET 0) a
+        ORDER BY ${partitionDigest('g.')}
+        ON CONFLICT DO NOTHING RETURNING id, queue, name
+      )
+      INSERT INTO limit_partitions (limit_name, key, partition)
+      SELECT k.limit_name, k.key, m.id FROM made m
+      CROSS JOIN LATERAL ROWS FROM (json_array_elements_text(${limitNames('m.queue')}::json),
+        json_array_elements_text(${limitKeys('m.name')}::json)) AS k (limit_name, key)
+      WHERE ${isLimited('m.queue')};
     END IF;
     RETURN QUERY
     SELECT g.ord, p.id FROM unnest(p_queue, p_lane, p_priority, p_resource, p_name) WITH ORDINALITY
@@ -186,7 +210,7 @@ export const partitionsSql: string = `
     RETURN false;
   END $$;
 
-  -- Of the next p_limit partitions after p_after, deletes those without a job that have a resource or are for jobs aside,
+  -- Of the next p_limit partitions after p_after, deletes those without a job that have a resource, or are for jobs aside or behind limits,
   -- and stops after p_ms.
   -- Answers the last one that it looked at; 0 when it has reached the end.
   CREATE FUNCTION prune_partitions(p_after bigint, p_limit int, p_ms double precision) RETURNS bigint
@@ -199,7 +223,7 @@ export const partitionsSql: string = `
     empty bigint[] := '{}';
   BEGIN
     FOR one IN SELECT p.id, p.resource, p.queue FROM partitions p WHERE p.id > p_after ORDER BY p.id LIMIT p_limit LOOP
-      IF (one.resource <> '' OR ${isAside('one.queue')}) AND NOT EXISTS (SELECT 1 FROM live l WHERE l.partition = one.id) THEN
+      IF (one.resource <> '' OR ${isApart('one.queue')}) AND NOT EXISTS (SELECT 1 FROM live l WHERE l.partition = one.id) THEN
         empty := empty || one.id;
       END IF;
       seen := seen + 1;
@@ -218,14 +242,14 @@ export const partitionsSql: string = `
   END $$;
 
   /*
-   * Puts those of these partitions that have a resource behind the others, and parks those that are empty: as far as the
+   * Puts those of these partitions that may be many behind the others, and parks those that are empty: as far as the
    * caller knows no job is due in them. One that a transaction is putting a job into is not parked, and passes its turn on.
    */
   CREATE FUNCTION pass_on(p_partition bigint[], p_is_empty boolean[]) RETURNS void LANGUAGE plpgsql AS $$
   DECLARE
     locked bigint[] := ARRAY (
       SELECT p.id FROM unnest(p_partition, p_is_empty) AS g (id, is_empty) JOIN partitions p ON ${lookUp('p.id', 'g.id')}
-      WHERE g.is_empty AND p.resource <> '' FOR UPDATE OF p SKIP LOCKED);
+      WHERE g.is_empty AND ${ARE_MANY} FOR UPDATE OF p SKIP LOCKED);
     longest bigint := CASE WHEN cardinality(locked) = 0 THEN 0
       WHEN has_strict() THEN ${SHORT_PARKING_MS} ELSE ${LONGEST_PARKING_MS} END;
     store_now bigint := now_ms();
@@ -235,7 +259,7 @@ export const partitionsSql: string = `
       SELECT p.id, CASE WHEN p.id = ANY (locked) THEN least(store_now + longest, (
         SELECT w.due_at FROM live w WHERE w.partition = p.id AND w.worker IS NULL ORDER BY w.due_at LIMIT 1)) END AS parked_until
       FROM unnest(p_partition) AS g (id) JOIN partitions p ON ${lookUp('p.id', 'g.id')}
-      WHERE p.resource <> '' FOR NO KEY UPDATE OF p SKIP LOCKED
+      WHERE ${ARE_MANY} FOR NO KEY UPDATE OF p SKIP LOCKED
     ) n
     WHERE ${lookUp('p.id', 'n.id')};
   END $$;
@@ -254,6 +278,8 @@ export const partitionsSql: string = `
       SELECT p.id FROM partitions p WHERE p_scope = 'queue' AND p.queue = p_name
       UNION ALL SELECT p.id FROM asides a JOIN partitions p ON ${lookUp('p.queue', 'a.aside')}
         WHERE p_scope = 'queue' AND a.queue = p_name
+      UNION ALL SELECT p.id FROM limited_queues q JOIN partitions p ON ${lookUp('p.queue', 'q.under')}
+        WHERE p_scope = 'queue' AND q.queue = p_name
       UNION ALL SELECT p.id FROM partitions p WHERE p_scope = 'resource' AND ${isOfResource('p_name')});
     ${keepGates(`ARRAY (SELECT p.resource FROM unnest(concerned) AS g (id) JOIN partitions p ON ${lookUp('p.id', 'g.id')})`)}
     UPDATE partitions p SET held_until = a.held_until, admissible_at = a.held_until, gate_at = a.gate_at, gated_at = a.gate_at

@@ -10,7 +10,7 @@ import {
   LARGEST_CALL,
   lookUp,
   OUTCOME,
-  PRUNED,
+  OUTLIVING_KEYS,
   queueOf,
   SAY_REPLACED,
 } from './shared.ts';
@@ -65,21 +65,21 @@ const end = ({ given, condition, carried, run, refunded, note, failure, also, an
       WHERE ${FENCE} AND ${condition}
       RETURNING ${carried} g.started, g.ended, g.result, g.progress AS last_progress, l.attempts AS attempt, l.id, l.seq, l.enqueued_at, l.due_at, l.available_at,
         l.partition, l.job_type, l.payload_bytes, l.runs, l.crashes, l.first_started_at, l.previous_delay_ms, l.key_life, l.key, l.last_error,
-        l.fingerprint, l.tags, l.progress, l.payload
+        l.fingerprint, l.tags, l.limits, l.trace, l.progress, l.payload
     ), kept AS (
       INSERT INTO finished (id, seq, finished_at, enqueued_at, due_at, available_at, lane, priority, queue, resource, job_type,
         payload_bytes, runs, attempts, crashes, state, dead_reason, first_started_at, previous_delay_ms, outcome, attempt, counted, failed, worker, started_at,
-        ended_at, decision, key_life, key, last_error, fingerprint, tags, progress, spent_at, spent_count, result, payload)
+        ended_at, decision, key_life, key, last_error, fingerprint, tags, limits, trace, progress, spent_at, spent_count, result, payload)
       SELECT gone.id, seq, store_now, enqueued_at, due_at, available_at, p.lane, p.priority, ${queueOf('p.queue')}, p.resource, job_type,
         payload_bytes, runs,
         greatest(0, CASE WHEN ${run.counted} THEN attempt ELSE attempt - 1 END - ${refunded}),
         CASE ${run.outcome} WHEN ${OUTCOME.crashed} THEN crashes + 1 ELSE crashes END,
         ${run.state}, ${run.deadReason}, first_started_at, previous_delay_ms, ${run.outcome}, attempt - ${refunded}, ${run.counted},
         ${run.error} IS NOT NULL, ${run.worker}, started, ended, ${run.decision}, key_life, key,
-        coalesce(${run.error}, last_error), coalesce(${failure}, fingerprint), tags, coalesce(last_progress, progress), ${note}, result, payload
+        coalesce(${run.error}, last_error), coalesce(${failure}, fingerprint), tags, limits, trace, coalesce(last_progress, progress), ${note}, result, payload
       FROM gone JOIN partitions p ON ${lookUp('p.id', 'gone.partition')}
     ), freed AS (
-      DELETE FROM keys USING gone WHERE gone.key IS NOT NULL AND gone.key_life <> ${PRUNED} AND ${lookUp('keys.job', 'gone.id')}
+      DELETE FROM keys USING gone WHERE gone.key IS NOT NULL AND gone.key_life NOT IN (${OUTLIVING_KEYS}) AND ${lookUp('keys.job', 'gone.id')}
     ), ${also} added AS (
       ${addCounts('gone', run)}
     ), grouped AS (
@@ -133,11 +133,12 @@ const END_COMPLETED = end({
 });
 
 export const settleSql: string = `
-  -- Answers whether all of them were applied. p_over are leases of which nothing is held any more. p_result and p_progress are
-  -- null when no run has a result, or progress that is not stored.
+  -- Answers whether all of them were applied, and whether that lets jobs behind limits start. p_over are leases of which nothing is held any more. p_result and p_progress are
+  -- null when no run has a result, or progress that is not stored. p_limited are those of the jobs that have limits,
+  -- once for each, with its name and key.
   CREATE FUNCTION complete(p_identity uuid, p_id uuid[], p_run int[], p_worker int, p_decision text, p_started bigint[], p_ended bigint[],
-    p_over bigint[], p_result text[], p_progress text[])
-  RETURNS boolean LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+    p_over bigint[], p_result text[], p_progress text[], p_limited uuid[], p_limit text[], p_key text[], OUT are_all boolean, OUT woken boolean)
+  LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   #variable_conflict use_column
   DECLARE
     store_now bigint := now_ms();
@@ -147,18 +148,20 @@ export const settleSql: string = `
     ${END_COMPLETED}
     IF NOT is_same THEN ${SAY_REPLACED} END IF;
     PERFORM tell_ended(p_id);
-    RETURN applied = cardinality(p_id);
+    are_all := applied = cardinality(p_id);
+    woken := p_limited <> '{}' AND free_slots(p_limited, p_limit, p_key, '{}');
   END $$;
 
   -- Answers only what was not simply applied: 1 for a job that a cancel ended instead, 2 for a stale settlement. p_keyed are
   -- those of the partitions that have a resource. When one of these is gone, nothing is settled, and the answer is at 0.
+  -- p_limited: see \`complete\`; an answer at -1 says that some of theirs may start now.
   -- p_refund are attempts that are given back; null leaves the job's note (spent_at, spent_count) as it is.
   CREATE FUNCTION settle(
     p_identity uuid, p_id uuid[], p_run int[], p_worker int[], p_outcome smallint[], p_state smallint[], p_counted boolean[],
     p_delay bigint[], p_partition bigint[], p_backoff bigint[], p_reason smallint[], p_error int[], p_decision int[],
     p_started bigint[], p_ended bigint[], p_errors text[], p_decisions text[],
     p_over bigint[], p_keyed bigint[], p_refund int[], p_spent_at bigint[], p_spent_count int[], p_fingerprints text[],
-    p_result text[], p_progress text[]
+    p_result text[], p_progress text[], p_limited uuid[], p_limit text[], p_key text[]
   ) RETURNS TABLE (at bigint, answer int) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   #variable_conflict use_column
   DECLARE
@@ -219,8 +222,8 @@ export const settleSql: string = `
           l.attempts + (NOT g.counted)::int + coalesce(g.refund, 0) AS attempt,
           l.job_type, NULL::smallint AS dead_reason, l.state, g.failure, g.before, g.lane_before
       ), kept AS (
-        INSERT INTO runs (job, run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision, error)
-        SELECT id, run, attempt - refunded, outcome, counted, worker, started, ended, next, decision, error FROM put
+        INSERT INTO runs (job, run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision, error, settled_at)
+        SELECT id, run, attempt - refunded, outcome, counted, worker, started, ended, next, decision, error, store_now FROM put
       ), stored AS (
         ${storeErrors('put')}
       ), added AS (
@@ -259,5 +262,13 @@ export const settleSql: string = `
       END LOOP;
     END IF;
     PERFORM tell_ended(p_id);
+    IF p_limited <> '{}' AND free_slots(p_limited, p_limit, p_key, ARRAY (
+      SELECT g.id FROM unnest(p_id, p_outcome) WITH ORDINALITY AS g (id, outcome, ord)
+      WHERE g.outcome = ${OUTCOME.released} AND g.ord = ANY (applied)))
+    THEN
+      at := -1;
+      answer := 0;
+      RETURN NEXT;
+    END IF;
   END $$;
 `;

@@ -3,7 +3,9 @@ import { IDENTITY } from '../schema/identity.ts';
 
 export { LANE, OUTCOME } from '../../codes.ts';
 export const STARTED: number = KEY_LIFE.started;
-export const PRUNED: number = KEY_LIFE.pruned;
+export const WINDOW: number = KEY_LIFE.window;
+/** The lives of a key that the end of the job does not end. */
+export const OUTLIVING_KEYS: string = `${KEY_LIFE.pruned}, ${KEY_LIFE.window}`;
 
 /*
  * The plans are known, so the planner is not asked: a queue's tables are empty at one moment and full at the next,
@@ -23,6 +25,11 @@ export const IS_SAME: string = `EXISTS (SELECT 1 FROM schema_identity WHERE ${ID
 export const CHECK_IDENTITY: string = `
     IF NOT ${IS_SAME} THEN ${SAY_REPLACED} END IF;`;
 
+/**
+ * A partition whose key has no room is admissible from this on: later than any time, so that no search for what comes next
+ * meets it. The time at which a claim reads it again at the latest is added to it.
+ */
+export const FULL: number = 2 ** 52;
 /** A hold without an end. JavaScript can still count to it. */
 export const FOR_GOOD: number = Number.MAX_SAFE_INTEGER;
 
@@ -42,7 +49,16 @@ export const isOfResource = (resource: string): string =>
 
 /** The queue of the jobs in a partition, by the queue that the partition is under: see ../../aside.ts. */
 export const queueOf = (queue: string): string => `split_part(${queue}, E'\\x01', 1)`;
-export const isAside = (queue: string): string => `strpos(${queue}, E'\\x01') > 0`;
+/** Whether a partition is under a queue of its own: its jobs wait aside, behind limits, or both. */
+export const isApart = (queue: string): string => `strpos(${queue}, E'\\x01') > 0`;
+/** The names of the limits of a limited partition, by the queue that it is under, as JSON: see ../../limited-queue.ts. '' for others. */
+export const limitNames = (queue: string): string => `split_part(${queue}, E'\\x01', 5)`;
+export const isLimited = (queue: string): string => `${limitNames(queue)} <> ''`;
+/** Its keys, in the order of the names, by the name of the partition. */
+export const limitKeys = (name: string): string => `split_part(${name}, E'\\x01', 2)`;
+/** The queue that limited partitions are under when their jobs do not wait aside. */
+export const limitedUnder = (queue: string, names: string): string =>
+  `${queue} || E'\\x01\\x010\\x01\\x01' || ${names}`;
 
 /** The number of jobs that one call can number. */
 export const LARGEST_CALL = 65_536;

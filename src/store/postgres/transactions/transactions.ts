@@ -44,6 +44,8 @@ export interface TransactionHooks {
   /** What a transaction that enqueues notifies of when it is committed; null for nothing. */
   readonly takeNotification: () => string | null;
   readonly onSettled: (settlement: Settlement) => void;
+  /** Jobs behind limits may start now that could not before. */
+  readonly onRoom: () => void;
 }
 
 export class PostgresTransactions implements Transactions {
@@ -113,10 +115,10 @@ export class PostgresTransactions implements Transactions {
       const result = await withScopedClient(client, work);
       // Last of all, so that the row is locked for a moment only, and heartbeats go on while the work is done.
       const sent = settlement();
-      const [answer] = await settleThrough(session, [sent], db.through(client)).catch((error: unknown) => {
+      const { answers, madeRoom } = await settleThrough(session, [sent], db.through(client)).catch((error: unknown) => {
         throw isConflict(error) ? new ConflictError(error) : error;
       });
-      if (answer !== 'settled') {
+      if (answers[0] !== 'settled') {
         await client.query('ROLLBACK');
         return null;
       }
@@ -124,6 +126,7 @@ export class PostgresTransactions implements Transactions {
       await client.query('COMMIT');
       session.leases.release(sent.id, sent.run);
       this.#hooks.onSettled(sent);
+      if (madeRoom) this.#hooks.onRoom();
       return done;
     } catch (error) {
       // A connection that is gone, or cannot even do this, is dropped, and the server rolls back.

@@ -10,28 +10,28 @@ import { fromNow } from './time.ts';
 
 const PAGE = 50;
 
-export function addOperations(program: CliCommand, shell: Shell): void {
-  const operations = program.command('operations').description('The record of bulk actions: who did what, and when.');
-  operations
+export function addAudit(program: CliCommand, shell: Shell): void {
+  const audit = program.command('audit').description('What operators did: who, what, when, and to how many jobs.');
+  audit
     .command('list')
-    .description('Bulk actions, newest first. They are kept for 90 days.')
+    .description('Bulk actions, and orders to queues, gates, limits and schedules, newest first. Kept for 90 days.')
     .option('--limit <n>', `how many (default: ${PAGE})`)
     .addHelpText('after', '\nWith --json: { operations: [...] }, times in ms since the epoch.')
     .action((flags: { readonly limit?: string }) => list(shell, flags));
-  operations
+  audit
     .command('stop')
     .description('End a bulk action that is not finished. What it has changed stays so.')
-    .argument('<id>', 'its id, from operations list')
-    .option('--by <who>', 'who ends it, for the record (default: user@host)')
+    .argument('<id>', 'its id, from audit list')
+    .option('--by <who>', 'who ends it, for the audit (default: user@host)')
     .addHelpText('after', '\nWith --json: { operation }.')
     .action((id: string, flags: { readonly by?: string }) => stop(shell, id, flags));
 }
 
 async function list({ output, ...shell }: Shell, flags: { readonly limit?: string }): Promise<void> {
   const limit = flags.limit === undefined ? PAGE : readInteger(flags.limit, '--limit', { min: 1, max: 10_000 });
-  const operations = await withExisting(shell.database(), (mulligan) => mulligan.operations.list({ limit }));
+  const operations = await withExisting(shell.database(), (mulligan) => mulligan.audit.list({ limit }));
   output.answer({ operations }, () => {
-    if (operations.length === 0) return ['No bulk action is on record.'];
+    if (operations.length === 0) return ['No action is on record.'];
     const now = systemClock.now();
     const table = tableLines(
       [
@@ -63,9 +63,7 @@ async function list({ output, ...shell }: Shell, flags: { readonly limit?: strin
 }
 
 async function stop({ output, ...shell }: Shell, id: string, flags: { readonly by?: string }): Promise<void> {
-  const operation = await withExisting(shell.database(), ({ operations }) =>
-    operations.stop(id, given('by', flags.by)),
-  );
+  const operation = await withExisting(shell.database(), ({ audit }) => audit.stop(id, given('by', flags.by)));
   output.answer({ operation }, () => [
     `The operation is ${operation.state}${operation.note === null ? '' : `: ${printable(operation.note)}`}. It changed ${number(operation.changed)} jobs.`,
   ]);
@@ -101,6 +99,6 @@ function unfinishedLines(operations: readonly Operation[]): string[] {
   return [
     '',
     'Not finished. The same command, given again, continues it; this ends it:',
-    ...unfinished.map(({ id }) => `  mulligan operations stop ${id}`),
+    ...unfinished.map(({ id }) => `  mulligan audit stop ${id}`),
   ];
 }

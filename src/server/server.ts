@@ -1,0 +1,199 @@
+import { Hono } from 'hono';
+import { Mulligan, partsOf } from '../mulligan.ts';
+import { HttpMetrics } from '../observe/http-metrics.ts';
+import { decode } from '../store/http/wire.ts';
+import type { Store } from '../store/store.ts';
+import { Background } from './background.ts';
+import { Chores } from './chores.ts';
+import { Claims } from './claims.ts';
+import { EventHub } from './event-hub.ts';
+import { readServerOptions, type ServerOptions, type ServerSettings } from './options.ts';
+import { ProblemError, problemResponse, toProblem } from './problem.ts';
+import { check, readJson, readQuery } from './read-request.ts';
+import { RemoteRuns } from './remote-runs.ts';
+import type { Reply, Route, ServerContext } from './route.ts';
+import { routes } from './routes/index.ts';
+import { Guard, type Incoming } from './security/guard.ts';
+import { withSecurityHeaders } from './security/headers.ts';
+import { redactor } from './security/redact.ts';
+import { Tokens } from './security/tokens.ts';
+
+/** What the adapter of a platform knows of a request beside itself: @hono/node-server gives this as it is. */
+export interface RequestEnvironment {
+  readonly incoming?: {
+    readonly socket?: { readonly remoteAddress?: string | undefined };
+    /** Express: the path before the application took off where the server is mounted. */
+    readonly originalUrl?: string;
+  };
+}
+
+/** Answers requests for pages beside the API; null for a path that is none of them. */
+export type Pages = (path: string, incoming: Incoming) => Response | null;
+
+export interface Server {
+  /** Answers a request: a fetch handler, for any platform that takes one. Never rejects. */
+  fetch(request: Request, environment?: RequestEnvironment): Promise<Response>;
+  /** Ends waiting requests and streams, and records what is under way. It does not close the queue. */
+  close(): Promise<void>;
+}
+
+/**
+ * The HTTP API of a queue, to be mounted in an application.
+ * @example const server = await createServer(mulligan, { tokenFile: 'tokens', hosts: ['queue.example.com'] })
+ */
+export function createServer(target: Mulligan | Store, options: ServerOptions = {}): Promise<Server> {
+  return openServer(target, options, null);
+}
+
+export async function openServer(
+  target: Mulligan | Store,
+  options: ServerOptions,
+  pages: Pages | null,
+): Promise<Server> {
+  const settings = readServerOptions(options);
+  const isOwn = !(target instanceof Mulligan);
+  const mulligan = isOwn ? await Mulligan.open(target) : target;
+  return new HttpServer(mulligan, settings, pages);
+}
+
+const LONGEST_URL = 8_192;
+
+class HttpServer implements Server {
+  readonly #settings: ServerSettings;
+  readonly #guard: Guard;
+  readonly #pages: Pages | null;
+  readonly #context: ServerContext;
+  readonly #chores: Chores | null;
+  readonly #closing: AbortController = new AbortController();
+  readonly #app: Hono<{ Bindings: { incoming: Incoming } }>;
+
+  constructor(mulligan: Mulligan, settings: ServerSettings, pages: Pages | null) {
+    const parts = partsOf(mulligan);
+    const { store, clock } = parts;
+    const runs = new RemoteRuns(parts);
+    const hub = new EventHub(mulligan, store, clock);
+    this.#settings = settings;
+    this.#pages = pages;
+    this.#guard = new Guard({ tokens: new Tokens(settings.tokens), hosts: settings.hosts });
+    this.#context = {
+      ...parts,
+      mulligan,
+      runs,
+      claims: new Claims(store, clock, runs),
+      hub,
+      background: new Background(parts.log, this.#closing.signal, () => hub.add('operation', { name: 'ended' })),
+      redact: redactor(settings.redact),
+      requests: new HttpMetrics(parts.metricsPrefix),
+      longestWaitMs: settings.longestWaitMs,
+      closing: this.#closing.signal,
+    };
+    this.#chores = settings.chores ? new Chores(parts) : null;
+    this.#app = this.#route();
+  }
+
+  async fetch(request: Request, environment: RequestEnvironment = {}): Promise<Response> {
+    const { clock, requests } = this.#context;
+    const address = environment.incoming?.socket?.remoteAddress ?? null;
+    const originalUrl = environment.incoming?.originalUrl ?? null;
+    const incoming: Incoming = { request, url: new URL(request.url), originalUrl, address, route: null };
+    const startedAt = clock.monotonic();
+    const response = await this.#respond(incoming);
+    const answered = { route: incoming.route ?? 'none', method: request.method, status: response.status };
+    requests.answered(answered, clock.monotonic() - startedAt);
+    return response;
+  }
+
+  async #respond(incoming: Incoming): Promise<Response> {
+    const { request } = incoming;
+    try {
+      if (request.url.length > LONGEST_URL) throw new ProblemError(400, 'BAD_REQUEST', 'Expected a shorter URL.');
+      this.#guard.checkHost(incoming);
+      this.#guard.checkUrl(incoming);
+      const page = this.#page(incoming);
+      if (page !== null) return withSecurityHeaders(page);
+      return withSecurityHeaders(await this.#app.fetch(request, { incoming }));
+    } catch (error) {
+      return withSecurityHeaders(this.#problem(error));
+    }
+  }
+
+  #page(incoming: Incoming): Response | null {
+    const { basePath } = this.#settings;
+    const { pathname } = incoming.url;
+    const prefix = basePath === '/' ? '' : basePath;
+    if (this.#pages === null || !(pathname === prefix || pathname.startsWith(`${prefix}/`))) return null;
+    const page = this.#pages(pathname.slice(prefix.length), incoming);
+    if (page !== null) incoming.route = 'dashboard';
+    return page;
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#context.claims.close();
+    this.#context.hub.close();
+    await Promise.all([this.#context.background.close(), this.#context.runs.close(), this.#chores?.stop()]);
+  }
+
+  #route(): Hono<{ Bindings: { incoming: Incoming } }> {
+    const app = new Hono<{ Bindings: { incoming: Incoming } }>().basePath(this.#settings.basePath);
+    for (const [path, own] of Map.groupBy(routes, (one) => one.path)) {
+      const pattern = path.replace(/\{(\w+)\}/g, ':$1');
+      for (const one of own) {
+        app.on(one.method, [pattern], async (context) =>
+          this.#answer(one, context.env.incoming, context.req.param() as Record<string, string>),
+        );
+      }
+      app.all(pattern, () => {
+        const allow = own.map(({ method }) => method).join(', ');
+        throw new ProblemError(405, 'METHOD_NOT_ALLOWED', `Expected ${allow}.`, { headers: { allow } });
+      });
+    }
+    app.notFound(() => {
+      throw new ProblemError(404, 'NOT_FOUND', 'There is nothing at this address. See /docs.');
+    });
+    app.onError((error) => {
+      throw error;
+    });
+    return app;
+  }
+
+  async #answer(route: Route, incoming: Incoming, given: Record<string, string>): Promise<Response> {
+    const { request, url } = incoming;
+    incoming.route = route.path;
+    const isOpen = route.scopes.length === 0;
+    const principal = isOpen
+      ? { name: 'anyone', scopes: new Set<never>(), isLocal: false }
+      : this.#guard.identify(incoming);
+    if (route.method !== 'GET') this.#guard.checkWrite(incoming);
+    this.#guard.checkScope(principal, route.scopes);
+    const params = check(route.params, given, 'path');
+    const query = check(route.query, readQuery(url.searchParams), 'query');
+    const body = route.body && check(route.body, await this.#readBody(route, request), 'body');
+    const by = `${principal.name} from ${incoming.address ?? 'an unknown address'}`;
+    const reply = await route.handle({ params, query, body, principal, by, request, context: this.#context });
+    if (route.method !== 'GET' && route.scopes.includes('admin'))
+      this.#context.hub.add('operation', { name: route.name });
+    return toResponse(reply);
+  }
+
+  #readBody({ isTagged, maxBodyBytes }: Route, request: Request): Promise<unknown> {
+    const parse = isTagged ? decode : JSON.parse;
+    return readJson(request, Math.max(maxBodyBytes ?? 0, this.#settings.maxBodyBytes), parse);
+  }
+
+  #problem(error: unknown): Response {
+    return problemResponse(toProblem(error, (unexpected) => this.#report(unexpected)));
+  }
+
+  #report(error: unknown): string {
+    const reference = this.#context.clock.newId();
+    this.#context.log.error('a request failed in the server; please report it', { reference, error });
+    return reference;
+  }
+}
+
+function toResponse(reply: Reply): Response {
+  if (reply instanceof Response) return reply;
+  const { status = 200, body } = reply;
+  return new Response(JSON.stringify(body), { status, headers: { 'content-type': 'application/json' } });
+}

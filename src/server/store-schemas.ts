@@ -1,0 +1,259 @@
+import { z } from 'zod';
+import { keyLives, lanes, states } from '../job.ts';
+import type { LimitKey } from '../limit/limit.ts';
+import { type Decision, deadReasons } from '../retry/decision.ts';
+import { outcomeKinds, type StoredError } from '../retry/outcome.ts';
+import { jitterNames, type RetryPolicy } from '../retry/policy.ts';
+import { MARK } from '../store/aside.ts';
+import type {
+  ClaimRequest,
+  Fence,
+  JobFilter,
+  JobSelection,
+  JobTemplate,
+  LimitedClaimRequest,
+  NewJob,
+  Refund,
+  Settlement,
+} from '../store/store.ts';
+import type { Receipt } from './receipt.ts';
+
+/*
+ * What travels between a remote store and the server: the types of the store contract as schemas. They refuse what would
+ * break a store or those that read from it: a text that PostgreSQL cannot hold, a payload that is no JSON.
+ */
+
+/** PostgreSQL stores neither NUL nor half a surrogate pair. */
+const storable = (value: string): boolean => value.isWellFormed() && !value.includes('\0');
+const NOT_STORABLE = 'expected text without NUL and halves of surrogate pairs';
+
+export function text(longest: number): z.ZodType<string> {
+  return z.string().max(longest).refine(storable, NOT_STORABLE);
+}
+
+const LONGEST_NAME = 1_000;
+const LONGEST_JSON = 64 * 1_048_576;
+export const name: z.ZodType<string> = text(LONGEST_NAME);
+/** The mark names the queues of partitions aside (store/aside.ts). */
+export const queueName: z.ZodType<string> = name.refine((value) => !value.includes(MARK), 'expected no U+0001');
+/** Of an operation or a job that is stored. Where a job is only looked up, any name will do. */
+export const id: z.ZodType<string> = z.string().regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, 'expected a UUID');
+/** As large as a column of PostgreSQL holds. */
+export const whole: z.ZodType<number> = z
+  .int()
+  .min(0)
+  .max(2 ** 31 - 1);
+/** Times may lie before the epoch where a clock was set wrong; none lies beyond what a Date holds. */
+export const time: z.ZodType<number> = z.int().min(-8.64e15).max(8.64e15);
+/** Some 300 years: with it, a time is still a safe integer. */
+export const duration: z.ZodType<number> = z.int().min(0).max(1e13);
+export const jsonText: z.ZodType<string> = z
+  .string()
+  .max(LONGEST_JSON)
+  .refine((value) => value.isWellFormed() && isJson(value), 'expected JSON text');
+
+function isJson(value: string): boolean {
+  try {
+    JSON.parse(value);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export const policy: z.ZodType<RetryPolicy> = z.strictObject({
+  maxAttempts: z
+    .int()
+    .min(1)
+    .max(2 ** 31 - 1),
+  backoff: z.discriminatedUnion('kind', [
+    z.strictObject({ kind: z.literal('exponential'), baseMs: duration, factor: z.number().min(1), maxMs: duration }),
+    z.strictObject({ kind: z.enum(['linear', 'fibonacci']), baseMs: duration, maxMs: duration }),
+    z.strictObject({ kind: z.literal('fixed'), baseMs: duration }),
+    z.strictObject({ kind: z.literal('table'), delaysMs: z.array(duration).min(1).max(1_000) }),
+  ]),
+  jitter: z.union([z.enum(jitterNames), z.strictObject({ spread: z.number().min(0).max(1) })]),
+  deadlineMs: duration.nullable(),
+  maxCrashes: z
+    .int()
+    .min(1)
+    .max(2 ** 31 - 1),
+}) as z.ZodType<RetryPolicy>;
+
+export const limitKeys: z.ZodType<readonly LimitKey[]> = z
+  .array(z.strictObject({ limit: name, key: name }))
+  .max(100)
+  .readonly();
+
+const jobFields = {
+  name,
+  queue: queueName,
+  retryQueue: queueName.nullable(),
+  resource: name.nullable(),
+  limits: limitKeys.exactOptional(),
+  priority: z.int().min(0).max(9),
+  payload: jsonText,
+  policy,
+  key: name.nullable(),
+  keyLife: z.enum(keyLives),
+  version: z
+    .int()
+    .min(1)
+    .max(2 ** 31 - 1)
+    .optional(),
+  tags: z.array(name).min(1).max(1_000).nullable().exactOptional(),
+  debounce: z.strictObject({ maxWaitMs: duration.nullable() }).exactOptional(),
+  onLimit: z
+    .array(z.strictObject({ limit: name, key: name, action: z.enum(['cancel-oldest', 'cancel-newest']) }))
+    .max(100)
+    .exactOptional(),
+  windowMs: duration.exactOptional(),
+  trace: text(10_000).optional(),
+};
+
+const hasWindow = ({ keyLife, windowMs }: Pick<NewJob, 'keyLife' | 'windowMs'>): boolean =>
+  (keyLife === 'window') === (windowMs !== undefined);
+const NO_WINDOW = 'expected windowMs with the key life window, and only then';
+
+export const newJob: z.ZodType<NewJob> = z
+  .strictObject({ ...jobFields, id, delayMs: duration, dueAt: time.nullable() })
+  .refine(hasWindow, NO_WINDOW);
+
+export const jobTemplate: z.ZodType<JobTemplate> = z.strictObject(jobFields).refine(hasWindow, NO_WINDOW);
+
+export const fence: z.ZodType<Fence> = z.object({ id: name, run: whole, worker: name });
+
+const quota = z.strictObject({
+  queue: queueName,
+  share: whole,
+  retry: whole,
+  redrive: whole,
+  suspect: whole,
+  maxRetriesInFlight: z.int().min(0).nullable(),
+});
+
+const claimFields = {
+  worker: name,
+  leaseMs: duration,
+  limit: z.int().min(0).max(100_000),
+  queues: z.array(quota).max(10_000),
+  knows: z.map(name, whole).exactOptional(),
+  avoids: z.set(name).exactOptional(),
+};
+export const claimRequest: z.ZodType<ClaimRequest> = z.strictObject(claimFields);
+export const limitedClaimRequest: z.ZodType<LimitedClaimRequest> = z.strictObject({
+  ...claimFields,
+  ahead: whole.exactOptional(),
+});
+export const gatedClaimRequest: z.ZodType<ClaimRequest & { readonly resource: string }> = z.strictObject({
+  ...claimFields,
+  resource: name,
+});
+
+export const storedError: z.ZodType<StoredError> = z.strictObject({
+  name: text(1_000),
+  message: text(100_000),
+  code: text(1_000).nullable(),
+  status: z.number().nullable(),
+  stack: text(100_000).nullable(),
+  fingerprint: text(200).exactOptional(),
+  issues: z
+    .array(z.strictObject({ message: text(10_000), path: text(10_000) }))
+    .max(100)
+    .exactOptional(),
+});
+
+const ruled = { rule: text(10_000), note: text(10_000).exactOptional() };
+const lane = z.enum(lanes);
+const aside = z.strictObject({ version: whole, isRejected: z.boolean() }).exactOptional();
+
+export const decision: z.ZodType<Decision> = z.discriminatedUnion('kind', [
+  z.strictObject({ ...ruled, kind: z.literal('complete') }),
+  z.strictObject({
+    ...ruled,
+    kind: z.literal('retry'),
+    why: z.enum(['backoff', 'retry-after', 'crash', 'verdict']),
+    delayMs: duration,
+    lane,
+  }),
+  z.strictObject({ ...ruled, kind: z.literal('dead'), reason: z.enum(deadReasons), counted: z.boolean() }),
+  z.strictObject({ ...ruled, kind: z.literal('defer'), delayMs: duration, lane }),
+  z.strictObject({ ...ruled, kind: z.enum(['snooze', 'release']), delayMs: duration, aside }),
+  z.strictObject({ ...ruled, kind: z.literal('cancel'), counted: z.boolean() }),
+]) as z.ZodType<Decision>;
+
+const spent = z.strictObject({ at: time, count: whole }).nullable();
+const refund: z.ZodType<Refund> = z.strictObject({ attempts: whole, spent });
+
+export const settlement: z.ZodType<Settlement> = z.strictObject({
+  id: name,
+  run: whole,
+  worker: name,
+  outcome: z.enum(outcomeKinds),
+  decision,
+  error: storedError.nullable(),
+  refund: refund.exactOptional(),
+  // Not only JSON: the reason why there is none is written in front of it.
+  result: text(LONGEST_JSON).exactOptional(),
+  progress: jsonText.exactOptional(),
+  startedAt: time,
+  endedAt: time,
+});
+
+const state = z.enum(states);
+const selectionFields = {
+  ids: z.array(name).max(100_000).exactOptional(),
+  name: name.exactOptional(),
+  queue: name.exactOptional(),
+  state: z.union([state, z.array(state).max(states.length)]).exactOptional(),
+  reason: z.enum(deadReasons).exactOptional(),
+  error: name.exactOptional(),
+  message: name.exactOptional(),
+  tag: name.exactOptional(),
+  key: name.exactOptional(),
+  since: time.exactOptional(),
+  until: time.exactOptional(),
+  attempts: z.strictObject({ min: whole, max: whole }).exactOptional(),
+  limit: whole.exactOptional(),
+};
+export const selection: z.ZodType<JobSelection> = z.strictObject(selectionFields);
+export const jobFilter: z.ZodType<JobFilter> = z.strictObject({
+  ...selectionFields,
+  limit: z.int().min(0).max(100_000),
+  after: name.exactOptional(),
+  idPrefix: name.exactOptional(),
+});
+
+export const receipt: z.ZodType<Receipt> = z.strictObject({
+  job: z.strictObject({
+    id,
+    run: whole,
+    worker: name,
+    name,
+    queue: name,
+    homeQueue: name,
+    resource: name.nullable(),
+    limits: limitKeys,
+    lane,
+    priority: whole,
+    policy,
+    attempts: whole,
+    crashes: whole,
+    version: whole.nullable(),
+    enqueuedAt: time,
+    dueAt: time,
+    availableAt: time,
+    firstStartedAt: time,
+    claimedAt: time,
+    leaseEndsAt: time,
+    previousDelayMs: duration.nullable(),
+    lastError: storedError.nullable(),
+    cancelRequested: z.boolean(),
+    alone: z.boolean(),
+    gateEpoch: time,
+    trace: text(10_000).nullable(),
+    spent,
+  }),
+  leaseMs: duration,
+  refund: refund.exactOptional(),
+});

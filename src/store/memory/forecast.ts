@@ -1,0 +1,82 @@
+import { MINUTE_MS } from '../../duration.ts';
+import { isTerminal } from '../../job.ts';
+import {
+  type EndedState,
+  FORECAST_MS,
+  FORECAST_PARTITIONS,
+  type ForecastRequest,
+  forecastCaps,
+  forecastLanes,
+  lanesOf,
+  type MinuteReading,
+  type PartitionReading,
+  perMinute,
+  RATE_MS,
+  RATE_ROWS,
+  type RateReading,
+  RUNNING_COUNTED,
+  type StoreForecast,
+  upcomingOf,
+  upTo,
+} from '../forecast.ts';
+import type { Row } from './row.ts';
+import type { MemoryState } from './state.ts';
+
+export function forecast(state: MemoryState, { queue, rows }: ForecastRequest, now: number): StoreForecast {
+  const all = state.partitions.all().filter((partition) => queue === undefined || partition.queue === queue);
+  const read = all
+    .sort((a, b) => forecastLanes.indexOf(a.lane) - forecastLanes.indexOf(b.lane))
+    .slice(0, FORECAST_PARTITIONS);
+  const caps = forecastCaps(rows, read.length);
+  const readings = read.map((partition): PartitionReading => {
+    const [due, later] = partition.split(now);
+    return {
+      queue: partition.queue,
+      lane: partition.lane,
+      resource: partition.resource,
+      due: Math.min(due.length, caps.due),
+      later: Math.min(later.length, caps.later),
+      oldestDueAt: due[0]?.dueAt ?? null,
+      minutes: minutesOf(later, caps.perMinute, now),
+    };
+  });
+  const jobs = [...state.rows.values()].filter((row) => queue === undefined || row.queue === queue);
+  const arrived = jobs.filter((row) => row.runs > 0 || isTerminal(row.state) || row.dueAt <= now);
+  return {
+    now,
+    isComplete: all.length === read.length,
+    lanes: lanesOf(readings, caps),
+    running: upTo(Math.min(RUNNING_COUNTED, jobs.filter((row) => row.state === 'running').length), RUNNING_COUNTED),
+    ended: {
+      completed: endedIn(state, 'completed', queue),
+      dead: endedIn(state, 'dead', queue),
+      cancelled: endedIn(state, 'cancelled', queue),
+    },
+    upcoming: upcomingOf(readings, caps, now),
+    arrivedPerMinute: perMinute([newest(arrived, ({ enqueuedAt }) => enqueuedAt, now)], now),
+    endedPerMinute: perMinute([newest(jobs, ({ finishedAt }) => finishedAt ?? 0, now)], now),
+  };
+}
+
+function endedIn(state: MemoryState, ended: EndedState, queue: string | undefined): number {
+  return [...state.ended[ended]].filter((row) => queue === undefined || row.homeQueue === queue).length;
+}
+
+function minutesOf(later: readonly Row[], most: number, now: number): MinuteReading[] {
+  const soon = later.filter(({ dueAt }) => dueAt <= now + FORECAST_MS);
+  const minutes = Map.groupBy(soon, ({ dueAt }) => Math.ceil((dueAt - now) / MINUTE_MS) - 1);
+  return [...minutes].flatMap(([minute, rows]) =>
+    [...Map.groupBy(rows.slice(0, most), ({ name }) => name)].map(([name, own]) => ({
+      minute,
+      name,
+      count: own.length,
+      lastDueAt: (own.at(-1) as Row).dueAt,
+    })),
+  );
+}
+
+function newest(rows: readonly Row[], timeOf: (row: Row) => number, now: number): RateReading {
+  const times = rows.map(timeOf).filter((at) => at > now - RATE_MS);
+  const read = times.sort((a, b) => b - a).slice(0, RATE_ROWS);
+  return { read: read.length, count: read.length, oldestAt: read.at(-1) ?? null };
+}

@@ -1,0 +1,214 @@
+import { expect, it } from 'vitest';
+import { defineJob } from '../../src/definition.ts';
+import { served } from '../server/served.ts';
+import { useBrowser, visit } from './browser.ts';
+import { useStage } from './served-stage.ts';
+
+/* What a person on call does on each page, in a real browser, with real workers. */
+
+useBrowser();
+const stage = useStage();
+
+it('overview: what needs a person is named, and leads to its page', async () => {
+  const page = await visit(stage().url);
+  await page.getByText('Needs a look').waitFor();
+  await page.getByRole('link', { name: /Gate smtp is open/ }).click();
+  await page.getByRole('heading', { name: 'What it does now, and why' }).waitFor();
+});
+
+it('job: the timeline tells each decision in words, and the payload is redacted until an admin reveals it', async () => {
+  const { url, recovered, dead, mulligan } = stage();
+  const page = await visit(url, { at: `#/jobs/${recovered}` });
+  await page.getByText(/^Retry: exponential, attempt 1 of 4: 250 ms, full jitter gave \d+ ms\.$/).waitFor();
+  await page.getByText(/^Retry: exponential, attempt 2 of 4: 500 ms, full jitter gave \d+ ms\.$/).waitFor();
+  expect(await page.locator('.part-failed').count()).toBe(2);
+  expect(await page.locator('.part-completed').count()).toBe(1);
+
+  await page.goto(`${url}/#/jobs/${dead}`);
+  await page.getByText('[redacted]').waitFor();
+  expect(await page.getByText('4242 4242').count()).toBe(0);
+  await page.getByRole('button', { name: 'Reveal' }).click();
+  await page.getByText('4242 4242').first().waitFor();
+  const [last] = await mulligan.audit.list({ limit: 1 });
+  expect(last).toMatchObject({ action: 'reveal', selection: { ids: [dead] } });
+});
+
+it('job: a dead job is edited and redriven with the new payload', async () => {
+  const { url, mulligan } = stage();
+  const [job] = await mulligan.dead.list({ name: 'invoice.import', limit: 1 });
+  const page = await visit(url, { at: `#/jobs/${job?.id}` });
+  await page.getByRole('button', { name: 'Edit and redrive…' }).click();
+  const text = page.getByLabel('Payload, as JSON');
+  await text.fill('{ "invoice": ');
+  await page.getByText('Not valid JSON').waitFor();
+  await text.fill('{ "invoice": 4711 }');
+  await page.getByRole('button', { name: 'Redrive with this payload' }).click();
+  await page.getByText('"invoice": 4711').waitFor();
+  await page.getByText('invoice 4711 has no number').first().waitFor();
+});
+
+it('job: a waiting job says why it waits, and a running one is cancelled', async () => {
+  const { url, running, mulligan } = stage();
+  const [held] = await mulligan.jobs.list({ name: 'email.send', state: 'ready', limit: 1 });
+  const page = await visit(url, { at: `#/jobs/${held?.id}` });
+  await page.getByText(/Its gate smtp: It is open/).waitFor();
+  await page.goto(`${url}/#/jobs/${running}`);
+  await page.getByText('"rows": 12000').waitFor();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.locator('main .state', { hasText: 'cancelled' }).first().waitFor();
+});
+
+it('jobs: filters are in the address, survive a reload and an action, and a bulk cancel counts first', async () => {
+  const { url, mulligan } = stage();
+  await mulligan.enqueueMany(
+    'image.resize',
+    Array.from({ length: 7 }, () => ({ input: { image: 1 }, delay: '3h', tags: ['nightly'] }) as const),
+  );
+  const page = await visit(url, { at: '#/jobs' });
+  await page.getByRole('button', { name: 'scheduled' }).click();
+  await page.getByText('More filters').click();
+  await page.getByLabel('Tag').fill('nightly');
+  await page.getByLabel('Tag').press('Enter');
+  await page.getByText('7 jobs match.', { exact: true }).waitFor();
+  expect(page.url()).toContain('state=scheduled&tag=nightly');
+  await page.reload();
+  await page.getByText('7 jobs match.', { exact: true }).waitFor();
+  expect(await page.getByRole('button', { name: 'Redrive…' }).isDisabled()).toBe(true);
+  await page.getByRole('button', { name: 'Cancel…' }).click();
+  await page.getByRole('button', { name: 'Cancel 7 jobs' }).click();
+  await page.getByText('0 jobs match.', { exact: true }).waitFor();
+  expect(page.url()).toContain('state=scheduled&tag=nightly');
+  expect((await mulligan.jobs.count({ tag: 'nightly', state: 'cancelled' })).count).toBe(7);
+});
+
+it('jobs: a search in payloads is bounded, says so, and does not find what is redacted', async () => {
+  const page = await visit(stage().url, { at: '#/jobs' });
+  await page.getByLabel('Search in').selectOption('payload');
+  await page.getByPlaceholder('Search, or paste').fill('user7@example');
+  await page.keyboard.press('Enter');
+  await page.getByText('1 job found in payloads.', { exact: true }).waitFor();
+  await page.getByText(/Looked into the payloads of \d+ jobs/).waitFor();
+  await page.getByPlaceholder('Search, or paste').fill('4242');
+  await page.keyboard.press('Enter');
+  await page.getByText('0 jobs found in payloads.', { exact: true }).waitFor();
+});
+
+it('queues: a queue is paused and resumed', async () => {
+  const { url, mulligan } = stage();
+  const page = await visit(url, { at: '#/queues' });
+  await page.getByRole('button', { name: 'Pause thumbnails' }).click();
+  await page.getByRole('button', { name: 'Resume thumbnails' }).waitFor();
+  expect(await mulligan.queues.list()).toContainEqual({ queue: 'thumbnails', paused: true });
+  await page.getByRole('button', { name: 'Resume thumbnails' }).click();
+  await page.getByRole('button', { name: 'Pause thumbnails' }).waitFor();
+});
+
+it('gates: a gate is pinned, unpinned and reset, and its history shows who did it', async () => {
+  const { url, mulligan } = stage();
+  const page = await visit(url, { at: '#/gates' });
+  await page.getByRole('link', { name: 'smtp', exact: true }).click();
+  await page.getByText('Nothing has to be pressed').waitFor();
+  await page.getByRole('button', { name: 'Pin open' }).click();
+  await page.locator('main .state', { hasText: 'pinned open' }).waitFor();
+  expect((await mulligan.gates.show('smtp')).gate.pin).toBe('open');
+  await page.getByRole('button', { name: 'Unpin' }).click();
+  await page.getByRole('button', { name: 'Unpin' }).waitFor({ state: 'detached' });
+  await page.getByRole('cell', { name: 'unpinned' }).waitFor();
+  await page
+    .getByRole('cell', { name: /^local from/ })
+    .first()
+    .waitFor();
+});
+
+it('limits: the busiest key is found, and its bound is changed', async () => {
+  const { url, mulligan } = stage();
+  const page = await visit(url, { at: '#/limits' });
+  await page.getByRole('link', { name: 'tenant' }).click();
+  await page.getByRole('button', { name: 'Change the key acme' }).click();
+  await page.getByLabel('At once, per key').fill('3');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('3 of 3').waitFor();
+  expect((await mulligan.limits.show('tenant', { key: 'acme' }))?.keys[0]?.settings.concurrency).toBe(3);
+});
+
+it('schedules, workers, audit: a schedule is paused and triggered, and the record has it', async () => {
+  const { url, mulligan } = stage();
+  const page = await visit(url, { at: '#/schedules' });
+  await page.getByRole('button', { name: 'Pause heartbeat' }).click();
+  await page.getByRole('button', { name: 'Resume heartbeat' }).waitFor();
+  await page.getByRole('button', { name: 'Trigger nightly-cleanup' }).click();
+  await page.getByText('Its job was enqueued.').waitFor();
+  expect((await mulligan.jobs.count({ name: 'sessions.clean' })).count).toBeGreaterThan(0);
+  await page.getByText(/schedule heartbeat was paused/).waitFor();
+  await page.goto(`${url}/#/workers`);
+  await page.getByText('2026.11.3').waitFor();
+  await page.goto(`${url}/#/audit`);
+  await page.getByText(/schedule heartbeat was paused/).waitFor();
+});
+
+it('policy lab: another backoff changes the waits, the total and the code', async () => {
+  const page = await visit(stage().url, { at: '#/policy-lab' });
+  await page.getByLabel('Begin with').selectOption('financial');
+  await page.getByLabel('Backoff').selectOption('linear');
+  await page.getByLabel('First delay').fill('2s');
+  await page.getByLabel('First delay').press('Tab');
+  await page.getByLabel('Jitter').selectOption('none');
+  // 2 + 4 + 6 + 8 + 10 seconds.
+  await expect.poll(() => page.locator('.tile', { hasText: 'At most' }).locator('.value').textContent()).toBe('30 s');
+  expect(await page.getByTestId('policy-code').textContent()).toContain("kind: 'linear', base: '2s', max: '1m'");
+});
+
+it('policy lab: the ledger says what other settings would have changed', async () => {
+  const page = await visit(stage().url, { at: '#/policy-lab' });
+  await page.getByRole('button', { name: 'Read the last 7 days' }).click();
+  await page.getByText('30 of 30 jobs failed at least once, 0 recovered', { exact: true }).waitFor();
+});
+
+it('policy lab: an outage is simulated in the browser, with a gate and without', async () => {
+  const page = await visit(stage().url, { at: '#/policy-lab' });
+  await page.getByLabel('What happens').selectOption('down for 3 minutes');
+  await page.getByRole('button', { name: 'Simulate' }).click();
+  const row = (name: string): Promise<string[]> => page.getByRole('row', { name }).getByRole('cell').allTextContents();
+  await page.getByRole('row', { name: 'no-gate' }).waitFor({ timeout: 60_000 });
+  const [mine, without] = [await row('this policy'), await row('no-gate')];
+  const callsWhileDown = (cells: string[]): number => Number(cells[3]?.replaceAll(',', ''));
+  expect(callsWhileDown(mine)).toBeLessThan(callsWhileDown(without));
+});
+
+it('a bad deploy: the worst error group is found, redriven with a canary, watched until it is empty', async () => {
+  let isBroken = true;
+  const job = defineJob<{ n: number }>({
+    name: 'order.ship',
+    retry: { maxAttempts: 1 },
+    async run({ n }) {
+      if (isBroken) throw new TypeError(`cannot read properties of undefined (reading 'address') of order ${n}`);
+    },
+  });
+  const { url, mulligan } = await served({ queue: { jobs: [job] } });
+  mulligan.work({ poll: '20ms', version: '2026.11.4' });
+  await expect.poll(() => mulligan.workers.list()).toHaveLength(1);
+  await mulligan.enqueueMany(
+    job,
+    Array.from({ length: 40 }, (_, n) => ({ input: { n } })),
+  );
+  await expect.poll(async () => (await mulligan.stats()).states.dead, { timeout: 20_000 }).toBe(40);
+  const page = await visit(url);
+  await page.getByRole('link', { name: /^order.ship: TypeError: cannot read .*; 40 dead\.$/ }).click();
+  await page.getByText(/^First seen .* after a worker started; workers run version 2026\.11\.4\./).waitFor();
+  await page.getByRole('button', { name: 'Redrive…' }).click();
+  await page.getByText('40 jobs match').waitFor();
+  await page.getByLabel('Canary: try so many first').fill('3');
+  await page.getByRole('button', { name: 'Redrive 40 jobs' }).click();
+  // Not mended yet: the canaries fail, and the rest stays dead.
+  await page.getByText(/canaries did not complete/).waitFor();
+  await page.getByText('3 jobs changed, canary of 3').waitFor();
+
+  isBroken = false;
+  await page.getByRole('button', { name: 'Resume' }).click();
+  await expect
+    .poll(() => page.locator('.tile', { hasText: 'until redriven' }).locator('.value').textContent(), {
+      timeout: 20_000,
+    })
+    .toBe('0');
+  expect((await mulligan.stats()).states.completed).toBe(40);
+});

@@ -1,0 +1,187 @@
+import type { VNode } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import uPlot from 'uplot';
+import 'uplot/dist/uPlot.min.css';
+
+export interface Series {
+  readonly title: string;
+  /** Of the style's chart colours. */
+  readonly colour: 1 | 2 | 3 | 4;
+  /** So that lines differ without colour, too. */
+  readonly dash?: readonly number[];
+  readonly values: readonly (number | null)[];
+  /** Another one, between which and this one the area is filled. */
+  readonly downTo?: readonly (number | null)[];
+}
+
+interface ChartProps {
+  readonly label: string;
+  /** Seconds since the epoch, or any other figure with `x`. */
+  readonly at: readonly number[];
+  readonly series: readonly Series[];
+  readonly height?: number;
+  readonly y: (value: number) => string;
+  /** How figures of the horizontal axis are written; left out, they are times. */
+  readonly x?: (value: number) => string;
+  /** A horizontal line, such as a bound. */
+  readonly line?: { readonly at: number; readonly title: string };
+  readonly isStepped?: boolean;
+}
+
+const FEW = 12;
+
+/** A chart that follows its box, its data and the theme. What it shows is also in its legend and its label. */
+export function Chart({ label, at, series, height = 170, y, x, line, isStepped = false }: ChartProps): VNode {
+  const box = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | null>(null);
+  const shape = JSON.stringify([
+    series.map(({ title, colour, dash, downTo }) => [title, colour, dash, downTo !== undefined]),
+    line,
+    height,
+  ]);
+  const data = [
+    at,
+    ...series.flatMap(({ values, downTo }) => (downTo === undefined ? [values] : [values, downTo])),
+  ] as uPlot.AlignedData;
+  const drawn = useRef(data);
+  drawn.current = data;
+
+  // `shape` stands for the series.
+  useEffect(() => {
+    const element = box.current;
+    if (element === null) return;
+    const draw = (): void => {
+      plot.current?.destroy();
+      plot.current = new uPlot(
+        optionsOf(element, { label, at, series, height, y, isStepped, ...(x && { x }), ...(line && { line }) }),
+        drawn.current,
+        element,
+      );
+    };
+    draw();
+    const resized = new ResizeObserver(() => plot.current?.setSize({ width: element.clientWidth, height }));
+    resized.observe(element);
+    const dark = matchMedia('(prefers-color-scheme: dark)');
+    dark.addEventListener('change', draw);
+    addEventListener('themechange', draw);
+    return () => {
+      resized.disconnect();
+      dark.removeEventListener('change', draw);
+      removeEventListener('themechange', draw);
+      plot.current?.destroy();
+      plot.current = null;
+    };
+  }, [shape]);
+
+  useEffect(() => plot.current?.setData(data), [data]);
+  return (
+    <figure class="stack chart" aria-label={label}>
+      <div ref={box} class="chart-box" aria-hidden="true" />
+      <Legend series={series} {...(line && { line })} />
+    </figure>
+  );
+}
+
+function Legend({ series, line }: Pick<ChartProps, 'series' | 'line'>): VNode {
+  return (
+    <figcaption class="legend">
+      {series.map(({ title, colour, dash }) => (
+        <span key={title}>
+          <Stroke className={`stroke-${colour}`} {...(dash && { dash })} />
+          <bdi>{title}</bdi>
+        </span>
+      ))}
+      {line !== undefined && (
+        <span>
+          <Stroke className="stroke-line" dash={[2, 3]} />
+          {line.title}
+        </span>
+      )}
+    </figcaption>
+  );
+}
+
+function Stroke({ className, dash }: { readonly className: string; readonly dash?: readonly number[] }): VNode {
+  return (
+    <svg viewBox="0 0 18 8" class={className} aria-hidden="true">
+      <path d="M0 4h18" stroke-width="2.5" stroke-dasharray={dash?.join(' ')} />
+    </svg>
+  );
+}
+
+function optionsOf(element: HTMLElement, { series, height = 170, y, x, line, isStepped }: ChartProps): uPlot.Options {
+  const style = getComputedStyle(document.documentElement);
+  const colour = (name: string): string => style.getPropertyValue(name).trim();
+  const axis: uPlot.Axis = {
+    stroke: colour('--muted'),
+    font: '12px system-ui, sans-serif',
+    grid: { stroke: colour('--chart-grid'), width: 1 },
+    ticks: { show: false },
+  };
+  const paths = isStepped ? uPlot.paths.stepped?.({ align: 1 }) : undefined;
+  const bands: uPlot.Band[] = [];
+  const drawn = series.flatMap((one): uPlot.Series[] => {
+    const stroke = colour(`--chart-${one.colour}`);
+    const own: uPlot.Series = {
+      label: one.title,
+      stroke,
+      width: 2,
+      // A line of few points may have gaps on both sides of each.
+      points: { show: one.values.filter((value) => value !== null).length <= FEW, size: 5, fill: stroke },
+      ...(one.dash && { dash: [...one.dash] }),
+      ...(paths && { paths }),
+    };
+    return one.downTo === undefined ? [own] : [own, { ...own, width: 1 }];
+  });
+  let at = 1;
+  for (const one of series) {
+    if (one.downTo !== undefined) bands.push({ series: [at, at + 1], fill: `${colour(`--chart-${one.colour}`)}2e` });
+    at += one.downTo === undefined ? 1 : 2;
+  }
+  return {
+    width: element.clientWidth,
+    height,
+    legend: { show: false },
+    cursor: { show: false },
+    padding: [8, 6, 0, 0],
+    scales: {
+      x: { time: x === undefined },
+      y: { range: (_, __, max) => [0, Math.max(line?.at ?? 0, max || 1) * 1.1] },
+    },
+    axes: [
+      {
+        ...axis,
+        size: 28,
+        values: (_, values, __, ___, step) => values.map((value) => timeText(value, step)),
+        ...(x && { values: (_, values) => values.map(x), incrs: [1, 2, 5, 10, 20, 50, 100], space: 60 }),
+      },
+      { ...axis, size: 58, values: (_, values) => values.map(y) },
+    ],
+    series: [{}, ...drawn],
+    bands,
+    hooks: line === undefined ? {} : { draw: [(plot) => drawLine(plot, line.at, colour('--warn'))] },
+  };
+}
+
+/** Seconds since the epoch, as exact as the distance of two ticks needs. */
+function timeText(value: number, step: number): string {
+  return (step >= DAY_SECONDS ? day : hour).format(value * 1_000);
+}
+
+const DAY_SECONDS = 86_400;
+const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
+const hour = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
+
+function drawLine(plot: uPlot, value: number, colour: string): void {
+  const { ctx, bbox } = plot;
+  const top = plot.valToPos(value, 'y', true);
+  ctx.save();
+  ctx.strokeStyle = colour;
+  ctx.lineWidth = 1.5 * devicePixelRatio;
+  ctx.setLineDash([4 * devicePixelRatio, 4 * devicePixelRatio]);
+  ctx.beginPath();
+  ctx.moveTo(bbox.left, top);
+  ctx.lineTo(bbox.left + bbox.width, top);
+  ctx.stroke();
+  ctx.restore();
+}
