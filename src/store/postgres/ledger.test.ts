@@ -19,8 +19,9 @@ it('advice needs no lock that conflicts with those of workers, nor do workers wa
     },
   });
   await using mulligan = await Mulligan.open(store, { jobs: [job], log: () => {} });
-  await mulligan.enqueue(job, 1);
-  await mulligan.work({ poll: 20 }).whenIdle();
+  const { id } = await mulligan.enqueue(job, 1);
+  mulligan.work({ poll: 20 });
+  await mulligan.result(id, { timeout: '60s' });
   const client = await database.connect();
   // Conflicts with every lock but that of a plain read.
   await client.query('BEGIN');
