@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { fakeOutput } from '../../test/support/terminal.ts';
+import { MINUTE_MS } from '../duration.ts';
 import { toForecast } from '../observe/forecast.ts';
 import { type GateInfo, unheardOf } from '../observe/gate-info.ts';
-import { MINUTE_MS } from '../duration.ts';
 import type { UpcomingJobs } from '../store/store.ts';
 import { forecastLines, stallCauses } from './forecast.ts';
 

@@ -8,6 +8,7 @@ import { Action } from '../../components/action.tsx';
 import { type BulkAction, BulkDialog } from '../../components/bulk-dialog.tsx';
 import { Tile } from '../../components/facts.tsx';
 import { count, number, percent, short } from '../../components/format.ts';
+import { JobCell } from '../../components/job-cell.tsx';
 import { LongText } from '../../components/json.tsx';
 import { Empty, Notice } from '../../components/notice.tsx';
 import { Operations } from '../../components/operations.tsx';
