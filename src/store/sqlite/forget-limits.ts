@@ -1,5 +1,6 @@
 import { isTerminal, type JobState, states } from '../../job.ts';
 import { LANE, STATE } from '../codes.ts';
+import { storedKey } from './limit-keys.ts';
 import { leaveSlot, SLOT, settleSlots } from './limit-slots.ts';
 import type { PartitionKey } from './partitions.ts';
 import type { Session } from './session.ts';
@@ -80,7 +81,7 @@ function correctSlots(session: Session): void {
 function correct(session: Session, row: SlotRow): void {
   const { seq, slot, state, limits, lane, partition } = row;
   if (state === null || limits === null || isTerminal(states[state] as JobState)) {
-    leaveSlot(session, { limit: row.slotName, key: row.key }, seq);
+    leaveSlot(session, storedKey({ limit: row.slotName, key: row.key }), seq);
     return;
   }
   if (state === STATE.running || slot !== SLOT.running) return;

@@ -1,8 +1,9 @@
 import type { Settled } from '../../job.ts';
-import { type LimitKey, limitsText, parseLimits } from '../../limit/limit.ts';
+import type { LimitKey } from '../../limit/limit.ts';
 import { afterHandedBack } from '../../limit/rate.ts';
 import { LANE } from '../codes.ts';
 import { free } from './limit-freed.ts';
+import type { StoredKey } from './limit-keys.ts';
 import { readNextStart, readSettings, writeNextStart } from './limit-rules.ts';
 import type { Session } from './session.ts';
 
@@ -42,21 +43,26 @@ export interface LimitedRow {
 
 /** A job that ran was settled. */
 export function settleSlots(session: Session, row: LimitedRow, settled: Pick<Settled, 'ran' | 'dueAt'>): void {
-  for (const one of parseLimits(row.limits)) {
+  for (const one of session.limitTexts.parse(row.limits)) {
     const ended = settled.dueAt === null;
     if (!settled.ran && !ended) giveStartBack(session, one, row.seq);
     if (ended || !keepSlot(session, one, row)) {
       session.sql(LEAVE).run(one.limit, one.key, row.seq);
     }
-    free(session, limitsText([one]));
+    free(session, one.text);
   }
   session.madeWork = true;
 }
 
-/** A job that waits in another lane has not run, or has asked to come later: others of its key go first. */
+/** Whether a job that waits in this lane may hold a place. In another lane it has not run, or asked to come later: others of its key go first. */
+export function mayHoldSlot(lane: number): boolean {
+  return lane === LANE.suspect || lane === LANE.retry;
+}
+
 function keepSlot(session: Session, one: LimitKey, { seq, lane }: LimitedRow): boolean {
+  if (!mayHoldSlot(lane)) return false;
   if (lane === LANE.suspect) return session.sql(KEEP).run(one.limit, one.key, seq, SLOT.suspect).changes > 0;
-  return lane === LANE.retry && session.sql(KEEP_TURN).run(one.limit, one.key, seq).changes > 0;
+  return session.sql(KEEP_TURN).run(one.limit, one.key, seq).changes > 0;
 }
 
 function giveStartBack(session: Session, one: LimitKey, seq: number): void {
@@ -69,11 +75,11 @@ function giveStartBack(session: Session, one: LimitKey, seq: number): void {
 
 /** A job that waited was cancelled. */
 export function leaveSlots(session: Session, seq: number, limits: string): void {
-  for (const one of parseLimits(limits)) leaveSlot(session, one, seq);
+  for (const one of session.limitTexts.parse(limits)) leaveSlot(session, one, seq);
 }
 
-export function leaveSlot(session: Session, one: LimitKey, seq: number): void {
+export function leaveSlot(session: Session, one: StoredKey, seq: number): void {
   if (session.sql(LEAVE).run(one.limit, one.key, seq).changes === 0) return;
-  free(session, limitsText([one]));
+  free(session, one.text);
   session.madeWork = true;
 }

@@ -1,17 +1,10 @@
 import type { Lane } from '../../job.ts';
-import {
-  type KeyUse,
-  keepsTurn,
-  type LimitKey,
-  type LimitSettings,
-  limitsText,
-  parseLimits,
-  settingsFor,
-} from '../../limit/limit.ts';
+import { type KeyUse, keepsTurn, type LimitKey, type LimitSettings, settingsFor } from '../../limit/limit.ts';
 import { afterStarts } from '../../limit/rate.ts';
 import { roomAt, roomOf, roomWithin } from '../../limit/room.ts';
+import type { StoredKey } from './limit-keys.ts';
 import { readNextStart, readRules, readSettings, writeNextStart } from './limit-rules.ts';
-import { SLOT, takeSlot } from './limit-slots.ts';
+import { mayHoldSlot, SLOT, takeSlot } from './limit-slots.ts';
 import type { Wait } from './partitions.ts';
 import { NEVER } from './restrictions.ts';
 import type { Session } from './session.ts';
@@ -38,7 +31,6 @@ interface KeyState {
 /** What the keys of limits have in use, as one claim sees it: read once, then counted along with what the claim takes. */
 export class LimitUse {
   readonly #session: Session;
-  readonly #parsed: Map<string, readonly LimitKey[]> = new Map();
   readonly #keys: Map<string, KeyState> = new Map();
   readonly #totals: Map<string, number> = new Map();
   /** Null for a limit without a total: then what runs is not counted. */
@@ -49,23 +41,18 @@ export class LimitUse {
   }
 
   /** Limits as they are stored. */
-  parse(text: string): readonly LimitKey[] {
-    let limits = this.#parsed.get(text);
-    if (limits === undefined) {
-      limits = parseLimits(text);
-      this.#parsed.set(text, limits);
-    }
-    return limits;
+  parse(text: string): readonly StoredKey[] {
+    return this.#session.limitTexts.parse(text);
   }
 
   /** How many of `count` jobs with these limits may start now: see `roomWithin`. */
-  room(limits: readonly LimitKey[], lane: Lane, count: number, places?: number): number {
+  room(limits: readonly StoredKey[], lane: Lane, count: number, places?: number): number {
     const each = limits.map((one) => ({ settings: this.#key(one).settings, use: this.#use(one) }));
     return roomWithin(each, lane, this.#session.now, count, places);
   }
 
   /** Until when none of them may start, and because of which key; null when one may, or when the total of a limit is full. */
-  waitOf(limits: readonly LimitKey[], lane: Lane): Wait | null {
+  waitOf(limits: readonly StoredKey[], lane: Lane): Wait | null {
     const { now } = this.#session;
     let latest: Wait | null = null;
     for (const one of limits) {
@@ -73,7 +60,7 @@ export class LimitUse {
       const use = this.#use(one);
       if (roomOf(settings, use, lane, now) > 0 || this.isTotalFull(one.limit)) continue;
       const until = roomAt(settings, use, lane) ?? NEVER;
-      if (latest === null || until > latest.until) latest = { until, for: limitsText([one]) };
+      if (latest === null || until > latest.until) latest = { until, for: one.text };
     }
     return latest;
   }
@@ -84,12 +71,12 @@ export class LimitUse {
     return bound !== null && this.#total(limit) >= bound;
   }
 
-  /** A claim takes the job that has this number: `write` must follow. */
-  reserve(seq: number, limits: readonly LimitKey[]): void {
+  /** A claim takes the job that has this number, from this lane: `write` must follow. */
+  reserve(seq: number, limits: readonly StoredKey[], lane: number): void {
     const { now } = this.#session;
     for (const one of limits) {
       const key = this.#key(one);
-      const before = this.#session.sql(SLOT_OF).get(one.limit, one.key, seq) as { state: number } | undefined;
+      const before = mayHoldSlot(lane) ? this.#slotOf(one, seq) : undefined;
       key.running++;
       if (before !== undefined && key.waiting > 0) key.waiting--;
       if (before?.state === SLOT.suspect && key.suspects > 0) key.suspects--;
@@ -101,7 +88,7 @@ export class LimitUse {
   }
 
   /** The job that has this number was taken. Write transactions only. */
-  write(seq: number, limits: readonly LimitKey[]): void {
+  write(seq: number, limits: readonly StoredKey[]): void {
     for (const one of limits) {
       const { settings, nextStartAt } = this.#key(one);
       takeSlot(this.#session, one, seq, keepsTurn(settings, 'fresh'));
@@ -109,27 +96,30 @@ export class LimitUse {
     }
   }
 
-  #use(one: LimitKey): KeyUse {
+  #use(one: StoredKey): KeyUse {
     const { settings, running, waiting, suspects, nextStartAt } = this.#key(one);
     return { running, waiting, suspects, nextStartAt, total: settings.total === null ? 0 : this.#total(one.limit) };
   }
 
-  #key(one: LimitKey): KeyState {
-    const text = limitsText([one]);
-    let key = this.#keys.get(text);
+  #key(one: StoredKey): KeyState {
+    let key = this.#keys.get(one.text);
     if (key === undefined) {
       const settings = readSettings(this.#session, one);
       // Without a concurrency any number may run, and it does not matter how many do.
       const use = settings.concurrency === null ? noUse : this.#readUse(one);
       const nextStartAt = settings.rate === null ? 0 : readNextStart(this.#session, one);
       key = { settings, ...use, nextStartAt };
-      this.#keys.set(text, key);
+      this.#keys.set(one.text, key);
     }
     return key;
   }
 
   #readUse({ limit, key }: LimitKey): typeof noUse {
     return this.#session.sql(USE).get(limit, key) as unknown as typeof noUse;
+  }
+
+  #slotOf({ limit, key }: LimitKey, seq: number): { state: number } | undefined {
+    return this.#session.sql(SLOT_OF).get(limit, key, seq) as { state: number } | undefined;
   }
 
   #total(limit: string): number {

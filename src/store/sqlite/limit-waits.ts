@@ -1,5 +1,4 @@
 import type { Lane } from '../../job.ts';
-import { parseLimits } from '../../limit/limit.ts';
 import { LANE } from '../codes.ts';
 import type { LimitUse } from './limit-use.ts';
 import type { Partition } from './partitions.ts';
@@ -45,7 +44,7 @@ export function bringBack(session: Session, use: LimitUse): boolean {
 
 /** False when more may be brought back. */
 function bringLaneBack(session: Session, use: LimitUse, waitsFor: string, lane: Lane): boolean {
-  const wait = use.waitOf(parseLimits(waitsFor), lane);
+  const wait = use.waitOf(use.parse(waitsFor), lane);
   // Another job of the key must end first, which lists it again.
   if (wait?.until === NEVER) return true;
   const rows = session.sql(WAITING).all(waitsFor, LANE[lane], wait?.until ?? -1) as unknown as (Partition & {

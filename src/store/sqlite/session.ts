@@ -7,6 +7,7 @@ import { ErrorCounts } from './error-counts.ts';
 import { Errors } from './errors.ts';
 import { InternedStrings } from './interned.ts';
 import { LastText } from './last-text.ts';
+import { LimitTexts } from './limit-keys.ts';
 import type { Outage } from './outage.ts';
 import { Partitions } from './partitions.ts';
 import { RunningRows } from './running.ts';
@@ -38,6 +39,7 @@ export class Session {
   /** Set by a verb that made work claimable at once. */
   madeWork = false;
   readonly running: RunningRows = new RunningRows();
+  readonly limitTexts: LimitTexts = new LimitTexts();
   readonly policyText: LastText = new LastText();
   readonly decisionText: LastText = new LastText();
   readonly #tally: Tally = new Tally();

@@ -106,7 +106,7 @@ export class TakenRows {
   #add(row: ClaimedRow): void {
     this.rows.push(row);
     const limits = row[LIMITS] as string | null;
-    if (limits !== null) this.limits.reserve(row[AT.seq] as number, this.limits.parse(limits));
+    if (limits !== null) this.limits.reserve(row[AT.seq] as number, this.limits.parse(limits), row[AT.lane] as number);
   }
 
   /** The rows from the index `first` on are taken. */
