@@ -79,7 +79,9 @@ it.each([1_280, 360])(
     }
     await page.goto(`${url}/#/jobs/${id}`);
     await page.getByText(/^\d+ earlier lines not kept$/).waitFor();
-    expect(await page.getByRole('list', { name: 'Log of run 1' }).textContent()).toContain(markup);
+    const log = page.getByRole('list', { name: 'Log of run 1' });
+    expect(await log.textContent()).toContain(markup);
+    await expect.poll(() => log.evaluate((list) => list.scrollTop)).toBeGreaterThan(0);
     await page
       .getByRole('button', { name: /^Show all/ })
       .first()

@@ -1,4 +1,4 @@
-import type { VNode } from 'preact';
+import type { TargetedEvent, VNode } from 'preact';
 import type { LogLine, RunLog } from '../../client/answers.ts';
 import { clock, count, moment } from '../../components/format.ts';
 
@@ -9,7 +9,7 @@ export function Logs({ logs }: { readonly logs: readonly RunLog[] }): VNode | nu
     <section class="card stack">
       <h2>Log</h2>
       {logs.map(({ run, lines, dropped }, index) => (
-        <details key={run} open={index === 0}>
+        <details key={run} open={index === 0} onToggle={showEnd}>
           <summary>
             Run {run} <span class="muted">{count(lines.length, 'line')}</span>
           </summary>
@@ -24,6 +24,12 @@ export function Logs({ logs }: { readonly logs: readonly RunLog[] }): VNode | nu
       ))}
     </section>
   );
+}
+
+/** The last lines say how the run ended. */
+function showEnd({ currentTarget }: TargetedEvent<HTMLDetailsElement>): void {
+  const list = currentTarget.querySelector('ol');
+  if (list !== null) list.scrollTop = list.scrollHeight;
 }
 
 function Line({ line: { level, at, message, fields } }: { readonly line: LogLine }): VNode {
