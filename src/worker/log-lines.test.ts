@@ -57,9 +57,14 @@ describe('the lines that are kept of a log', () => {
     expect(lines.at(-1)?.message).toMatch(/\u{1f3cc}\.\.\.$/u);
   });
 
-  it('keep the last line also when it alone is longer than all may be', () => {
-    const { lines } = logged((all) => all.add('error', 1, '\u0001'.repeat(2_000), { a: '\u0001'.repeat(400) }));
-    expect(lines).toHaveLength(1);
+  it('have room for the longest line there can be', () => {
+    const control = '\u0001'.repeat(2_000);
+    const names = Array.from({ length: 30 }, (_, n) => [`${n}${control}`, control]);
+    const { lines, dropped } = logged((all) => {
+      all.add('info', 1, 'before');
+      all.add('error', 2, control, Object.fromEntries(names));
+    });
+    expect([lines.at(-1)?.at, dropped]).toEqual([2, 0]);
   });
 
   it('have no credentials, in messages, fields and nested fields', () => {

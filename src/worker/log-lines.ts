@@ -24,11 +24,7 @@ const LEFT_OUT = '"..."';
 export class LogLines {
   readonly #lines: string[] = [];
   #bytes = 0;
-  #dropped: number;
-
-  constructor(dropped = 0) {
-    this.#dropped = dropped;
-  }
+  #dropped = 0;
 
   /** Never throws. Lines of level `debug` are for the process's own log: they would displace the others. */
   add(level: LogLevel, at: number, message: unknown, fields?: unknown): void {
@@ -36,7 +32,8 @@ export class LogLines {
     const line = lineText(level, at, message, fields);
     this.#lines.push(line);
     this.#bytes += byteLength(line);
-    while (this.#lines.length > MOST_LINES || (this.#bytes > MOST_BYTES && this.#lines.length > 1)) {
+    // The last one always fits: a byte of a message becomes six of JSON at most.
+    while (this.#lines.length > MOST_LINES || this.#bytes > MOST_BYTES) {
       this.#bytes -= byteLength(this.#lines.shift() as string);
       this.#dropped++;
     }
@@ -71,9 +68,11 @@ function fieldsText(fields: unknown): string {
   for (const name of namesOf(fields)) {
     const value = valueText(fields as object, name);
     if (value === undefined) continue;
-    const isTooLong = byteLength(value) > room;
-    if (!isTooLong) room -= byteLength(value);
-    texts.push(`${JSON.stringify(tidy(name, FIELD_NAME_BYTES))}:${isTooLong ? LEFT_OUT : value}`);
+    const key = JSON.stringify(tidy(name, FIELD_NAME_BYTES));
+    const text = [`${key}:${value}`, `${key}:${LEFT_OUT}`].find((one) => byteLength(one) <= room);
+    if (text === undefined) break;
+    room -= byteLength(text);
+    texts.push(text);
   }
   return texts.join();
 }

@@ -195,5 +195,10 @@ it('a log that is none is refused, and the run is not settled', async () => {
   for (const log of ['text', [{ level: 'loud', message: 'a' }], [{ level: 'info' }], [{ level: 'info', message: 1 }]]) {
     expect((await call('POST', '/api/v1/settle', { lease, outcome: 'ack', log })).status).toBe(400);
   }
+  const settled = { id, run: 1, worker: 'w1', outcome: 'completed', decision: { kind: 'complete', rule: 'completed' } };
+  for (const log of ['text', '{}', '{"lines":[{}],"dropped":0}', '{"lines":[],"dropped":-1}']) {
+    const sent = [[{ ...settled, error: null, startedAt: 1, endedAt: 2, log }]];
+    expect((await call('POST', '/api/v1/store/settle', sent)).status).toBe(400);
+  }
   expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'running' });
 });
