@@ -253,8 +253,8 @@ function leftOf(endings: readonly Ending[]): (string | null)[] {
 
 /** What runs logged, and their positions from 1. Usually nothing, and nothing is sent. */
 function logsOf(endings: readonly Ending[]): (string | null)[] {
+  if (endings.every(({ sent }) => sent.log === undefined)) return [null, null];
   const logs = endings.flatMap(({ sent: { log } }, index) => (log === undefined ? [] : { position: index + 1, log }));
-  if (logs.length === 0) return [null, null];
   return [plain(logs.map(({ position }) => position)), texts(logs.map(({ log }) => log))];
 }
 
