@@ -47,6 +47,7 @@ const verbs: readonly VerbName[] = [
   'ended',
   'list',
   'runs',
+  'logs',
   'ledger',
   'stats',
   'gates',

@@ -100,6 +100,7 @@ export type { DeadReason, Decision, RetryCause } from './retry/decision.ts';
 export type { FailureClass, OutcomeKind, StoredError } from './retry/outcome.ts';
 export type { Backoff, BackoffOptions, Jitter, RetryOptions, RetryPolicy } from './retry/policy.ts';
 export { policies } from './retry/presets.ts';
+export type { LogLine, RunLog } from './run-log.ts';
 export type { MisfirePolicy } from './schedule/plan.ts';
 export type { Timing, TimingOptions } from './schedule/timing.ts';
 export type { Overlap, ScheduleDefinition, ScheduleOptions } from './schedule-options.ts';

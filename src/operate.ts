@@ -10,6 +10,7 @@ import { ConfigError } from './errors.ts';
 import type { Job, RunRecord } from './job.ts';
 import { operatorName } from './operator.ts';
 import { encodeJson } from './payload.ts';
+import type { RunLog } from './run-log.ts';
 import { type ChangeAction, statesFor } from './store/change.ts';
 import { type JobCount, type JobFilter, type JobList, type JobSelection, statesOf } from './store/selection.ts';
 import type { CancelAnswer, QueueInfo, Store } from './store/store.ts';
@@ -18,6 +19,8 @@ import { read } from './untrusted/thrown.ts';
 const DEFAULT_PAGE = 50;
 const LARGEST_PAGE = 10_000;
 const EXPORTED_AT_ONCE = 500;
+/** The logs of so many runs are shown, unless another number is asked for. */
+export const LOGS_SHOWN = 50;
 export const CANARY_TIMEOUT = '10m';
 
 export interface ListOptions extends Selection {
@@ -120,6 +123,12 @@ export class Jobs {
   /** The ledger of a job: one record per finished run, oldest first. */
   async runs(id: string): Promise<RunRecord[]> {
     return this.#store.runs(checkName(id, 'jobs.runs: id'));
+  }
+
+  /** What the handler wrote to `context.log`: the last lines of each run, newest run first; of at most `limit` runs. */
+  async logs(id: string, limit: number = LOGS_SHOWN): Promise<RunLog[]> {
+    const most = checkInteger(limit, 'jobs.logs: limit', { min: 1, max: LARGEST_PAGE });
+    return this.#store.logs(checkName(id, 'jobs.logs: id'), most);
   }
 
   /**

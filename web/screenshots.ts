@@ -13,7 +13,7 @@ import { stage } from '../test/web/stage.ts';
 
 const [, , target = 'docs/images'] = process.argv;
 /** What docs/dashboard.md and README.md show, and how high each is. */
-const documented: Readonly<Record<string, number>> = { overview: 760, job: 735, redrive: 760, 'policy-lab': 1_390 };
+const documented: Readonly<Record<string, number>> = { overview: 760, job: 705, redrive: 760, 'policy-lab': 1_390 };
 const isForDocs = target === 'docs/images';
 const sizes = [
   { name: 'light', width: 1_280, colorScheme: 'light' },

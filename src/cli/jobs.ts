@@ -13,6 +13,7 @@ import { given } from './flags.ts';
 import { jobFacts, stackLines } from './job-facts.ts';
 import { jobListLines, pageNote } from './job-list.ts';
 import { ledgerLines } from './ledger.ts';
+import { logLines, shortLogLines } from './log-lines.ts';
 import { printable } from './printable.ts';
 import { isEmpty, readFlags, type SelectionFlags, selecting } from './selection.ts';
 import { waitReasons } from './waits.ts';
@@ -21,6 +22,10 @@ import { findOne, hintAtNothing, readAfter, wholeIds } from './which-jobs.ts';
 export const PAGE = 50;
 /** Each takes a few queries; jobs behind more than these are listed without their gate. */
 const MOST_GATES = 100;
+
+interface ShowFlags {
+  readonly logs?: true;
+}
 
 type ListFlags = SelectionFlags & { readonly after?: string };
 
@@ -38,13 +43,14 @@ export function addJobs(program: CliCommand, shell: Shell): void {
     .action((flags: SelectionFlags) => count(shell, flags));
   jobs
     .command('show')
-    .description('One job: its facts, why it waits, and its ledger of all finished runs.')
+    .description('One job: its facts, why it waits, its ledger of all finished runs, and what the last one logged.')
     .argument('<id>', "the job's id, or how it begins")
+    .option('--logs', 'all that is kept of what its last 50 runs logged')
     .addHelpText(
       'after',
-      '\nWith --json: { job, runs: [...], gate, waits: [...] }, times in ms since the epoch; gate is null when the job has ended.',
+      '\nWith --json: { job, runs: [...], gate, waits: [...], logs: [...] }, times in ms since the epoch; gate is null when the job has ended.\nlogs: [{ run, lines: [{ level, at, message, fields }], dropped }], newest run first.',
     )
-    .action((id: string) => show(shell, id));
+    .action((id: string, flags: ShowFlags) => show(shell, id, flags));
   const cancelling = selecting(
     jobs
       .command('cancel')
@@ -107,8 +113,8 @@ export async function exportLines(
   });
 }
 
-async function show({ output, ...shell }: Shell, id: string): Promise<void> {
-  const { job, runs, gate, waits } = await withExisting(shell.database(), async (mulligan) => {
+async function show({ output, ...shell }: Shell, id: string, flags: ShowFlags): Promise<void> {
+  const { job, runs, gate, waits, logs } = await withExisting(shell.database(), async (mulligan) => {
     const found = await findOne(mulligan, id);
     const ledger = await mulligan.jobs.runs(found.id);
     return {
@@ -116,14 +122,16 @@ async function show({ output, ...shell }: Shell, id: string): Promise<void> {
       runs: ledger,
       gate: isTerminal(found.state) ? null : await gateOf(mulligan, found),
       waits: await waitReasons(mulligan, found, ledger),
+      logs: await mulligan.jobs.logs(found.id),
     };
   });
-  output.answer({ job, runs, gate, waits }, () => [
+  output.answer({ job, runs, gate, waits, logs }, () => [
     ...jobFacts(job, gate, output),
     ...waits.map((reason) => `${output.paint('dim', 'waits: ')}${printable(reason)}`),
     '',
     ...(runs.length === 0 ? ['No run has finished yet.'] : ledgerLines(runs, output)),
     ...stackLines(job, output),
+    ...(flags.logs === true ? logLines(logs, output) : shortLogLines(logs, output)),
   ]);
 }
 

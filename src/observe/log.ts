@@ -1,7 +1,8 @@
 import { describe, unexpected } from '../config.ts';
 import { read } from '../untrusted/thrown.ts';
 
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
+export type LogLevel = (typeof logLevels)[number];
 
 export interface LogEntry {
   readonly level: LogLevel;
@@ -43,14 +44,12 @@ export function makeLogger(sink: LogSink, context: () => Record<string, unknown>
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
 }
 
-const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
-
 /** The sink for the option `log`, and the logger itself when it is one. */
 export function readLog(
   log: unknown,
   what: string,
 ): { readonly sink: LogSink; readonly structured: StructuredLogger | null } {
-  if (levels.every((level) => typeof read(log, level) === 'function')) {
+  if (logLevels.every((level) => typeof read(log, level) === 'function')) {
     const logger = log as StructuredLogger;
     return { sink: (entry) => writeTo(logger, entry), structured: logger };
   }

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { AnyJobDefinition } from '../definition.ts';
-import type { Logger } from '../observe/log.ts';
+import type { Logger, LogLevel } from '../observe/log.ts';
 import { encodeResult } from '../result.ts';
 import { classify, withCustomDelay } from '../retry/classify.ts';
 import { isPastDeadline } from '../retry/decide.ts';
@@ -12,6 +12,7 @@ import { ActiveJobs } from '../worker/active-jobs.ts';
 import { Finisher } from '../worker/finish.ts';
 import { Gates } from '../worker/gates.ts';
 import { Lease } from '../worker/lease.ts';
+import { LogLines } from '../worker/log-lines.ts';
 import type { Reporter } from '../worker/report.ts';
 import { Trouble } from '../worker/trouble.ts';
 import { ProblemError } from './problem.ts';
@@ -41,6 +42,21 @@ export interface ReportedError {
   readonly stack?: string;
   /** As the header has it: seconds, or a date. */
   readonly retryAfter?: number | string;
+}
+
+/** A line of the log of a remote run. */
+export interface ReportedLine {
+  readonly level: LogLevel;
+  readonly message: string;
+  /** Default: when it arrives. */
+  readonly at?: number;
+  readonly fields?: Readonly<Record<string, unknown>>;
+}
+
+/** What a remote worker may say beside the outcome. */
+export interface ReportedMore {
+  readonly result?: unknown;
+  readonly log?: readonly ReportedLine[];
 }
 
 export interface SettledRun {
@@ -142,14 +158,14 @@ export class RemoteRuns {
   }
 
   /** Ends a run: once it resolves, its outcome is durable. */
-  async settle(receipt: Receipt, outcome: Outcome, result?: unknown): Promise<SettledRun> {
+  async settle(receipt: Receipt, outcome: Outcome, { result, log }: ReportedMore = {}): Promise<SettledRun> {
     const { job: claimed, leaseMs, refund } = receipt;
     if (this.#isClosing) throw new ProblemError(503, 'CLOSED', 'The server is shutting down. Send it to another one.');
     const job = this.#jobs.add(this.#lease({ ...claimed, payload: await this.#payloadOf(claimed) }, leaseMs));
     job.startedAt = claimed.claimedAt;
     job.endedAt = Math.max(claimed.claimedAt, Math.round(this.storeNow));
     job.refund = refund;
-    job.run = new RemoteRun(result === undefined ? undefined : this.#encode(result));
+    job.run = new RemoteRun(result === undefined ? undefined : this.#encode(result), log && this.#logText(log));
     if (outcome.kind === 'failed') await this.#noticeCancel(job);
     return new Promise((resolve, reject) => {
       this.#waiting.set(job, (settlement, answer) => {
@@ -183,6 +199,13 @@ export class RemoteRuns {
 
   #encode(value: unknown): string | undefined {
     return encodeResult(value, this.#parts.maxResultBytes)?.text;
+  }
+
+  #logText(log: readonly ReportedLine[]): string | undefined {
+    const lines = new LogLines();
+    for (const { level, at, message, fields } of log)
+      lines.add(level, at ?? Math.round(this.storeNow), message, fields);
+    return lines.text;
   }
 
   /** Begins now: the worker may have renewed it since the claim, and the fence in the store has the last word. */
@@ -225,13 +248,15 @@ export class RemoteRuns {
 class RemoteRun implements ActiveRun {
   unsentProgress: string | null = null;
   readonly result: string | undefined;
+  readonly logText: string | undefined;
   readonly recorded = null;
   readonly timedOut = false;
   /** Its span is where it runs. */
   readonly span = null;
 
-  constructor(result: string | undefined) {
+  constructor(result: string | undefined, logText: string | undefined) {
     this.result = result;
+    this.logText = logText;
   }
 
   /** Its worker is told with the answer to the next heartbeat. */

@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import type { JobToEnqueue } from '../enqueue-options.ts';
 import { keyUntils, lanes, states } from '../job.ts';
+import { logLevels } from '../observe/log.ts';
 import { deadReasons } from '../retry/decision.ts';
 import { failureClasses, outcomeKinds } from '../retry/outcome.ts';
 import { backoffKinds, jitterNames } from '../retry/policy.ts';
-import type { ReportedError } from './remote-runs.ts';
+import type { ReportedError, ReportedLine } from './remote-runs.ts';
 
 /* What the API takes and answers, for people and programs. Names and bounds are those of the library, which checks them again. */
 
@@ -168,6 +169,32 @@ export const runRecord: z.ZodType = z.object({
   decision: decisionSchema,
   nextDueAt: timestamp.nullable(),
 });
+
+const logLine = {
+  level: z.enum(logLevels),
+  message: z.string(),
+  fields: z.record(z.string(), z.unknown()).optional().describe('Fields with secret names are redacted.'),
+};
+
+export const runLog: z.ZodType = z.object({
+  run: z.int(),
+  lines: z.array(z.object({ at: timestamp, ...logLine })).describe('Oldest first.'),
+  dropped: z.int().describe('How many lines were written before these, and are not kept.'),
+});
+
+export const reportedLog: z.ZodType<ReportedLine[]> = z
+  .array(
+    z.strictObject({
+      level: z.enum(logLevels),
+      message: z.string().max(100_000),
+      at: z.int().min(0).max(8.64e15).exactOptional().describe('Milliseconds since the epoch. Default: now.'),
+      fields: z.record(z.string(), z.unknown()).exactOptional(),
+    }),
+  )
+  .max(1_000)
+  .describe(
+    'What the run logged, oldest line first. The last 50 lines or 8 KiB are kept, without those of level debug.',
+  );
 
 /** Items and where the next page begins. */
 export function pageOf(item: z.ZodType): z.ZodType {

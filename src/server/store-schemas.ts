@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { keyLives, lanes, states } from '../job.ts';
 import type { LimitKey } from '../limit/limit.ts';
+import { logLevels } from '../observe/log.ts';
 import { type Decision, deadReasons } from '../retry/decision.ts';
 import { outcomeKinds, type StoredError } from '../retry/outcome.ts';
 import { jitterNames, type RetryPolicy } from '../retry/policy.ts';
@@ -33,6 +34,7 @@ export function text(longest: number): z.ZodType<string> {
 
 const LONGEST_NAME = 1_000;
 const LONGEST_JSON = 64 * 1_048_576;
+const LONGEST_LOG = 16 * 1_024;
 export const name: z.ZodType<string> = text(LONGEST_NAME);
 /** The mark names the queues of partitions aside (store/aside.ts). */
 export const queueName: z.ZodType<string> = name.refine((value) => !value.includes(MARK), 'expected no U+0001');
@@ -185,6 +187,25 @@ export const decision: z.ZodType<Decision> = z.discriminatedUnion('kind', [
 const spent = z.strictObject({ at: time, count: whole }).nullable();
 const refund: z.ZodType<Refund> = z.strictObject({ attempts: whole, spent });
 
+const storedLog = z.strictObject({
+  lines: z
+    .array(
+      z.strictObject({
+        level: z.enum(logLevels),
+        at: time,
+        message: z.string(),
+        fields: z.record(z.string(), z.unknown()).exactOptional(),
+      }),
+    )
+    .max(100),
+  dropped: whole,
+});
+/** Those that show logs rely on their shape. */
+const logText: z.ZodType<string> = text(LONGEST_LOG).refine(
+  (value) => isJson(value) && storedLog.safeParse(JSON.parse(value)).success,
+  'expected the log of a run, as JSON text',
+);
+
 export const settlement: z.ZodType<Settlement> = z.strictObject({
   id: name,
   run: whole,
@@ -196,6 +217,7 @@ export const settlement: z.ZodType<Settlement> = z.strictObject({
   // Not only JSON: the reason why there is none is written in front of it.
   result: text(LONGEST_JSON).exactOptional(),
   progress: jsonText.exactOptional(),
+  log: logText.exactOptional(),
   startedAt: time,
   endedAt: time,
 });

@@ -185,6 +185,7 @@ export const storeVerbs: StoreVerbs = {
   count: { args: z.tuple([schemas.selection]), scopes: ['read', 'work'] },
   operations: { args: z.tuple([limit]), scopes: ['read'] },
   runs: { args: z.tuple([name]), scopes: ['read', 'work'] },
+  logs: { args: z.tuple([name, limit]), scopes: ['read', 'work'] },
   ledger: {
     args: z.tuple([
       z.strictObject({

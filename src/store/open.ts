@@ -85,6 +85,7 @@ const verbs: Readonly<Record<Exclude<keyof Store, 'kind' | 'pushes' | 'transacti
   ended: true,
   list: true,
   runs: true,
+  logs: true,
   ledger: true,
   stats: true,
   gates: true,

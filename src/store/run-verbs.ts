@@ -151,6 +151,8 @@ export interface Settlement extends Fence {
   readonly result?: string;
   /** JSON text: progress that no heartbeat has stored. */
   readonly progress?: string;
+  /** JSON text: the last lines that the run logged, as `parseRunLog` (../run-log.ts) reads them. */
+  readonly log?: string;
   /** In store time, as the worker reckons it from the claim. The next due time is the store's own. */
   readonly startedAt: number;
   readonly endedAt: number;

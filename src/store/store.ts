@@ -7,6 +7,7 @@ import type { LimitAction, LimitKey } from '../limit/limit.ts';
 import type { DeadReason } from '../retry/decision.ts';
 import type { OutcomeKind, StoredError } from '../retry/outcome.ts';
 import type { RetryPolicy } from '../retry/policy.ts';
+import type { RunLog } from '../run-log.ts';
 import type { MisfirePolicy } from '../schedule/plan.ts';
 import type { Timing } from '../schedule/timing.ts';
 import type { ChangeAnswer, ChangeRequest, Operation } from './change.ts';
@@ -144,6 +145,11 @@ export interface Store {
   operations(limit: number): Promise<Operation[]>;
   /** The ledger of one job, oldest run first. */
   runs(jobId: string): Promise<RunRecord[]>;
+  /**
+   * What runs of one job logged, newest run first: of at most `limit` runs. A run that logged nothing, or crashed, has none.
+   * Apart from `runs`, whose readers are many and need no log.
+   */
+  logs(jobId: string, limit: number): Promise<RunLog[]>;
   /**
    * The ledgers of many ended jobs, in pages or as a random part, for statistics. It reads rows that no longer change, and
    * takes no lock that another verb waits for. See ledger.ts.

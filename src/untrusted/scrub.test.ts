@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { scrub } from './scrub.ts';
+import { isSecretName, scrub } from './scrub.ts';
 
 describe('credentials are taken out', () => {
   test.each([
@@ -69,4 +69,15 @@ test.each([
 ])('64 KiB of %o take no quadratic time', (text) => {
   // No timing: a pattern that went quadratic would run into the test's time limit many times over.
   expect(scrub(text.repeat(65_536 / text.length))).toBeTypeOf('string');
+});
+
+test.each(['password', 'dbPassword', 'api_key', 'Authorization', 'set-cookie', 'accessToken', 'auth'])(
+  'a field named %s is a credential',
+  (name) => {
+    expect(isSecretName(name)).toBe(true);
+  },
+);
+
+test.each(['', 'tokens', 'author', 'passenger', 'signal', 'key', 'sessions'])('a field named "%s" is none', (name) => {
+  expect(isSecretName(name)).toBe(false);
 });

@@ -5,7 +5,8 @@
  * A repetition whose match may still fail after it is bounded, so that no text takes quadratic time.
  */
 
-const HIDDEN = '***';
+/** Stands for what was removed. */
+export const SECRET = '***';
 
 /** A quoted value to its closing quote (or the end), or a bare one to its next delimiter. */
 const value = String.raw`(?:"[^"]*"?|'[^']*'?|[^\s&,;)}\]"']+)`;
@@ -33,23 +34,25 @@ const tokenShapes = [
   String.raw`AIza[\w-]{30,}`,
 ].join('|');
 
+const secretHeaders = '(?:proxy-)?authorization|(?:set-)?cookie';
+const secretName = new RegExp(`(?:${secretNames})$|^(?:${secretParameters}|${secretHeaders})$`, 'i');
+
+/** Whether the value of a field of this name is a credential. */
+export function isSecretName(name: string): boolean {
+  return secretName.test(name);
+}
+
 const rules: readonly (readonly [RegExp, string])[] = [
   // Headers whose whole value is secret: to the closing quote, or to the end of the line.
-  [
-    new RegExp(
-      String.raw`\b((?:proxy-)?authorization|(?:set-)?cookie)(${separator})(?:"[^"]*"?|'[^']*'?|[^\r\n]+)`,
-      'gi',
-    ),
-    `$1$2${HIDDEN}`,
-  ],
+  [new RegExp(String.raw`\b(${secretHeaders})(${separator})(?:"[^"]*"?|'[^']*'?|[^\r\n]+)`, 'gi'), `$1$2${SECRET}`],
   // user:password@. A password may hold unescaped / and @ (that is how a URL comes to be quoted in an
   // error), so this reaches for the last @; what follows the colon must not be just a port.
-  [/(:\/\/)[^\s:/?#@]{0,256}:(?!\d{1,5}(?:[/?#\s]|$))[^\s"'<>]{0,1024}@/g, `$1${HIDDEN}@`],
-  [/(:\/\/)[^\s:/?#@]{1,1024}@/g, `$1${HIDDEN}@`],
-  [/\b(bearer|basic)(\s{1,8})[\w.~+/=-]{8,}/gi, `$1$2${HIDDEN}`],
-  [new RegExp(`(${secretNames})(${separator})${value}`, 'gi'), `$1$2${HIDDEN}`],
-  [new RegExp(String.raw`\b(${secretParameters})(=)${value}`, 'gi'), `$1$2${HIDDEN}`],
-  [new RegExp(String.raw`(?<![\w-])(?:${tokenShapes})`, 'g'), HIDDEN],
+  [/(:\/\/)[^\s:/?#@]{0,256}:(?!\d{1,5}(?:[/?#\s]|$))[^\s"'<>]{0,1024}@/g, `$1${SECRET}@`],
+  [/(:\/\/)[^\s:/?#@]{1,1024}@/g, `$1${SECRET}@`],
+  [/\b(bearer|basic)(\s{1,8})[\w.~+/=-]{8,}/gi, `$1$2${SECRET}`],
+  [new RegExp(`(${secretNames})(${separator})${value}`, 'gi'), `$1$2${SECRET}`],
+  [new RegExp(String.raw`\b(${secretParameters})(=)${value}`, 'gi'), `$1$2${SECRET}`],
+  [new RegExp(String.raw`(?<![\w-])(?:${tokenShapes})`, 'g'), SECRET],
 ];
 
 export function scrub(text: string): string {

@@ -130,8 +130,8 @@ function pathOf(issue: unknown): string {
   return keys.filter((key) => typeof key === 'string' || typeof key === 'number').join('.');
 }
 
-/** Scrubs before it trims: no pattern would recognise a secret that was cut in half. */
-function tidy(text: string, maxBytes: number): string {
+/** Text as it is stored. Scrubs before it trims: no pattern would recognise a secret that was cut in half. */
+export function tidy(text: string, maxBytes: number): string {
   if (text.length <= LONGEST_READ) return trimmed(storable(scrub(text)), maxBytes);
   return trimmed(storable(scrub(text.slice(0, LONGEST_READ)).slice(0, -CUT_SECRET)), maxBytes);
 }

@@ -6,7 +6,7 @@ import type { Run } from './run.ts';
 export type ActiveState = 'buffered' | 'running' | 'settling' | 'gone';
 
 /** What a job that has started needs of its run. A run elsewhere, behind the HTTP API, has the same. */
-export type ActiveRun = Pick<Run, 'unsentProgress' | 'result' | 'recorded' | 'timedOut' | 'span' | 'stop'>;
+export type ActiveRun = Pick<Run, 'unsentProgress' | 'result' | 'logText' | 'recorded' | 'timedOut' | 'span' | 'stop'>;
 
 /** A job that a worker holds a lease for. Only `ActiveJobs` changes `state` and `index`. */
 export class ActiveJob {

@@ -84,7 +84,7 @@ export class Finisher {
     const { startedAt, endedAt } = job;
     const refund = joinRefunds(job.refund, judged?.refund);
     // Progress that no heartbeat has sent goes with the outcome.
-    const left = { result: job.run?.result, progress: job.unsentProgress ?? undefined };
+    const left = { result: job.run?.result, progress: job.unsentProgress ?? undefined, log: job.run?.logText };
     const settlement = settlementOf(claimed, { startedAt, endedAt, refund, ...left }, outcome, decision);
     this.#parts.onDecided(job, decision);
     this.#settler.settle({ job, settlement });

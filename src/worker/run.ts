@@ -16,6 +16,7 @@ import { validateInput } from '../schema.ts';
 import type { ClaimedJob, Settlement, Store, TransactionClient } from '../store/store.ts';
 import { type ErrorCache, toStoredError } from '../untrusted/stored-error.ts';
 import type { Lease } from './lease.ts';
+import { LogLines, withLines } from './log-lines.ts';
 import { Memos } from './once.ts';
 import { readLeaseMs } from './options.ts';
 import { permit } from './permit.ts';
@@ -84,6 +85,7 @@ export class Run implements JobContext {
   #isInTransaction = false;
   #hasPermit = false;
   #log: Logger | null = null;
+  #lines: LogLines | null = null;
   /** Null before the start and after the end. */
   #onEnd: ((outcome: Outcome) => void) | null = null;
 
@@ -106,6 +108,11 @@ export class Run implements JobContext {
     if (timeoutMs !== null) this.#timeout = this.#services.clock.after(timeoutMs, () => this.stop('timeout'));
     if (this.span === null) void this.#handle();
     else void this.span.within(() => this.#handle());
+  }
+
+  /** What the handler has logged, as it is stored. */
+  get logText(): string | undefined {
+    return this.#lines?.text;
   }
 
   /** Its own timeout has ended it. Who is to blame, the handler or what it called, is not known. */
@@ -274,8 +281,12 @@ export class Run implements JobContext {
   }
 
   get log(): Logger {
-    const { id, name, run } = this.lease.job;
-    this.#log ??= makeLogger(this.#services.logSink, () => ({ job: id, name, run }));
+    if (this.#log === null) {
+      const { id, name, run } = this.lease.job;
+      const log = makeLogger(this.#services.logSink, () => ({ job: id, name, run }));
+      this.#lines = new LogLines();
+      this.#log = withLines(log, this.#lines, () => this.lease.storeNow);
+    }
     return this.#log;
   }
 
@@ -360,7 +371,7 @@ export class Run implements JobContext {
           const encoded = encodeResult(worked, this.#services.maxResultBytes);
           const result = encoded?.problem === null ? encoded.text : undefined;
           const progress = this.unsentProgress ?? undefined;
-          const parts = { startedAt: this.#startedAt, endedAt: storeNow, result, progress };
+          const parts = { startedAt: this.#startedAt, endedAt: storeNow, result, progress, log: this.logText };
           settlement = settlementOf(job, parts, completed, decision);
           return settlement;
         },

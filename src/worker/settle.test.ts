@@ -56,6 +56,7 @@ describe('settlements travel together', () => {
         },
       },
     ],
+    ['logs', { log: 'x'.repeat(50_000) }],
     ['notes', { decision: { kind: 'complete', rule: 'completed', note: 'x'.repeat(50_000) } }],
   ])('up to about 4 MiB of them, when they have large %s', async (_, change) => {
     const calls = await callsFor(500, change);

@@ -63,8 +63,9 @@ export class Settler {
 }
 
 /** About; texts are counted by their length. */
-function bytesOf({ error, decision, result, progress }: Settlement): number {
-  const noteLength = (decision.note?.length ?? 0) + (result?.length ?? 0) + (progress?.length ?? 0);
+function bytesOf({ error, decision, result, progress, log }: Settlement): number {
+  const noteLength =
+    (decision.note?.length ?? 0) + (result?.length ?? 0) + (progress?.length ?? 0) + (log?.length ?? 0);
   if (error === null) return SETTLEMENT_BYTES + noteLength;
   const issues = error.issues?.reduce((sum, { message, path }) => sum + message.length + path.length, 0) ?? 0;
   const { name, message, stack } = error;

@@ -8,24 +8,26 @@ interface SettlementParts extends Pick<Settlement, 'startedAt' | 'endedAt'> {
   readonly refund?: Refund | undefined;
   readonly result?: string | undefined;
   readonly progress?: string | undefined;
+  readonly log?: string | undefined;
 }
 
 /** What is recorded of a run that ended. The times are the store's. */
 export function settlementOf(
   job: Pick<ClaimedJob, 'id' | 'run' | 'worker' | 'name' | 'lastError'>,
-  { startedAt, endedAt, refund, result, progress }: SettlementParts,
+  { startedAt, endedAt, refund, result, progress, log }: SettlementParts,
   outcome: Outcome,
   decision: Decision,
 ): Settlement {
   const { id, run, worker } = job;
   const error = errorOf(outcome) ?? errorOfDeath(decision, job);
   const settlement = { id, run, worker, outcome: ledgerWord(outcome, decision), decision, error, startedAt, endedAt };
-  if (refund === undefined && result === undefined && progress === undefined) return settlement;
+  if (refund === undefined && result === undefined && progress === undefined && log === undefined) return settlement;
   return {
     ...settlement,
     ...(refund && { refund }),
     ...(result !== undefined && { result }),
     ...(progress !== undefined && { progress }),
+    ...(log !== undefined && { log }),
   };
 }
 

@@ -168,3 +168,37 @@ it('a store of your own is served without a queue around it', async () => {
   await server.close();
   await store.close();
 });
+
+it('what a remote run logged is kept with its outcome, within bounds and without credentials', async () => {
+  const { call, mulligan } = await served();
+  const { id } = await mulligan.enqueue('a', 1);
+  const lines = Array.from({ length: 60 }, (_, n) => ({ level: 'info', message: `line ${n}` }));
+  const log = [...lines, { level: 'warn', at: 1_800_000_000_000, message: 'token=hunter2', fields: { order: 7 } }];
+  const error = { message: 'hung up' };
+  await call('POST', '/api/v1/settle', { lease: (await claimOne(call)).lease, outcome: 'nack', error, log });
+  const { body } = await call('GET', `/api/v1/jobs/${id}/logs`);
+  expect(body.logs).toHaveLength(1);
+  expect(body.logs[0]).toMatchObject({ run: 1, dropped: 11 });
+  expect(body.logs[0].lines).toHaveLength(50);
+  expect(body.logs[0].lines.at(-1)).toEqual({
+    level: 'warn',
+    at: 1_800_000_000_000,
+    message: 'token=***',
+    fields: { order: 7 },
+  });
+});
+
+it('a log that is none is refused, and the run is not settled', async () => {
+  const { call, mulligan } = await served();
+  const { id } = await mulligan.enqueue('a', 1);
+  const { lease } = await claimOne(call);
+  for (const log of ['text', [{ level: 'loud', message: 'a' }], [{ level: 'info' }], [{ level: 'info', message: 1 }]]) {
+    expect((await call('POST', '/api/v1/settle', { lease, outcome: 'ack', log })).status).toBe(400);
+  }
+  const settled = { id, run: 1, worker: 'w1', outcome: 'completed', decision: { kind: 'complete', rule: 'completed' } };
+  for (const log of ['text', '{}', '{"lines":[{}],"dropped":0}', '{"lines":[],"dropped":-1}']) {
+    const sent = [[{ ...settled, error: null, startedAt: 1, endedAt: 2, log }]];
+    expect((await call('POST', '/api/v1/store/settle', sent)).status).toBe(400);
+  }
+  expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'running' });
+});

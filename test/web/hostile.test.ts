@@ -13,7 +13,7 @@ const long = 'x'.repeat(100_000);
 const word = 'W'.repeat(100);
 
 it.each([1_280, 360])(
-  'hostile names, keys, tags, payloads, results and errors are text, %s pixels wide',
+  'hostile names, keys, tags, payloads, results, logs and errors are text, %s pixels wide',
   async (width) => {
     const resource = `${word}${markup}`.replaceAll('/', '').slice(0, 190);
     const name = `${markup}${rtl}`.slice(0, 190);
@@ -24,7 +24,9 @@ it.each([1_280, 360])(
       retry: { maxAttempts: 1 },
       tags: [markup, rtl, word],
       limit: { name: 'javascript:alert(1)', key: () => markup, concurrency: 1 },
-      async run() {
+      async run(_, { log }) {
+        for (let n = 0; n < 60; n++) log.info(`${n}${markup}\n${rtl}`, { [markup]: rtl, [word]: n });
+        log.error(`${word}${markup}`, { evil: long, nested: { [markup]: markup } });
         throw Object.assign(new Error(`${markup}${rtl}${long}`), { name: markup, code: word });
       },
     });
@@ -76,6 +78,10 @@ it.each([1_280, 360])(
       expect(await page.locator('main img, main script').count()).toBe(0);
     }
     await page.goto(`${url}/#/jobs/${id}`);
+    await page.getByText(/^\d+ earlier lines not kept$/).waitFor();
+    const log = page.getByRole('list', { name: 'Log of run 1' });
+    expect(await log.textContent()).toContain(markup);
+    await expect.poll(() => log.evaluate((list) => list.scrollTop)).toBeGreaterThan(0);
     await page
       .getByRole('button', { name: /^Show all/ })
       .first()

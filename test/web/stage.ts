@@ -38,8 +38,11 @@ export async function stage(target: string | Store, clock: Clock = systemClock):
     defineJob<{ report: number }>({
       name: 'report.build',
       retry: { ...retry, maxAttempts: 4, backoff: { kind: 'exponential', base: '250ms', factor: 2 } },
-      async run({ report }, { attempt }) {
+      async run({ report }, { attempt, log }) {
+        log.info('reading the warehouse', { report, part: attempt });
         await setTimeout(60 + 30 * attempt);
+        if (attempt < 3) log.warn('the warehouse answers slowly', { latencyMs: 4_200 });
+        else log.info('wrote the report', { pages: 12, sheets: ['summary', 'regions'] });
         if (attempt < 3) throw new Error(`the warehouse closed the connection while reading part ${report}`);
         return { rows: 1_204 + report, url: `https://reports.example.com/${report}.pdf` };
       },
@@ -48,8 +51,10 @@ export async function stage(target: string | Store, clock: Clock = systemClock):
       name: 'card.charge',
       retry,
       tags: ({ customer }) => [`customer:${customer}`],
-      async run({ customer }) {
+      async run({ customer, cardNumber }, { log }) {
+        log.info('charging', { customer, cardNumber });
         await setTimeout(20);
+        log.error('declined', { code: 'card_declined' });
         throw Object.assign(new Error(`the payment provider declined the charge of customer ${customer}`), {
           name: 'CardDeclined',
           code: 'card_declined',

@@ -25,12 +25,26 @@ it('job: the timeline tells each decision in words, and the payload is redacted 
   expect(await page.locator('.part-completed').count()).toBe(1);
 
   await page.goto(`${url}/#/jobs/${dead}`);
-  await page.getByText('[redacted]').waitFor();
+  await page.getByText('[redacted]').first().waitFor();
   expect(await page.getByText('4242 4242').count()).toBe(0);
   await page.getByRole('button', { name: 'Reveal' }).click();
   await page.getByText('4242 4242').first().waitFor();
   const [last] = await mulligan.audit.list({ limit: 1 });
   expect(last).toMatchObject({ action: 'reveal', selection: { ids: [dead] } });
+});
+
+it('job: the log of the newest run is open, and those of earlier runs open on demand', async () => {
+  const { url, recovered } = stage();
+  const page = await visit(url, { at: `#/jobs/${recovered}` });
+  const newest = page.getByRole('list', { name: 'Log of run 3' });
+  await newest.getByText('wrote the report').waitFor();
+  await newest.getByText('{"pages":12,"sheets":["summary","regions"]}').waitFor();
+  const earlier = page.getByRole('list', { name: 'Log of run 1' });
+  expect(await earlier.count()).toBe(0);
+  await page.locator('summary', { hasText: 'Run 1' }).click();
+  await earlier.getByText('the warehouse answers slowly').waitFor();
+  const titles = await page.locator('summary').allTextContents();
+  expect(titles).toEqual(['Run 3 2 lines', 'Run 2 2 lines', 'Run 1 2 lines']);
 });
 
 it('job: a dead job is edited and redriven with the new payload', async () => {

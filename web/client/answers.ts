@@ -5,6 +5,7 @@ import type { Job, RunRecord } from '../../src/job.ts';
 import type { LimitDetails, LimitSummary } from '../../src/limits.ts';
 import type { GateInfo } from '../../src/observe/gate-info.ts';
 import type { Stats } from '../../src/observe/stats.ts';
+import type { LogLine, RunLog } from '../../src/run-log.ts';
 import type { ScheduleInfo } from '../../src/schedules.ts';
 import type { ErrorGroup, Operation, QueueInfo, RegisteredWorker } from '../../src/store/store.ts';
 import type { Operations } from './operations.ts';
@@ -17,9 +18,11 @@ export type {
   Job,
   LimitDetails,
   LimitSummary,
+  LogLine,
   Operation,
   QueueInfo,
   RegisteredWorker,
+  RunLog,
   RunRecord,
   ScheduleInfo,
   Stats,
@@ -41,6 +44,14 @@ export interface ScheduleAnswer {
   readonly now: number;
 }
 
+/** What is redacted of a job. */
+export interface Revealed {
+  readonly payload: unknown;
+  readonly progress: unknown;
+  readonly result: unknown;
+  readonly logs: readonly RunLog[];
+}
+
 /** Where the document leaves the shape of an answer open, it is that of the library. */
 interface LibraryAnswers {
   getAdvice: Advice;
@@ -48,6 +59,8 @@ interface LibraryAnswers {
   listDead: Page<Job>;
   getJob: Job;
   listRuns: { readonly runs: readonly RunRecord[] };
+  listLogs: { readonly logs: readonly RunLog[] };
+  revealJob: Revealed;
   redriveDead: BulkResult;
   discardDead: BulkResult;
   cancelJobs: BulkResult;

@@ -78,6 +78,13 @@ export interface Operations {
     body: undefined;
     answer: { runs: readonly ({ jobId: string; run: number; attempt: number; outcome: "completed" | "failed" | "crashed" | "snoozed" | "released" | "deferred" | "cancelled"; counted: boolean; worker: string; startedAt: number; endedAt: number; error: { name: string; message: string; code: string | null; status: number | null; stack: string | null; fingerprint?: string; issues?: readonly ({ message: string; path: string })[] } | null; decision: { kind: string; rule: string }; nextDueAt: number | null })[] };
   };
+  /** What the runs of a job logged. */
+  listLogs: {
+    params: { id: string };
+    query: { limit?: number };
+    body: undefined;
+    answer: { logs: readonly ({ run: number; lines: readonly ({ at: number; level: "debug" | "info" | "warn" | "error"; message: string; fields?: object })[]; dropped: number })[] };
+  };
   /** Why a job that waits does not run. */
   listWaits: {
     params: { id: string };
@@ -90,7 +97,7 @@ export interface Operations {
     params: { id: string };
     query: undefined;
     body: Record<string, never>;
-    answer: { payload: unknown; progress: unknown; result: unknown };
+    answer: { payload: unknown; progress: unknown; result: unknown; logs: readonly ({ run: number; lines: readonly ({ at: number; level: "debug" | "info" | "warn" | "error"; message: string; fields?: object })[]; dropped: number })[] };
   };
   /** What the handler of a job returned; waits for it. */
   getResult: {
@@ -359,6 +366,7 @@ export const operations: Readonly<Record<keyof Operations, readonly [method: str
   countJobs: ['GET', '/api/v1/jobs/count'],
   getJob: ['GET', '/api/v1/jobs/{id}'],
   listRuns: ['GET', '/api/v1/jobs/{id}/runs'],
+  listLogs: ['GET', '/api/v1/jobs/{id}/logs'],
   listWaits: ['GET', '/api/v1/jobs/{id}/waits'],
   revealJob: ['POST', '/api/v1/jobs/{id}/reveal'],
   getResult: ['GET', '/api/v1/jobs/{id}/result'],

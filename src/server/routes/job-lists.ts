@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Selection } from '../../bulk/selection.ts';
 import { type Job, states } from '../../job.ts';
 import { deadReasons } from '../../retry/decision.ts';
+import type { RunLog } from '../../run-log.ts';
 import { type Call, type Route, route, type ServerContext } from '../route.ts';
 import * as schemas from '../schemas.ts';
 
@@ -51,6 +52,12 @@ export const listSchema: z.ZodType<ListQuery> = z.strictObject({
 /** What callers see of a job. */
 export function shownJob(job: Job, { redact }: Pick<ServerContext, 'redact'>): Job {
   return { ...job, payload: redact(job.payload), progress: redact(job.progress), result: redact(job.result) };
+}
+
+/** What callers see of a log. */
+export function shownLog({ lines, ...log }: RunLog, { redact }: Pick<ServerContext, 'redact'>): RunLog {
+  const shown = lines.map((line) => (line.fields === undefined ? line : { ...line, fields: redact(line.fields) }));
+  return { ...log, lines: shown as RunLog['lines'] };
 }
 
 export async function listJobs(

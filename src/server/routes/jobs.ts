@@ -5,10 +5,11 @@ import type { EnqueueOptions } from '../../enqueue-options.ts';
 import { JobNotFoundError, ResultTimeoutError } from '../../errors.ts';
 import { isTerminal } from '../../job.ts';
 import { waitReasons } from '../../observe/wait-reasons.ts';
+import { LOGS_SHOWN } from '../../operate.ts';
 import { ProblemError } from '../problem.ts';
 import { type Route, route, type ServerContext } from '../route.ts';
 import * as schemas from '../schemas.ts';
-import { jobListRoutes, shownJob } from './job-lists.ts';
+import { jobListRoutes, shownJob, shownLog } from './job-lists.ts';
 
 const TAG = 'jobs';
 const IDEMPOTENCY_KEY = 'idempotency-key';
@@ -103,6 +104,26 @@ const ledger: Route = route({
   },
 });
 
+const logs: Route = route({
+  method: 'GET',
+  path: '/api/v1/jobs/{id}/logs',
+  name: 'listLogs',
+  tag: TAG,
+  summary: 'What the runs of a job logged',
+  description: 'The last lines of each run that has ended. A run that crashed has none.',
+  scopes: ['read'],
+  params: schemas.idParams,
+  query: z.strictObject({
+    limit: z.coerce.number().int().min(1).max(1_000).default(LOGS_SHOWN).describe('Of at most so many runs.'),
+  }),
+  answers: { 200: { description: 'Newest run first.', schema: z.object({ logs: z.array(schemas.runLog) }) } },
+  async handle({ params: { id }, query: { limit }, context }) {
+    const found = await context.mulligan.jobs.logs(id, limit);
+    if (found.length === 0 && (await context.mulligan.jobs.get(id)) === null) throw unknownJob(id);
+    return { body: { logs: found.map((log) => shownLog(log, context)) } };
+  },
+});
+
 const waits: Route = route({
   method: 'GET',
   path: '/api/v1/jobs/{id}/waits',
@@ -147,7 +168,12 @@ const reveal: Route = route({
   answers: {
     200: {
       description: 'As it is stored.',
-      schema: z.object({ payload: z.unknown(), progress: z.unknown(), result: z.unknown() }),
+      schema: z.object({
+        payload: z.unknown(),
+        progress: z.unknown(),
+        result: z.unknown(),
+        logs: z.array(schemas.runLog),
+      }),
     },
   },
   async handle({ params: { id }, by, context: { mulligan, store, clock } }) {
@@ -156,7 +182,7 @@ const reveal: Route = route({
     // On record first: what cannot be recorded is not shown.
     await auditTo(store, clock)('reveal', `the payload of ${job.name} was shown`, by, { ids: [id] });
     const { payload, progress, result } = job;
-    return { body: { payload, progress, result } };
+    return { body: { payload, progress, result, logs: await mulligan.jobs.logs(id) } };
   },
 });
 
@@ -239,6 +265,7 @@ export const jobRoutes: readonly Route[] = [
   ...jobListRoutes,
   get,
   ledger,
+  logs,
   waits,
   reveal,
   result,

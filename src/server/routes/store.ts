@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { Job } from '../../job.ts';
+import type { RunLog } from '../../run-log.ts';
 import { ABOUT, HINTS, type RemoteVerb, STORE_PATH } from '../../store/http/verbs.ts';
 import { encode } from '../../store/http/wire.ts';
 import type { EndedJob, LimitWrite, Retention, Schedule, Schedules, ScheduleWrite, Store } from '../../store/store.ts';
@@ -10,7 +11,7 @@ import { ProblemError } from '../problem.ts';
 import { type Call, type Route, route } from '../route.ts';
 import { isAllowed, type Principal, seesPayloads } from '../security/scopes.ts';
 import { storeVerbs } from '../store-verbs.ts';
-import { shownJob } from './job-lists.ts';
+import { shownJob, shownLog } from './job-lists.ts';
 
 /* The store contract over HTTP, for `Mulligan.open('https://...')`. */
 
@@ -127,6 +128,8 @@ function shown(verb: RemoteVerb, answer: unknown, { principal, context }: Call):
       });
       return { now, schedules: schedules.map((one) => ({ ...one, job: hidden(one) })) };
     }
+    case 'logs':
+      return (answer as RunLog[]).map((log) => shownLog(log, context));
     case 'ended':
       return (answer as EndedJob[]).map((job) => ({ ...job, result: redactText(job.result, context.redact) }));
     default:

@@ -6,7 +6,7 @@ import type { Outcome } from '../../retry/outcome.ts';
 import { planWork } from '../../worker/options.ts';
 import type { StartedJob } from '../claim-line.ts';
 import { type Receipt, readReceipt, receiptText, writeReceipt } from '../receipt.ts';
-import { describeDecision, type ReportedError } from '../remote-runs.ts';
+import { describeDecision, type ReportedError, type ReportedLine } from '../remote-runs.ts';
 import { type Route, route, type ServerContext } from '../route.ts';
 import * as schemas from '../schemas.ts';
 import { receipt as receiptShape } from '../store-schemas.ts';
@@ -114,18 +114,19 @@ function leaseLost(): LeaseLostError {
   return new LeaseLostError('The job has ended, or another worker has it. Nothing was written; do not send it again.');
 }
 
-type SettleBody = { readonly lease: string } & (
+type SettleBody = { readonly lease: string; readonly log?: readonly ReportedLine[] } & (
   | { readonly outcome: 'ack'; readonly result?: unknown }
   | { readonly outcome: 'nack'; readonly error: ReportedError }
   | { readonly outcome: 'snooze'; readonly delay: Duration }
   | { readonly outcome: 'release' | 'cancelled' }
 );
 
+const ofEverySettlement = { lease: receiptText, log: schemas.reportedLog.exactOptional() };
 const settleBody: z.ZodType<SettleBody> = z.discriminatedUnion('outcome', [
-  z.strictObject({ lease: receiptText, outcome: z.literal('ack'), result: z.unknown().optional() }),
-  z.strictObject({ lease: receiptText, outcome: z.literal('nack'), error: schemas.reportedError }),
-  z.strictObject({ lease: receiptText, outcome: z.literal('snooze'), delay: schemas.durationSchema }),
-  z.strictObject({ lease: receiptText, outcome: z.enum(['release', 'cancelled']) }),
+  z.strictObject({ ...ofEverySettlement, outcome: z.literal('ack'), result: z.unknown().optional() }),
+  z.strictObject({ ...ofEverySettlement, outcome: z.literal('nack'), error: schemas.reportedError }),
+  z.strictObject({ ...ofEverySettlement, outcome: z.literal('snooze'), delay: schemas.durationSchema }),
+  z.strictObject({ ...ofEverySettlement, outcome: z.enum(['release', 'cancelled']) }),
 ]) as z.ZodType<SettleBody>;
 
 const settle: Route = route({
@@ -151,8 +152,11 @@ const settle: Route = route({
   },
   async handle({ body, context }) {
     const receipt = readReceipt(body.lease, receiptShape);
-    const result = body.outcome === 'ack' ? body.result : undefined;
-    const { settlement, answer } = await context.runs.settle(receipt, outcomeOf(body, receipt, context), result);
+    const more = {
+      ...(body.outcome === 'ack' && { result: body.result }),
+      ...(body.log !== undefined && { log: body.log }),
+    };
+    const { settlement, answer } = await context.runs.settle(receipt, outcomeOf(body, receipt, context), more);
     if (answer === 'stale') throw leaseLost();
     if (answer === 'cancelled') return { body: { decision: 'cancel', delayMs: null, rule: 'cancel requested' } };
     return { body: { ...describeDecision(settlement.decision), rule: settlement.decision.rule } };

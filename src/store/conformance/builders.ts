@@ -270,7 +270,12 @@ export function countLanes(jobs: readonly ClaimedJob[]): Partial<Record<Lane, nu
 
 /** Fails unless nothing that can be read about this job changed meanwhile. */
 export async function assertUntouched(store: Store, id: string, during: () => Promise<unknown>): Promise<void> {
-  const read = async (): Promise<unknown> => [await store.get([id]), await store.runs(id), await store.recall(id)];
+  const read = async (): Promise<unknown> => [
+    await store.get([id]),
+    await store.runs(id),
+    await store.logs(id, 10),
+    await store.recall(id),
+  ];
   const before = await read();
   await during();
   assert.deepEqual(await read(), before);

@@ -20,6 +20,7 @@ import { holdCases } from './hold.ts';
 import { keyCases } from './keys.ts';
 import { laneCases } from './lanes.ts';
 import { ledgerCases } from './ledger.ts';
+import { logCases } from './logs.ts';
 import { memoCases } from './memo.ts';
 import { onLimitCases } from './on-limit.ts';
 import { partitionCases } from './partitions.ts';
@@ -62,6 +63,7 @@ const suite: readonly StoreCase[] = [
   ...readCases,
   ...ledgerCases,
   ...resultCases,
+  ...logCases,
   ...endedCases,
   ...debounceCases,
   ...throttleCases,

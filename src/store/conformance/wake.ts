@@ -121,6 +121,7 @@ export const closeCases: readonly StoreCase[] = cases('close', {
       get: () => store.get([job.id]),
       list: () => store.list({ limit: 1 }),
       runs: () => store.runs(job.id),
+      logs: () => store.logs(job.id, 1),
       stats: () => store.stats(),
       gates: () => store.gates({ limit: 1 }),
       gateHistory: () => store.gateHistory(gateOf('smtp'), 1),

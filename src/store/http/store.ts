@@ -67,6 +67,7 @@ export class HttpStore implements Store {
   readonly count: Call<'count'> = (...args) => this.#call('count', args);
   readonly operations: Call<'operations'> = (...args) => this.#call('operations', args);
   readonly runs: Call<'runs'> = (...args) => this.#call('runs', args);
+  readonly logs: Call<'logs'> = (...args) => this.#call('logs', args);
   readonly ledger: Call<'ledger'> = (...args) => this.#call('ledger', args);
   readonly stats: Call<'stats'> = (...args) => this.#call('stats', args);
   readonly gates: Call<'gates'> = (...args) => this.#call('gates', args);

@@ -2,6 +2,7 @@ import { isRetry, type Settled, settledBy } from '../../job.ts';
 import { asideAfter } from '../../retry/decision.ts';
 import { errorChanges, failureOf } from '../error-groups.ts';
 import type { SettleAnswer, Settlement } from '../store.ts';
+import { keepLog } from './log.ts';
 import { kept, type Row } from './row.ts';
 import type { MemoryState } from './state.ts';
 
@@ -13,6 +14,7 @@ export function settle(state: MemoryState, settlements: readonly Settlement[], n
 
     const settled = settledBy(settlement.decision, row.cancelRequested, now);
     record(row, settlement, settled);
+    if (settlement.log !== undefined) keepLog(state, settlement.id, settlement.run, settlement.log);
     count(state, row, settlement, settled, now);
     countErrors(state, row, settlement, settled, now);
     end(state, row, settlement, settled, now);

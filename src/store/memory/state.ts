@@ -34,6 +34,8 @@ export class MemoryState {
   readonly wake: Wake = new Wake();
   /** In the order they began. */
   readonly operations: Map<string, OperationRow> = new Map();
+  /** What runs logged, by job and run; only of jobs that have logged something. */
+  readonly logs: Map<string, Map<number, string>> = new Map();
   readonly schedules: Map<string, Schedule> = new Map();
   readonly workers: Workers = new Workers();
   #accepted = 0;
@@ -88,6 +90,7 @@ export class MemoryState {
     this.#unfile(row);
     this.keys.release(row);
     this.rows.delete(row.id);
+    this.logs.delete(row.id);
   }
 
   #file(row: Row): void {

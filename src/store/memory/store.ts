@@ -3,6 +3,7 @@ import { readOptions } from '../../config.ts';
 import { ClosedError } from '../../errors.ts';
 import type { GateEvent } from '../../gate/index.ts';
 import type { Job, RunRecord } from '../../job.ts';
+import type { RunLog } from '../../run-log.ts';
 import { isNewsToWorkers } from '../gates.ts';
 import { JobsListeners } from '../jobs-listeners.ts';
 import { checkPayloads } from '../json.ts';
@@ -74,6 +75,7 @@ import { expired } from './expired.ts';
 import { forecast } from './forecast.ts';
 import { heartbeat } from './heartbeat.ts';
 import { ledger } from './ledger.ts';
+import { logs } from './log.ts';
 import { recall, remember } from './memo.ts';
 import { cancel, hold, prune, release } from './operate.ts';
 import { count, ended, get, list, queues, runs, stats } from './read.ts';
@@ -188,6 +190,10 @@ export class MemoryStore implements Store {
 
   async runs(jobId: string): Promise<RunRecord[]> {
     return runs(this.#open(), jobId);
+  }
+
+  async logs(jobId: string, limit: number): Promise<RunLog[]> {
+    return logs(this.#open(), jobId, limit);
   }
 
   async stats(): Promise<StoreStats> {

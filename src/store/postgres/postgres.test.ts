@@ -342,10 +342,12 @@ describe('what PostgreSQL keeps beside the jobs', () => {
     const id = `ARRAY['${job.id}']::uuid[]`;
     const none = `'{}'::bigint[]`;
     const calls = [
-      `SELECT @.complete(${identity}, ${id}, '{1}', 1, '{}', '{1}', '{1}', ${none}, NULL, NULL, '{}', '{}', '{}')`,
+      `SELECT @.complete(${identity}, ${id}, '{1}', 1, '{}', '{1}', '{1}', ${none}, NULL, NULL, '{}', '{}', '{}',
+         '{1}', '{log}')`,
       `SELECT @.heartbeat(${id}, '{1}', '{1}', '{1000}', '{NULL}', '{NULL}')`,
       `SELECT @.settle(${identity}, ${id}, '{1}', '{1}', '{1}', '{2}', '{t}', '{9}', '{1}', '{9}', '{NULL}', '{1}', '{1}',
-         '{1}', '{1}', '{"{}"}', '{"{}"}', ${none}, ${none}, NULL, NULL, NULL, '{e1}', NULL, NULL, '{}', '{}', '{}')`,
+         '{1}', '{1}', '{"{}"}', '{"{}"}', ${none}, ${none}, NULL, NULL, NULL, '{e1}', NULL, NULL, '{}', '{}', '{}',
+         '{1}', '{log}')`,
       `SELECT @.claim(${identity}, 1, 1000, 1, 9999, '{default}', '{f}', '{NULL}', '{1}', 1, '{1}', '{1}', '{0}', '{t}', '{0}',
          '{0}', '{9999999999999}', '{0}', '{1}', '{1}', '{default}', '{}', '{}')`,
     ].map((call) => functions.resolve(call, schema));

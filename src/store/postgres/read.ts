@@ -5,6 +5,7 @@ import type { Decision } from '../../retry/decision.ts';
 import { deadReasons } from '../../retry/decision.ts';
 import type { StoredError } from '../../retry/outcome.ts';
 import { outcomeKinds } from '../../retry/outcome.ts';
+import { parseRunLog, type RunLog } from '../../run-log.ts';
 import { STATE } from '../codes.ts';
 import type { QueueInfo, StatsRow, StoreStats } from '../store.ts';
 import { emptyTotals, type MutableTotals } from '../totals.ts';
@@ -167,6 +168,14 @@ export async function runs(session: Session, jobId: string): Promise<RunRecord[]
       nextDueAt,
     }),
   );
+}
+
+const LOGS = 'SELECT run, log FROM @.run_logs WHERE job = $1 ORDER BY run DESC LIMIT $2';
+
+export async function logs(session: Session, jobId: string, limit: number): Promise<RunLog[]> {
+  if (!isUuid(jobId)) return [];
+  const rows = await session.db.read<[run: number, log: string]>(LOGS, [jobId, limit]);
+  return rows.map(([run, log]) => parseRunLog(run, log));
 }
 
 export async function recall(session: Session, jobId: string): Promise<ReadonlyMap<string, string>> {

@@ -17,10 +17,10 @@ const SETTLE = `
   SELECT * FROM @.settle($1, $2::uuid[], $3::int[], $4::int[], $5::smallint[], $6::smallint[], $7::boolean[], $8::bigint[],
     $9::bigint[], $10::bigint[], $11::smallint[], $12::int[], $13::int[], $14::bigint[], $15::bigint[], $16::text[],
     $17::text[], $18::bigint[], $19::bigint[], $20::int[], $21::bigint[], $22::int[], $23::text[], $24::text[], $25::text[], $26::uuid[],
-    $27::text[], $28::text[])`;
+    $27::text[], $28::text[], $29::int[], $30::text[])`;
 const COMPLETE = `
   SELECT * FROM @.complete($1, $2::uuid[], $3::int[], $4, $5, $6::bigint[], $7::bigint[], $8::bigint[], $9::text[], $10::text[],
-    $11::uuid[], $12::text[], $13::text[])`;
+    $11::uuid[], $12::text[], $13::text[], $14::int[], $15::text[])`;
 const PLACES = 'SELECT partition, due_at, seq FROM @.live WHERE id = ANY ($1::uuid[]) AND worker IS NULL';
 const FIND = 'SELECT id, partition, job_type, limits FROM @.live WHERE id = ANY ($1::uuid[])';
 
@@ -144,6 +144,7 @@ async function sendCompletions(
     plain(session.leases.takeEnded()),
     ...leftOf(endings),
     ...limitsOf(endings, await findHeld(session, endings)),
+    ...logsOf(endings),
   ]);
   return row;
 }
@@ -237,6 +238,7 @@ function sendTo(
     texts(fingerprints),
     ...leftOf(effects),
     ...limitsOf(effects, held),
+    ...logsOf(effects),
   ]);
 }
 
@@ -247,6 +249,13 @@ function leftOf(endings: readonly Ending[]): (string | null)[] {
       ? null
       : texts(endings.map(({ sent }) => sent[field] ?? null));
   return [column('result'), column('progress')];
+}
+
+/** What runs logged, and their positions from 1. Usually nothing, and nothing is sent. */
+function logsOf(endings: readonly Ending[]): (string | null)[] {
+  if (endings.every(({ sent }) => sent.log === undefined)) return [null, null];
+  const logs = endings.flatMap(({ sent: { log } }, index) => (log === undefined ? [] : { position: index + 1, log }));
+  return [plain(logs.map(({ position }) => position)), texts(logs.map(({ log }) => log))];
 }
 
 /** The jobs that have limits, once for each, and the limits' names and keys. */

@@ -3,6 +3,7 @@ import { checkBoolean, readOptions } from '../../config.ts';
 import { ClosedError } from '../../errors.ts';
 import type { GateEvent } from '../../gate/index.ts';
 import type { Job, RunRecord } from '../../job.ts';
+import type { RunLog } from '../../run-log.ts';
 import { isNewsToWorkers } from '../gates.ts';
 import { JobsListeners } from '../jobs-listeners.ts';
 import type {
@@ -85,7 +86,7 @@ import { history, rollUp } from './history.ts';
 import { ledger } from './ledger.ts';
 import { limitKeys, limits, permit, writeLimits } from './limits.ts';
 import { cancel, hold, prune, release } from './operate.ts';
-import { get, queues, recall, runs, stats } from './read.ts';
+import { get, logs, queues, recall, runs, stats } from './read.ts';
 import { schedules, writeSchedule } from './schedules.ts';
 import { migrate, refuseOutdated } from './schema/migrate.ts';
 import { count, list } from './select.ts';
@@ -256,6 +257,9 @@ export class PostgresStore implements Store {
   }
   runs(jobId: string): Promise<RunRecord[]> {
     return this.#do(runs, jobId);
+  }
+  logs(jobId: string, limit: number): Promise<RunLog[]> {
+    return this.#do(logs, jobId, limit);
   }
   stats(): Promise<StoreStats> {
     return this.#do(stats);

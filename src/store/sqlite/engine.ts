@@ -18,6 +18,7 @@ import { history, rollUp, rollUpNothing } from './history.ts';
 import { InPlace } from './in-place.ts';
 import { ledger } from './ledger.ts';
 import { permit, permitNothing, writeLimits } from './limit-orders.ts';
+import { logs } from './log.ts';
 import { recall, remember } from './memo.ts';
 import { cancel, hold, prune, release } from './operate.ts';
 import { operations } from './operations.ts';
@@ -35,6 +36,7 @@ export type ReadName =
   | 'get'
   | 'list'
   | 'runs'
+  | 'logs'
   | 'recall'
   | 'stats'
   | 'forecast'
@@ -91,6 +93,7 @@ const reads: Record<ReadName, Verb> = {
   list,
   count,
   runs,
+  logs,
   recall,
   stats,
   forecast,

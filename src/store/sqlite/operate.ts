@@ -66,7 +66,7 @@ export function cancelOne(session: Session, id: string): CancelAnswer['result'] 
   return 'cancelled';
 }
 
-/** With its ledger and memos: its number may be given to another job afterwards. */
+/** With its ledger and memos; its logs go by a trigger (log-tables.ts). Its number may be given to another job afterwards. */
 export function remove(session: Session, row: StoredRow, state: JobState): void {
   rollUpJob(session, row.seq);
   const runs = session.sql(DELETE_RUNS).all(row.seq) as { error: number | null }[];

@@ -14,24 +14,25 @@ export type PackedSettlement = readonly [
   refund?: Settlement['refund'],
   result?: Settlement['result'],
   progress?: Settlement['progress'],
+  log?: Settlement['log'],
 ];
 
 export function packSettlement(settlement: Settlement): PackedSettlement {
-  const { id, run, worker, outcome, decision, error, startedAt, endedAt, refund, result, progress } = settlement;
-  // Nearly all have neither, and what is not there need not be copied.
-  if (refund === undefined && result === undefined && progress === undefined)
+  const { id, run, worker, outcome, decision, error, startedAt, endedAt, refund, result, progress, log } = settlement;
+  // Nearly all have none of these, and what is not there need not be copied.
+  if (refund === undefined && result === undefined && progress === undefined && log === undefined)
     return [id, run, worker, outcome, decision, error, startedAt, endedAt];
-  return [id, run, worker, outcome, decision, error, startedAt, endedAt, refund, result, progress];
+  return [id, run, worker, outcome, decision, error, startedAt, endedAt, refund, result, progress, log];
 }
 
 /** About how large it is: all else is small. */
-export function bytesOfSettlement({ error, decision, result, progress }: Settlement): number {
+export function bytesOfSettlement({ error, decision, result, progress, log }: Settlement): number {
   const texts = (error?.message.length ?? 0) + (error?.stack?.length ?? 0) + (decision.note?.length ?? 0);
-  return texts + (result?.length ?? 0) + (progress?.length ?? 0);
+  return texts + (result?.length ?? 0) + (progress?.length ?? 0) + (log?.length ?? 0);
 }
 
 export function unpackSettlement(packed: PackedSettlement): Settlement {
-  const [id, run, worker, outcome, decision, error, startedAt, endedAt, refund, result, progress] = packed;
+  const [id, run, worker, outcome, decision, error, startedAt, endedAt, refund, result, progress, log] = packed;
   return {
     id,
     run,
@@ -44,6 +45,7 @@ export function unpackSettlement(packed: PackedSettlement): Settlement {
     ...(refund && { refund }),
     ...(result !== undefined && { result }),
     ...(progress !== undefined && { progress }),
+    ...(log !== undefined && { log }),
   };
 }
 

@@ -5,6 +5,7 @@ import { enqueueTables } from './enqueue-tables.ts';
 import { errorGroupTables } from './error-group-tables.ts';
 import { historyTables } from './history-tables.ts';
 import { limitTables } from './limit-tables.ts';
+import { logTables } from './log-tables.ts';
 import { resultsTables } from './results-tables.ts';
 import { scheduleTables } from './schedules-tables.ts';
 import { selectTables } from './select-tables.ts';
@@ -32,6 +33,7 @@ import { workersTables } from './workers-tables.ts';
  *   key_windows  keys that are held until a time; limit_lists in which lists of limits a key occurs. See enqueue-tables.ts.
  *   error_counts error groups, as counters; error_samples what their first job threw. See error-counts.ts.
  *   history      runs by minute and hour, history_names and history_mark how far they are counted. See history-tables.ts.
+ *   run_logs     the last lines that runs logged. See log-tables.ts.
  *
  * Codes are positions in the lists of codes.ts.
  */
@@ -224,6 +226,7 @@ export const migrations: readonly string[] = [
   // Where a job was enqueued, for the traces of its runs; a version without this leaves it null.
   'ALTER TABLE jobs ADD COLUMN trace TEXT;',
   historyTables,
+  logTables,
 ];
 
 /** Brings the file to the newest version. Call inside BEGIN IMMEDIATE: a second process then finds it done. */

@@ -6,6 +6,7 @@ import type { Refund, SettleAnswer, Settlement } from '../store.ts';
 import { enterAside } from './aside.ts';
 import { KEY_AFTER_END } from './keys.ts';
 import { settleSlots } from './limit-slots.ts';
+import { keepLog } from './log.ts';
 import { type PackedAnswers, type PackedSettlement, packAnswers, unpackSettlement } from './packed-settlements.ts';
 import type { RunningRow } from './running.ts';
 import type { Session } from './session.ts';
@@ -76,6 +77,7 @@ function settleOne(session: Session, settlement: Settlement): SettleAnswer {
     return outcome !== 'crashed' && session.sql(ALREADY).get(row.seq, run, worker, outcome) ? 'settled' : 'stale';
   if (settlement.refund !== undefined) writeSpent(session, row.seq, settlement.refund);
   writeLedger(session, ending, settled);
+  if (settlement.log !== undefined) keepLog(session, row.seq, run, settlement.log);
   countRun(session, ending, settled);
   countErrors(session, ending, settled);
   if (row.limits !== null) settleSlots(session, { ...row, limits: row.limits, lane: laneAfter(row, settled) }, settled);

@@ -4,6 +4,7 @@ import { ClosedError } from '../../errors.ts';
 import type { GateEvent } from '../../gate/index.ts';
 import type { Job, RunRecord } from '../../job.ts';
 import { partsOf } from '../../parts.ts';
+import type { RunLog } from '../../run-log.ts';
 import { JobsListeners } from '../jobs-listeners.ts';
 import { checkPayloads } from '../json.ts';
 import type {
@@ -251,6 +252,9 @@ export class SqliteStore implements Store {
   }
   runs(jobId: string): Promise<RunRecord[]> {
     return this.#read('runs', jobId);
+  }
+  logs(jobId: string, limit: number): Promise<RunLog[]> {
+    return this.#read('logs', jobId, limit);
   }
   stats(): Promise<StoreStats> {
     return this.#read('stats');

@@ -1,7 +1,7 @@
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
 import { linkTo } from '../../app/router.ts';
-import type { Job, RunRecord } from '../../client/answers.ts';
+import type { Job, Revealed, RunLog, RunRecord } from '../../client/answers.ts';
 import { call } from '../../client/request.ts';
 import { useData } from '../../client/use-data.ts';
 import { Action } from '../../components/action.tsx';
@@ -13,6 +13,7 @@ import { Page, WhenLoaded } from '../../components/page.tsx';
 import { StateMark } from '../../components/state.tsx';
 import { Ago } from '../../components/time.tsx';
 import { EditDialog } from './edit.tsx';
+import { Logs } from './logs.tsx';
 import { RunList, Timeline } from './timeline.tsx';
 import { Waits } from './waits.tsx';
 import { policyWords } from './words.ts';
@@ -20,13 +21,8 @@ import { policyWords } from './words.ts';
 interface Shown {
   readonly job: Job;
   readonly runs: readonly RunRecord[];
+  readonly logs: readonly RunLog[];
   readonly reasons: Awaited<ReturnType<typeof call<'listWaits'>>>['reasons'];
-}
-
-export interface Revealed {
-  readonly payload?: unknown;
-  readonly progress?: unknown;
-  readonly result?: unknown;
 }
 
 const HIDDEN = '[redacted]';
@@ -36,12 +32,13 @@ export function JobPage({ id }: { readonly id: string }): VNode {
   const [isEditing, setEditing] = useState(false);
   const loaded = useData(
     async (signal): Promise<Shown> => {
-      const [job, { runs }, { reasons }] = await Promise.all([
+      const [job, { runs }, { logs }, { reasons }] = await Promise.all([
         call('getJob', { params: { id }, signal }),
         call('listRuns', { params: { id }, signal }),
+        call('listLogs', { params: { id }, query: {}, signal }),
         call('listWaits', { params: { id }, signal }),
       ]);
-      return { job, runs, reasons };
+      return { job, runs, logs, reasons };
     },
     [id],
   );
@@ -68,7 +65,7 @@ export function JobPage({ id }: { readonly id: string }): VNode {
       actions={data !== null && <JobActions job={data.job} reload={reload} onEdit={edit} />}
     >
       <WhenLoaded from={loaded}>
-        {({ job, runs, reasons }) => (
+        {({ job, runs, logs, reasons }) => (
           <>
             <div>
               <StateMark state={job.state} reason={job.deadReason} />{' '}
@@ -80,6 +77,7 @@ export function JobPage({ id }: { readonly id: string }): VNode {
               <Timeline job={job} runs={runs} />
               {runs.length === 0 ? <Empty title="It has not run yet" /> : <RunList job={job} runs={runs} />}
             </section>
+            <Logs logs={logs.map((log) => revealed?.logs.find(({ run }) => run === log.run) ?? log)} />
             <div class="columns">
               <section class="card stack">
                 <h2>Facts</h2>
@@ -88,7 +86,7 @@ export function JobPage({ id }: { readonly id: string }): VNode {
               <section class="card stack">
                 <div class="card-head">
                   <h2>Payload</h2>
-                  {revealed === null && JSON.stringify(job.payload).includes(HIDDEN) && (
+                  {revealed === null && JSON.stringify([job.payload, logs]).includes(HIDDEN) && (
                     <Action
                       isSmall
                       act={async () => {

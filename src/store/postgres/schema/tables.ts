@@ -6,6 +6,7 @@ import { gateTables } from './gate-tables.ts';
 import { historyTables } from './history-tables.ts';
 import { identityTables } from './identity.ts';
 import { limitTables } from './limit-tables.ts';
+import { logTables } from './log-tables.ts';
 import { resultsTables } from './results-tables.ts';
 import { scheduleTables } from './schedules-tables.ts';
 import { selectTables } from './select-tables.ts';
@@ -30,6 +31,7 @@ import { workersTables } from './workers-tables.ts';
  *   job_tags    which jobs have which tag; operations: bulk actions (select-tables.ts).
  *   error_counts error groups, as additions; error_samples is the first error of each (error-group-tables.ts).
  *   history     runs by minute and hour; history_names, and history_mark, which says how far they are counted (history-tables.ts).
+ *   run_logs    the last lines that runs logged (log-tables.ts).
  *   memos       results of once-only effects.
  *   keys        which job holds which key, some until a time (enqueue-tables.ts); enqueue_locks keep
  *               enqueues of one key of a limit apart.
@@ -266,4 +268,5 @@ export const migrations: readonly string[] = [
   // Where a job was enqueued, for the traces of its runs; a version without this leaves it null.
   'ALTER TABLE live ADD COLUMN trace text; ALTER TABLE finished ADD COLUMN trace text;',
   historyTables,
+  logTables,
 ];

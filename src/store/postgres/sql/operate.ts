@@ -73,6 +73,7 @@ export const operateSql: string = `
     )
     SELECT array_agg(id) INTO unused FROM released WHERE uses <= 0;
     DELETE FROM errors WHERE id = ANY (unused);
+    DELETE FROM run_logs o USING unnest(p_ids) AS g (id) WHERE ${lookUp('o.job', 'g.id')};
     DELETE FROM memos m USING unnest(p_ids) AS g (id) WHERE ${lookUp('m.job', 'g.id')};
     DELETE FROM keys k USING unnest(p_ids) AS g (id) WHERE ${lookUp('k.job', 'g.id')} AND k.held_until IS NULL;
   END $$;

@@ -132,12 +132,24 @@ const END_COMPLETED = end({
   answer: `count(*), ${IS_SAME} INTO applied, is_same`,
 });
 
+/** Whether a settlement is on the ledger: now, or since it was sent before. */
+const isRecorded = (id: string, run: string, worker: string, outcome: string): string => `(
+  EXISTS (SELECT 1 FROM finished f WHERE f.id = ${id} AND f.runs = ${run} AND f.worker = ${worker} AND f.outcome = ${outcome})
+  OR EXISTS (SELECT 1 FROM runs r WHERE r.job = ${id} AND r.run = ${run} AND r.worker = ${worker} AND r.outcome = ${outcome}))`;
+
+/** Logs of those settlements whose positions p_logged names. */
+const keepLogs = (condition: string): string => `
+  INSERT INTO run_logs (job, run, log)
+  SELECT p_id[g.at], p_run[g.at], g.log FROM unnest(p_logged, p_logs) AS g (at, log) WHERE ${condition}
+  ON CONFLICT DO NOTHING;`;
+
 export const settleSql: string = `
   -- Answers whether all of them were applied, and whether that lets jobs behind limits start. p_over are leases of which nothing is held any more. p_result and p_progress are
   -- null when no run has a result, or progress that is not stored. p_limited are those of the jobs that have limits,
-  -- once for each, with its name and key.
+  -- once for each, with its name and key. p_logs are logs of the runs at the positions p_logged; both are null when there are
+  -- none. Unless all runs were applied, \`settle\` is asked next, and stores them.
   CREATE FUNCTION complete(p_identity uuid, p_id uuid[], p_run int[], p_worker int, p_decision text, p_started bigint[], p_ended bigint[],
-    p_over bigint[], p_result text[], p_progress text[], p_limited uuid[], p_limit text[], p_key text[], OUT are_all boolean, OUT woken boolean)
+    p_over bigint[], p_result text[], p_progress text[], p_limited uuid[], p_limit text[], p_key text[], p_logged int[], p_logs text[], OUT are_all boolean, OUT woken boolean)
   LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   #variable_conflict use_column
   DECLARE
@@ -149,19 +161,20 @@ export const settleSql: string = `
     IF NOT is_same THEN ${SAY_REPLACED} END IF;
     PERFORM tell_ended(p_id);
     are_all := applied = cardinality(p_id);
+    IF are_all AND p_logged IS NOT NULL THEN ${keepLogs('true')} END IF;
     woken := p_limited <> '{}' AND free_slots(p_limited, p_limit, p_key, '{}');
   END $$;
 
   -- Answers only what was not simply applied: 1 for a job that a cancel ended instead, 2 for a stale settlement. p_keyed are
   -- those of the partitions that have a resource. When one of these is gone, nothing is settled, and the answer is at 0.
-  -- p_limited: see \`complete\`; an answer at -1 says that some of theirs may start now.
+  -- p_limited, p_logged and p_logs: see \`complete\`; an answer at -1 says that some of theirs may start now.
   -- p_refund are attempts that are given back; null leaves the job's note (spent_at, spent_count) as it is.
   CREATE FUNCTION settle(
     p_identity uuid, p_id uuid[], p_run int[], p_worker int[], p_outcome smallint[], p_state smallint[], p_counted boolean[],
     p_delay bigint[], p_partition bigint[], p_backoff bigint[], p_reason smallint[], p_error int[], p_decision int[],
     p_started bigint[], p_ended bigint[], p_errors text[], p_decisions text[],
     p_over bigint[], p_keyed bigint[], p_refund int[], p_spent_at bigint[], p_spent_count int[], p_fingerprints text[],
-    p_result text[], p_progress text[], p_limited uuid[], p_limit text[], p_key text[]
+    p_result text[], p_progress text[], p_limited uuid[], p_limit text[], p_key text[], p_logged int[], p_logs text[]
   ) RETURNS TABLE (at bigint, answer int) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   #variable_conflict use_column
   DECLARE
@@ -251,15 +264,14 @@ export const settleSql: string = `
         IF late.ord = ANY (cancelled) THEN
           answer := 1;
           RETURN NEXT;
-        ELSIF late.outcome = ${OUTCOME.crashed} OR NOT (
-          EXISTS (SELECT 1 FROM finished f WHERE f.id = late.id AND f.runs = late.run AND f.worker = late.worker
-                  AND f.outcome = late.outcome)
-          OR EXISTS (SELECT 1 FROM runs r WHERE r.job = late.id AND r.run = late.run AND r.worker = late.worker
-                     AND r.outcome = late.outcome)) THEN
+        ELSIF late.outcome = ${OUTCOME.crashed} OR NOT ${isRecorded('late.id', 'late.run', 'late.worker', 'late.outcome')} THEN
           answer := 2;
           RETURN NEXT;
         END IF;
       END LOOP;
+    END IF;
+    IF p_logged IS NOT NULL THEN
+      ${keepLogs(isRecorded('p_id[g.at]', 'p_run[g.at]', 'p_worker[g.at]', 'p_outcome[g.at]'))}
     END IF;
     PERFORM tell_ended(p_id);
     IF p_limited <> '{}' AND free_slots(p_limited, p_limit, p_key, ARRAY (

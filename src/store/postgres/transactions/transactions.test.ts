@@ -326,6 +326,7 @@ describe('a handler that completes its job in a transaction', () => {
     const job = defineJob({
       name: 'together',
       async run(_: null, ctx) {
+        ctx.log.info('before');
         const answer = await ctx.transaction(async (tx) => {
           await tx.query(`INSERT INTO ${schema}.effects VALUES ($1)`, ['together']);
           return 42;
@@ -340,6 +341,7 @@ describe('a handler that completes its job in a transaction', () => {
     await mulligan.work({ poll: 50 }).whenIdle();
     expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'completed', runs: 1, attempts: 1 });
     expect(await mulligan.jobs.runs(id)).toMatchObject([{ run: 1, outcome: 'completed' }]);
+    expect(await mulligan.jobs.logs(id)).toMatchObject([{ run: 1, lines: [{ message: 'before' }] }]);
     expect((await effects()).filter((text) => text === 'together')).toHaveLength(1);
     expect(completed).toEqual([id]);
   });
