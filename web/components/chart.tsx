@@ -25,18 +25,21 @@ interface ChartProps {
   readonly x?: (value: number) => string;
   /** A horizontal line, such as a bound. */
   readonly line?: { readonly at: number; readonly title: string };
+  /** A vertical line, where something happened. */
+  readonly mark?: { readonly at: number; readonly title: string };
   readonly isStepped?: boolean;
 }
 
 const FEW = 12;
 
 /** A chart that follows its box, its data and the theme. What it shows is also in its legend and its label. */
-export function Chart({ label, at, series, height = 170, y, x, line, isStepped = false }: ChartProps): VNode {
+export function Chart({ label, at, series, height = 170, y, x, line, mark, isStepped = false }: ChartProps): VNode {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const shape = JSON.stringify([
     series.map(({ title, colour, dash, downTo }) => [title, colour, dash, downTo !== undefined]),
     line,
+    mark,
     height,
   ]);
   const data = [
@@ -53,7 +56,17 @@ export function Chart({ label, at, series, height = 170, y, x, line, isStepped =
     const draw = (): void => {
       plot.current?.destroy();
       plot.current = new uPlot(
-        optionsOf(element, { label, at, series, height, y, isStepped, ...(x && { x }), ...(line && { line }) }),
+        optionsOf(element, {
+          label,
+          at,
+          series,
+          height,
+          y,
+          isStepped,
+          ...(x && { x }),
+          ...(line && { line }),
+          ...(mark && { mark }),
+        }),
         drawn.current,
         element,
       );
@@ -77,12 +90,12 @@ export function Chart({ label, at, series, height = 170, y, x, line, isStepped =
   return (
     <figure class="stack chart" aria-label={label}>
       <div ref={box} class="chart-box" aria-hidden="true" />
-      <Legend series={series} {...(line && { line })} />
+      <Legend series={series} {...(line && { line })} {...(mark && { mark })} />
     </figure>
   );
 }
 
-function Legend({ series, line }: Pick<ChartProps, 'series' | 'line'>): VNode {
+function Legend({ series, line, mark }: Pick<ChartProps, 'series' | 'line' | 'mark'>): VNode {
   return (
     <figcaption class="legend">
       {series.map(({ title, colour, dash }) => (
@@ -97,6 +110,14 @@ function Legend({ series, line }: Pick<ChartProps, 'series' | 'line'>): VNode {
           {line.title}
         </span>
       )}
+      {mark !== undefined && (
+        <span>
+          <svg viewBox="0 0 18 8" class="stroke-mark" aria-hidden="true">
+            <path d="M9 0v8" stroke-width="2.5" />
+          </svg>
+          {mark.title}
+        </span>
+      )}
     </figcaption>
   );
 }
@@ -109,7 +130,10 @@ function Stroke({ className, dash }: { readonly className: string; readonly dash
   );
 }
 
-function optionsOf(element: HTMLElement, { series, height = 170, y, x, line, isStepped }: ChartProps): uPlot.Options {
+function optionsOf(
+  element: HTMLElement,
+  { series, height = 170, y, x, line, mark, isStepped }: ChartProps,
+): uPlot.Options {
   const style = getComputedStyle(document.documentElement);
   const colour = (name: string): string => style.getPropertyValue(name).trim();
   const axis: uPlot.Axis = {
@@ -159,7 +183,12 @@ function optionsOf(element: HTMLElement, { series, height = 170, y, x, line, isS
     ],
     series: [{}, ...drawn],
     bands,
-    hooks: line === undefined ? {} : { draw: [(plot) => drawLine(plot, line.at, colour('--warn'))] },
+    hooks: {
+      draw: [
+        ...(line === undefined ? [] : [(plot: uPlot) => drawLine(plot, line.at, colour('--warn'))]),
+        ...(mark === undefined ? [] : [(plot: uPlot) => drawMark(plot, mark.at, colour('--accent'))]),
+      ],
+    },
   };
 }
 
@@ -173,15 +202,27 @@ const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
 const hour = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
 
 function drawLine(plot: uPlot, value: number, colour: string): void {
-  const { ctx, bbox } = plot;
+  const { left, width } = plot.bbox;
   const top = plot.valToPos(value, 'y', true);
+  stroke(plot, colour, [4, 4], [left, top], [left + width, top]);
+}
+
+function drawMark(plot: uPlot, at: number, colour: string): void {
+  const { top, height } = plot.bbox;
+  const left = plot.valToPos(at, 'x', true);
+  stroke(plot, colour, [], [left, top], [left, top + height]);
+}
+
+type Point = readonly [left: number, top: number];
+
+function stroke({ ctx }: uPlot, colour: string, dash: readonly number[], from: Point, to: Point): void {
   ctx.save();
   ctx.strokeStyle = colour;
   ctx.lineWidth = 1.5 * devicePixelRatio;
-  ctx.setLineDash([4 * devicePixelRatio, 4 * devicePixelRatio]);
+  ctx.setLineDash(dash.map((length) => length * devicePixelRatio));
   ctx.beginPath();
-  ctx.moveTo(bbox.left, top);
-  ctx.lineTo(bbox.left + bbox.width, top);
+  ctx.moveTo(...from);
+  ctx.lineTo(...to);
   ctx.stroke();
   ctx.restore();
 }
