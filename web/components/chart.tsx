@@ -27,13 +27,14 @@ interface ChartProps {
   readonly line?: { readonly at: number; readonly title: string };
   /** A vertical line, where something happened. */
   readonly mark?: { readonly at: number; readonly title: string };
-  readonly isStepped?: boolean;
+  /** How values are drawn; left out, as lines. Bars of later series stand before those of earlier ones, and are narrower. */
+  readonly kind?: 'steps' | 'bars';
 }
 
 const FEW = 12;
 
 /** A chart that follows its box, its data and the theme. What it shows is also in its legend and its label. */
-export function Chart({ label, at, series, height = 170, y, x, line, mark, isStepped = false }: ChartProps): VNode {
+export function Chart({ label, at, series, height = 170, y, x, line, mark, kind }: ChartProps): VNode {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const shape = JSON.stringify([
@@ -62,7 +63,7 @@ export function Chart({ label, at, series, height = 170, y, x, line, mark, isSte
           series,
           height,
           y,
-          isStepped,
+          ...(kind && { kind }),
           ...(x && { x }),
           ...(line && { line }),
           ...(mark && { mark }),
@@ -130,10 +131,7 @@ function Stroke({ className, dash }: { readonly className: string; readonly dash
   );
 }
 
-function optionsOf(
-  element: HTMLElement,
-  { series, height = 170, y, x, line, mark, isStepped }: ChartProps,
-): uPlot.Options {
+function optionsOf(element: HTMLElement, { series, height = 170, y, x, line, mark, kind }: ChartProps): uPlot.Options {
   const style = getComputedStyle(document.documentElement);
   const colour = (name: string): string => style.getPropertyValue(name).trim();
   const axis: uPlot.Axis = {
@@ -142,9 +140,8 @@ function optionsOf(
     grid: { stroke: colour('--chart-grid'), width: 1 },
     ticks: { show: false },
   };
-  const paths = isStepped ? uPlot.paths.stepped?.({ align: 1 }) : undefined;
   const bands: uPlot.Band[] = [];
-  const drawn = series.flatMap((one): uPlot.Series[] => {
+  const drawn = series.flatMap((one, index): uPlot.Series[] => {
     const stroke = colour(`--chart-${one.colour}`);
     const own: uPlot.Series = {
       label: one.title,
@@ -153,7 +150,7 @@ function optionsOf(
       // A line of few points may have gaps on both sides of each.
       points: { show: one.values.filter((value) => value !== null).length <= FEW, size: 5, fill: stroke },
       ...(one.dash && { dash: [...one.dash] }),
-      ...(paths && { paths }),
+      ...drawnAs(kind, index, stroke),
     };
     return one.downTo === undefined ? [own] : [own, { ...own, width: 1 }];
   });
@@ -167,7 +164,8 @@ function optionsOf(
     height,
     legend: { show: false },
     cursor: { show: false },
-    padding: [8, 6, 0, 0],
+    // Bars end at the edge, where half of a time is written.
+    padding: [8, kind === 'bars' ? 20 : 6, 0, 0],
     scales: {
       x: { time: x === undefined },
       y: { range: (_, __, max) => [0, Math.max(line?.at ?? 0, max || 1) * 1.1] },
@@ -190,6 +188,14 @@ function optionsOf(
       ],
     },
   };
+}
+
+/** Steps and bars begin where their time does. */
+function drawnAs(kind: ChartProps['kind'], index: number, fill: string): Partial<uPlot.Series> {
+  if (kind === undefined) return {};
+  const { stepped, bars } = uPlot.paths;
+  const paths = kind === 'steps' ? stepped?.({ align: 1 }) : bars?.({ align: 1, size: [0.8 / (index + 1), 60] });
+  return { ...(paths && { paths }), ...(kind === 'bars' && { fill, width: 0, points: { show: false } }) };
 }
 
 /** Seconds since the epoch, as exact as the distance of two ticks needs. */

@@ -34,14 +34,20 @@ const states = [
   ['failing', 'Still failing'],
 ] as const;
 
+/** What the small columns of a row show. */
+const trends = {
+  hour: { title: 'Last hour', query: { from: '1h', step: '5m' } },
+  day: { title: 'Last 24 h', query: { from: '24h', step: '1h' } },
+} as const;
+
 function Groups({ query }: Location): VNode {
   const filter = Object.fromEntries(query);
-  const from = filter.since === '10m' || filter.since === '1h' ? '1h' : '1d';
+  const trend = filter.since === '10m' || filter.since === '1h' ? trends.hour : trends.day;
   const loaded = useData(
     async (signal) => {
       const [{ items }, history] = await Promise.all([
         call('listErrors', { query: { ...filter, limit: LISTED }, signal }),
-        call('getErrorHistory', { query: { from, ...(filter.name && { name: filter.name }) }, signal }),
+        call('getErrorHistory', { query: { ...trend.query, ...(filter.name && { name: filter.name }) }, signal }),
       ]);
       return { items, history };
     },
@@ -95,7 +101,7 @@ function Groups({ query }: Location): VNode {
           ) : (
             <Table
               caption="Error groups by job name"
-              columns={columnsOf(history, from)}
+              columns={columnsOf(history, trend.title)}
               rows={rowsOf(items)}
               rowKey={({ group, name, queue }) => `${group.fingerprint} ${name} ${queue}`}
             />
@@ -112,7 +118,7 @@ function rowsOf(groups: readonly ErrorGroup[]): Row[] {
     .sort((a, b) => b.dead + b.failing - (a.dead + a.failing) || b.group.lastSeenAt - a.group.lastSeenAt);
 }
 
-const columnsOf = (history: ErrorHistory, from: '1h' | '1d'): readonly Column<Row>[] => [
+const columnsOf = (history: ErrorHistory, title: string): readonly Column<Row>[] => [
   {
     title: 'Error',
     kind: 'main',
@@ -139,7 +145,7 @@ const columnsOf = (history: ErrorHistory, from: '1h' | '1d'): readonly Column<Ro
     ),
   },
   {
-    title: from === '1h' ? 'Last hour' : 'Last 24 h',
+    title,
     kind: 'tight',
     cell: ({ group, name, queue }) => {
       const series = history.series.find(

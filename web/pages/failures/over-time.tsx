@@ -66,13 +66,13 @@ export function OverTime({ history, operations, range, choose }: OverTimeProps):
           <p class="muted">{words}</p>
           <Chart
             label={`Failures over time: ${words}${isMarked ? `; last redrive at ${moment(redriven)}` : ''}`}
-            at={failures.map((_, step) => (from + step * stepMs) / 1_000)}
+            at={[...failures.map((_, step) => from + step * stepMs), to].map((at) => at / 1_000)}
             y={(value) => (Number.isInteger(value) ? number(value) : '')}
-            isStepped
+            kind="bars"
             {...(isMarked && { mark: { at: redriven / 1_000, title: 'Last redrive' } })}
             series={[
-              { title: `Failed runs in ${span(stepMs)}`, colour: 2, values: failures },
-              { title: 'Jobs that died', colour: 3, dash: [6, 4], values: dead },
+              { title: `Failed runs in ${span(stepMs)}`, colour: 2, values: [...failures, null] },
+              { title: 'Jobs that died', colour: 4, values: [...dead, null] },
             ]}
           />
         </>
