@@ -47,6 +47,7 @@ it('kinds of error that failed within the last hour make no room for others', ()
     };
     for (let kind = 0; kind < ERROR_SERIES; kind++) await fail(`kind-${kind};`);
     expect(await isCounted('kind-0;')).toBe(true);
+    await clock.advance(10 * 60_000);
     await fail('refused');
     expect(await isCounted('refused')).toBe(false);
     await clock.advance(2 * 3_600_000);
