@@ -32,6 +32,25 @@ const slow = defineJob<number>({
   run: (_, { signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
 });
 describe('mulligan.errors', () => {
+  it('history tells when jobs failed with which kind of error, and when they died of it', async () => {
+    await using queue = await testQueue({ jobs: [send, parse], work: { queues: ['default', 'files'] } });
+    const { mulligan } = queue;
+    await mulligan.enqueueMany(send, [{ input: 1 }, { input: 14 }]);
+    await mulligan.enqueue(parse, 1);
+    await queue.drain();
+    const { series, from, to, stepMs } = await mulligan.errors.history();
+    const sum = (counts: readonly number[] = []): number => counts.reduce((total, one) => total + one, 0);
+    expect(series.map((one) => [one.name, one.queue, sum(one.failures), sum(one.dead)])).toEqual([
+      ['send', 'default', 3, 1],
+      ['parse', 'files', 1, 1],
+    ]);
+    expect(series[0]?.failures).toHaveLength((to - from) / stepMs);
+    const [full] = await mulligan.errors.list({ name: 'send' });
+    expect(series[0]?.fingerprint).toBe(full?.fingerprint);
+    const parsed = await mulligan.errors.history({ queue: 'files', from: '1h' });
+    expect(parsed.series.map(({ name }) => name)).toEqual(['parse']);
+  });
+
   it('groups failing and dead jobs by what they failed with, whatever ids are in the messages', async () => {
     await using queue = await testQueue({ jobs: [send, parse], work: { queues: ['default', 'files'] } });
     const { mulligan } = queue;

@@ -2,6 +2,7 @@ import { type Moment, readMoment } from './bulk/selection.ts';
 import type { Clock } from './clock.ts';
 import { checkInteger, checkName, checkOneOf, namesOf, readOptions } from './config.ts';
 import { ConfigError } from './errors.ts';
+import { type ErrorHistory, type ErrorHistoryOptions, readErrorHistory } from './observe/error-history.ts';
 import { type ErrorGroup, type GroupState, groupStates } from './store/error-groups.ts';
 import type { Store } from './store/store.ts';
 
@@ -51,6 +52,14 @@ export class ErrorGroups {
   /** One group, by its fingerprint or the start of it; null when there is none. */
   async show(fingerprint: string): Promise<ErrorGroup | null> {
     return findGroup(this.#store, checkName(fingerprint, 'errors.show'), 'errors.show');
+  }
+
+  /**
+   * How many runs failed with which kind of error over time, by job name and queue. It outlives jobs and groups.
+   * @example const { series } = await mulligan.errors.history({ error: 'e149d4', from: '1h' })
+   */
+  async history(options: ErrorHistoryOptions = {}): Promise<ErrorHistory> {
+    return readErrorHistory(this.#store, options, this.#clock.now());
   }
 }
 

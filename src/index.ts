@@ -57,6 +57,7 @@ export type { LimitKey, LimitRules, LimitSettings, OnLimit } from './limit/limit
 export type { LimitChange, LimitKeyFunction, LimitOptions, LimitValues, RateOptions } from './limit/options.ts';
 export type { LimitDetails, LimitKeyOptions, LimitSummary, Limits } from './limits.ts';
 export { Mulligan, type MulliganOptions, type QueueDefaults, type ResultOptions } from './mulligan.ts';
+export type { ErrorHistory, ErrorHistoryOptions, ErrorSeries } from './observe/error-history.ts';
 export type {
   EventMap,
   EventName,

@@ -1,8 +1,10 @@
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
+import { systemClock } from '../src/clock.ts';
 import { defineJob } from '../src/definition.ts';
-import type { ErrorGroup } from '../src/index.ts';
+import type { ErrorGroup, ErrorHistory } from '../src/index.ts';
 import { Mulligan } from '../src/mulligan.ts';
+import { openStore } from '../src/store/open.ts';
 import { type Cli, it } from './support/cli.ts';
 
 const charge = defineJob<number>({
@@ -88,7 +90,23 @@ describe.concurrent('mulligan errors', () => {
     const failing = await cli.run(['errors', 'show', other.fingerprint]);
     expect(failing.stdout).toContain(`mulligan jobs run-now --state retrying --error ${other.fingerprint} --rate 50/s`);
     expect(failing.stdout).not.toContain('dead redrive');
-    expect(await cli.json('errors', 'show', other.fingerprint)).toEqual({ group: other });
+    expect(await cli.json('errors', 'show', other.fingerprint)).toMatchObject({ group: other });
+  });
+
+  it('show draws the failures of the last 24 hours', async ({ cli }) => {
+    const [worst] = (await incident(cli)) as [ErrorGroup];
+    await using store = Object.assign(await openStore(`sqlite:${join(cli.folder, 'mulligan.db')}`, systemClock), {
+      [Symbol.asyncDispose]: () => store.close(),
+    });
+    const failures = async (): Promise<number> => {
+      const answer = await cli.json<{ history: ErrorHistory }>('errors', 'show', worst.fingerprint);
+      return answer.history.series.flatMap((series) => series.failures).reduce((sum, count) => sum + count, 0);
+    };
+    // What has just ended is counted a second later.
+    while ((await failures()) < 11) await store.rollUp();
+    expect(await failures()).toBe(11);
+    const { stdout } = await cli.run(['errors', 'show', worst.fingerprint]);
+    expect(stdout).toMatch(/^last 24h +\|[ ▁▂▃▄▅▆▇]*█[ ▁▂▃▄▅▆▇]*\| up to \d+ failed runs in 30m$/m);
   });
 
   it('show says that there is no such group', async ({ cli }) => {

@@ -1,10 +1,12 @@
 import { systemClock } from '../clock.ts';
+import type { ErrorHistory } from '../observe/error-history.ts';
 import type { ErrorGroup } from '../store/error-groups.ts';
 import { errorText } from './ledger.ts';
 import type { Output } from './output.ts';
+import { plotColumns } from './plot.ts';
 import { printable } from './printable.ts';
 import { factLines, tableLines } from './table.ts';
-import { fromNow, pointInTime } from './time.ts';
+import { fromNow, pointInTime, span } from './time.ts';
 
 const NAMES_LISTED = 2;
 
@@ -42,7 +44,7 @@ function namesText({ names }: ErrorGroup): string {
   return distinct.slice(0, NAMES_LISTED).join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
-export function groupFacts(group: ErrorGroup, output: Output): string[] {
+export function groupFacts(group: ErrorGroup, history: ErrorHistory, output: Output): string[] {
   const now = systemClock.now();
   const { redriven, recurred } = group;
   return factLines(
@@ -53,11 +55,22 @@ export function groupFacts(group: ErrorGroup, output: Output): string[] {
       ['in all', `${plural(group.failures, 'failed run')} of ${plural(group.jobs, 'job')}`],
       ['recovered', recoveredText(group)],
       ['redriven', redriven === 0 ? 'none so far' : `${redriven} times, of which ${recurred} failed with it again`],
+      ['last 24h', overTime(history)],
       ['first seen', pointInTime(group.firstSeenAt, now)],
       ['last seen', pointInTime(group.lastSeenAt, now)],
     ],
     output,
   );
+}
+
+/** Failures as columns between two bars, so that it is seen where nothing failed. */
+function overTime({ series, stepMs, from, to }: ErrorHistory): string {
+  const steps = Array.from({ length: (to - from) / stepMs }, (_, step) =>
+    series.reduce((sum, { failures }) => sum + (failures[step] ?? 0), 0),
+  );
+  const most = Math.max(0, ...steps);
+  if (most === 0) return 'no failure counted';
+  return `|${plotColumns(steps)}| up to ${plural(most, 'failed run')} in ${span(stepMs)}`;
 }
 
 function recoveredText({ recovered, recoveredShare, recoveredAt }: ErrorGroup): string {

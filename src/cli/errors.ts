@@ -9,6 +9,8 @@ import { unknownError } from './which-jobs.ts';
 
 const PAGE = 20;
 const LARGEST_PAGE = 1_000;
+/** How far back failures are drawn. */
+const SHOWN = '24h';
 
 interface ListFlags {
   readonly name?: string;
@@ -32,9 +34,14 @@ export function addErrors(program: CliCommand, shell: Shell): void {
     .action((flags: ListFlags) => list(shell, flags));
   errors
     .command('show')
-    .description('One error group: a sample with its stack, the jobs in it, how many recovered, and what you can do.')
+    .description(
+      'One error group: its failures of the last 24 hours, a sample with its stack, the jobs in it, how many recovered, and what you can do.',
+    )
     .argument('<fingerprint>', 'its fingerprint, or the start of it')
-    .addHelpText('after', '\nWith --json: { group }, times in ms since the epoch.')
+    .addHelpText(
+      'after',
+      '\nWith --json: { group, history }, times in ms since the epoch. history has the failures of the last 24 hours, step by step.',
+    )
     .action((fingerprint: string) => show(shell, fingerprint));
 }
 
@@ -53,12 +60,13 @@ async function list({ output, ...shell }: Shell, flags: ListFlags): Promise<void
 }
 
 async function show({ output, ...shell }: Shell, fingerprint: string): Promise<void> {
-  const group = await withExisting(shell.database(), (mulligan) => mulligan.errors.show(fingerprint));
-  if (group === null) {
-    throw unknownError(fingerprint);
-  }
-  output.answer({ group }, () => [
-    ...groupFacts(group, output),
+  const { group, history } = await withExisting(shell.database(), async ({ errors }) => {
+    const found = await errors.show(fingerprint);
+    if (found === null) throw unknownError(fingerprint);
+    return { group: found, history: await errors.history({ error: found.fingerprint, from: SHOWN }) };
+  });
+  output.answer({ group, history }, () => [
+    ...groupFacts(group, history, output),
     ...nameLines(group, output),
     ...sampleLines(group, output),
     ...adviceLines(group, output),

@@ -16,3 +16,11 @@ export function plotBars(bars: readonly Bar[], width: number): string[] {
     return bar.join('');
   });
 }
+
+const COLUMNS = [...'▁▂▃▄▅▆▇█'];
+
+/** A column for each value, on one linear scale; nothing for 0. */
+export function plotColumns(values: readonly number[]): string {
+  const most = Math.max(1, ...values);
+  return values.map((value) => (value === 0 ? ' ' : COLUMNS[Math.min(7, Math.floor((value / most) * 8))])).join('');
+}

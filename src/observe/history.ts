@@ -1,18 +1,20 @@
-import { type Moment, readMoment } from '../bulk/selection.ts';
-import { checkName, namesOf, readOptions, unexpected } from '../config.ts';
-import { type Duration, formatDuration, parseDuration } from '../duration.ts';
-import { addCounts, historySteps, noCounts, runTimeBounds, startOf } from '../store/history.ts';
+import type { Moment } from '../bulk/selection.ts';
+import { checkName, namesOf, readOptions } from '../config.ts';
+import type { Duration } from '../duration.ts';
+import { addCounts, historySteps, noCounts, runTimeBounds } from '../store/history.ts';
 import type { HistoryCounts, Store } from '../store/store.ts';
+import { type RangeBounds, readRange, stepsOf } from './history-range.ts';
 
 /** So many steps at most: a chart has no more pixels for them, and each is a line of the answer. */
 export const MOST_POINTS = 500;
-/** Steps that are chosen by themselves; the smallest that gives no more than GOOD_POINTS. */
-const GOOD_STEPS: readonly number[] = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1_440].map(
-  (minutes) => minutes * 60_000,
-);
-const GOOD_POINTS = 300;
 const DEFAULT_FROM = '1h';
-const [MINUTES, HOURS] = historySteps;
+const bounds: RangeBounds = {
+  what: 'history',
+  steps: historySteps,
+  wholeUnits: 'whole minutes',
+  goodPoints: 300,
+  mostPoints: MOST_POINTS,
+};
 
 export interface HistoryOptions {
   /** A Date, or how long ago: `'24h'`. Default 1 h. Minutes are kept for 2 days, hours for 90. */
@@ -73,55 +75,21 @@ export interface History {
 }
 
 export async function readHistory(store: Store, options: HistoryOptions, now: number): Promise<History> {
-  const { from: first = DEFAULT_FROM, to: last, step, name } = readOptions(options, optionNames, 'history');
-  const from = readMoment(first, 'history: from', now);
-  const to = last === undefined ? now : readMoment(last, 'history: to', now);
-  if (from >= to) throw unexpected('history: from', 'a time before `to`', new Date(from).toISOString());
-  const stepMs = step === undefined ? goodStep(from, to, now) : readStep(step, from, to, now);
-  const range = { from: startOf(from, stepMs), to: startOf(to - 1, stepMs) + stepMs };
+  const { name, ...range } = readOptions(options, optionNames, 'history');
+  const steps = readRange({ from: DEFAULT_FROM, ...range }, now, bounds);
   const only = name === undefined ? {} : { name: checkName(name, 'history: name') };
-  const read = await store.history({ ...range, stepMs, ...only });
+  const read = await store.history({ ...steps, ...only });
   const total = sumOf(read.points);
   const byStep = new Map(read.points.map((point) => [point.at, point]));
-  const steps = Array.from({ length: (range.to - range.from) / stepMs }, (_, index) => range.from + index * stepMs);
   return {
-    ...range,
-    stepMs,
+    ...steps,
     now: read.now,
     upTo: read.upTo,
     total: figures(total),
-    points: steps.map((at) => ({ at, ...figures(byStep.get(at) ?? noCounts()) })),
+    points: stepsOf(steps).map((at) => ({ at, ...figures(byStep.get(at) ?? noCounts()) })),
     names: read.names.map((own) => ({ name: own.name, ...figures(own) })),
     others: name === undefined ? othersOf(total, sumOf(read.names)) : null,
   };
-}
-
-function goodStep(from: number, to: number, now: number): number {
-  const fits = (stepMs: number): boolean =>
-    (to - from) / stepMs <= GOOD_POINTS && (hasMinutes(from, now) || stepMs % HOURS.stepMs === 0);
-  const largest = GOOD_STEPS.at(-1) as number;
-  return GOOD_STEPS.find(fits) ?? largest * Math.ceil((to - from) / largest / GOOD_POINTS);
-}
-
-/** A range of exactly two days, asked for by its length, still begins with minutes: their last one may be missing. */
-function hasMinutes(from: number, now: number): boolean {
-  return from >= now - MINUTES.keptMs - MINUTES.stepMs;
-}
-
-function readStep(step: Duration, from: number, to: number, now: number): number {
-  const what = 'history: step';
-  const stepMs = parseDuration(step, what);
-  const unit = hasMinutes(from, now) ? MINUTES.stepMs : HOURS.stepMs;
-  if (stepMs < unit || stepMs % unit !== 0) {
-    const whole =
-      unit === MINUTES.stepMs ? 'whole minutes' : 'whole hours, for a range that begins more than 2 days ago';
-    throw unexpected(what, whole, step);
-  }
-  if (Math.ceil((to - from) / stepMs) > MOST_POINTS) {
-    const least = Math.ceil((to - from) / MOST_POINTS / unit) * unit;
-    throw unexpected(what, `${MOST_POINTS} steps at most, so at least ${formatDuration(least)} for this range`, step);
-  }
-  return stepMs;
 }
 
 function sumOf(all: readonly HistoryCounts[]): HistoryCounts {

@@ -242,6 +242,19 @@ export const storeVerbs: StoreVerbs = {
     scopes: ['read', 'work'],
   },
   workers: { args: z.tuple([]), scopes: ['read', 'work'] },
+  errorHistory: {
+    args: z.tuple([
+      z.strictObject({
+        from: time,
+        to: time,
+        stepMs: z.int().min(300_000).max(1e13).multipleOf(300_000),
+        fingerprint: name.exactOptional(),
+        name: name.exactOptional(),
+        queue: name.exactOptional(),
+      }),
+    ]),
+    scopes: ['read', 'work'],
+  },
   errorGroups: {
     args: z.tuple([
       z.strictObject({

@@ -111,8 +111,8 @@ export function addRun(
 }
 
 /** The buckets that a request is read from. */
-export function bucketOf(stepMs: number): number {
-  return stepMs % HOUR_MS === 0 ? HOUR_MS : historySteps[0].stepMs;
+export function bucketOf(stepMs: number, [fine, hours]: typeof historySteps = historySteps): number {
+  return stepMs % hours.stepMs === 0 ? hours.stepMs : fine.stepMs;
 }
 
 export function startOf(at: number, stepMs: number): number {

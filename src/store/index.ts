@@ -25,6 +25,15 @@ export {
   isWanted,
   toErrorGroups,
 } from './error-groups.ts';
+export {
+  ERROR_SERIES,
+  ERROR_SERIES_KEPT,
+  ERROR_SERIES_SAFE_MS,
+  type ErrorHistoryRequest,
+  errorHistorySteps,
+  type StoredErrorSeries,
+  type StoreErrorHistory,
+} from './error-history.ts';
 export { fillQuotas, fillTurns, type Take } from './fill.ts';
 export {
   type Counted,

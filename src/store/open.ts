@@ -93,6 +93,7 @@ const verbs: Readonly<Record<Exclude<keyof Store, 'kind' | 'pushes' | 'transacti
   schedules: true,
   writeSchedule: true,
   errorGroups: true,
+  errorHistory: true,
   forecast: true,
   history: true,
   rollUp: true,

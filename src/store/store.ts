@@ -12,6 +12,7 @@ import type { MisfirePolicy } from '../schedule/plan.ts';
 import type { Timing } from '../schedule/timing.ts';
 import type { ChangeAnswer, ChangeRequest, Operation } from './change.ts';
 import type { ErrorGroup, ErrorGroupFilter } from './error-groups.ts';
+import type { ErrorHistoryRequest, StoreErrorHistory } from './error-history.ts';
 import type { ForecastRequest, StoreForecast } from './forecast.ts';
 import type { GateAnswer, GateFilter, GateOrder, StoredGate, WorkerReport } from './gate-verbs.ts';
 import type { HistoryRequest, StoreHistory } from './history.ts';
@@ -53,6 +54,7 @@ export type {
   SkipReason,
 } from './change.ts';
 export type { ErrorGroup, ErrorGroupFilter } from './error-groups.ts';
+export type { ErrorHistoryRequest, StoredErrorSeries, StoreErrorHistory } from './error-history.ts';
 export type { Counted, ForecastRequest, LaneBacklog, StoreForecast, UpcomingJobs } from './forecast.ts';
 export * from './gate-verbs.ts';
 export type { HistoryCounts, HistoryRequest, StoreHistory } from './history.ts';
@@ -175,6 +177,8 @@ export interface Store {
   workers(): Promise<RegisteredWorker[]>;
   /** What jobs fail with: the groups with the most failing and dead jobs first. Its cost does not grow with the number of jobs. */
   errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroup[]>;
+  /** How many runs failed with which kind of error, step by step. It outlives jobs and groups. See error-history.ts. */
+  errorHistory(request: ErrorHistoryRequest): Promise<StoreErrorHistory>;
 
   // Operating
   /** A waiting job ends at once; a running one is told through `onJobs`, and at the latest by its next heartbeat. */
@@ -210,7 +214,7 @@ export interface Store {
   prune(retention: Retention, limit: number): Promise<PruneAnswer>;
 
   /**
-   * Adds runs that have ended to the history, each exactly once: a bounded number of them. Any number of processes may call it
+   * Adds runs that have ended to the history and to that of errors, each exactly once: a bounded number of them. Any number of processes may call it
    * every so often; one at a time does it. Runs of a job that is deleted before are added when it is.
    */
   rollUp(): Promise<RolledUp>;

@@ -226,3 +226,31 @@ it('a bad deploy: the worst error group is found, redriven with a canary, watche
     .toBe('0');
   expect((await mulligan.stats()).states.completed).toBe(40);
 });
+
+it('failures: each group shows when it failed, and its page the same over time, with the last redrive', async () => {
+  const { url, mulligan } = stage();
+  const [group] = await mulligan.errors.list({ name: 'card.charge' });
+  const error = group?.fingerprint as string;
+  // A worker and the server count what has ended every 15 s or so.
+  const counted = async (): Promise<number> => {
+    const { series } = await mulligan.errors.history({ error, name: 'card.charge' });
+    return series.flatMap(({ failures }) => failures).reduce((sum, failures) => sum + failures, 0);
+  };
+  await expect.poll(counted, { timeout: 60_000, interval: 200 }).toBe(90);
+  const page = await visit(url, { at: '#/failures' });
+  const row = page.getByRole('row', { name: 'card.charge' });
+  await row.getByRole('img', { name: /^90 failed runs; the most, \d+ in 1 h, / }).waitFor();
+  expect(await row.locator('.sparkline rect:not(.sparkline-ground)').count()).toBeGreaterThan(0);
+  await page.getByLabel('Seen within').selectOption('1h');
+  await page.getByRole('columnheader', { name: 'Last hour' }).waitFor();
+  await row.getByRole('img', { name: /^90 failed runs; the most, \d+ in 5 min, / }).waitFor();
+
+  await row.getByRole('link').click();
+  await page.getByRole('figure', { name: /^Failures over time: 90 failed runs, with which 30 jobs died$/ }).waitFor();
+  await mulligan.dead.redrive({ error });
+  const marked = page.getByRole('figure', { name: /^Failures over time: \d+ failed runs, .*; last redrive at / });
+  await marked.getByText('Last redrive').waitFor();
+  await page.getByRole('button', { name: '7 days' }).click();
+  await marked.getByText('Failed runs in 3 h').waitFor();
+  expect(page.url()).toContain('name=card.charge&range=7d');
+});

@@ -344,6 +344,13 @@ export interface Operations {
     body: undefined;
     answer: { from: number; to: number; stepMs: number; now: number; upTo: number; total: { runs: number; completed: number; failed: number; retries: number; dead: number; runMs: number; p50Ms: number | null; p95Ms: number | null }; points: readonly ({ at: number; runs: number; completed: number; failed: number; retries: number; dead: number; runMs: number; p50Ms: number | null; p95Ms: number | null })[]; names: readonly ({ name: string; runs: number; completed: number; failed: number; retries: number; dead: number; runMs: number; p50Ms: number | null; p95Ms: number | null })[]; others: { runs: number; completed: number; failed: number; retries: number; dead: number; runMs: number; p50Ms: number | null; p95Ms: number | null } | null };
   };
+  /** Failed runs over time by kind of error, job name and queue, in at most 200 steps. */
+  getErrorHistory: {
+    params: undefined;
+    query: { error?: string; name?: string; queue?: string; from?: string; to?: string; step?: string };
+    body: undefined;
+    answer: { from: number; to: number; stepMs: number; now: number; upTo: number; series: readonly ({ fingerprint: string; name: string; queue: string; failures: readonly (number)[]; dead: readonly (number)[] })[] };
+  };
   /** What the ledger says about retry policies, with proposals. */
   getAdvice: {
     params: undefined;
@@ -404,5 +411,6 @@ export const operations: Readonly<Record<keyof Operations, readonly [method: str
   getSession: ['GET', '/api/v1/session'],
   getForecast: ['GET', '/api/v1/forecast'],
   getHistory: ['GET', '/api/v1/history'],
+  getErrorHistory: ['GET', '/api/v1/history/errors'],
   getAdvice: ['GET', '/api/v1/advice'],
 };

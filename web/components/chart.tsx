@@ -25,18 +25,22 @@ interface ChartProps {
   readonly x?: (value: number) => string;
   /** A horizontal line, such as a bound. */
   readonly line?: { readonly at: number; readonly title: string };
-  readonly isStepped?: boolean;
+  /** A vertical line, where something happened. */
+  readonly mark?: { readonly at: number; readonly title: string };
+  /** How values are drawn; left out, as lines. Bars of later series stand before those of earlier ones, and are narrower. */
+  readonly kind?: 'steps' | 'bars';
 }
 
 const FEW = 12;
 
 /** A chart that follows its box, its data and the theme. What it shows is also in its legend and its label. */
-export function Chart({ label, at, series, height = 170, y, x, line, isStepped = false }: ChartProps): VNode {
+export function Chart({ label, at, series, height = 170, y, x, line, mark, kind }: ChartProps): VNode {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const shape = JSON.stringify([
     series.map(({ title, colour, dash, downTo }) => [title, colour, dash, downTo !== undefined]),
     line,
+    mark,
     height,
   ]);
   const data = [
@@ -53,7 +57,17 @@ export function Chart({ label, at, series, height = 170, y, x, line, isStepped =
     const draw = (): void => {
       plot.current?.destroy();
       plot.current = new uPlot(
-        optionsOf(element, { label, at, series, height, y, isStepped, ...(x && { x }), ...(line && { line }) }),
+        optionsOf(element, {
+          label,
+          at,
+          series,
+          height,
+          y,
+          ...(kind && { kind }),
+          ...(x && { x }),
+          ...(line && { line }),
+          ...(mark && { mark }),
+        }),
         drawn.current,
         element,
       );
@@ -77,12 +91,12 @@ export function Chart({ label, at, series, height = 170, y, x, line, isStepped =
   return (
     <figure class="stack chart" aria-label={label}>
       <div ref={box} class="chart-box" aria-hidden="true" />
-      <Legend series={series} {...(line && { line })} />
+      <Legend series={series} {...(line && { line })} {...(mark && { mark })} />
     </figure>
   );
 }
 
-function Legend({ series, line }: Pick<ChartProps, 'series' | 'line'>): VNode {
+function Legend({ series, line, mark }: Pick<ChartProps, 'series' | 'line' | 'mark'>): VNode {
   return (
     <figcaption class="legend">
       {series.map(({ title, colour, dash }) => (
@@ -97,6 +111,14 @@ function Legend({ series, line }: Pick<ChartProps, 'series' | 'line'>): VNode {
           {line.title}
         </span>
       )}
+      {mark !== undefined && (
+        <span>
+          <svg viewBox="0 0 18 8" class="stroke-mark" aria-hidden="true">
+            <path d="M9 0v8" stroke-width="2.5" />
+          </svg>
+          {mark.title}
+        </span>
+      )}
     </figcaption>
   );
 }
@@ -109,7 +131,7 @@ function Stroke({ className, dash }: { readonly className: string; readonly dash
   );
 }
 
-function optionsOf(element: HTMLElement, { series, height = 170, y, x, line, isStepped }: ChartProps): uPlot.Options {
+function optionsOf(element: HTMLElement, { series, height = 170, y, x, line, mark, kind }: ChartProps): uPlot.Options {
   const style = getComputedStyle(document.documentElement);
   const colour = (name: string): string => style.getPropertyValue(name).trim();
   const axis: uPlot.Axis = {
@@ -118,9 +140,8 @@ function optionsOf(element: HTMLElement, { series, height = 170, y, x, line, isS
     grid: { stroke: colour('--chart-grid'), width: 1 },
     ticks: { show: false },
   };
-  const paths = isStepped ? uPlot.paths.stepped?.({ align: 1 }) : undefined;
   const bands: uPlot.Band[] = [];
-  const drawn = series.flatMap((one): uPlot.Series[] => {
+  const drawn = series.flatMap((one, index): uPlot.Series[] => {
     const stroke = colour(`--chart-${one.colour}`);
     const own: uPlot.Series = {
       label: one.title,
@@ -129,7 +150,7 @@ function optionsOf(element: HTMLElement, { series, height = 170, y, x, line, isS
       // A line of few points may have gaps on both sides of each.
       points: { show: one.values.filter((value) => value !== null).length <= FEW, size: 5, fill: stroke },
       ...(one.dash && { dash: [...one.dash] }),
-      ...(paths && { paths }),
+      ...drawnAs(kind, index, stroke),
     };
     return one.downTo === undefined ? [own] : [own, { ...own, width: 1 }];
   });
@@ -143,7 +164,8 @@ function optionsOf(element: HTMLElement, { series, height = 170, y, x, line, isS
     height,
     legend: { show: false },
     cursor: { show: false },
-    padding: [8, 6, 0, 0],
+    // Bars end at the edge, where half of a time is written.
+    padding: [8, kind === 'bars' ? 20 : 6, 0, 0],
     scales: {
       x: { time: x === undefined },
       y: { range: (_, __, max) => [0, Math.max(line?.at ?? 0, max || 1) * 1.1] },
@@ -159,8 +181,21 @@ function optionsOf(element: HTMLElement, { series, height = 170, y, x, line, isS
     ],
     series: [{}, ...drawn],
     bands,
-    hooks: line === undefined ? {} : { draw: [(plot) => drawLine(plot, line.at, colour('--warn'))] },
+    hooks: {
+      draw: [
+        ...(line === undefined ? [] : [(plot: uPlot) => drawLine(plot, line.at, colour('--warn'))]),
+        ...(mark === undefined ? [] : [(plot: uPlot) => drawMark(plot, mark.at, colour('--accent'))]),
+      ],
+    },
   };
+}
+
+/** Steps and bars begin where their time does. */
+function drawnAs(kind: ChartProps['kind'], index: number, fill: string): Partial<uPlot.Series> {
+  if (kind === undefined) return {};
+  const { stepped, bars } = uPlot.paths;
+  const paths = kind === 'steps' ? stepped?.({ align: 1 }) : bars?.({ align: 1, size: [0.8 / (index + 1), 60] });
+  return { ...(paths && { paths }), ...(kind === 'bars' && { fill, width: 0, points: { show: false } }) };
 }
 
 /** Seconds since the epoch, as exact as the distance of two ticks needs. */
@@ -173,15 +208,27 @@ const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
 const hour = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
 
 function drawLine(plot: uPlot, value: number, colour: string): void {
-  const { ctx, bbox } = plot;
+  const { left, width } = plot.bbox;
   const top = plot.valToPos(value, 'y', true);
+  stroke(plot, colour, [4, 4], [left, top], [left + width, top]);
+}
+
+function drawMark(plot: uPlot, at: number, colour: string): void {
+  const { top, height } = plot.bbox;
+  const left = plot.valToPos(at, 'x', true);
+  stroke(plot, colour, [], [left, top], [left, top + height]);
+}
+
+type Point = readonly [left: number, top: number];
+
+function stroke({ ctx }: uPlot, colour: string, dash: readonly number[], from: Point, to: Point): void {
   ctx.save();
   ctx.strokeStyle = colour;
   ctx.lineWidth = 1.5 * devicePixelRatio;
-  ctx.setLineDash([4 * devicePixelRatio, 4 * devicePixelRatio]);
+  ctx.setLineDash(dash.map((length) => length * devicePixelRatio));
   ctx.beginPath();
-  ctx.moveTo(bbox.left, top);
-  ctx.lineTo(bbox.left + bbox.width, top);
+  ctx.moveTo(...from);
+  ctx.lineTo(...to);
   ctx.stroke();
   ctx.restore();
 }

@@ -2,6 +2,7 @@ import { lanes } from '../../lane.ts';
 import type { Figures, PolicyRun, SimulationResult } from '../../simulate/index.ts';
 import { number } from '../bulk-lines.ts';
 import type { Output } from '../output.ts';
+import { plotColumns } from '../plot.ts';
 import { printable, wrap } from '../printable.ts';
 import { tableLines } from '../table.ts';
 import { span } from '../time.ts';
@@ -60,7 +61,6 @@ export function simulationLines(result: SimulationResult, output: Output): strin
   ];
 }
 
-const BARS = [...'▁▂▃▄▅▆▇█'];
 const gateMarks = { closed: '·', open: 'O', ramp: '/', held: 'H' } as const;
 const gateLegend = Object.entries(gateMarks).map(([phase, mark]) => `${mark} ${phase}`);
 /** Beside the curve: what it is, and its highest value. */
@@ -81,7 +81,7 @@ function curveLines({ policy, series }: PolicyRun, stepMs: number, perCell: numb
   );
   const rate = series.calls.map((calls) => (calls * 1_000) / stepMs);
   const curve = (values: readonly number[]): string =>
-    bars(cells.map((from) => Math.max(...values.slice(from, from + perCell))));
+    plotColumns(cells.map((from) => Math.max(...values.slice(from, from + perCell))));
   const most = (values: readonly number[]): number => Math.max(0, ...values);
   const gate = cells.map((from) => gateMarks[series.gate[from] ?? 'closed']).join('');
   return [
@@ -91,9 +91,4 @@ function curveLines({ policy, series }: PolicyRun, stepMs: number, perCell: numb
     `  waiting  ${curve(backlog)}  up to ${number(most(backlog))}`,
     ...(series.gate.length === 0 ? [] : [`  gate     ${gate}`]),
   ];
-}
-
-function bars(values: readonly number[]): string {
-  const most = Math.max(1, ...values);
-  return values.map((value) => (value === 0 ? ' ' : BARS[Math.min(7, Math.floor((value / most) * 8))])).join('');
 }

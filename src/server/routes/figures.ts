@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { AdviseOptions } from '../../advise/index.ts';
 import { lanes } from '../../lane.ts';
+import type { ErrorHistoryOptions } from '../../observe/error-history.ts';
 import type { ForecastOptions } from '../../observe/forecast.ts';
 import type { HistoryOptions } from '../../observe/history.ts';
 import { type Route, route } from '../route.ts';
@@ -99,6 +100,47 @@ const history: Route = route({
   handle: async ({ query, context }) => ({ body: await context.mulligan.history(query) }),
 });
 
+const errorHistory: Route = route({
+  method: 'GET',
+  path: '/api/v1/history/errors',
+  name: 'getErrorHistory',
+  tag: 'errors',
+  summary: 'Failed runs over time by kind of error, job name and queue, in at most 200 steps',
+  description:
+    'From what was rolled up by 5 minutes (for 2 days) and by hour (for 90): it outlives jobs and groups. Without `step`, one is chosen that gives about 60 steps at most. Without `from`, the last 24 hours.',
+  scopes: ['read'],
+  query: z.strictObject({
+    error: schemas.jobName.exactOptional().describe('A fingerprint, or the start of one.'),
+    name: schemas.jobName.exactOptional(),
+    queue: schemas.jobName.exactOptional(),
+    from: schemas.moment.exactOptional(),
+    to: schemas.moment.exactOptional(),
+    step: schemas.durationQuery.exactOptional(),
+  }) as unknown as z.ZodType<ErrorHistoryOptions>,
+  answers: {
+    200: {
+      description: 'Those that failed in this time, the most failures first.',
+      schema: z.object({
+        from: timestamp,
+        to: timestamp,
+        stepMs: z.int(),
+        now: timestamp,
+        upTo: timestamp,
+        series: z.array(
+          z.object({
+            fingerprint: z.string(),
+            name: z.string(),
+            queue: z.string(),
+            failures: z.array(z.int()).describe('Failed runs, for every step from `from` to `to`.'),
+            dead: z.array(z.int()).describe('Those of them with which their job died.'),
+          }),
+        ),
+      }),
+    },
+  },
+  handle: async ({ query, context }) => ({ body: await context.mulligan.errors.history(query) }),
+});
+
 const advice: Route = route({
   method: 'GET',
   path: '/api/v1/advice',
@@ -115,4 +157,4 @@ const advice: Route = route({
   handle: async ({ query, context }) => ({ body: await context.mulligan.advise(query) }),
 });
 
-export const figureRoutes: readonly Route[] = [forecast, history, advice];
+export const figureRoutes: readonly Route[] = [forecast, history, errorHistory, advice];

@@ -31,7 +31,7 @@ const YEAR = 365 * DAY;
 const MOST_STEPS = 10;
 
 /** Adds up all that has ended by now. */
-async function rolledUp({ store, advance }: StoreHarness): Promise<void> {
+export async function rolledUp({ store, advance }: StoreHarness): Promise<void> {
   const { now } = await store.history({ from: 0, to: DAY, stepMs: DAY });
   for (let step = 0; step < MOST_STEPS; step++) {
     await advance(20 * MINUTE);

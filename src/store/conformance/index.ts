@@ -10,6 +10,7 @@ import { discardCases } from './discard.ts';
 import { endedCases } from './ended.ts';
 import { enqueueCases } from './enqueue.ts';
 import { errorGroupCases } from './error-groups.ts';
+import { errorHistoryCases } from './error-history.ts';
 import { expiredCases } from './expired.ts';
 import { fenceCases } from './fence.ts';
 import { forecastCases } from './forecast.ts';
@@ -79,6 +80,7 @@ const suite: readonly StoreCase[] = [
   ...statsCases,
   ...forecastCases,
   ...historyCases,
+  ...errorHistoryCases,
   ...scheduleCases,
   ...workerCases,
   ...errorGroupCases,

@@ -81,6 +81,7 @@ export class HttpStore implements Store {
   readonly history: Call<'history'> = (...args) => this.#call('history', args);
   readonly rollUp: Call<'rollUp'> = (...args) => this.#call('rollUp', args);
   readonly errorGroups: Call<'errorGroups'> = (...args) => this.#call('errorGroups', args);
+  readonly errorHistory: Call<'errorHistory'> = (...args) => this.#call('errorHistory', args);
   readonly cancel: Call<'cancel'> = (...args) => this.#call('cancel', args);
   readonly change: Call<'change'> = (...args) => this.#call('change', args);
   readonly hold: Call<'hold'> = (...args) => this.#call('hold', args);

@@ -76,6 +76,7 @@ function countErrors(state: MemoryState, row: Row, settlement: Settlement, settl
   state.errorGroups.add(row, errorChanges({ ...row, attempt }, failure, settled), now);
   if (failure === null || settlement.error === null) return;
   row.fingerprint = failure;
+  state.errorHistory.add(failure, row, settled.deadReason !== null, now);
   state.errorGroups.sample(failure, row.id, settlement.error);
 }
 

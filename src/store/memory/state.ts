@@ -1,6 +1,7 @@
 import { isTerminal, type JobState, stateAt, transitions } from '../../job.ts';
 import type { Fence, Schedule } from '../store.ts';
 import { ErrorGroups } from './error-groups.ts';
+import { ErrorHistory } from './error-history.ts';
 import { Gates } from './gates.ts';
 import { History } from './history.ts';
 import { Keys } from './keys.ts';
@@ -31,6 +32,7 @@ export class MemoryState {
   readonly totals: TotalsBook = new TotalsBook();
   readonly errorGroups: ErrorGroups = new ErrorGroups();
   readonly history: History = new History();
+  readonly errorHistory: ErrorHistory = new ErrorHistory();
   readonly wake: Wake = new Wake();
   /** In the order they began. */
   readonly operations: Map<string, OperationRow> = new Map();

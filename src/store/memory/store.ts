@@ -18,6 +18,7 @@ import type {
   Enqueued,
   ErrorGroup,
   ErrorGroupFilter,
+  ErrorHistoryRequest,
   Fence,
   ForecastRequest,
   GateAnswer,
@@ -61,6 +62,7 @@ import type {
   Settlement,
   Store,
   StoredGate,
+  StoreErrorHistory,
   StoreForecast,
   StoreHistory,
   StoreStats,
@@ -211,6 +213,7 @@ export class MemoryStore implements Store {
   /** Runs are counted when they end. */
   async rollUp(): Promise<RolledUp> {
     this.#open().history.prune(this.#clock.now());
+    this.#open().errorHistory.prune(this.#clock.now());
     return { isDone: true };
   }
 
@@ -240,6 +243,10 @@ export class MemoryStore implements Store {
 
   async errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroup[]> {
     return this.#open().errorGroups.list(filter);
+  }
+
+  async errorHistory(request: ErrorHistoryRequest): Promise<StoreErrorHistory> {
+    return this.#open().errorHistory.read(request, this.#clock.now());
   }
 
   async schedules(filter: ScheduleFilter): Promise<Schedules> {

@@ -16,11 +16,18 @@ export async function rollUp({ db }: Session): Promise<RolledUp> {
   return { isDone: (row as [boolean])[0] };
 }
 
-export async function history({ db }: Session, request: HistoryRequest): Promise<StoreHistory> {
+/** Read before the buckets: what is counted meanwhile is no lie then. */
+export async function historyState({ db }: Session): Promise<Pick<StoreHistory, 'now' | 'upTo'>> {
+  const [state] = await db.read<[now: number, upTo: number]>('SELECT * FROM @.history_state()');
+  const [now, upTo] = state as [number, number];
+  return { now, upTo };
+}
+
+export async function history(session: Session, request: HistoryRequest): Promise<StoreHistory> {
+  const { db } = session;
   const { from, to, stepMs, name } = request;
   const range = [bucketOf(stepMs), from, to];
-  // Before the buckets: what is counted meanwhile is no lie then.
-  const [state] = await db.read<[now: number, upTo: number]>('SELECT * FROM @.history_state()');
+  const state = await historyState(session);
   const [points, names] = await Promise.all([
     db.read<[at: number, counts: string]>('SELECT at, counts::text FROM @.history_points($1, $2, $3, $4, $5)', [
       ...range,
@@ -31,11 +38,9 @@ export async function history({ db }: Session, request: HistoryRequest): Promise
       ? db.read<[name: string, counts: string]>('SELECT name, counts::text FROM @.history_by_name($1, $2, $3)', range)
       : [],
   ]);
-  const [now, upTo] = state as [number, number];
   const countsOf = (literal: string) => fromColumns(numbersOrNull(literal) as number[]);
   return {
-    now,
-    upTo,
+    ...state,
     points: points.map(([at, counts]) => ({ at, ...countsOf(counts) })),
     names: names.map(([of, counts]) => ({ name: of, ...countsOf(counts) })).sort(byRunTime),
   };

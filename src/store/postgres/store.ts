@@ -17,6 +17,7 @@ import type {
   Enqueued,
   ErrorGroup,
   ErrorGroupFilter,
+  ErrorHistoryRequest,
   Fence,
   ForecastRequest,
   GateAnswer,
@@ -60,6 +61,7 @@ import type {
   Settlement,
   Store,
   StoredGate,
+  StoreErrorHistory,
   StoreForecast,
   StoreHistory,
   StoreStats,
@@ -78,6 +80,7 @@ import { isReplaced } from './connection/failure.ts';
 import { cancelRequested, ended } from './ended.ts';
 import { enqueue } from './enqueue.ts';
 import { errorGroups } from './error-groups.ts';
+import { errorHistory } from './error-history.ts';
 import { expired } from './expired.ts';
 import { forecast } from './forecast.ts';
 import { changeGate, gateHistory, gates, report } from './gates.ts';
@@ -293,6 +296,10 @@ export class PostgresStore implements Store {
   }
   errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroup[]> {
     return this.#do(errorGroups, filter);
+  }
+
+  errorHistory(request: ErrorHistoryRequest): Promise<StoreErrorHistory> {
+    return this.#do(errorHistory, request);
   }
   schedules(filter: ScheduleFilter): Promise<Schedules> {
     return this.#do(schedules, filter);

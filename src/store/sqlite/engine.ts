@@ -9,6 +9,7 @@ import { claimLimited, claimLimitedNothing } from './claim-limited.ts';
 import { cancelRequested, ended } from './ended.ts';
 import { enqueue } from './enqueue.ts';
 import { errorGroups } from './error-groups.ts';
+import { errorHistory } from './error-history.ts';
 import { expired, expiredNothing } from './expired.ts';
 import { isBusy, toStoreError } from './failure.ts';
 import { forecast } from './forecast.ts';
@@ -51,6 +52,7 @@ export type ReadName =
   | 'schedules'
   | 'workers'
   | 'errorGroups'
+  | 'errorHistory'
   | 'ledger'
   | 'ended'
   | 'cancelRequested';
@@ -107,6 +109,7 @@ const reads: Record<ReadName, Verb> = {
   schedules,
   workers,
   errorGroups,
+  errorHistory,
   ledger,
   ended,
   cancelRequested,

@@ -1,4 +1,3 @@
-import type { OutcomeKind } from '../../retry/outcome.ts';
 import { STATE } from '../codes.ts';
 import {
   ALL_NAMES,
@@ -18,21 +17,15 @@ import {
 } from '../history.ts';
 import { fromColumns, HISTORY_ADDED, HISTORY_SUMS, historyColumns, toColumns } from '../history-columns.ts';
 import type { RolledUp } from '../store.ts';
+import { addFailures, type EndedWithError, forgetFailures } from './error-history.ts';
+import { COMPLETED, endOfPage, LAG_MS, LAST_COMPLETED, LAST_OTHER, markOf, OTHERS, upToOf } from './history-mark.ts';
 import type { Session } from './session.ts';
 
-/** Runs are counted a little later than they are settled, in case the clock is set back a little. */
-const LAG_MS = 1_000;
-
-const MARK = 'SELECT counted_to AS mark FROM history_mark';
 const SET_MARK = 'UPDATE history_mark SET counted_to = ?';
-const COMPLETED = `FROM jobs WHERE state = ${STATE.completed} AND finished_at IS NOT NULL AND finished_at > ?1 AND finished_at <= ?2`;
-const OTHERS = 'FROM runs WHERE settled_at IS NOT NULL AND settled_at > ?1 AND settled_at <= ?2';
-const LAST_COMPLETED = `SELECT finished_at AS at ${COMPLETED} ORDER BY finished_at LIMIT 1 OFFSET ?3`;
-const LAST_OTHER = `SELECT settled_at AS at ${OTHERS} ORDER BY settled_at LIMIT 1 OFFSET ?3`;
-const RUN = `j.name, r.outcome, r.counted, r.attempt, json_extract(r.decision, '$.kind') = 'dead' AS is_dead, r.ended_at - r.started_at AS run_ms`;
+const RUN = `j.name, j.home_queue, r.error, r.outcome, r.counted, r.attempt, json_extract(r.decision, '$.kind') = 'dead' AS is_dead, r.ended_at - r.started_at AS run_ms`;
 const READ_COMPLETED = `
   SELECT j.finished_at AS at, ${RUN}
-  FROM (SELECT seq, runs, name, finished_at ${COMPLETED}) j JOIN runs r ON r.job = j.seq AND r.run = j.runs`;
+  FROM (SELECT seq, runs, name, home_queue, finished_at ${COMPLETED}) j JOIN runs r ON r.job = j.seq AND r.run = j.runs`;
 const READ_OTHERS = `
   SELECT r.settled_at AS at, ${RUN}
   FROM (SELECT * ${OTHERS}) r JOIN jobs j ON j.seq = r.job`;
@@ -70,16 +63,20 @@ export function rollUp(session: Session): RolledUp {
   const until = endOfPage(session, mark, horizon, ROLL_UP_ROWS) ?? horizon;
   const runs = [READ_COMPLETED, READ_OTHERS].flatMap((sql) => session.sql(sql).all(mark, until) as unknown as RunRow[]);
   add(session, runs);
+  addFailures(session, runs);
   session.sql(SET_MARK).run(until);
   for (const { stepMs, keptMs } of historySteps) session.sql(FORGET).run(stepMs, session.now - keptMs);
   session.sql(FORGET_NAMES).run(session.now - historySteps[1].keptMs);
+  forgetFailures(session);
   return { isDone: until === horizon };
 }
 
 /** Before a job is deleted: its runs that are not in the history yet. */
 export function rollUpJob(session: Session, seq: number): void {
   const runs = session.sql(READ_JOB).all(seq, markOf(session)) as unknown as RunRow[];
-  if (runs.length > 0) add(session, runs);
+  if (runs.length === 0) return;
+  add(session, runs);
+  addFailures(session, runs);
 }
 
 export function history(session: Session, { from, to, stepMs, name }: HistoryRequest): StoreHistory {
@@ -87,11 +84,9 @@ export function history(session: Session, { from, to, stepMs, name }: HistoryReq
   const wanted = (name ?? ALL_NAMES).slice(0, HISTORY_NAME_LENGTH);
   const points = session.arrays(POINTS).all(...range, stepMs, wanted) as unknown as [number, ...number[]][];
   const names = name === undefined ? session.arrays(NAMES).all(...range) : [];
-  const mark = markOf(session);
-  const horizon = session.now - LAG_MS;
   return {
     now: session.now,
-    upTo: endOfPage(session, mark, horizon, 0) === null ? Math.max(mark, horizon) : mark,
+    upTo: upToOf(session),
     points: points.map(([at, ...counts]) => ({ at, ...fromColumns(counts) })),
     names: (names as unknown as [string, ...number[]][])
       .map(([of, ...counts]) => ({ name: of, ...fromColumns(counts) }))
@@ -99,27 +94,10 @@ export function history(session: Session, { from, to, stepMs, name }: HistoryReq
   };
 }
 
-interface RunRow {
-  readonly at: number;
-  readonly name: number;
-  readonly outcome: OutcomeKind;
+interface RunRow extends EndedWithError {
   readonly counted: number;
   readonly attempt: number;
-  readonly is_dead: number;
   readonly run_ms: number;
-}
-
-function markOf(session: Session): number {
-  return (session.sql(MARK).get() as { mark: number }).mark;
-}
-
-/** When the run was settled that comes after so many; null when there is none. */
-function endOfPage(session: Session, mark: number, horizon: number, rows: number): number | null {
-  const ends = [LAST_COMPLETED, LAST_OTHER].flatMap((sql) => {
-    const row = session.sql(sql).get(mark, horizon, rows) as { at: number } | undefined;
-    return row === undefined ? [] : [row.at];
-  });
-  return ends.length === 0 ? null : Math.min(...ends);
 }
 
 interface Bucket {

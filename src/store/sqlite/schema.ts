@@ -3,6 +3,7 @@ import { LANE, STATE } from '../codes.ts';
 import { asideTables } from './aside-tables.ts';
 import { enqueueTables } from './enqueue-tables.ts';
 import { errorGroupTables } from './error-group-tables.ts';
+import { errorHistoryTables } from './error-history-tables.ts';
 import { historyTables } from './history-tables.ts';
 import { limitTables } from './limit-tables.ts';
 import { logTables } from './log-tables.ts';
@@ -34,6 +35,7 @@ import { workersTables } from './workers-tables.ts';
  *   error_counts error groups, as counters; error_samples what their first job threw. See error-counts.ts.
  *   history      runs by minute and hour, history_names and history_mark how far they are counted. See history-tables.ts.
  *   run_logs     the last lines that runs logged. See log-tables.ts.
+ *   error_history failures by kind of error, by five minutes and hour; error_series what is counted. See error-history-tables.ts.
  *
  * Codes are positions in the lists of codes.ts.
  */
@@ -227,6 +229,7 @@ export const migrations: readonly string[] = [
   'ALTER TABLE jobs ADD COLUMN trace TEXT;',
   historyTables,
   logTables,
+  errorHistoryTables,
 ];
 
 /** Brings the file to the newest version. Call inside BEGIN IMMEDIATE: a second process then finds it done. */

@@ -18,6 +18,7 @@ import type {
   Enqueued,
   ErrorGroup,
   ErrorGroupFilter,
+  ErrorHistoryRequest,
   Fence,
   ForecastRequest,
   GateAnswer,
@@ -61,6 +62,7 @@ import type {
   Settlement,
   Store,
   StoredGate,
+  StoreErrorHistory,
   StoreForecast,
   StoreHistory,
   StoreStats,
@@ -276,6 +278,10 @@ export class SqliteStore implements Store {
   }
   errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroup[]> {
     return this.#read('errorGroups', filter);
+  }
+
+  errorHistory(request: ErrorHistoryRequest): Promise<StoreErrorHistory> {
+    return this.#read('errorHistory', request);
   }
   schedules(filter: ScheduleFilter): Promise<Schedules> {
     return this.#read('schedules', filter);

@@ -9,6 +9,7 @@ import { Page, WhenLoaded } from '../../components/page.tsx';
 import { type Column, Table } from '../../components/table.tsx';
 import { Ago } from '../../components/time.tsx';
 import { GroupPage } from './group.tsx';
+import { type ErrorHistory, Trend } from './over-time.tsx';
 import { errorTitle } from './title.ts';
 
 export function FailuresPage(location: Location): VNode {
@@ -33,10 +34,23 @@ const states = [
   ['failing', 'Still failing'],
 ] as const;
 
+/** What the small columns of a row show. */
+const trends = {
+  hour: { title: 'Last hour', query: { from: '1h', step: '5m' } },
+  day: { title: 'Last 24 h', query: { from: '24h', step: '1h' } },
+} as const;
+
 function Groups({ query }: Location): VNode {
   const filter = Object.fromEntries(query);
+  const trend = filter.since === '10m' || filter.since === '1h' ? trends.hour : trends.day;
   const loaded = useData(
-    (signal) => call('listErrors', { query: { ...filter, limit: LISTED }, signal }),
+    async (signal) => {
+      const [{ items }, history] = await Promise.all([
+        call('listErrors', { query: { ...filter, limit: LISTED }, signal }),
+        call('getErrorHistory', { query: { ...trend.query, ...(filter.name && { name: filter.name }) }, signal }),
+      ]);
+      return { items, history };
+    },
     [query.toString()],
   );
   return (
@@ -81,13 +95,13 @@ function Groups({ query }: Location): VNode {
         </label>
       </div>
       <WhenLoaded from={loaded}>
-        {({ items }) =>
+        {({ items, history }) =>
           items.length === 0 ? (
             <Empty title="No failures">Nothing fails, and nothing has died of an error that is kept here.</Empty>
           ) : (
             <Table
               caption="Error groups by job name"
-              columns={columns}
+              columns={columnsOf(history, trend.title)}
               rows={rowsOf(items)}
               rowKey={({ group, name, queue }) => `${group.fingerprint} ${name} ${queue}`}
             />
@@ -104,7 +118,7 @@ function rowsOf(groups: readonly ErrorGroup[]): Row[] {
     .sort((a, b) => b.dead + b.failing - (a.dead + a.failing) || b.group.lastSeenAt - a.group.lastSeenAt);
 }
 
-const columns: readonly Column<Row>[] = [
+const columnsOf = (history: ErrorHistory, title: string): readonly Column<Row>[] => [
   {
     title: 'Error',
     kind: 'main',
@@ -129,6 +143,16 @@ const columns: readonly Column<Row>[] = [
         </div>
       </>
     ),
+  },
+  {
+    title,
+    kind: 'tight',
+    cell: ({ group, name, queue }) => {
+      const series = history.series.find(
+        (one) => one.fingerprint === group.fingerprint && one.name === name && one.queue === queue,
+      );
+      return <Trend history={history} {...(series && { series })} />;
+    },
   },
   { title: 'Dead', kind: 'right', cell: ({ dead }) => number(dead) },
   { title: 'Failing', kind: 'right', cell: ({ failing }) => number(failing) },

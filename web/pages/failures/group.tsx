@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
-import { type Location, linkTo } from '../../app/router.ts';
+import { type Location, linkTo, replaceQuery } from '../../app/router.ts';
 import type { ErrorGroup, Job, RegisteredWorker } from '../../client/answers.ts';
 import { call } from '../../client/request.ts';
 import { useData } from '../../client/use-data.ts';
@@ -18,6 +18,7 @@ import { type Column, Table } from '../../components/table.tsx';
 import { Ago } from '../../components/time.tsx';
 import { Attempts } from './attempts.tsx';
 import { Cause } from './cause.tsx';
+import { type ErrorHistory, OverTime, readRange } from './over-time.tsx';
 import { errorTitle } from './title.ts';
 
 const SAMPLES = 10;
@@ -27,6 +28,7 @@ interface Shown {
   readonly group: ErrorGroup;
   readonly jobs: readonly Job[];
   readonly workers: readonly RegisteredWorker[];
+  readonly history: ErrorHistory;
   readonly operations: Awaited<ReturnType<typeof call<'listAudit'>>>['items'];
 }
 
@@ -34,11 +36,13 @@ interface Shown {
 export function GroupPage({ fingerprint, query }: Location & { readonly fingerprint: string }): VNode {
   const name = query.get('name') ?? undefined;
   const [action, setAction] = useState<BulkAction | null>(null);
+  const range = readRange(query);
   const selection = { error: fingerprint, ...(name !== undefined && { name }) };
   const loaded = useData(
     async (signal): Promise<Shown> => {
-      const [group, dead, retrying, workers, audit] = await Promise.all([
+      const [group, history, dead, retrying, workers, audit] = await Promise.all([
         call('getError', { params: { name: fingerprint }, signal }),
+        call('getErrorHistory', { query: { ...selection, from: range }, signal }),
         call('listDead', { query: { ...selection, limit: SAMPLES }, signal }),
         call('listJobs', {
           query: { ...selection, state: 'retrying,ready,scheduled,running', limit: SAMPLES },
@@ -48,9 +52,9 @@ export function GroupPage({ fingerprint, query }: Location & { readonly fingerpr
         call('listAudit', { query: { limit: OPERATIONS_LOOKED_AT }, signal }),
       ]);
       const operations = audit.items.filter((operation) => operation.selection.error === group.fingerprint);
-      return { group, jobs: [...dead.items, ...retrying.items], workers: workers.items, operations };
+      return { group, history, jobs: [...dead.items, ...retrying.items], workers: workers.items, operations };
     },
-    [fingerprint, name],
+    [fingerprint, name, range],
   );
   const { data, reload } = loaded;
   const own = data?.group.names.filter((one) => name === undefined || one.name === name) ?? [];
@@ -91,7 +95,7 @@ export function GroupPage({ fingerprint, query }: Location & { readonly fingerpr
         <a href={linkTo(['failures'])}>All failures</a>
       </p>
       <WhenLoaded from={loaded}>
-        {({ group, jobs, workers, operations }) => (
+        {({ group, history, jobs, workers, operations }) => (
           <>
             {group.sample !== null && (
               <p class="clip">
@@ -132,6 +136,12 @@ export function GroupPage({ fingerprint, query }: Location & { readonly fingerpr
                 </p>
               </Notice>
             )}
+            <OverTime
+              history={history}
+              operations={operations}
+              range={range}
+              choose={(value) => replaceQuery({ ...(name !== undefined && { name }), range: value })}
+            />
             {operations.length > 0 && (
               <section class="stack">
                 <h2>Actions on this group</h2>

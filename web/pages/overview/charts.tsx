@@ -84,7 +84,7 @@ export function DueRetries({ forecast }: { readonly forecast: Forecast }): VNode
           label={`${sum} retries fall due in the next hour`}
           at={forecast.retries.map(({ at }) => at / 1_000)}
           y={(value) => (Number.isInteger(value) ? number(value) : '')}
-          isStepped
+          kind="steps"
           series={[
             {
               title: 'Retries that fall due, by minute',

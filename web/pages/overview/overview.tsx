@@ -7,6 +7,7 @@ import { Tile } from '../../components/facts.tsx';
 import { cappedCount, number, percent } from '../../components/format.ts';
 import { JobCell } from '../../components/job-cell.tsx';
 import { Page, WhenLoaded } from '../../components/page.tsx';
+import { Ranges } from '../../components/ranges.tsx';
 import { StateMark } from '../../components/state.tsx';
 import { Table } from '../../components/table.tsx';
 import { Ago } from '../../components/time.tsx';
@@ -90,22 +91,7 @@ export function OverviewPage({ query }: Location): VNode {
   return (
     <Page
       title="Overview"
-      actions={
-        <fieldset class="filter-chips plain-fieldset">
-          <legend class="visually-hidden">Range</legend>
-          {ranges.map(([value, title]) => (
-            <button
-              key={value}
-              type="button"
-              class="chip"
-              aria-pressed={value === range}
-              onClick={() => replaceQuery({ range: value })}
-            >
-              {title}
-            </button>
-          ))}
-        </fieldset>
-      }
+      actions={<Ranges ranges={ranges} chosen={range} choose={(value) => replaceQuery({ range: value })} />}
     >
       <WhenLoaded from={loaded}>
         {({ counts, concerns, latest, workers, history, forecast }) => (

@@ -10,6 +10,7 @@ import { debounceSql } from '../sql/debounce.ts';
 import { endedSql } from '../sql/ended.ts';
 import { enqueueSql } from '../sql/enqueue.ts';
 import { errorGroupsSql } from '../sql/error-groups.ts';
+import { errorHistorySql } from '../sql/error-history.ts';
 import { expiredSql } from '../sql/expired.ts';
 import { forecastSql } from '../sql/forecast.ts';
 import { gatesSql } from '../sql/gates.ts';
@@ -82,6 +83,7 @@ export const functions: FunctionSet = functionSet(
     settleSql,
     heartbeatSql,
     historySql,
+    errorHistorySql,
     operateSql,
     changeSql,
     schedulesSql,

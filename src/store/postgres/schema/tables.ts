@@ -2,6 +2,7 @@ import { partitionDigest, resourceStart } from '../sql/shared.ts';
 import { asideTables } from './aside-tables.ts';
 import { enqueueTables } from './enqueue-tables.ts';
 import { errorGroupTables } from './error-group-tables.ts';
+import { errorHistoryTables } from './error-history-tables.ts';
 import { gateTables } from './gate-tables.ts';
 import { historyTables } from './history-tables.ts';
 import { identityTables } from './identity.ts';
@@ -32,6 +33,7 @@ import { workersTables } from './workers-tables.ts';
  *   error_counts error groups, as additions; error_samples is the first error of each (error-group-tables.ts).
  *   history     runs by minute and hour; history_names, and history_mark, which says how far they are counted (history-tables.ts).
  *   run_logs    the last lines that runs logged (log-tables.ts).
+ *   error_history failures by kind of error, by five minutes and hour; error_series: what is counted (error-history-tables.ts).
  *   memos       results of once-only effects.
  *   keys        which job holds which key, some until a time (enqueue-tables.ts); enqueue_locks keep
  *               enqueues of one key of a limit apart.
@@ -269,4 +271,5 @@ export const migrations: readonly string[] = [
   'ALTER TABLE live ADD COLUMN trace text; ALTER TABLE finished ADD COLUMN trace text;',
   historyTables,
   logTables,
+  errorHistoryTables,
 ];

@@ -9,6 +9,7 @@ import {
 } from '../../history.ts';
 import { HISTORY_ADDED, HISTORY_SUMS, historyColumns, runTimeColumns } from '../../history-columns.ts';
 import { plain } from '../connection/arrays.ts';
+import { addFailures, FORGET_FAILURES } from './error-history.ts';
 import { BY_INDEX, HERE, lookUp } from './shared.ts';
 
 /*
@@ -26,10 +27,10 @@ const FINISHED = plain([STATE.completed, STATE.dead, STATE.cancelled]);
 
 const lastRun = (from: string): string => `
   SELECT f.finished_at AS at, f.job_type, f.outcome, f.counted, f.attempt, f.dead_reason IS NOT NULL AS is_dead,
-    f.ended_at - f.started_at AS run_ms
+    f.ended_at - f.started_at AS run_ms, CASE WHEN f.failed THEN f.last_error END AS error
   FROM ${from} AND f.outcome IS NOT NULL`;
 const otherRuns = (from: string): string => `
-  SELECT r.settled_at, j.job_type, r.outcome, r.counted, r.attempt, (r.decision::json ->> 'kind') = 'dead', r.ended_at - r.started_at
+  SELECT r.settled_at, j.job_type, r.outcome, r.counted, r.attempt, (r.decision::json ->> 'kind') = 'dead', r.ended_at - r.started_at, r.error
   FROM ${from}
   CROSS JOIN LATERAL (
     SELECT l.job_type FROM live l WHERE l.id = r.job UNION ALL SELECT f.job_type FROM finished f WHERE f.id = r.job) j`;
@@ -68,12 +69,12 @@ const [{ stepMs: MINUTE_MS }] = historySteps;
 
 /** Adds up runs by minute and by hour, for each name and for all. Most rows are gone after the first step. */
 const addUp = (runs: string): string => `
-    WITH minutes AS MATERIALIZED (
+    WITH ended AS MATERIALIZED (${runs}), ${addFailures('ended')}, minutes AS MATERIALIZED (
       SELECT e.at, e.job_type, ${counts.map((count, index) => `${count} AS ${historyColumns[index]}`).join(', ')}
       FROM (
         SELECT r.at / ${MINUTE_MS} * ${MINUTE_MS} AS at, r.job_type, r.outcome, r.counted AND r.attempt > 1 AS is_retry, r.is_dead,
           width_bucket(${took}, '${plain(runTimeBounds)}'::bigint[]) AS bin, count(*) AS runs, sum(${took}) AS run_ms
-        FROM (${runs}) r WHERE r.outcome <> ${OUTCOME.released} GROUP BY 1, 2, 3, 4, 5, 6) e
+        FROM ended r WHERE r.outcome <> ${OUTCOME.released} GROUP BY 1, 2, 3, 4, 5, 6) e
       GROUP BY 1, 2
     ), named AS MATERIALIZED (
       SELECT left(t.name, ${HISTORY_NAME_LENGTH}) AS name, m.* FROM minutes m JOIN job_types t ON ${lookUp('t.id', 'm.job_type')}
@@ -129,6 +130,7 @@ export const historySql: string = `
     END IF;
     UPDATE history_mark SET counted_to = greatest(counted_to, until), next_at = store_now - ${LAG_MS}, next_id = pg_snapshot_xmax(seen);
     ${FORGET}
+    ${FORGET_FAILURES}
     DELETE FROM history_names WHERE seen_at < store_now - ${historySteps[1].keptMs};
     RETURN true;
   END $$;
