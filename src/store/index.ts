@@ -109,5 +109,6 @@ export type {
   Totals,
   Unsubscribe,
   WorkerDescription,
+  WorkerState,
 } from './store.ts';
 export { emptyTotals, type MutableTotals } from './totals.ts';
