@@ -202,3 +202,29 @@ it('a log that is none is refused, and the run is not settled', async () => {
   }
   expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'running' });
 });
+
+it('a worker that speaks HTTP is listed from its claims until it says that it has stopped', async () => {
+  const registered = Promise.withResolvers<void>();
+  class WatchedStore extends MemoryStore {
+    override async register(...args: Parameters<MemoryStore['register']>) {
+      await super.register(...args);
+      registered.resolve();
+    }
+  }
+  const { call, mulligan } = await served({ target: new WatchedStore() });
+  const { id } = await mulligan.enqueue('email.send', 1);
+  const claim = { worker: 'py-1', names: ['email.send'], version: '2.0', wait: 0 };
+  const { body } = await call('POST', '/api/v1/claim', claim, { 'user-agent': 'python-requests/2.32' });
+  expect(body.jobs).toMatchObject([{ id }]);
+  await registered.promise;
+  const { body: list } = await call('GET', '/api/v1/workers');
+  expect(list.items).toMatchObject([
+    {
+      ...{ id: 'py-1', version: '2.0', host: '127.0.0.1', queues: ['default'], jobs: ['email.send'], state: 'alive' },
+      http: { agent: 'python-requests/2.32', takesAll: false },
+    },
+  ]);
+  expect(await call('DELETE', '/api/v1/workers/py-1')).toMatchObject({ status: 200, body: { stopped: true } });
+  expect((await call('GET', '/api/v1/workers')).body.items).toEqual([]);
+  expect(await call('DELETE', '/api/v1/workers/py-1')).toMatchObject({ status: 404 });
+});
