@@ -27,7 +27,13 @@ export interface Timer {
   cancel(): void;
 }
 
-const clockParts = namesOf<Omit<Clock, 'watchLoop'>>({ now: true, monotonic: true, random: true, newId: true, after: true });
+const clockParts = namesOf<Omit<Clock, 'watchLoop'>>({
+  now: true,
+  monotonic: true,
+  random: true,
+  newId: true,
+  after: true,
+});
 
 export function checkClock(clock: Clock, what: string): Clock {
   const missing = clockParts.find((part) => typeof read(clock, part) !== 'function');

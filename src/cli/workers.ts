@@ -10,7 +10,9 @@ export function addWorkers(program: CliCommand, shell: Shell): void {
   const workers = program.command('workers').description('List the workers of all processes.');
   workers
     .command('list')
-    .description('What runs where: version, running jobs, queues and job names of each worker, and when it was last seen.')
+    .description(
+      'What runs where: version, running jobs, queues and job names of each worker, and when it was last seen.',
+    )
     .addHelpText(
       'after',
       `

@@ -34,7 +34,15 @@ it('a worker is listed from its first claim on, with what its claims tell', asyn
   await clock.advance(0);
   expect(await store.workers()).toMatchObject([
     {
-      ...{ id: 'script', queues: ['emails'], jobs: [], concurrency: 4, leaseMs: 30_000, host: '10.0.0.7', version: '3.1' },
+      ...{
+        id: 'script',
+        queues: ['emails'],
+        jobs: [],
+        concurrency: 4,
+        leaseMs: 30_000,
+        host: '10.0.0.7',
+        version: '3.1',
+      },
       ...{ pid: null, mulligan: null, running: null, http: { agent: 'curl/8.5.0', takesAll: true }, state: 'alive' },
     },
   ]);

@@ -99,7 +99,9 @@ function eventLoops(alive: readonly RegisteredWorker[]): Check[] {
     ];
   }
   const measured = alive.flatMap(({ loopDelayMs }) => loopDelayMs ?? []);
-  return measured.length === 0 ? [] : [ok(name, `blocked for ${span(Math.max(...measured))} at most in the last minutes`)];
+  return measured.length === 0
+    ? []
+    : [ok(name, `blocked for ${span(Math.max(...measured))} at most in the last minutes`)];
 }
 
 function byName(waiting: readonly WaitingJobs[]): string[] {

@@ -21,7 +21,15 @@ const queue: TopQueue = {
   failedPerSecond: 0,
 };
 
-const worker = { id: 'web-1-4711', state: 'alive', running: 3, concurrency: 10, queues: ['emails'], version: '1.4.2', lastSeenAt: AT };
+const worker = {
+  id: 'web-1-4711',
+  state: 'alive',
+  running: 3,
+  concurrency: 10,
+  queues: ['emails'],
+  version: '1.4.2',
+  lastSeenAt: AT,
+};
 const error = { name: 'Error', message: `refused \u001b[2J ${'again '.repeat(60)}`, code: null, status: 503 };
 const group = {
   fingerprint: 'e1774acb6ded27',
