@@ -132,6 +132,21 @@ it('a client that makes up names does not fill the store, and those that are los
   expect(listed.filter(({ id }) => id.startsWith('4-')).length).toBeGreaterThan(900);
 });
 
+it('two servers of one store list no more workers together than one', async () => {
+  const { clock, store, claim } = open();
+  const other = new RemoteWorkers(store, clock, () => {});
+  for (let index = 0; index < 700; index++) {
+    await claim(`one-${index}`);
+    await other.during(`two-${index}`, facts, () => Promise.resolve());
+  }
+  await clock.advance(1);
+  await claim('late');
+  await clock.advance(20_000);
+  const listed = await store.workers();
+  expect(listed.length).toBe(1_000);
+  expect(listed.some(({ id }) => id === 'late')).toBe(false);
+});
+
 it('what clients send is bounded in bytes', async () => {
   const { clock, store, claim } = open();
   const names = Array.from({ length: 1_000 }, (_, index) => `${index}`.padEnd(200, 'x'));

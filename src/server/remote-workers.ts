@@ -11,6 +11,7 @@ import { type ClaimFacts, RemoteWorker } from './remote-worker.ts';
  * kind has is not taken over; when there is no room, those that were lost make it, and a worker that finds none is not listed.
  */
 
+/** Of all servers of a store, but for those that admit workers at the same instant. */
 const MOST_WORKERS = 1_000;
 /** Stores commit concurrent calls together. */
 const AT_ONCE = 50;
