@@ -16,13 +16,24 @@ export interface Clock {
   newId(): string;
   /** Runs `action` once after `delayMs`, unless cancelled. With 0: as soon as everything that is ready has run. */
   after(delayMs: number, action: () => void): Timer;
+  /**
+   * Calls back ten times a second with how much later the event loop came to it than it should have, until cancelled. Only the
+   * system's clock has it: under a virtual one no time passes while code runs.
+   */
+  watchLoop?(sample: (lateMs: number) => void): Timer;
 }
 
 export interface Timer {
   cancel(): void;
 }
 
-const clockParts = namesOf<Clock>({ now: true, monotonic: true, random: true, newId: true, after: true });
+const clockParts = namesOf<Omit<Clock, 'watchLoop'>>({
+  now: true,
+  monotonic: true,
+  random: true,
+  newId: true,
+  after: true,
+});
 
 export function checkClock(clock: Clock, what: string): Clock {
   const missing = clockParts.find((part) => typeof read(clock, part) !== 'function');
@@ -62,6 +73,27 @@ class SystemTimer implements Timer {
       if (delayMs > step) this.#handle = this.#wait(delayMs - step, action);
       else action();
     }, step);
+  }
+}
+
+const SAMPLE_EVERY_MS = 100;
+
+/** Unlike `monitorEventLoopDelay` of Node.js, this runs in Bun and in a browser as well. It keeps no process running. */
+class LoopWatch implements Timer {
+  readonly #handle: NodeJS.Timeout;
+
+  constructor(sample: (lateMs: number) => void) {
+    let dueAt = performance.now() + SAMPLE_EVERY_MS;
+    this.#handle = setInterval(() => {
+      const now = performance.now();
+      sample(Math.max(0, now - dueAt));
+      dueAt = now + SAMPLE_EVERY_MS;
+    }, SAMPLE_EVERY_MS);
+    if (typeof this.#handle === 'object') this.#handle.unref();
+  }
+
+  cancel(): void {
+    clearInterval(this.#handle);
   }
 }
 
@@ -142,4 +174,5 @@ export const systemClock: Clock = {
   random: () => Math.random(),
   newId: idMaker(systemNow, randomBytes),
   after: (delayMs, action) => (delayMs <= 0 ? new NextTurn(action) : new SystemTimer(delayMs, action)),
+  watchLoop: (sample) => new LoopWatch(sample),
 };

@@ -29,8 +29,13 @@ describe('a worker is listed', () => {
         concurrency: 7,
         queues: expect.arrayContaining(['default', 'emails', 'emails.retry']),
         jobs: ['email.send', 'report'],
+        running: 0,
+        leaseMs: 30_000,
+        loopDelayMs: null,
+        http: null,
         startedAt: queue.clock.now(),
         lastSeenAt: queue.clock.now(),
+        state: 'alive',
         alive: true,
       },
     ]);

@@ -22,8 +22,8 @@ describe.concurrent('mulligan workers list', () => {
       { version: '1.4.2', pid: worker.process.pid, queues: ['emails'], jobs: ['email.send'], alive: true },
     ]);
     const { stdout } = await cli.run(['workers', 'list']);
-    expect(stdout).toMatch(/^worker +version +host +pid +queues +jobs +started +seen\n/);
-    expect(stdout).toMatch(/ 1\.4\.2 .* emails +email\.send .* ago/);
+    expect(stdout).toMatch(/^worker +version +host +pid +running +blocked +queues +jobs +started +seen\n/);
+    expect(stdout).toMatch(/ 1\.4\.2 .* [01]\/10 +\d+(ms|s|\.\ds) +emails +email\.send .* ago/);
     worker.process.kill('SIGTERM');
     expect((await worker.ended).code).toBe(0);
     expect(await cli.run(['workers', 'list'])).toMatchObject({

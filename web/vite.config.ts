@@ -1,11 +1,27 @@
 import { fileURLToPath } from 'node:url';
-import { defineConfig, type UserConfig } from 'vite';
+import { defineConfig, type Plugin, type UserConfig } from 'vite';
+
+/**
+ * uPlot makes a number format of the browser's language when it is loaded. For a language that Intl does not know, such as
+ * en-US@posix, that throws, and no page is drawn. The charts write their figures themselves, so any language does.
+ */
+const languageOfCharts: Plugin = {
+  name: 'language-of-charts',
+  transform(code, id) {
+    if (!id.includes('/uplot/') || !/\.m?js$/.test(id)) return null;
+    const own = "new Intl.NumberFormat(domEnv ? nav.language : 'en-US')";
+    if (!code.includes(own))
+      throw new Error(`expected ${own} in ${id}, got another version of uPlot. Look for its language.`);
+    return { code: code.replace(own, "new Intl.NumberFormat('en-GB')"), map: null };
+  },
+};
 
 const config: UserConfig = defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   // Relative addresses: the dashboard may be mounted anywhere.
   base: './',
   resolve: { alias: { croner: fileURLToPath(new URL('without-cron.ts', import.meta.url)) } },
+  plugins: [languageOfCharts],
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {
     target: 'es2022',

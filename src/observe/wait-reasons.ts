@@ -2,7 +2,7 @@ import { parseDuration } from '../duration.ts';
 import type { Job, RunRecord } from '../job.ts';
 import type { Mulligan } from '../mulligan.ts';
 import { asideAfter } from '../retry/decision.ts';
-import type { RegisteredWorker } from '../store/store.ts';
+import { type RegisteredWorker, takesJob } from '../store/store.ts';
 import { REJECTED_PAYLOAD_TIMEOUT, UNKNOWN_JOB_TIMEOUT } from '../worker/options.ts';
 import { rejectedBefore } from '../worker/versions.ts';
 import { holdWords } from './limit-holds.ts';
@@ -87,6 +87,6 @@ function unservedReasons({ queue, name }: Job, workers: readonly RegisteredWorke
   if (alive.length === 0) return reason('No worker is alive.');
   const serving = alive.filter(({ queues }) => queues.includes(queue));
   if (serving.length === 0) return reason(`No live worker serves its queue ${queue}.`);
-  if (serving.some(({ jobs }) => jobs.includes(name))) return [];
+  if (serving.some((worker) => takesJob(worker, name))) return [];
   return reason(`No live worker that serves its queue ${queue} has a handler for ${name}.`);
 }

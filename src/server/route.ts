@@ -5,6 +5,7 @@ import type { Background } from './background.ts';
 import type { Claims } from './claims.ts';
 import type { EventHub } from './event-hub.ts';
 import type { RemoteRuns } from './remote-runs.ts';
+import type { RemoteWorkers } from './remote-workers.ts';
 import type { Redact } from './security/redact.ts';
 import type { Principal, Scope } from './security/scopes.ts';
 
@@ -19,6 +20,7 @@ export interface ServerContext
   readonly mulligan: Mulligan;
   readonly claims: Claims;
   readonly runs: RemoteRuns;
+  readonly remoteWorkers: RemoteWorkers;
   readonly hub: EventHub;
   readonly background: Background;
   readonly redact: Redact;
@@ -37,6 +39,8 @@ export interface Call<Params = unknown, Query = unknown, Body = unknown> {
   readonly principal: Principal;
   /** Who sent it and from where, for the audit. */
   readonly by: string;
+  /** Where it came from, if that is known. */
+  readonly address: string | null;
   readonly request: Request;
   readonly context: ServerContext;
 }

@@ -3,6 +3,7 @@ import { Mulligan, partsOf } from '../mulligan.ts';
 import { HttpMetrics } from '../observe/http-metrics.ts';
 import { decode } from '../store/http/wire.ts';
 import type { Store } from '../store/store.ts';
+import { Trouble } from '../worker/trouble.ts';
 import { Background } from './background.ts';
 import { Chores } from './chores.ts';
 import { Claims } from './claims.ts';
@@ -11,6 +12,7 @@ import { readServerOptions, type ServerOptions, type ServerSettings } from './op
 import { ProblemError, problemResponse, toProblem } from './problem.ts';
 import { check, readJson, readQuery } from './read-request.ts';
 import { RemoteRuns } from './remote-runs.ts';
+import { RemoteWorkers } from './remote-workers.ts';
 import type { Reply, Route, ServerContext } from './route.ts';
 import { routes } from './routes/index.ts';
 import { Guard, type Incoming } from './security/guard.ts';
@@ -71,6 +73,7 @@ class HttpServer implements Server {
     const parts = partsOf(mulligan);
     const { store, clock } = parts;
     const runs = new RemoteRuns(parts);
+    const trouble = new Trouble(parts.log);
     const hub = new EventHub(mulligan, store, clock);
     this.#settings = settings;
     this.#pages = pages;
@@ -79,6 +82,7 @@ class HttpServer implements Server {
       ...parts,
       mulligan,
       runs,
+      remoteWorkers: new RemoteWorkers(store, clock, (error) => trouble.failed(error)),
       claims: new Claims(store, clock, runs),
       hub,
       background: new Background(parts.log, this.#closing.signal, () => hub.add('operation', { name: 'ended' })),
@@ -131,7 +135,8 @@ class HttpServer implements Server {
     this.#closing.abort();
     this.#context.claims.close();
     this.#context.hub.close();
-    await Promise.all([this.#context.background.close(), this.#context.runs.close(), this.#chores?.stop()]);
+    const { background, runs, remoteWorkers } = this.#context;
+    await Promise.all([background.close(), runs.close(), remoteWorkers.close(), this.#chores?.stop()]);
   }
 
   #route(): Hono<{ Bindings: { incoming: Incoming } }> {
@@ -169,8 +174,9 @@ class HttpServer implements Server {
     const params = check(route.params, given, 'path');
     const query = check(route.query, readQuery(url.searchParams), 'query');
     const body = route.body && check(route.body, await this.#readBody(route, request), 'body');
-    const by = `${principal.name} from ${incoming.address ?? 'an unknown address'}`;
-    const reply = await route.handle({ params, query, body, principal, by, request, context: this.#context });
+    const { address } = incoming;
+    const by = `${principal.name} from ${address ?? 'an unknown address'}`;
+    const reply = await route.handle({ params, query, body, principal, by, address, request, context: this.#context });
     if (route.method !== 'GET' && route.scopes.includes('admin'))
       this.#context.hub.add('operation', { name: route.name });
     return toResponse(reply);

@@ -121,12 +121,17 @@ const description = z
   .strictObject({
     name: name.nullable(),
     version: name.nullable(),
-    mulligan: name,
+    mulligan: name.nullable(),
     host: name,
-    pid: whole,
+    pid: whole.nullable(),
     concurrency: whole,
     queues: z.array(name).max(10_000),
     jobs: z.array(name).max(10_000),
+    // Earlier versions do not send these.
+    running: whole.nullable().default(null),
+    leaseMs: duration.nullable().default(null),
+    loopDelayMs: whole.nullable().default(null),
+    http: z.strictObject({ agent: name.nullable(), takesAll: z.boolean() }).nullable().default(null),
   })
   .nullable();
 

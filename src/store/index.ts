@@ -118,5 +118,6 @@ export type {
   Totals,
   Unsubscribe,
   WorkerDescription,
+  WorkerState,
 } from './store.ts';
 export { emptyTotals, type MutableTotals } from './totals.ts';

@@ -62,7 +62,17 @@ export type { LedgerJob, LedgerPage, LedgerRequest, LedgerRun } from './ledger.t
 export * from './limit-verbs.ts';
 export * from './run-verbs.ts';
 export type { JobCount, JobFilter, JobList, JobSelection } from './selection.ts';
-export { type RegisteredWorker, SEEN_EVERY_MS, type WorkerDescription } from './workers.ts';
+export {
+  endangersLeases,
+  type HttpWorker,
+  LOST_AFTER_MS,
+  type RegisteredWorker,
+  SEEN_EVERY_MS,
+  SILENT_AFTER_MS,
+  takesJob,
+  type WorkerDescription,
+  type WorkerState,
+} from './workers.ts';
 
 /**
  * What every store can do, in the words of the queue: no SQL and no driver type crosses this line.

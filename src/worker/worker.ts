@@ -17,6 +17,7 @@ import { Finisher } from './finish.ts';
 import { Gates } from './gates.ts';
 import { LeaseRenewer } from './heartbeat.ts';
 import { Lease } from './lease.ts';
+import { LoopDelay } from './loop-delay.ts';
 import { readGrace, type WorkPlan } from './options.ts';
 import { whileLeased } from './persist.ts';
 import { Prefetch } from './prefetch.ts';
@@ -92,6 +93,7 @@ export class Worker {
   readonly #chores: readonly Chore[];
   readonly #ticker: Ticker;
   readonly #registration: Registration;
+  readonly #loopDelay: LoopDelay;
   readonly #runServices: RunServices;
   readonly #trouble: Trouble;
   readonly #rejections: Rejections;
@@ -191,6 +193,7 @@ export class Worker {
       onEnqueued: (job, answer) => parts.report.enqueued(job, answer),
       onError,
     });
+    this.#loopDelay = new LoopDelay(clock);
     this.#registration = new Registration(store, clock, this.id, () => this.#description(), onError);
     this.#runServices = {
       clock,
@@ -226,6 +229,7 @@ export class Worker {
     this.#renewer.start();
     for (const chore of this.#chores) chore.start();
     this.#ticker.start();
+    this.#loopDelay.start();
     this.#registration.start();
   }
 
@@ -272,6 +276,7 @@ export class Worker {
     await Promise.all([ticking, ...this.#chores.map((chore) => chore.stop())]);
     await this.#finisher.flushed();
     await this.#registration.stop();
+    this.#loopDelay.stop();
     this.#parts.report.stop();
     this.#stopped = true;
     this.#checkIdle();
@@ -442,6 +447,10 @@ export class Worker {
       concurrency: plan.concurrency,
       queues: plan.queues.map(({ queue }) => queue),
       jobs: [...definitions.keys()].sort(),
+      running: this.running,
+      leaseMs: plan.leaseMs,
+      loopDelayMs: this.#loopDelay.longestMs,
+      http: null,
     };
   }
 

@@ -1,7 +1,9 @@
+import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { defineJob } from '../../src/definition.ts';
 import { createServer } from '../../src/server/index.ts';
 import { MemoryStore } from '../../src/store/memory/store.ts';
+import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { claimOne, served } from './served.ts';
 
 it('a job that is enqueued over HTTP is claimed, acknowledged, and its result is read', async () => {
@@ -201,4 +203,58 @@ it('a log that is none is refused, and the run is not settled', async () => {
     expect((await call('POST', '/api/v1/store/settle', sent)).status).toBe(400);
   }
   expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'running' });
+});
+
+it('a worker that speaks HTTP is listed from its claims until it says that it has stopped', async () => {
+  const registered = Promise.withResolvers<void>();
+  class WatchedStore extends MemoryStore {
+    override async register(...args: Parameters<MemoryStore['register']>) {
+      await super.register(...args);
+      registered.resolve();
+    }
+  }
+  const { call, mulligan } = await served({ target: new WatchedStore() });
+  const { id } = await mulligan.enqueue('email.send', 1);
+  const claim = { worker: 'py-1', names: ['email.send'], version: '2.0', wait: 0 };
+  const { body } = await call('POST', '/api/v1/claim', claim, { 'user-agent': 'python-requests/2.32' });
+  expect(body.jobs).toMatchObject([{ id }]);
+  await registered.promise;
+  const { body: list } = await call('GET', '/api/v1/workers');
+  expect(list.items).toMatchObject([
+    {
+      ...{ id: 'py-1', version: '2.0', host: '127.0.0.1', queues: ['default'], jobs: ['email.send'], state: 'alive' },
+      http: { agent: 'python-requests/2.32', takesAll: false },
+    },
+  ]);
+  expect(await call('DELETE', '/api/v1/workers/py-1')).toMatchObject({ status: 200, body: { stopped: true } });
+  expect((await call('GET', '/api/v1/workers')).body.items).toEqual([]);
+  expect(await call('DELETE', '/api/v1/workers/py-1')).toMatchObject({ status: 404 });
+});
+
+it.each([
+  ['heartbeat', {}],
+  ['settle', { outcome: 'ack' }],
+])('a worker is seen with each %s', async (verb, body) => {
+  const clock = new VirtualClock();
+  const { call, mulligan } = await served({ target: new MemoryStore({ clock }), queue: { clock } });
+  const state = async () => (await mulligan.workers.list()).map((one) => one.state);
+  await mulligan.enqueue('a', 1);
+  const { lease } = await claimOne(call);
+  await clock.advance(0);
+  await clock.advance(20_000);
+  const sent = call('POST', `/api/v1/${verb}`, { lease, ...body });
+  let isAnswered = false;
+  void sent.finally(() => {
+    isAnswered = true;
+  });
+  // Settlements are written in the next turn of the clock.
+  while (!isAnswered) {
+    await clock.advance(0);
+    await setImmediate();
+  }
+  expect((await sent).status).toBe(200);
+  await clock.advance(25_000);
+  expect(await state()).toEqual(['alive']);
+  await clock.advance(25_000);
+  expect(await state()).toEqual(['silent']);
 });

@@ -22,6 +22,8 @@ export interface Visit {
   readonly token?: string;
   readonly dark?: boolean;
   readonly width?: number;
+  /** What the browser says to be its language. */
+  readonly language?: string;
   /** What the console may say. */
   readonly allowed?: RegExp;
 }
@@ -29,7 +31,7 @@ export interface Visit {
 /** Opens the dashboard that is served at this address. */
 export async function visit(
   url: string,
-  { at = '', token, dark = false, width = 1_280, allowed }: Visit = {},
+  { at = '', token, dark = false, width = 1_280, language, allowed }: Visit = {},
 ): Promise<Page> {
   const context: BrowserContext = await browser.newContext({
     viewport: { width, height: 900 },
@@ -39,6 +41,10 @@ export async function visit(
   context.setDefaultTimeout(20_000);
   if (token !== undefined) {
     await context.addInitScript(`sessionStorage.setItem('mulligan.token', ${JSON.stringify(token)})`);
+  }
+  if (language !== undefined) {
+    const get = `{ get: () => ${JSON.stringify(language)} }`;
+    await context.addInitScript(`Object.defineProperty(Navigator.prototype, 'language', ${get})`);
   }
   const page = await context.newPage();
   const complaints: string[] = [];

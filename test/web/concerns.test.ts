@@ -83,10 +83,13 @@ describe('a worker', () => {
     const [live] = await mulligan.workers.list();
     const worker = live as RegisteredWorker;
     const before = worker.startedAt - 60_000;
-    const silent = { ...worker, alive: false, startedAt: before, lastSeenAt: before };
+    const silent = { ...worker, state: 'silent' as const, startedAt: before, lastSeenAt: before };
     expect(texts({ workers: [silent] })).toEqual(['1 worker went silent within the hour.']);
     expect(texts({ workers: [silent, worker] })).toEqual([]);
     expect(texts({ workers: [silent, { ...worker, name: 'web-2' }] })).toHaveLength(1);
+    expect(texts({ workers: [{ ...worker, loopDelayMs: 21_000 }] })).toEqual([
+      '1 worker blocked the event loop for up to 21 s: leases are in danger.',
+    ]);
   });
 });
 

@@ -1,5 +1,8 @@
+import { hostname } from 'node:os';
 import { expect, it } from 'vitest';
 import { defineJob } from '../../src/definition.ts';
+import { MemoryStore } from '../../src/store/memory/store.ts';
+import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { served } from '../server/served.ts';
 import { useBrowser, visit } from './browser.ts';
 import { useStage } from './served-stage.ts';
@@ -145,7 +148,7 @@ it('limits: the busiest key is found, and its bound is changed', async () => {
   expect((await mulligan.limits.show('tenant', { key: 'acme' }))?.keys[0]?.settings.concurrency).toBe(3);
 });
 
-it('schedules, workers, audit: a schedule is paused and triggered, and the record has it', async () => {
+it('schedules, audit: a schedule is paused and triggered, and the record has it', async () => {
   const { url, mulligan } = stage();
   const page = await visit(url, { at: '#/schedules' });
   await page.getByRole('button', { name: 'Pause heartbeat' }).click();
@@ -154,10 +157,96 @@ it('schedules, workers, audit: a schedule is paused and triggered, and the recor
   await page.getByText('Its job was enqueued.').waitFor();
   expect((await mulligan.jobs.count({ name: 'sessions.clean' })).count).toBeGreaterThan(0);
   await page.getByText(/schedule heartbeat was paused/).waitFor();
-  await page.goto(`${url}/#/workers`);
-  await page.getByText('2026.11.3').waitFor();
   await page.goto(`${url}/#/audit`);
   await page.getByText(/schedule heartbeat was paused/).waitFor();
+});
+
+it('workers: each shows its version, host, running jobs and event loop', async () => {
+  const { url } = stage();
+  const page = await visit(url, { at: '#/workers' });
+  const row = page.getByRole('row', { name: 'web-1' });
+  await row.getByText('2026.11.3').waitFor();
+  await row.getByText(hostname(), { exact: true }).waitFor();
+  await row.getByText(`process ${process.pid}`).waitFor();
+  await row.getByText(/^\d+ of 12$/).waitFor();
+  await row.locator('[data-label="Event loop"]').getByText(/ m?s$/).waitFor();
+  await row.getByRole('link', { name: 'webhook.deliver' }).first().click();
+  await page.getByRole('heading', { name: 'webhook.deliver' }).waitFor();
+  await page.locator('main .state', { hasText: 'running' }).first().waitFor();
+});
+
+it('workers: those that were not seen, and one whose event loop was blocked, are named on top', async () => {
+  const clock = new VirtualClock({ startAt: Date.now() - 90_000 });
+  const store = new MemoryStore({ clock });
+  const { url } = await served({ target: store, queue: { clock } });
+  const register = (id: string, loopDelayMs: number): Promise<void> =>
+    store.register(id, {
+      ...{
+        name: id,
+        version: '1',
+        mulligan: '0.1.0',
+        host: 'vm-7',
+        pid: 4,
+        concurrency: 9,
+        queues: ['q'],
+        jobs: ['a'],
+      },
+      ...{ running: 1, leaseMs: 30_000, loopDelayMs, http: null },
+    });
+  await register('killed', 3);
+  await clock.advance(50_000);
+  await register('hangs', 3);
+  await clock.advance(40_000);
+  await register('blocked', 21_000);
+  const page = await visit(url, { at: '#/workers' });
+  const rows = page.getByRole('table').getByRole('row');
+  for (const [index, text] of [/killed.*lost/, /hangs.*silent/, /blocked.*alive/].entries()) {
+    expect(await rows.nth(index + 1).textContent()).toMatch(text);
+  }
+  await page.getByText('2 workers are missing').waitFor();
+  await page.getByText(/hangs on vm-7, last seen 4\d s ago/).waitFor();
+  await page.getByText('1 event loop was blocked so long that leases are in danger').waitFor();
+  await rows.nth(3).getByText('blocked 21 s').waitFor();
+});
+
+it('workers: one that speaks HTTP is known by its claims', async () => {
+  const { url, call } = await served();
+  await call('POST', '/api/v1/jobs', { name: 'photo.resize', input: 1 });
+  const claim = { worker: 'py-7', wait: 0, host: 'lambda-3', version: '9.1' };
+  await call('POST', '/api/v1/claim', claim, { 'user-agent': 'python-requests/2.32' });
+  const page = await visit(url, { at: '#/workers' });
+  const row = page.getByRole('row', { name: 'py-7' });
+  for (const text of ['alive', 'lambda-3', '9.1', 'jobs of any name'])
+    await row.getByText(text, { exact: true }).waitFor();
+  await row.getByText('HTTP, python-requests/2.32').waitFor();
+  await row.getByRole('link', { name: 'photo.resize' }).waitFor();
+});
+
+it('charts are drawn in a browser whose language is none', async () => {
+  const page = await visit(stage().url, { at: '#/policy-lab', language: 'en-US@posix' });
+  await page.locator('canvas').first().waitFor();
+});
+
+it('policy lab: what is wrong with a field is said below it, and the policy stays as it was', async () => {
+  const page = await visit(stage().url, { at: '#/policy-lab' });
+  const code = page.getByTestId('policy-code');
+  await code.waitFor();
+  const before = await code.textContent();
+  const enter = async (field: string, text: string): Promise<void> => {
+    await page.getByLabel(field).fill(text);
+    await page.getByLabel(field).press('Tab');
+  };
+  await enter('First delay', '10');
+  await page.getByText(/First delay: expected a duration .* Add a unit, such as 10s or 10ms\./).waitFor();
+  expect(await page.getByLabel('First delay').inputValue()).toBe('10');
+  await enter('Attempts', 'four');
+  await page.getByText(/Attempts: expected .*, got "four"/).waitFor();
+  await enter('Longest delay', '1ms');
+  await page.getByText(/retry\.backoff\.max: expected at least the base/).waitFor();
+  expect(await code.textContent()).toBe(before);
+  await enter('First delay', '2s');
+  await expect.poll(() => page.getByText(/First delay: expected/).count()).toBe(0);
+  expect(await code.textContent()).toContain("base: '2s'");
 });
 
 it('policy lab: another backoff changes the waits, the total and the code', async () => {

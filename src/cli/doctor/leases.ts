@@ -1,7 +1,6 @@
-import type { RegisteredWorker } from '../../store/store.ts';
+import { type RegisteredWorker, SILENT_AFTER_MS } from '../../store/store.ts';
 import { span } from '../time.ts';
 import { type Check, ok, warn } from './check.ts';
-import { SILENT_AFTER_MS } from './served.ts';
 import { count } from './words.ts';
 
 /** Workers look for expired leases several times a minute. */

@@ -9,7 +9,9 @@ function worker(id: string, seenAgoMs: number): RegisteredWorker {
   return {
     ...{ id, name: null, version: null, mulligan: '0.1.0', host: 'a', pid: 1, concurrency: 10 },
     ...{ queues: ['default'], jobs: ['x'], startedAt: 0 },
+    ...{ running: 1, leaseMs: 30_000, loopDelayMs: 14, http: null },
     ...{ lastSeenAt: NOW - seenAgoMs, alive: seenAgoMs < 60_000 },
+    state: seenAgoMs < 30_000 ? 'alive' : seenAgoMs < 60_000 ? 'silent' : 'lost',
   };
 }
 
@@ -36,6 +38,30 @@ describe('the check of workers', () => {
       health: 'warn',
       found: '2 are silent, last seen: w0 (45s ago), w1 (40s ago); 1 was lost: w2 (5m ago)',
     });
+  });
+});
+
+describe('the checks of what is served', () => {
+  const waiting = { queue: 'default', name: 'x', count: 3, due: 3, oldestDueAt: NOW, gate: null, limits: [] };
+  const find = (name: string, ...workers: RegisteredWorker[]) =>
+    servedChecks([waiting], workers, NOW).find((check) => check.name === name);
+
+  it('a worker that speaks HTTP and names no jobs takes all of its queues', () => {
+    const script = { ...worker('script', 0), jobs: [] };
+    expect(find('job names', script)).toMatchObject({ health: 'warn', found: 'no live worker knows x (3 jobs)' });
+    const http = { agent: null, takesAll: true };
+    expect(find('job names', { ...script, http })).toMatchObject({ health: 'ok' });
+    expect(find('queues', { ...script, http })).toMatchObject({ health: 'ok' });
+  });
+
+  it('warns of an event loop that was blocked so long that leases may have expired', () => {
+    expect(find('event loops', worker('a', 0), { ...worker('b', 0), loopDelayMs: 14_999 })).toMatchObject({
+      ...{ health: 'ok', found: 'blocked for 15s at most in the last minutes' },
+    });
+    expect(find('event loops', worker('a', 0), { ...worker('b', 0), loopDelayMs: 15_000 })).toMatchObject({
+      ...{ health: 'warn', found: 'blocked so long that leases are in danger: b for 15s, with leases of 30s' },
+    });
+    expect(find('event loops', { ...worker('earlier', 0), loopDelayMs: null })).toBeUndefined();
   });
 });
 

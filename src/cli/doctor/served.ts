@@ -1,4 +1,4 @@
-import { type RegisteredWorker, SEEN_EVERY_MS } from '../../store/store.ts';
+import { endangersLeases, type RegisteredWorker, takesJob } from '../../store/store.ts';
 import { span } from '../time.ts';
 import { type Check, ok, warn } from './check.ts';
 import { added, count, some } from './words.ts';
@@ -16,9 +16,6 @@ export interface WaitingJobs {
   readonly limits: readonly string[];
 }
 
-/** A worker is seen after half to one and a half of `SEEN_EVERY_MS`. One that was not seen for so long has missed that. */
-export const SILENT_AFTER_MS: number = 2 * SEEN_EVERY_MS;
-
 /** Whether there are workers for what waits: any at all, one that knows each job's name, one that serves each queue. */
 export function servedChecks(
   waiting: readonly WaitingJobs[],
@@ -29,26 +26,25 @@ export function servedChecks(
   return [
     liveWorkers(waiting, workers, now),
     // Without any worker, the check above says so, and names what waits.
-    ...(alive.length === 0 ? [] : [knownNames(waiting, alive), servedQueues(waiting, alive)]),
+    ...(alive.length === 0 ? [] : [knownNames(waiting, alive), servedQueues(waiting, alive), ...eventLoops(alive)]),
   ];
 }
 
 /** A worker that was just killed looks like one that lives until it has not been seen for long, so the check says when it was. */
 function liveWorkers(waiting: readonly WaitingJobs[], workers: readonly RegisteredWorker[], now: number): Check {
   const name = 'workers';
-  const alive = workers.filter((worker) => worker.alive);
-  const lost = workers.filter((worker) => !worker.alive);
-  const silent = alive.filter(({ lastSeenAt }) => now - lastSeenAt > SILENT_AFTER_MS);
-  const seen = alive.filter((worker) => !silent.includes(worker));
+  const [seen, silent, lost] = (['alive', 'silent', 'lost'] as const).map((state) =>
+    workers.filter((worker) => worker.state === state),
+  ) as [RegisteredWorker[], RegisteredWorker[], RegisteredWorker[]];
   const each = (group: readonly RegisteredWorker[]): string[] =>
     group.map(({ id, lastSeenAt }) => `${id} (${span(Math.max(0, now - lastSeenAt))} ago)`);
   const found = [
     ...(seen.length === 0 ? [] : [`${count(seen.length, 'worker')}, last seen ${seenAgo(seen, now)}`]),
     ...(silent.length === 0 ? [] : [`${count(silent.length, 'is', 'are')} silent, last seen: ${some(each(silent))}`]),
-    ...(alive.length === 0 ? ['none is alive'] : []),
+    ...(seen.length + silent.length === 0 ? ['none is alive'] : []),
     ...(lost.length === 0 ? [] : [`${count(lost.length, 'was', 'were')} lost: ${some(each(lost))}`]),
   ].join('; ');
-  if (alive.length === 0 && waiting.length > 0) {
+  if (seen.length + silent.length === 0 && waiting.length > 0) {
     const what = `${found}, and jobs wait: ${some(byName(waiting))}`;
     return warn(name, what, 'start a worker: mulligan work --jobs FILE, or mulligan.work() in a program');
   }
@@ -65,8 +61,7 @@ function seenAgo(workers: readonly RegisteredWorker[], now: number): string {
 
 function knownNames(waiting: readonly WaitingJobs[], alive: readonly RegisteredWorker[]): Check {
   const name = 'job names';
-  const known = new Set(alive.flatMap(({ jobs }) => jobs));
-  const unknown = waiting.filter((group) => !known.has(group.name));
+  const unknown = waiting.filter((group) => !alive.some((worker) => takesJob(worker, group.name)));
   if (unknown.length === 0) return ok(name, 'workers know all that wait');
   return warn(
     name,
@@ -85,6 +80,28 @@ function servedQueues(waiting: readonly WaitingJobs[], alive: readonly Registere
     `no live worker serves ${some(byQueue(unserved))}`,
     'name them in the queues of a worker: mulligan work --queue QUEUE, or work({ queues })',
   );
+}
+
+/** While a handler computes without a pause, its worker renews no lease, and its jobs run twice. */
+function eventLoops(alive: readonly RegisteredWorker[]): Check[] {
+  const name = 'event loops';
+  const blocked = alive.filter(endangersLeases);
+  if (blocked.length > 0) {
+    const each = blocked.map(
+      ({ id, loopDelayMs, leaseMs }) => `${id} for ${span(loopDelayMs ?? 0)}, with leases of ${span(leaseMs ?? 0)}`,
+    );
+    return [
+      warn(
+        name,
+        `blocked so long that leases are in danger: ${some(each)}`,
+        'move long computation to a worker thread or another process, or give work({ lease }) more time',
+      ),
+    ];
+  }
+  const measured = alive.flatMap(({ loopDelayMs }) => loopDelayMs ?? []);
+  return measured.length === 0
+    ? []
+    : [ok(name, `blocked for ${span(Math.max(...measured))} at most in the last minutes`)];
 }
 
 function byName(waiting: readonly WaitingJobs[]): string[] {

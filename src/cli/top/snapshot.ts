@@ -15,6 +15,8 @@ import { isNotable } from '../gate-facts.ts';
 const MOST_GATES = 50;
 const MOST_ERRORS = 100;
 const ERRORS_SINCE = '1h';
+/** Workers that are missing come first. */
+const order = { lost: 0, silent: 1, alive: 2 } as const;
 
 export interface TopQueue {
   readonly queue: string;
@@ -73,7 +75,7 @@ export class TopReader {
       gates: gates.filter(isNotable),
       limits: limits.filter(({ waiting }) => waiting > 0).sort((a, b) => b.waiting - a.waiting),
       errors: [...errors].sort((a, b) => b.lastSeenAt - a.lastSeenAt),
-      workers: [...workers].sort((a, b) => Number(a.alive) - Number(b.alive)),
+      workers: [...workers].sort((a, b) => order[a.state] - order[b.state]),
     };
   }
 

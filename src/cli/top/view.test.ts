@@ -21,7 +21,15 @@ const queue: TopQueue = {
   failedPerSecond: 0,
 };
 
-const worker = { id: 'web-1-4711', alive: true, concurrency: 10, queues: ['emails'], version: '1.4.2', lastSeenAt: AT };
+const worker = {
+  id: 'web-1-4711',
+  state: 'alive',
+  running: 3,
+  concurrency: 10,
+  queues: ['emails'],
+  version: '1.4.2',
+  lastSeenAt: AT,
+};
 const error = { name: 'Error', message: `refused \u001b[2J ${'again '.repeat(60)}`, code: null, status: 503 };
 const group = {
   fingerprint: 'e1774acb6ded27',
@@ -54,7 +62,7 @@ const full: TopSnapshot = {
     { name: 'shopify', running: 5, waiting: 70_000, settings: { total: 5, rate: null } } as unknown as LimitSummary,
   ],
   errors: [group as unknown as ErrorGroup],
-  workers: [{ ...worker, alive: false, lastSeenAt: AT - 120_000 }, worker] as unknown as RegisteredWorker[],
+  workers: [{ ...worker, state: 'lost', lastSeenAt: AT - 120_000 }, worker] as unknown as RegisteredWorker[],
 };
 
 const empty: TopSnapshot = { at: AT, queues: [], gates: [], limits: [], errors: [], workers: [] };

@@ -1,6 +1,6 @@
 import type { LimitSummary } from '../../limits.ts';
 import type { GateInfo } from '../../observe/gate-info.ts';
-import type { ErrorGroup, RegisteredWorker } from '../../store/store.ts';
+import type { ErrorGroup } from '../../store/store.ts';
 import { nextText, phaseStyles, stateText } from '../gate-facts.ts';
 import { errorText } from '../ledger.ts';
 import { limitRateText } from '../limit-facts.ts';
@@ -8,6 +8,7 @@ import type { Output } from '../output.ts';
 import { printable, shorten } from '../printable.ts';
 import { type Cell, type Column, tableLines } from '../table.ts';
 import { fromNow, iso } from '../time.ts';
+import { inStateColour, runningText } from '../worker-facts.ts';
 import type { TopQueue, TopSnapshot } from './snapshot.ts';
 
 /** From this width on, columns are shown that can be done without. */
@@ -187,25 +188,21 @@ function workerSection({ workers, at }: TopSnapshot, isWide: boolean): Section {
       giving('worker', 60),
       { title: 'state' },
       isWide && { title: 'version' },
-      right('places'),
+      right('running'),
       giving('queues', 40),
       right('seen'),
     ]),
     rows: workers.map((worker) =>
       present<Cell>([
         worker.id,
-        workerState(worker),
+        inStateColour(worker, worker.state),
         isWide && (worker.version ?? '-'),
-        worker.concurrency,
+        runningText(worker),
         worker.queues.join(', '),
         fromNow(Math.min(worker.lastSeenAt, at), at),
       ]),
     ),
   };
-}
-
-function workerState({ alive }: RegisteredWorker): Cell {
-  return alive ? 'alive' : { text: 'lost', style: 'red' };
 }
 
 /** At most six characters. */
@@ -228,7 +225,7 @@ export function headingOf(
   const sum = (count: (queue: TopQueue) => number): string =>
     compact(queues.reduce((total, queue) => total + count(queue), 0));
   const waiting = sum(({ ready, retrying, scheduled }) => ready + retrying + scheduled);
-  const alive = workers.filter((worker) => worker.alive).length;
+  const alive = workers.filter(({ state }) => state === 'alive').length;
   return [
     ['mulligan top', ...(keys === '' ? [] : [keys]), iso(at), database].join('  '),
     `${waiting} waiting, ${sum(({ running }) => running)} running, ${sum(({ dead }) => dead)} dead; ` +

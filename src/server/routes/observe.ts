@@ -68,7 +68,7 @@ const workers: Route = route({
   name: 'listWorkers',
   tag: 'observe',
   summary: 'Workers that have registered and not stopped',
-  description: 'Workers that speak HTTP do not register; the ledger names them.',
+  description: 'Workers that speak HTTP are registered from their claims, up to 1,000 of them: `http` is not null.',
   scopes: ['read'],
   answers: listed,
   handle: async ({ context }) => ({ body: { items: await context.mulligan.workers.list() } }),

@@ -5,8 +5,10 @@ import { LeaseLostError } from '../../errors.ts';
 import type { Outcome } from '../../retry/outcome.ts';
 import { planWork } from '../../worker/options.ts';
 import type { StartedJob } from '../claim-line.ts';
+import { ProblemError } from '../problem.ts';
 import { type Receipt, readReceipt, receiptText, writeReceipt } from '../receipt.ts';
 import { describeDecision, type ReportedError, type ReportedLine } from '../remote-runs.ts';
+import type { ClaimFacts } from '../remote-worker.ts';
 import { type Route, route, type ServerContext } from '../route.ts';
 import * as schemas from '../schemas.ts';
 import { receipt as receiptShape } from '../store-schemas.ts';
@@ -15,6 +17,7 @@ import { waitOf } from './jobs.ts';
 const TAG = 'work';
 /** A worker that asks for many jobs at once runs many at once. */
 const MOST_CLAIMED = 1_000;
+const LONGEST_AGENT = 200;
 
 const claimedJob = z.object({
   lease: receiptText,
@@ -39,7 +42,7 @@ const claim: Route = route({
   tag: TAG,
   summary: 'Take due jobs under a lease; waits until there are some',
   description:
-    'Each job comes with a `lease`, to be sent with heartbeats and with the outcome. A job whose lease ends without either counts as crashed, and another worker gets it.',
+    'Each job comes with a `lease`, to be sent with heartbeats and with the outcome. A job whose lease ends without either counts as crashed, and another worker gets it. The server registers the worker from its claims, so that lists and `doctor` see it.',
   scopes: ['work'],
   body: z.strictObject({
     worker: schemas.jobName.describe('Names this worker in the ledger. Two workers must not share a name.'),
@@ -53,19 +56,26 @@ const claim: Route = route({
     limit: z.int().min(1).max(MOST_CLAIMED).default(1),
     lease: schemas.durationSchema.default('30s').describe('How long it may be silent. At least 1s.'),
     wait: schemas.durationSchema.default('20s').describe('How long to wait for a job. 0 to answer at once.'),
+    host: schemas.jobName.exactOptional().describe('Where it runs, for the list of workers. Default: its address.'),
+    version: schemas.jobName.exactOptional().describe('Of your program, for the list of workers.'),
   }),
   answers: {
     200: { description: 'Jobs to run; none when none came in time.', schema: z.object({ jobs: z.array(claimedJob) }) },
   },
-  async handle({ body: { worker, queues, names, limit, lease, wait }, request, context }) {
-    const jobs = await context.claims.claim({
-      worker,
-      limit,
-      plan: planWork({ queues, lease }),
-      names: names ?? null,
-      waitMs: waitOf(wait, context),
-      signal: AbortSignal.any([request.signal, context.closing]),
-    });
+  async handle({ body, address, request, context }) {
+    const { worker, queues, limit } = body;
+    const names = body.names ?? null;
+    const plan = planWork({ queues, lease: body.lease });
+    const waitMs = waitOf(body.wait, context);
+    const signal = AbortSignal.any([request.signal, context.closing]);
+    const facts: ClaimFacts = {
+      ...{ queues, names, limit, leaseMs: plan.leaseMs },
+      host: body.host ?? address ?? 'unknown',
+      version: body.version ?? null,
+      agent: request.headers.get('user-agent')?.slice(0, LONGEST_AGENT) ?? null,
+    };
+    const claim = () => context.claims.claim({ worker, limit, plan, names, waitMs, signal });
+    const jobs = await context.remoteWorkers.during(worker, facts, claim);
     return { body: { jobs: jobs.map(shownClaim) } };
   },
 });
@@ -101,6 +111,7 @@ const heartbeat: Route = route({
   async handle({ body: { lease, extend, progress }, context }) {
     const receipt = readReceipt(lease, receiptShape);
     const { id, run, worker } = receipt.job;
+    context.remoteWorkers.heard(worker);
     const leaseMs = extend === undefined ? receipt.leaseMs : parseDuration(extend, 'extend');
     const sent = progress === undefined ? {} : { progress: JSON.stringify(progress) };
     const [answer] = await context.store.heartbeat([{ id, run, worker, leaseMs, ...sent }]);
@@ -152,6 +163,7 @@ const settle: Route = route({
   },
   async handle({ body, context }) {
     const receipt = readReceipt(body.lease, receiptShape);
+    context.remoteWorkers.heard(receipt.job.worker);
     const more = {
       ...(body.outcome === 'ack' && { result: body.result }),
       ...(body.log !== undefined && { log: body.log }),
@@ -178,4 +190,20 @@ function outcomeOf(body: SettleBody, receipt: Receipt, { runs }: ServerContext):
   }
 }
 
-export const workRoutes: readonly Route[] = [claim, heartbeat, settle];
+const stop: Route = route({
+  method: 'DELETE',
+  path: '/api/v1/workers/{id}',
+  name: 'stopWorker',
+  tag: TAG,
+  summary: 'Say that a worker that speaks HTTP has stopped',
+  description: 'It leaves the list of workers at once. One that just ends is listed as lost for an hour.',
+  scopes: ['work'],
+  params: schemas.idParams,
+  answers: { 200: { description: 'It is not listed any more.', schema: z.object({ stopped: z.literal(true) }) } },
+  async handle({ params: { id }, context }) {
+    if (await context.remoteWorkers.stopped(id)) return { body: { stopped: true } };
+    throw new ProblemError(404, 'NOT_FOUND', 'Expected a worker that speaks HTTP and is listed, got another name.');
+  },
+});
+
+export const workRoutes: readonly Route[] = [claim, heartbeat, settle, stop];

@@ -1,4 +1,5 @@
 import type { VNode } from 'preact';
+import { takesJob } from '../../../src/store/workers.ts';
 import { linkTo } from '../../app/router.ts';
 import type { ErrorGroup, RegisteredWorker } from '../../client/answers.ts';
 import { number, span } from '../../components/format.ts';
@@ -29,8 +30,8 @@ export function Cause({ group, workers }: CauseProps): VNode | null {
 /** Whether the error came, or went, with the workers that run now. */
 function Deployed({ group: { firstSeenAt, lastSeenAt, names, dead }, workers }: CauseProps): VNode | null {
   const takers = workers.filter(
-    ({ alive, queues, jobs }) =>
-      alive && names.some(({ name, queue }) => queues.includes(queue) && jobs.includes(name)),
+    (worker) =>
+      worker.alive && names.some(({ name, queue }) => worker.queues.includes(queue) && takesJob(worker, name)),
   );
   const started = takers.map(({ startedAt }) => startedAt);
   const versions = [...new Set(takers.map(({ version }) => version))].filter((version) => version !== null);

@@ -1,3 +1,4 @@
+import { endangersLeases } from '../../../src/store/workers.ts';
 import { linkTo } from '../../app/router.ts';
 import type {
   ErrorGroup,
@@ -10,8 +11,9 @@ import type {
 } from '../../client/answers.ts';
 import type { Counted } from '../../client/counts.ts';
 import type { Operations } from '../../client/operations.ts';
-import { count, number, short } from '../../components/format.ts';
+import { count, number, short, span } from '../../components/format.ts';
 import { errorTitle } from '../failures/title.ts';
+import { missingOf } from '../workers/missing.ts';
 
 export interface Concerns {
   readonly gates: readonly GateInfo[];
@@ -72,9 +74,16 @@ function concern(
 }
 
 function workerConcerns({ workers, ready }: Concerns): readonly Concern[] {
+  const href = linkTo(['workers']);
+  const blocked = workers.filter((worker) => worker.alive && endangersLeases(worker));
+  if (blocked.length > 0) {
+    const longest = span(Math.max(...blocked.map(({ loopDelayMs }) => loopDelayMs ?? 0)));
+    const text = `${count(blocked.length, 'worker')} blocked the event loop for up to ${longest}: leases are in danger.`;
+    return concern(true, 'event loops', text, href);
+  }
   if (ready.count === 0 || workers.some(({ alive }) => alive)) return [];
   const text = `No worker is alive, and ${atLeast(ready, 'job waits', 'jobs wait')}.`;
-  return concern(true, 'workers', text, linkTo(['workers']));
+  return concern(true, 'workers', text, href);
 }
 
 function gateConcern({ kind, name, phase, pin, waiting, downSince }: GateInfo): readonly Concern[] {
@@ -165,7 +174,7 @@ function keyConcern({ limit: { name }, keys }: LimitDetails): readonly Concern[]
 }
 
 function leftConcerns({ workers, dead }: Concerns): readonly Concern[] {
-  const silent = workers.filter((worker) => !worker.alive && !isReplaced(worker, workers)).length;
+  const silent = missingOf(workers).length;
   return [
     ...(silent === 0
       ? []
@@ -179,11 +188,6 @@ function leftConcerns({ workers, dead }: Concerns): readonly Concern[] {
           linkTo(['failures']),
         )),
   ];
-}
-
-/** Whether another of its name has started since it was last seen. */
-function isReplaced({ name, lastSeenAt }: RegisteredWorker, workers: readonly RegisteredWorker[]): boolean {
-  return name !== null && workers.some((other) => other.name === name && other.startedAt > lastSeenAt);
 }
 
 function atLeast({ count: counted, isExact }: Counted, one: string, many: string): string {

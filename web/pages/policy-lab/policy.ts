@@ -1,5 +1,7 @@
+import { formatDuration, parseDuration } from '../../../src/duration.ts';
 import { backoffDelay, LONGEST_DELAY_MS } from '../../../src/retry/backoff.ts';
 import { delayBefore } from '../../../src/retry/jitter.ts';
+import { validateRetryOptions } from '../../../src/retry/options.ts';
 import type { Backoff, BackoffOptions, Jitter, RetryOptions, RetryPolicy } from '../../../src/retry/policy.ts';
 import { policies } from '../../../src/retry/presets.ts';
 
@@ -81,26 +83,10 @@ function seeded(): () => number {
   };
 }
 
-const unitMs: readonly [number, string][] = [
-  [86_400_000, 'd'],
-  [3_600_000, 'h'],
-  [60_000, 'm'],
-  [1_000, 's'],
-];
-
-/** As it is written in code: '1500ms', '30s'. */
-export function durationText(ms: number): string {
-  const unit = unitMs.find(([size]) => ms >= size && ms % size === 0);
-  return unit === undefined ? `${ms}ms` : `${ms / unit[0]}${unit[1]}`;
-}
-
-/** A text such as '1.5s' in milliseconds; null for anything else. */
-export function readDuration(text: string): number | null {
-  const [, amount, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(text.trim()) ?? [];
-  if (amount === undefined) return null;
-  const size = unit === 'ms' ? 1 : (unitMs.find(([, name]) => name === unit)?.[0] ?? 1);
-  const ms = Math.round(Number(amount) * size);
-  return ms <= LONGEST_DELAY_MS ? ms : null;
+/** Throws what code with these options would throw. */
+export function checkDraft(draft: Draft): Draft {
+  validateRetryOptions(optionsOf(draft), 'retry');
+  return draft;
 }
 
 /** The draft as a definition takes it. */
@@ -116,12 +102,12 @@ export function optionsOf({ maxAttempts, kind, baseMs, factor, maxMs, jitter }: 
 
 export function codeOf(draft: Draft): string {
   const { maxAttempts, kind, baseMs, factor, maxMs, jitter } = draft;
-  const most = kind === 'fixed' || maxMs >= LONGEST_DELAY_MS ? '' : `, max: '${durationText(maxMs)}'`;
+  const most = kind === 'fixed' || maxMs >= LONGEST_DELAY_MS ? '' : `, max: '${formatDuration(maxMs)}'`;
   const times = kind === 'exponential' ? `, factor: ${factor}` : '';
   const chance = jitter === 'spread' ? `{ spread: ${SPREAD} }` : `'${jitter}'`;
   return `retry: {
   maxAttempts: ${maxAttempts},
-  backoff: { kind: '${kind}', base: '${durationText(baseMs)}'${times}${most} },
+  backoff: { kind: '${kind}', base: '${formatDuration(baseMs)}'${times}${most} },
   jitter: ${chance},
 },`;
 }
@@ -134,12 +120,9 @@ export const presets: readonly (readonly [name: string, draft: Draft])[] = Objec
     const draft: Draft = {
       maxAttempts,
       kind: backoff.kind,
-      baseMs: readDuration(String(backoff.base)) ?? 0,
+      baseMs: parseDuration(backoff.base, name),
       factor: 'factor' in backoff ? (backoff.factor ?? 2) : 2,
-      maxMs:
-        'max' in backoff && backoff.max !== undefined
-          ? (readDuration(String(backoff.max)) ?? LONGEST_DELAY_MS)
-          : LONGEST_DELAY_MS,
+      maxMs: 'max' in backoff && backoff.max !== undefined ? parseDuration(backoff.max, name) : LONGEST_DELAY_MS,
       jitter: typeof jitter === 'string' ? jitter : 'spread',
     };
     return [[name, draft] as const];

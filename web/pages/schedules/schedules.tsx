@@ -1,4 +1,5 @@
 import type { VNode } from 'preact';
+import { takesJob } from '../../../src/store/workers.ts';
 import { linkTo } from '../../app/router.ts';
 import type { Operation, RegisteredWorker, ScheduleInfo } from '../../client/answers.ts';
 import { call } from '../../client/request.ts';
@@ -128,7 +129,7 @@ export function SchedulesPage(): VNode {
 
 /** Whether a worker would run its jobs. Workers that speak HTTP do not register, so that none does is not certain. */
 function takes({ job, queue }: ScheduleInfo): (worker: RegisteredWorker) => boolean {
-  return ({ alive, queues, jobs }) => alive && queues.includes(queue) && jobs.includes(job);
+  return (worker) => worker.alive && worker.queues.includes(queue) && takesJob(worker, job);
 }
 
 function ScheduleMark({ paused, nextAt, isTaken }: Row): VNode {

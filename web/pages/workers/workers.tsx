@@ -1,29 +1,44 @@
 import type { VNode } from 'preact';
-import type { RegisteredWorker } from '../../client/answers.ts';
+import { endangersLeases } from '../../../src/store/workers.ts';
+import type { Job, RegisteredWorker } from '../../client/answers.ts';
 import { call } from '../../client/request.ts';
 import { useData } from '../../client/use-data.ts';
-import { count, number } from '../../components/format.ts';
+import { count } from '../../components/format.ts';
 import { Empty, Notice } from '../../components/notice.tsx';
 import { Page, WhenLoaded } from '../../components/page.tsx';
-import { Mark } from '../../components/state.tsx';
-import { type Column, Table } from '../../components/table.tsx';
+import { Table } from '../../components/table.tsx';
 import { Ago } from '../../components/time.tsx';
+import { columns, type WorkerRow } from './columns.tsx';
+import { missingOf } from './missing.ts';
+
+/** So many running jobs are read, of all workers together. */
+const MOST_RUNNING = 200;
+const MOST_NAMED = 5;
+const order = { lost: 0, silent: 1, alive: 2 } as const;
 
 export function WorkersPage(): VNode {
-  const loaded = useData((signal) => call('listWorkers', { signal }), []);
+  const loaded = useData(async (signal): Promise<readonly WorkerRow[]> => {
+    const [workers, running] = await Promise.all([
+      call('listWorkers', { signal }),
+      call('listJobs', { query: { state: 'running', limit: MOST_RUNNING }, signal }),
+    ]);
+    return rowsOf(workers.items, running.items, running.next === null);
+  }, []);
   return (
     <Page
       title="Workers"
-      lead="Each is seen every 15 seconds or so. Workers that speak HTTP do not register; the runs of their jobs name them."
+      lead="Each is seen every 15 seconds or so. Workers that speak HTTP are known by their claims: what they do not say is not shown."
     >
       <WhenLoaded from={loaded}>
-        {({ items }) => (
+        {(workers) => (
           <>
-            <Versions workers={items} />
-            {items.length === 0 ? (
+            <Missing workers={missingOf(workers)} />
+            <Blocked workers={workers.filter((worker) => worker.alive && endangersLeases(worker))} />
+            <Versions workers={workers} />
+            {workers.length === 0 ? (
               <Empty title="No worker is registered">Jobs wait until one is.</Empty>
             ) : (
-              <Table caption="Workers" columns={columns} rows={items} rowKey={({ id }) => id} />
+              <Table caption="Workers" columns={columns} rows={workers} rowKey={({ id }) => id} />
             )}
           </>
         )}
@@ -32,9 +47,53 @@ export function WorkersPage(): VNode {
   );
 }
 
+/** Those that are missing first. */
+function rowsOf(workers: readonly RegisteredWorker[], running: readonly Job[], isComplete: boolean): WorkerRow[] {
+  const jobs = Map.groupBy(running, ({ worker }) => worker);
+  return workers
+    .map((worker) => ({ ...worker, runs: jobs.get(worker.id) ?? [], isComplete }))
+    .sort((a, b) => order[a.state] - order[b.state]);
+}
+
+function Missing({ workers }: { readonly workers: readonly RegisteredWorker[] }): VNode | null {
+  if (workers.length === 0) return null;
+  const more = workers.length - MOST_NAMED;
+  return (
+    <Notice tone="bad" title={count(workers.length, 'worker is missing', 'workers are missing')}>
+      <ul>
+        {workers.slice(0, MOST_NAMED).map(({ id, host, lastSeenAt }) => (
+          <li key={id}>
+            <bdi>{id}</bdi> on <bdi>{host}</bdi>, last seen <Ago at={lastSeenAt} />
+          </li>
+        ))}
+      </ul>
+      <p>
+        {more > 0 && `And ${count(more, 'other')}. `}
+        They were killed, hang, or cannot reach the store. Their jobs start again elsewhere when their leases end.
+      </p>
+    </Notice>
+  );
+}
+
+function Blocked({ workers }: { readonly workers: readonly RegisteredWorker[] }): VNode | null {
+  if (workers.length === 0) return null;
+  return (
+    <Notice
+      tone="bad"
+      title={`${count(workers.length, 'event loop was', 'event loops were')} blocked so long that leases are in danger`}
+    >
+      <p>
+        While a handler computes without a pause, its worker renews no lease, and its jobs run twice. Move the
+        computation to a thread, or give <code>work(&#123; lease &#125;)</code> more time.
+      </p>
+    </Notice>
+  );
+}
+
 /** Two versions at once are a deploy that goes on, or one that got stuck. */
 function Versions({ workers }: { readonly workers: readonly RegisteredWorker[] }): VNode | null {
-  const versions = [...new Set(workers.filter(({ alive }) => alive).map(({ version }) => version ?? 'no version'))];
+  const own = workers.filter(({ alive, http }) => alive && http === null);
+  const versions = [...new Set(own.map(({ version }) => version ?? 'no version'))];
   if (versions.length < 2) return null;
   return (
     <Notice tone="warn" title={`Workers of ${count(versions.length, 'version')} run`}>
@@ -44,57 +103,3 @@ function Versions({ workers }: { readonly workers: readonly RegisteredWorker[] }
     </Notice>
   );
 }
-
-const columns: readonly Column<RegisteredWorker>[] = [
-  {
-    title: 'Worker',
-    kind: 'main',
-    cell: ({ id, name }) => (
-      <>
-        <bdi>{name ?? id}</bdi>
-        {name !== null && (
-          <div class="muted">
-            <bdi>{id}</bdi>
-          </div>
-        )}
-      </>
-    ),
-  },
-  {
-    title: 'State',
-    kind: 'tight',
-    cell: ({ alive }) =>
-      alive ? (
-        <Mark icon="completed" tone="good">
-          alive
-        </Mark>
-      ) : (
-        <Mark icon="dead" tone="bad">
-          silent
-        </Mark>
-      ),
-  },
-  {
-    title: 'Where',
-    cell: ({ host, pid }) => (
-      <>
-        <bdi>{host}</bdi>
-        <div class="muted">process {pid}</div>
-      </>
-    ),
-  },
-  { title: 'Version', cell: ({ version, mulligan }) => <bdi>{version ?? `mulligan ${mulligan}`}</bdi> },
-  {
-    title: 'Takes',
-    cell: ({ queues, jobs, concurrency }) => (
-      <>
-        {number(concurrency)} at once of <bdi>{queues.join(', ')}</bdi>
-        <div class="muted clip">
-          <bdi>{jobs.join(', ')}</bdi>
-        </div>
-      </>
-    ),
-  },
-  { title: 'Started', kind: 'tight', cell: ({ startedAt }) => <Ago at={startedAt} /> },
-  { title: 'Seen', kind: 'tight', cell: ({ lastSeenAt }) => <Ago at={lastSeenAt} /> },
-];
