@@ -130,6 +130,7 @@ export type {
   Store,
   Totals,
   TransactionClient,
+  WorkerState,
 } from './store/store.ts';
 export type { TagsFunction } from './tags.ts';
 export type { QueueOptions, WorkOptions } from './worker/options.ts';

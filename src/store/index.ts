@@ -92,6 +92,7 @@ export type {
   Heartbeat,
   HeartbeatAnswer,
   HoldTarget,
+  HttpWorker,
   JobCount,
   JobFilter,
   JobList,
