@@ -217,6 +217,52 @@ describe('every link of a page', () => {
   });
 });
 
+describe('a page about the code', () => {
+  const pages = ['CONTRIBUTING.md', ...globSync('docs/internals/*.md', { cwd: root })];
+  const files = globSync('{src,sim,test,web}/**/*.ts', { cwd: root });
+  /** By file: the names in it. Those that it only imports are left out. */
+  const namesIn = new Map(
+    files.map((file) => {
+      const text = readFileSync(join(root, file), 'utf8').replaceAll(/^import .*?;$/gms, '');
+      return [file, new Set(text.match(/#?\w+/g))];
+    }),
+  );
+  const endingWith = (path: string): string[] => files.filter((file) => `/${file}`.endsWith(`/${path}`));
+  const isName = (text: string): boolean => /^#?\w+$/.test(text) && /[a-z][A-Z]|_|#/.test(text);
+  /** Of the worked example, which is not in the code. */
+  const isOfExample = (name: string): boolean => name === 'skipAboveBytes';
+
+  it.each(pages)('%s names files and names that exist, and a name in the file that has it', (page) => {
+    const text = readFileSync(join(root, page), 'utf8').replaceAll(/^```.*?^```$/gms, '');
+    const quoted = new Set([...text.matchAll(/`([^`\n]+)`/g)].map(([, one = '']) => one));
+    const noFile = [...quoted].filter((one) => /^[\w./-]+\.ts$/.test(one) && endingWith(one).length === 0);
+    const known = new Set([...namesIn].flatMap(([file, names]) => (file.startsWith('test/') ? [] : [...names])));
+    const noName = [...quoted].filter((one) => isName(one) && !isOfExample(one) && !known.has(one));
+    const elsewhere = [...text.matchAll(/`(#?\w+)` in\s+`([\w./-]+\.ts)`/g)]
+      .filter(([, name = '', path = '']) => !endingWith(path).some((file) => namesIn.get(file)?.has(name)))
+      .map(([match]) => match);
+    expect({ noFile, noName, elsewhere }).toEqual({ noFile: [], noName: [], elsewhere: [] });
+  });
+});
+
+describe('CONTRIBUTING.md', () => {
+  const page = readFileSync(join(root, 'CONTRIBUTING.md'), 'utf8');
+
+  it('lists every folder of the sources', () => {
+    const folders = readdirSync(join(root, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    expect(folders.map(({ name }) => `src/${name}/`).filter((folder) => !page.includes(`\n${folder} `))).toEqual([]);
+  });
+
+  it('names every verb of a store', () => {
+    const [, text = ''] = page.split('\n## Adding a store\n');
+    const source = readFileSync(join(root, 'src/store/store.ts'), 'utf8');
+    const [contract = ''] = source.match(/^export interface Store \{.*?^\}/ms) ?? [];
+    const verbs = [...contract.matchAll(/^ {2}(\w+)\(/gm)].map(([, verb = '']) => verb);
+    expect(verbs.length).toBeGreaterThan(30);
+    expect(verbs.filter((verb) => !new RegExp(`\\b${verb}\\b`).test(text))).toEqual([]);
+  });
+});
+
 describe('docs/guarantees.md', () => {
   const page = readFileSync(join(root, 'docs/guarantees.md'), 'utf8');
   /** - `file`: "name of the test" (where ...), the last part where a test needs what some machines do not have. */

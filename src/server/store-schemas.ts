@@ -21,7 +21,9 @@ import type { Receipt } from './receipt.ts';
 
 /*
  * What travels between a remote store and the server: the types of the store contract as schemas. They refuse what would
- * break a store or those that read from it: a text that PostgreSQL cannot hold, a payload that is no JSON.
+ * break a store or those that read from it: a text that PostgreSQL cannot hold, a payload that is no JSON. They also refuse
+ * fields that they do not list. The type of a schema does not notice when an optional field is missing in it, so
+ * `satisfies Record<keyof ...>` says that all are listed.
  */
 
 /** PostgreSQL stores neither NUL nor half a surrogate pair. */
@@ -111,7 +113,7 @@ const jobFields = {
     .exactOptional(),
   windowMs: duration.exactOptional(),
   trace: text(10_000).optional(),
-};
+} satisfies Record<keyof JobTemplate, z.ZodType>;
 
 const hasWindow = ({ keyLife, windowMs }: Pick<NewJob, 'keyLife' | 'windowMs'>): boolean =>
   (keyLife === 'window') === (windowMs !== undefined);
@@ -141,7 +143,7 @@ const claimFields = {
   queues: z.array(quota).max(10_000),
   knows: z.map(name, whole).exactOptional(),
   avoids: z.set(name).exactOptional(),
-};
+} satisfies Record<keyof ClaimRequest, z.ZodType>;
 export const claimRequest: z.ZodType<ClaimRequest> = z.strictObject(claimFields);
 export const limitedClaimRequest: z.ZodType<LimitedClaimRequest> = z.strictObject({
   ...claimFields,
@@ -163,7 +165,7 @@ export const storedError: z.ZodType<StoredError> = z.strictObject({
     .array(z.strictObject({ message: text(10_000), path: text(10_000) }))
     .max(100)
     .exactOptional(),
-});
+} satisfies Record<keyof StoredError, z.ZodType>);
 
 const ruled = { rule: text(10_000), note: text(10_000).exactOptional() };
 const lane = z.enum(lanes);
@@ -220,7 +222,7 @@ export const settlement: z.ZodType<Settlement> = z.strictObject({
   log: logText.exactOptional(),
   startedAt: time,
   endedAt: time,
-});
+} satisfies Record<keyof Settlement, z.ZodType>);
 
 const state = z.enum(states);
 const selectionFields = {
@@ -237,7 +239,7 @@ const selectionFields = {
   until: time.exactOptional(),
   attempts: z.strictObject({ min: whole, max: whole }).exactOptional(),
   limit: whole.exactOptional(),
-};
+} satisfies Record<keyof JobSelection, z.ZodType>;
 export const selection: z.ZodType<JobSelection> = z.strictObject(selectionFields);
 export const jobFilter: z.ZodType<JobFilter> = z.strictObject({
   ...selectionFields,

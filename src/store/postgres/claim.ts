@@ -52,8 +52,8 @@ export async function claim(session: Session, request: ClaimRequest): Promise<Cl
 interface Supply {
   readonly candidate: Candidate;
   readonly jobs: ClaimedJob[];
-  /** How many jobs it can give in all; infinite as long as it has not been read. */
-  most: number;
+  /** How many jobs it can give in all, those that it gave included; infinite as long as it has not been read. */
+  canGive: number;
 }
 
 /** A partition that is read by a call. */
@@ -63,7 +63,7 @@ interface Given {
   readonly want: number;
   /** False for one that is only counted. */
   readonly isOpen: boolean;
-  /** So many of its due jobs are counted. */
+  /** So many of its due jobs are counted at the most: `p_most`. */
   readonly most: number;
   /** What it gave. */
   taken: number;
@@ -142,12 +142,12 @@ class Claiming {
   #wants(): Map<number, number> {
     for (const candidate of this.#candidates.list) {
       const { id } = candidate.partition;
-      if (!this.#supplies.has(id)) this.#supplies.set(id, { candidate, jobs: [], most: Number.POSITIVE_INFINITY });
+      if (!this.#supplies.has(id)) this.#supplies.set(id, { candidate, jobs: [], canGive: Number.POSITIVE_INFINITY });
     }
     const shares = new Map<number, number>();
     this.#share(({ id }, count) => {
       const before = shares.get(id) ?? 0;
-      const given = Math.min(count, (this.#supplies.get(id) as Supply).most - before);
+      const given = Math.min(count, (this.#supplies.get(id) as Supply).canGive - before);
       shares.set(id, before + given);
       return given;
     });
@@ -228,7 +228,7 @@ class Claiming {
         taken,
         isMissed: range.missed !== null,
       });
-      supply.most = supply.jobs.length + (isContended ? 0 : rest);
+      supply.canGive = supply.jobs.length + (isContended ? 0 : rest);
       if (taken > 0) this.#candidates.served(supply.candidate);
       return due === null ? [] : [{ partition: supply.candidate.partition.id, range, last, isExhausted }];
     });
@@ -257,7 +257,7 @@ class Claiming {
   /** What this call reads: all that may give a job. Of suspects it is always counted whether they wait. */
   async #given(wants: ReadonlyMap<number, number>): Promise<Given[]> {
     const supplies = [...this.#supplies.values()].filter(
-      ({ candidate, jobs, most }) => most > jobs.length || candidate.partition.lane === 'suspect',
+      ({ candidate, jobs, canGive }) => canGive > jobs.length || candidate.partition.lane === 'suspect',
     );
     const ranges = await this.#session.cursors.ranges(supplies.map(({ candidate }) => candidate.partition));
     const limit = this.#request.limit - this.#count;
@@ -316,7 +316,8 @@ class Claiming {
 
   #hasUnread(queue: string, lane: Lane): boolean {
     return [...this.#supplies.values()].some(
-      ({ candidate: { partition }, most }) => partition.queue === queue && partition.lane === lane && most === Infinity,
+      ({ candidate: { partition }, canGive }) =>
+        partition.queue === queue && partition.lane === lane && canGive === Infinity,
     );
   }
 

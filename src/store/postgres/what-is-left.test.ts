@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { type Given, type Left, whatIsLeft } from './what-is-left.ts';
+import { type CallResult, type Left, whatIsLeft } from './what-is-left.ts';
 
-const given = { due: 0, most: 10, want: 5, taken: 0, isMissed: false };
+const result = { due: 0, most: 10, want: 5, taken: 0, isMissed: false };
 
-it.each<[string, Partial<Given>, Left]>([
+it.each<[string, Partial<CallResult>, Left]>([
   ['is not admissible', { due: null }, { rest: 0, isExhausted: false, isContended: false }],
   ['has no due job', {}, { rest: 0, isExhausted: true, isContended: false }],
   ['gave all that is due', { due: 4, taken: 4 }, { rest: 0, isExhausted: true, isContended: false }],
@@ -22,5 +22,5 @@ it.each<[string, Partial<Given>, Left]>([
   ],
   ['has an empty missed range', { isMissed: true }, { rest: Infinity, isExhausted: true, isContended: false }],
 ])('a partition that %s', (_, changes, left) => {
-  expect(whatIsLeft({ ...given, ...changes })).toEqual(left);
+  expect(whatIsLeft({ ...result, ...changes })).toEqual(left);
 });

@@ -1,5 +1,5 @@
 /** What a call of the claim function found in one partition. */
-export interface Given {
+export interface CallResult {
   /** How many due jobs were counted; null when the partition is not admissible. */
   readonly due: number | null;
   /** So many were counted at the most. */
@@ -20,7 +20,7 @@ export interface Left {
 }
 
 /** What a partition has left for the next call of the same claim. */
-export function whatIsLeft({ due, most, want, taken, isMissed }: Given): Left {
+export function whatIsLeft({ due, most, want, taken, isMissed }: CallResult): Left {
   if (due === null) return { rest: 0, isExhausted: false, isContended: false };
   if (due > taken) return { rest: due - taken, isExhausted: false, isContended: taken < Math.min(want, due) };
   const isExhausted = due < most;

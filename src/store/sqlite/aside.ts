@@ -30,7 +30,7 @@ export function enterAside(session: Session, queue: number, name: number, aside:
   return own;
 }
 
-/** The queues of jobs aside in `queue` that a worker may read. Costs a probe of the table when there are none. */
+/** The queues of jobs aside in `queue` that a worker may read. Costs one look-up in the table when there are none. */
 export function readableAsides(session: Session, queue: number, reader: Reader): number[] {
   if (reader.knows === undefined || reader.knows.size === 0) return [];
   const rows = session.sql(OF_QUEUE).all(queue) as { aside: number }[];

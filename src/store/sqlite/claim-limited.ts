@@ -91,7 +91,7 @@ class LimitedClaiming {
     let left = places;
     for (const tiers of queue.tiersOf(lane)) {
       // This ends because each round takes a job, or moves every partition that it looked at out of the admissible ones, or
-      // closes a tier.
+      // closes a tier. A rule that leaves a due job where it is must remember which partitions it has read.
       while (left > 0 && !this.#taken.isCutShort && this.#withoutRoom < MOST_WITHOUT_ROOM) {
         const open = tiers.filter((tier) => this.#isOpen(queue, tier));
         const admissible = open.map((tier) => this.#session.partitions.admissible(tier, PARTITIONS_AT_ONCE));

@@ -12,8 +12,8 @@ import { TakenRows } from './taken-rows.ts';
 /*
  * A claim asks each queue for its tiers, which tell whether anything may start. `fillQuotas` then says how many jobs of
  * which lane to take; a lane takes them tier by tier, and `fillTurns` shares them among the partitions of a tier. What a
- * claim reads is what it takes, and a probe per tier and partition that it takes from. Gated partitions are in none of
- * these reads; the claim names a few of their resources from an index of their own.
+ * claim reads is what it takes, and an index look-up per tier and partition that it takes from. Gated partitions are in
+ * none of these reads; the claim names a few of their resources from an index of their own.
  */
 
 /** So many partitions of a tier share the places at a time. */

@@ -86,6 +86,7 @@ export class ClaimedQueue {
     return tiers.some((tier) => tier.lane === 'suspect' && this.isAdmissible(tier));
   }
 
+  /** Whether its first job may start now, told without reading rows. `mayTake`, `tiersOf` and `hasDueSuspect` all ask here. */
   isAdmissible(tier: Tier): boolean {
     return tier.admissibleAt <= this.#session.now;
   }

@@ -29,7 +29,7 @@ export interface GatedInQueue {
 
 const none: GatedInQueue = { now: [], nextAt: NEVER };
 
-/** Costs a probe of an index when no partition of the queue may be asked for now. `heldBy`: see `Partitions.tiers`. */
+/** Costs one look-up in an index when no partition of the queue may be asked for now. `heldBy`: see `Partitions.tiers`. */
 export function gatedIn(session: Session, queue: number, heldBy: number): GatedInQueue {
   const { now } = session;
   const first = session.sql(FIRST).get(queue) as { at: number } | undefined;

@@ -13,7 +13,7 @@ export interface LimitedQueue {
   readonly limits: readonly string[];
 }
 
-/** Those of `queue` that a worker may read. Costs a probe of the table when there are none. */
+/** Those of `queue` that a worker may read. Costs one look-up in the table when there are none. */
 export function limitedQueues(session: Session, queue: number, reader: Reader): LimitedQueue[] {
   const rows = session.sql(OF_QUEUE).all(queue) as { id: number }[];
   return rows.flatMap(({ id }) => {

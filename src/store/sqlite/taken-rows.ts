@@ -10,8 +10,14 @@ import type { Session } from './session.ts';
 /** So many rows are read at a time: at most this many payloads are read beyond CLAIM_BYTES. */
 const ROWS_AT_ONCE = 64;
 
-/* The plus keeps SQLite from planning the statement again for each limit, which takes longer than the rest. */
-const DUE = `
+/*
+ * The rows of a partition that may be taken: for `claim`, `claimLimited` and `claimGated`. Before they read rows, claims
+ * ask the times of tiers and partitions whether something is due; a rule that skips due rows must hold there as well
+ * (`ClaimedQueue.isAdmissible`, `Partitions.nextAdmissibleAt`).
+ *
+ * The plus keeps SQLite from planning the statement again for each limit, which takes longer than the rest.
+ */
+const DUE_JOBS = `
   SELECT ${CLAIMED_COLUMNS} FROM jobs
   WHERE partition = ? AND due_at <= ? AND (due_at, seq) > (?, ?)
   ORDER BY due_at, seq LIMIT +?`;
@@ -90,7 +96,7 @@ export class TakenRows {
     for (let left = count; left > 0 && !this.#isCutShort; left -= ROWS_AT_ONCE) {
       const wanted = Math.min(left, ROWS_AT_ONCE);
       const [dueAt, seq] = after ? [after[AT.due_at] as number, after[AT.seq] as number] : [Number.MIN_SAFE_INTEGER, 0];
-      const rows = this.#session.arrays(DUE).all(id, now, dueAt, seq, wanted) as unknown as ClaimedRow[];
+      const rows = this.#session.arrays(DUE_JOBS).all(id, now, dueAt, seq, wanted) as unknown as ClaimedRow[];
       for (const row of rows) {
         const bytes = Buffer.byteLength(row[PAYLOAD] as string);
         this.#isCutShort ||= this.rows.length > 0 && this.#bytes + bytes > CLAIM_BYTES;

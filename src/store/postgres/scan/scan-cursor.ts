@@ -62,7 +62,10 @@ export interface Found {
   readonly range: Range;
   /** The last job it took; null for none. */
   readonly last: Position | null;
-  /** Nothing more was due in the range. */
+  /**
+   * Nothing more was due in the range. A claim that leaves a due job where it is must not say so, nor name a `last` behind
+   * that job: claims of this process would not meet it again before the next back-scan.
+   */
   readonly isExhausted: boolean;
 }
 

@@ -5,7 +5,11 @@ import { LANE, lookUp } from './shared.ts';
  * `picked_of` the positions of their partitions among those given.
  */
 
-/** The due jobs of a given partition `g`, in the range that is to be read. */
+/**
+ * The due jobs of a given partition `g`, in the range that is to be read: for `claim`, which counts and takes by it, `gated_demand`,
+ * `claim_gated` and `claim_limited`. Only what all of these declare may be named here. A rule of `claim` alone is added where
+ * sql/claim.ts uses it, to `next_due_at` there, and to NEXT_ADMISSION.
+ */
 export const DUE_JOBS = `
   FROM live w
   WHERE w.partition = g.partition AND w.worker IS NULL AND (w.due_at, w.seq) > (g.from_due, g.from_seq)
