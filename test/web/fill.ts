@@ -30,6 +30,11 @@ function multiplied(table: string, columns: readonly string[], by: number): stri
   return `UPDATE ${table} SET ${columns.map((column) => `${column} = ${column} * ${by}`).join(', ')}`;
 }
 
+/** Lets the next roll-up count the copies as well. `prefix`: the schema and a dot. */
+export function recountHistory(prefix = ''): string {
+  return `DELETE FROM ${prefix}history; UPDATE ${prefix}history_mark SET counted_to = 0`;
+}
+
 export interface Filled {
   readonly jobs: number;
 }
@@ -49,7 +54,8 @@ export function fillSqlite(path: string, jobs: number): Filled {
   const copy = (table: string, changed: Columns, which?: string): void =>
     db.exec(copies(table, columnsOf(table), changed, series, which));
   const seq = (column: string): string => `${column} + i * ${step}`;
-  const ofCopied = (column: string): string => `${column} IN (SELECT seq FROM jobs WHERE ${isCopied} AND seq <= ${step})`;
+  const ofCopied = (column: string): string =>
+    `${column} IN (SELECT seq FROM jobs WHERE ${isCopied} AND seq <= ${step})`;
   copy('runs', { job: seq('job'), settled_at: ended('settled_at') }, ofCopied('job'));
   copy('tags', { seq: seq('seq') }, ofCopied('seq'));
   copy(
@@ -66,7 +72,6 @@ export function fillSqlite(path: string, jobs: number): Filled {
   db.exec(`
     ${multiplied('tallies', ['amount'], times + 1)};
     ${multiplied('error_counts', counters, times + 1)};
-    DELETE FROM history; UPDATE history_mark SET counted_to = 0;
     COMMIT`);
   return { jobs: (db.prepare('SELECT count(*) AS jobs FROM jobs').get() as { jobs: number }).jobs };
 }
@@ -80,7 +85,8 @@ export async function fillPostgres(url: string, jobs: number, schema = 'mulligan
   );
   const times = Math.ceil(jobs / n);
   // The copies of a job keep the time at the start of its id, in whose order jobs are listed.
-  const id = (column: string): string => `overlay(${column}::text PLACING substr(md5(${column}::text || i), 1, 12) FROM 25)::uuid`;
+  const id = (column: string): string =>
+    `overlay(${column}::text PLACING substr(md5(${column}::text || i), 1, 12) FROM 25)::uuid`;
   const copy = async (table: string, changed: Columns, which?: string): Promise<void> => {
     const columns = await sql<{ name: string }>(
       `SELECT column_name AS name FROM information_schema.columns WHERE table_schema = $1 AND table_name = $2
@@ -98,8 +104,7 @@ export async function fillPostgres(url: string, jobs: number, schema = 'mulligan
   await copy('finished', { id: id('id'), finished_at: ended('finished_at') });
   await sql(`
     ${multiplied(`${schema}.counts`, countColumns, times + 1)};
-    ${multiplied(`${schema}.error_counts`, counters, times + 1)};
-    DELETE FROM ${schema}.history; UPDATE ${schema}.history_mark SET counted_to = 0, next_at = NULL`);
+    ${multiplied(`${schema}.error_counts`, counters, times + 1)}`);
   await sql('VACUUM ANALYZE');
   const [found] = await sql<Filled>(
     `SELECT ((SELECT count(*) FROM ${schema}.live) + (SELECT count(*) FROM ${schema}.finished))::int AS jobs`,

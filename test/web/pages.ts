@@ -26,16 +26,21 @@ export async function pagesOf(
   };
 }
 
-/** The list of jobs by the filters that other pages link to, and by those that people use. */
+/** The list of jobs by filters that an index serves, or whose search is bounded. */
 export const filteredPages: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(
-    ['ready', 'running', 'retrying', 'scheduled', 'completed', 'dead', 'cancelled'].map((state) => [
-      `jobs ${state}`,
-      `#/jobs?state=${state}`,
-    ]),
-  ),
-  'jobs of a queue': '#/jobs?queue=thumbnails&state=ready',
-  'jobs of a name': '#/jobs?name=sessions.clean',
+  'jobs that run': '#/jobs?state=running',
+  'jobs that completed': '#/jobs?state=completed',
+  'jobs that are dead': '#/jobs?state=dead',
+  'jobs that were cancelled': '#/jobs?state=cancelled',
   'jobs with a tag': '#/jobs?tag=customer%3A7',
   'jobs with a message': '#/jobs?message=declined',
+};
+
+/** By filters that no index serves: jobs are read in their order until a page is full. */
+export const searchedPages: Readonly<Record<string, string>> = {
+  'jobs that are ready': '#/jobs?state=ready',
+  'jobs that will be retried': '#/jobs?state=retrying',
+  'jobs for later': '#/jobs?state=scheduled',
+  'jobs of a queue': '#/jobs?queue=thumbnails&state=ready',
+  'jobs of a rare name': '#/jobs?name=export.csv',
 };
