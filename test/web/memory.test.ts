@@ -58,7 +58,7 @@ const most: Usage = { bytes: 400_000, nodes: 400, listeners: 10 };
 
 it.each(shown)(
   '%s: updated for long, it holds no more memory, elements or listeners than before',
-  HOUR,
+  { timeout: HOUR },
   async (name) => {
     const pages = await pagesOf(stage().mulligan, stage());
     const page = await visit(stage().url, { at: pages[name] as string });
