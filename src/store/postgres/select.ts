@@ -106,6 +106,11 @@ function fromEach(tables: readonly string[], columns: string, rest: string): str
   return tables.map((table) => `(SELECT ${columns} FROM (${table}) j ${rest})`).join(' UNION ALL ');
 }
 
+/** Jobs with tags, which are looked up one by one in the order of their ids, wherever they are. `rest` says which tag. */
+function tagged(tables: readonly string[], rest: string): string {
+  return `SELECT j.* FROM @.job_tags t CROSS JOIN LATERAL (${fromEach(tables, '*', 'WHERE j.id = t.job')}) j ${rest}`;
+}
+
 /** Whether the message of the last error contains the parameter. */
 export function hasMessage(parameter: string): string {
   const message = "(SELECT e.error::json ->> 'message' FROM @.errors e WHERE e.id = last_error)";
@@ -116,7 +121,6 @@ export function hasMessage(parameter: string): string {
 export async function list(session: Session, filter: JobFilter): Promise<JobList> {
   const { after, idPrefix, message, limit } = filter;
   const byEnd = isListedByEnd(filter);
-  // Jobs with a tag are looked up one by one in the order of their ids, wherever they are, until the page is full.
   const { tag, ...untagged } = filter;
   const isByTag = tag !== undefined && !byEnd;
   const where = addSelection(new Conditions(), isByTag ? untagged : filter);
@@ -135,10 +139,7 @@ export async function list(session: Session, filter: JobFilter): Promise<JobList
   const order = byEnd ? 'finished_at DESC, seq DESC' : 'id DESC';
   const tables = tablesOf(filter);
   const rowsUpTo = (most: string, columns = '*'): string => {
-    if (isByTag) {
-      const found = fromEach(tables, '*', 'WHERE j.id = t.job');
-      return `SELECT j.* FROM @.job_tags t CROSS JOIN LATERAL (${found}) j ${where.sql} ORDER BY t.job DESC LIMIT ${most}`;
-    }
+    if (isByTag) return tagged(tables, `${where.sql} ORDER BY t.job DESC LIMIT ${most}`);
     const each = fromEach(tables, columns, `${where.sql} ORDER BY ${order} LIMIT ${most}`);
     return `SELECT * FROM (${each}) a ORDER BY ${order} LIMIT ${most}`;
   };
@@ -173,11 +174,18 @@ function rangeOf(prefix: string): [string | null, string | null] {
 
 export async function count(session: Session, selection: JobSelection): Promise<JobCount> {
   const { message, limit = MOST_COUNTED } = selection;
-  const where = addSelection(new Conditions(), selection);
+  const { tag, ...untagged } = selection;
+  const isByTag = tag !== undefined && message === undefined;
+  const where = addSelection(new Conditions(), isByTag ? untagged : selection);
+  if (isByTag) where.add('t.tag = ?', tag);
   const tables = tablesOf(selection);
   if (message === undefined) {
     const most = where.bind(Math.min(limit, MOST_COUNTED));
-    const sql = `SELECT count(*) FROM (SELECT 1 FROM (${fromEach(tables, '1', `${where.sql} LIMIT ${most}`)}) b LIMIT ${most}) c`;
+    const upToMost = `${where.sql} LIMIT ${most}`;
+    const rows = isByTag
+      ? tagged(tables, upToMost)
+      : `SELECT 1 FROM (${fromEach(tables, '1', upToMost)}) b LIMIT ${most}`;
+    const sql = `SELECT count(*) FROM (${rows}) c`;
     const [row] = await session.db.read<[n: number]>(sql, where.values);
     const [n] = row as [number];
     return { count: n, isExact: n < MOST_COUNTED };
