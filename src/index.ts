@@ -124,6 +124,7 @@ export type {
   Operation,
   OperationOptions,
   QueueInfo,
+  QueueLoad,
   RegisteredWorker,
   SkippedJob,
   SkipReason,

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { serve } from '../src/server/index.ts';
 import { launch } from '../test/web/launch.ts';
+import { pagesOf } from '../test/web/pages.ts';
 import { past } from '../test/web/past.ts';
 import { stage } from '../test/web/stage.ts';
 
@@ -13,7 +14,7 @@ import { stage } from '../test/web/stage.ts';
 
 const [, , target = 'docs/images'] = process.argv;
 /** What docs/dashboard.md and README.md show, and how high each is. */
-const documented: Readonly<Record<string, number>> = { overview: 760, job: 705, redrive: 760, 'policy-lab': 1_390 };
+const documented: Readonly<Record<string, number>> = { overview: 760, job: 705, redrive: 760, 'policy-lab': 1_352 };
 const isForDocs = target === 'docs/images';
 const sizes = [
   { name: 'light', width: 1_280, colorScheme: 'light' },
@@ -26,25 +27,8 @@ const staged = await stage(store, clock);
 const server = await serve(staged.mulligan, { port: 0 });
 const browser = await launch();
 mkdirSync(target, { recursive: true });
-const [worst] = await staged.mulligan.errors.list({ name: 'card.charge' });
-const pages: Readonly<Record<string, string>> = {
-  overview: '#/overview',
-  failures: '#/failures',
-  group: `#/failures/${worst?.fingerprint}?name=card.charge`,
-  job: `#/jobs/${staged.recovered}`,
-  'job-dead': `#/jobs/${staged.dead}`,
-  jobs: '#/jobs',
-  queues: '#/queues',
-  gates: '#/gates',
-  gate: '#/gates/smtp',
-  limits: '#/limits',
-  limit: '#/limits/tenant',
-  schedules: '#/schedules',
-  workers: '#/workers',
-  audit: '#/audit',
-  'policy-lab': '#/policy-lab',
-  redrive: `#/failures/${worst?.fingerprint}?name=card.charge`,
-};
+const paths = await pagesOf(staged.mulligan, staged);
+const pages: Readonly<Record<string, string>> = { ...paths, redrive: paths.group as string };
 /** What is done on a page before its picture is taken. */
 async function prepare(name: string, page: Page): Promise<void> {
   if (name === 'redrive') {
@@ -79,7 +63,8 @@ try {
       await page.screenshot(
         isForDocs
           ? { path: join(target, `${name}.png`), fullPage: true, clip: { x: 0, y: 0, width, height: height as number } }
-          : { path: join(target, `${name}-${size}.png`), fullPage: width > 800 },
+          : // A dialog is over what is seen, and not over the whole page.
+            { path: join(target, `${name}-${size}.png`), fullPage: width > 800 && name !== 'redrive' },
       );
     }
     await context.close();

@@ -24,6 +24,7 @@ it('draws the retries of the next hour, and marks what is a lower bound or an es
     lanes: [
       { queue: 'default', lane: 'retry', due, later: { count: 7, isExact: true }, oldestDueAt: NOW - 3 * MINUTE_MS },
     ],
+    queues: [],
     running: { count: 20, isExact: true },
     ended: { completed: 0, dead: 0, cancelled: 0 },
     upcoming: [retries(0, 10, 1_000), retries(4, 500), retries(7, 750)],

@@ -15,7 +15,7 @@ function read(due: number, changes: Partial<StoreForecast> = {}): StoreForecast 
   const counted = (count: number) => ({ count, isExact: true });
   const lane = { queue: 'default', lane: 'fresh', due: counted(due), later: counted(0), oldestDueAt: NOW } as const;
   const rates = { arrivedPerMinute: 0, endedPerMinute: 10 };
-  const present = { running: counted(3), ended: { completed: 1, dead: 2, cancelled: 3 } };
+  const present = { queues: [], running: counted(3), ended: { completed: 1, dead: 2, cancelled: 3 } };
   return { now: NOW, isComplete: true, lanes: [lane], ...present, upcoming: [], ...rates, ...changes };
 }
 

@@ -46,6 +46,8 @@ export interface Forecast {
   readonly isComplete: boolean;
   /** Due jobs of all lanes. */
   readonly backlog: Counted;
+  /** Running jobs, and jobs that have ended and are still stored, of each queue that has some. */
+  readonly queues: StoreForecast['queues'];
   /** Jobs that run now. */
   readonly running: Counted;
   /** Jobs that have ended and are still stored. With a queue, those that were enqueued in it. */
@@ -82,6 +84,7 @@ export function toForecast(read: StoreForecast): Forecast {
     now,
     isComplete: read.isComplete,
     backlog,
+    queues: read.queues,
     running: read.running,
     ended: read.ended,
     lanes,

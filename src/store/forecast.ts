@@ -60,12 +60,23 @@ export interface UpcomingJobs extends Counted {
 export const endedStates = ['completed', 'dead', 'cancelled'] as const;
 export type EndedState = (typeof endedStates)[number];
 
+/** The jobs of one queue that do not wait. */
+export interface QueueLoad {
+  readonly queue: string;
+  /** Jobs that run; a lower bound when the running jobs of all queues were not counted to the end. */
+  readonly running: number;
+  /** Jobs that were enqueued in it, have ended and are still stored. */
+  readonly ended: Readonly<Record<EndedState, number>>;
+}
+
 export interface StoreForecast {
   /** Store time of this answer. */
   readonly now: number;
   /** False when there are partitions that were not read. */
   readonly isComplete: boolean;
   readonly lanes: readonly LaneBacklog[];
+  /** Queues that have jobs which run or have ended; `running` and `ended` are their sums. */
+  readonly queues: readonly QueueLoad[];
   /** Jobs that run. */
   readonly running: Counted;
   /** Jobs that have ended and are still stored; with `queue`, those that were enqueued in it. */
@@ -74,6 +85,41 @@ export interface StoreForecast {
   /** Jobs that were accepted for now, and jobs that ended, per minute of the last RATE_MS. */
   readonly arrivedPerMinute: number;
   readonly endedPerMinute: number;
+}
+
+/** What a store has counted of one queue. */
+export type LoadReading = { readonly queue: string } & (
+  | { readonly running: number }
+  | { readonly ended: Readonly<Record<EndedState, number>> }
+);
+
+/** Running jobs are counted over all queues, RUNNING_COUNTED of them at most; `wanted` leaves out the other queues afterwards. */
+export function loadsOf(
+  readings: readonly LoadReading[],
+  wanted: string | undefined,
+): Pick<StoreForecast, 'queues' | 'running' | 'ended'> {
+  const loads = new Map<string, { queue: string; running: number; ended: Record<EndedState, number> }>();
+  let read = 0;
+  for (const reading of readings) {
+    const { queue } = reading;
+    if ('running' in reading) read += reading.running;
+    if (wanted !== undefined && queue !== wanted) continue;
+    const load = loads.get(queue) ?? { queue, running: 0, ended: { completed: 0, dead: 0, cancelled: 0 } };
+    loads.set(queue, load);
+    if ('running' in reading) load.running += reading.running;
+    else for (const state of endedStates) load.ended[state] += reading.ended[state];
+  }
+  const queues = [...loads.values()].sort((a, b) => order(a.queue, b.queue));
+  const total = (countOf: (load: QueueLoad) => number): number => queues.reduce((sum, load) => sum + countOf(load), 0);
+  return {
+    queues,
+    running: { count: total(({ running }) => running), isExact: read < RUNNING_COUNTED },
+    ended: {
+      completed: total(({ ended }) => ended.completed),
+      dead: total(({ ended }) => ended.dead),
+      cancelled: total(({ ended }) => ended.cancelled),
+    },
+  };
 }
 
 export interface ForecastCaps {

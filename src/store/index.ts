@@ -47,6 +47,7 @@ export {
   type MinuteReading,
   type PartitionReading,
   perMinute,
+  type QueueLoad,
   type RateReading,
   type StoreForecast,
   type UpcomingJobs,

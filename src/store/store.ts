@@ -55,7 +55,7 @@ export type {
 } from './change.ts';
 export type { ErrorGroup, ErrorGroupFilter } from './error-groups.ts';
 export type { ErrorHistoryRequest, StoredErrorSeries, StoreErrorHistory } from './error-history.ts';
-export type { Counted, ForecastRequest, LaneBacklog, StoreForecast, UpcomingJobs } from './forecast.ts';
+export type { Counted, ForecastRequest, LaneBacklog, QueueLoad, StoreForecast, UpcomingJobs } from './forecast.ts';
 export * from './gate-verbs.ts';
 export type { HistoryCounts, HistoryRequest, StoreHistory } from './history.ts';
 export type { LedgerJob, LedgerPage, LedgerRequest, LedgerRun } from './ledger.ts';

@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { createToken } from '../../src/server/index.ts';
 import { overflows, useBrowser, visit } from './browser.ts';
+import { pagesOf } from './pages.ts';
 import { useStage } from './served-stage.ts';
 
 useBrowser();
@@ -13,42 +14,36 @@ const stage = useStage({ tokens: [reader.stored] });
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 /** What axe calls serious or critical, as `rule: element`. */
-async function issues(page: Page, options: object = {}): Promise<string[]> {
+async function issues(page: Page): Promise<string[]> {
   // Evaluated by the browser's own tools, so the content security policy of the page does not concern it.
   if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(axe);
-  return page.evaluate(`axe.run(document, ${JSON.stringify({ resultTypes: ['violations'], ...options })}).then(({ violations }) =>
+  return page.evaluate(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
     violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
       .flatMap(({ id, nodes }) => nodes.slice(0, 3).map(({ html }) => id + ': ' + html.slice(0, 200))))`);
 }
 
-async function pagesOf(): Promise<string[]> {
-  const { mulligan, recovered, dead } = stage();
-  const [group] = await mulligan.errors.list();
-  return [
-    ...['overview', 'failures', 'jobs', 'queues', 'gates', 'limits', 'schedules', 'workers', 'audit', 'policy-lab'],
-    ...[`failures/${group?.fingerprint}`, `jobs/${recovered}`, `jobs/${dead}`, 'gates/smtp', 'limits/tenant'],
-  ];
+async function open(page: Page, at: string): Promise<void> {
+  await page.goto(`${stage().url}/${at}`);
+  await page.locator('main h1').waitFor();
+  await page.getByText('Reading…').waitFor({ state: 'detached' });
 }
 
-it.each([false, true])('no page has a serious issue for people who use other senses, dark: %s', async (dark) => {
-  const page = await visit(stage().url, { token: reader.token, dark });
-  // The themes differ in colours only.
-  const options = dark ? { runOnly: ['color-contrast', 'link-in-text-block'] } : {};
-  for (const at of await pagesOf()) {
-    await page.goto(`${stage().url}/#/${at}`);
-    await page.locator('main h1').waitFor();
-    await page.getByText('Reading…').waitFor({ state: 'detached' });
-    expect([at, await issues(page, options)]).toEqual([at, []]);
+it('no page has a serious issue for people who use other senses, in either theme', async () => {
+  const page = await visit(stage().url, { token: reader.token });
+  for (const [name, at] of Object.entries(await pagesOf(stage().mulligan, stage()))) {
+    await open(page, at);
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      expect([name, colorScheme, await issues(page)]).toEqual([name, colorScheme, []]);
+    }
   }
 });
 
 it('on a phone nothing is wider than the page, and the menu leads everywhere', async () => {
   const page = await visit(stage().url, { token: reader.token, width: 360 });
-  for (const at of await pagesOf()) {
-    await page.goto(`${stage().url}/#/${at}`);
-    await page.locator('main h1').waitFor();
-    await page.getByText('Reading…').waitFor({ state: 'detached' });
-    expect([at, await overflows(page)]).toEqual([at, false]);
+  for (const [name, at] of Object.entries(await pagesOf(stage().mulligan, stage()))) {
+    await open(page, at);
+    expect([name, await overflows(page)]).toEqual([name, false]);
   }
   await page.getByRole('button', { name: 'Menu' }).click();
   await page.getByRole('link', { name: 'Gates' }).click();

@@ -1,5 +1,5 @@
 import type { VNode } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { live } from '../client/live.ts';
 import { token } from '../client/token.ts';
 import { Icon } from '../components/icon.tsx';
@@ -20,8 +20,8 @@ export function Shell(): VNode {
   const main = useRef<HTMLElement>(null);
   useKeyboard(() => setHelpOpen(true));
   const where = location.path.join('/');
-  // Each time another page is shown.
-  useEffect(() => {
+  // Each time another page is shown, and before a key can be pressed on it: a later focus would take it from the search.
+  useLayoutEffect(() => {
     setMenuOpen(false);
     document.title = `${page?.title ?? 'Not found'} · Mulligan`;
     scrollTo(0, 0);

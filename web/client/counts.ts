@@ -1,8 +1,4 @@
-import type { JobState } from '../../src/job.ts';
-import { call } from './request.ts';
-
-/** Counting stops here: a larger number would cost the store more than it tells. */
-const MOST_COUNTED = 10_000;
+import type { Answer } from './answers.ts';
 
 export interface Counted {
   readonly count: number;
@@ -10,7 +6,25 @@ export interface Counted {
   readonly isExact: boolean;
 }
 
-export async function countState(state: JobState, signal: AbortSignal): Promise<Counted> {
-  const { count, isExact } = await call('countJobs', { query: { state, limit: MOST_COUNTED + 1 }, signal });
-  return count > MOST_COUNTED ? { count: MOST_COUNTED, isExact: false } : { count, isExact };
+type Forecast = Answer<'getForecast'>;
+type Lane = Forecast['lanes'][number];
+
+export interface Waiting {
+  readonly ready: Counted;
+  readonly retrying: Counted;
+  readonly scheduled: Counted;
+}
+
+/** What waits in these lanes of a forecast, which reads a bounded number of rows, however many jobs wait. */
+export function waitingIn(lanes: readonly Lane[], { isComplete }: Pick<Forecast, 'isComplete'>): Waiting {
+  const isFresh = ({ lane }: Lane): boolean => lane === 'fresh';
+  const sum = (parts: readonly Counted[]): Counted => ({
+    count: parts.reduce((total, { count }) => total + count, 0),
+    isExact: isComplete && parts.every(({ isExact }) => isExact),
+  });
+  return {
+    ready: sum(lanes.map(({ due }) => due)),
+    retrying: sum(lanes.filter((lane) => !isFresh(lane)).map(({ later }) => later)),
+    scheduled: sum(lanes.filter(isFresh).map(({ later }) => later)),
+  };
 }

@@ -36,14 +36,20 @@ export async function call<Name extends keyof Operations>(name: Name, given: Giv
   for (const [key, value] of Object.entries(query ?? {})) {
     if (value !== undefined && value !== '') url.searchParams.set(key, String(value));
   }
-  const limit = AbortSignal.timeout(LONGEST_REQUEST_MS);
-  const response = await send(url, {
-    method,
-    headers: { ...authorization(), ...(method !== 'GET' && { 'content-type': 'application/json' }) },
-    ...(method !== 'GET' && { body: JSON.stringify(body ?? {}) }),
-    signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
-  });
-  return (await response.json()) as Answer<Name>;
+  const limit = new AbortController();
+  // AbortSignal.timeout() would keep the signals of an answered request until its time is over.
+  const timer = setTimeout(() => limit.abort(new DOMException('', 'TimeoutError')), LONGEST_REQUEST_MS);
+  try {
+    const response = await send(url, {
+      method,
+      headers: { ...authorization(), ...(method !== 'GET' && { 'content-type': 'application/json' }) },
+      ...(method !== 'GET' && { body: JSON.stringify(body ?? {}) }),
+      signal: signal === undefined ? limit.signal : AbortSignal.any([signal, limit.signal]),
+    });
+    return (await response.json()) as Answer<Name>;
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 export function apiUrl(path: string): URL {

@@ -11,7 +11,6 @@ import { ApiError } from './request.ts';
 const SOONEST_MS = 1_000;
 const LIVE_POLL_MS = 10_000;
 const POLL_MS = 4_000;
-const SLOW_POLL_MS = 30_000;
 const REST_FACTOR = 4;
 
 export interface Loaded<T> {
@@ -21,15 +20,8 @@ export interface Loaded<T> {
   readonly reload: () => void;
 }
 
-/** `live`: read again at each change. `slow`: for what costs the store more; only every half minute. */
-export type Rhythm = 'live' | 'slow';
-
 /** `deps`: what `load` depends on; when they change, it is read again from the beginning. */
-export function useData<T>(
-  load: (signal: AbortSignal) => Promise<T>,
-  deps: readonly unknown[],
-  rhythm: Rhythm = 'live',
-): Loaded<T> {
+export function useData<T>(load: (signal: AbortSignal) => Promise<T>, deps: readonly unknown[]): Loaded<T> {
   const [shown, setShown] = useState<{ data: T | null; error: ApiError | null }>({ data: null, error: null });
   const reloader = useRef<() => void>(() => {});
   const loader = useRef(load);
@@ -67,11 +59,10 @@ export function useData<T>(
       }
       const now = performance.now();
       notBefore = now + Math.max(SOONEST_MS, REST_FACTOR * (now - startedAt));
-      const pollMs = rhythm === 'slow' ? SLOW_POLL_MS : live.state === 'live' ? LIVE_POLL_MS : POLL_MS;
-      schedule(isStale ? notBefore - now : pollMs);
+      schedule(isStale ? notBefore - now : live.state === 'live' ? LIVE_POLL_MS : POLL_MS);
     };
     const changed = (): void => {
-      if (isStale || rhythm === 'slow') return;
+      if (isStale) return;
       isStale = true;
       if (!isLoading) schedule(Math.max(0, notBefore - performance.now()));
     };

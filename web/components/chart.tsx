@@ -164,8 +164,8 @@ function optionsOf(element: HTMLElement, { series, height = 170, y, x, line, mar
     height,
     legend: { show: false },
     cursor: { show: false },
-    // Bars end at the edge, where half of a time is written.
-    padding: [8, kind === 'bars' ? 20 : 6, 0, 0],
+    // Half of the last time of the axis is right of the drawing.
+    padding: [8, 20, 0, 0],
     scales: {
       x: { time: x === undefined },
       y: { range: (_, __, max) => [0, Math.max(line?.at ?? 0, max || 1) * 1.1] },

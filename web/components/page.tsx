@@ -34,7 +34,7 @@ export function WhenLoaded<T>({ from: { data, error }, children }: WhenLoadedPro
   return (
     <>
       <Trouble error={error} />
-      {data === null && error === null && <p class="muted">Reading…</p>}
+      {data === null && error === null && <p class="reading muted">Reading…</p>}
       {data !== null && children(data)}
     </>
   );

@@ -12,12 +12,14 @@ import * as schemas from '../schemas.ts';
 const counted = { count: z.int(), isExact: z.boolean().describe('False: at least so many.') };
 const timestamp = z.number().describe('Milliseconds since the epoch, by the clock of the store.');
 const expected = z.int().describe('`count`; where counting was stopped, an estimate.');
+const ended = z.object({ completed: z.int(), dead: z.int(), cancelled: z.int() });
 const forecastAnswer = z.object({
   now: timestamp,
   isComplete: z.boolean(),
   backlog: z.object(counted),
   running: z.object(counted),
-  ended: z.object({ completed: z.int(), dead: z.int(), cancelled: z.int() }),
+  ended,
+  queues: z.array(z.object({ queue: z.string(), running: z.int(), ended })).describe('Jobs that do not wait.'),
   lanes: z.array(
     z.object({
       queue: z.string(),

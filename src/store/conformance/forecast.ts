@@ -38,7 +38,7 @@ export const forecastCases: readonly StoreCase[] = cases('forecast', {
   'an empty store has nothing to come': async ({ store }) => {
     const { now: _, ...answer } = await read(store);
     const none = { running: { count: 0, isExact: true }, ended: { completed: 0, dead: 0, cancelled: 0 } };
-    const nothing = { lanes: [], upcoming: [], ...none, arrivedPerMinute: 0, endedPerMinute: 0 };
+    const nothing = { lanes: [], queues: [], upcoming: [], ...none, arrivedPerMinute: 0, endedPerMinute: 0 };
     assert.deepEqual(answer, { isComplete: true, ...nothing });
   },
 
@@ -140,8 +140,13 @@ export const forecastCases: readonly StoreCase[] = cases('forecast', {
     const all = await read(store);
     assert.deepEqual(all.running, { count: 2, isExact: true });
     assert.deepEqual(all.ended, { completed: 2, dead: 1, cancelled: 1 });
+    assert.deepEqual(all.queues, [
+      { queue: 'a', running: 1, ended: { completed: 1, dead: 1, cancelled: 0 } },
+      { queue: 'default', running: 1, ended: { completed: 1, dead: 0, cancelled: 1 } },
+    ]);
     const ofA = await read(store, 'a');
     assert.deepEqual([ofA.running.count, ofA.ended], [1, { completed: 1, dead: 1, cancelled: 0 }]);
+    assert.deepEqual(only(ofA.queues), all.queues[0]);
     await settleOne(store, running, retryIn(HOUR));
     assert.equal((await read(store)).running.count, 1);
     const none = await read(store, 'none');

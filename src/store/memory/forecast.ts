@@ -1,13 +1,15 @@
 import { MINUTE_MS } from '../../duration.ts';
 import { isTerminal } from '../../job.ts';
 import {
-  type EndedState,
+  endedStates,
   FORECAST_MS,
   FORECAST_PARTITIONS,
   type ForecastRequest,
   forecastCaps,
   forecastLanes,
+  type LoadReading,
   lanesOf,
+  loadsOf,
   type MinuteReading,
   type PartitionReading,
   perMinute,
@@ -17,7 +19,6 @@ import {
   RUNNING_COUNTED,
   type StoreForecast,
   upcomingOf,
-  upTo,
 } from '../forecast.ts';
 import type { Row } from './row.ts';
 import type { MemoryState } from './state.ts';
@@ -46,20 +47,22 @@ export function forecast(state: MemoryState, { queue, rows }: ForecastRequest, n
     now,
     isComplete: all.length === read.length,
     lanes: lanesOf(readings, caps),
-    running: upTo(Math.min(RUNNING_COUNTED, jobs.filter((row) => row.state === 'running').length), RUNNING_COUNTED),
-    ended: {
-      completed: endedIn(state, 'completed', queue),
-      dead: endedIn(state, 'dead', queue),
-      cancelled: endedIn(state, 'cancelled', queue),
-    },
+    ...loadsOf(readLoads(state), queue),
     upcoming: upcomingOf(readings, caps, now),
     arrivedPerMinute: perMinute([newest(arrived, ({ enqueuedAt }) => enqueuedAt, now)], now),
     endedPerMinute: perMinute([newest(jobs, ({ finishedAt }) => finishedAt ?? 0, now)], now),
   };
 }
 
-function endedIn(state: MemoryState, ended: EndedState, queue: string | undefined): number {
-  return [...state.ended[ended]].filter((row) => queue === undefined || row.homeQueue === queue).length;
+function readLoads(state: MemoryState): LoadReading[] {
+  const running = [...state.rows.values()].filter((row) => row.state === 'running').slice(0, RUNNING_COUNTED);
+  const none = { completed: 0, dead: 0, cancelled: 0 };
+  return [
+    ...running.map(({ queue }) => ({ queue, running: 1 })),
+    ...endedStates.flatMap((ended) =>
+      [...state.ended[ended]].map(({ homeQueue }) => ({ queue: homeQueue, ended: { ...none, [ended]: 1 } })),
+    ),
+  ];
 }
 
 function minutesOf(later: readonly Row[], most: number, now: number): MinuteReading[] {

@@ -4,10 +4,10 @@ import {
   type ForecastRequest,
   forecastCaps,
   lanesOf,
+  loadsOf,
   perMinute,
   RATE_MS,
   type RateReading,
-  RUNNING_COUNTED,
   type StoreForecast,
   upcomingOf,
 } from '../forecast.ts';
@@ -37,15 +37,18 @@ export async function forecast(session: Session, { queue, rows }: ForecastReques
   const later = inLanes.filter((row) => row[2] > 0).map(([id]) => id);
   const [upcoming, running, states, ended, arrived] = await Promise.all([
     db.read<UpcomingRow>('SELECT * FROM @.forecast_upcoming($1, $2, $3)', [plain(later), now, caps.perMinute]),
-    db.read<[read: number, count: number]>('SELECT * FROM @.forecast_running($1)', [queue ?? null]),
-    db.read<[completed: number, dead: number, cancelled: number]>('SELECT * FROM @.forecast_states($1)', [
-      queue ?? null,
-    ]),
+    db.read<[queue: string, running: number]>('SELECT * FROM @.forecast_running()'),
+    db.read<[queue: string, completed: number, dead: number, cancelled: number]>('SELECT * FROM @.forecast_states()'),
     db.read<RateRow>('SELECT * FROM @.forecast_ended($1, $2)', [now - RATE_MS, queue ?? null]),
     db.read<RateRow>('SELECT * FROM @.forecast_arrived($1, $2, $3)', [now - RATE_MS, queue ?? null, now]),
   ]);
-  const [[runningRead, runningHere]] = running as [[number, number]];
-  const [[completed, dead, cancelled]] = states as [[number, number, number]];
+  const loads = [
+    ...running.map(([inQueue, count]) => ({ queue: inQueue, running: count })),
+    ...states.map(([inQueue, completed, dead, cancelled]) => ({
+      queue: inQueue,
+      ended: { completed, dead, cancelled },
+    })),
+  ];
   const typeOf = await jobTypes.load(upcoming.map((row) => row[2]));
   const minutesOf = Map.groupBy(upcoming, ([id]) => id);
   const laneOf = new Map(inLanes.map((row) => [row[0], row]));
@@ -67,8 +70,7 @@ export async function forecast(session: Session, { queue, rows }: ForecastReques
     now,
     isComplete: read.length === all.length,
     lanes: lanesOf(readings, caps),
-    running: { count: runningHere, isExact: runningRead < RUNNING_COUNTED },
-    ended: { completed, dead, cancelled },
+    ...loadsOf(loads, queue),
     upcoming: upcomingOf(readings, caps, now),
     arrivedPerMinute: perMinute(arrived.map(toReading), now),
     endedPerMinute: perMinute(ended.map(toReading), now),

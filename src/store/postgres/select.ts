@@ -11,7 +11,7 @@ import {
   statesOf,
 } from '../selection.ts';
 import { plain } from './connection/arrays.ts';
-import { FINISHED_JOBS, type JobRow, jobsOf, LIVE_JOBS, toJobs } from './read.ts';
+import { FINISHED_JOBS, get, type JobRow, jobsOf, LIVE_JOBS, toJobs } from './read.ts';
 import type { Session } from './session.ts';
 import { isUuid } from './uuid.ts';
 
@@ -72,8 +72,13 @@ function timeColumn(wanted: readonly JobState[]): string {
 function addStates(where: Conditions, selection: JobSelection): void {
   if (selection.state === undefined && selection.reason === undefined) return;
   const wanted = statesOf(selection);
-  if (wanted.length === 0) where.add('false');
-  else where.add(`(${wanted.map(stateCondition).join(' OR ')})`);
+  if (wanted.length === 0) {
+    where.add('false');
+    return;
+  }
+  // Running jobs are few, and their leases name them: all others need not be read.
+  if (wanted.every((state) => state === 'running')) where.add('id = ANY (ARRAY(SELECT unnest(jobs) FROM @.leases))');
+  where.add(`(${wanted.map(stateCondition).join(' OR ')})`);
 }
 
 export function stateCondition(state: JobState): string {
@@ -101,6 +106,11 @@ function fromEach(tables: readonly string[], columns: string, rest: string): str
   return tables.map((table) => `(SELECT ${columns} FROM (${table}) j ${rest})`).join(' UNION ALL ');
 }
 
+/** Jobs with tags, which are looked up one by one in the order of their ids, wherever they are. `rest` says which tag. */
+function tagged(tables: readonly string[], rest: string): string {
+  return `SELECT j.* FROM @.job_tags t CROSS JOIN LATERAL (${fromEach(tables, '*', 'WHERE j.id = t.job')}) j ${rest}`;
+}
+
 /** Whether the message of the last error contains the parameter. */
 export function hasMessage(parameter: string): string {
   const message = "(SELECT e.error::json ->> 'message' FROM @.errors e WHERE e.id = last_error)";
@@ -111,7 +121,6 @@ export function hasMessage(parameter: string): string {
 export async function list(session: Session, filter: JobFilter): Promise<JobList> {
   const { after, idPrefix, message, limit } = filter;
   const byEnd = isListedByEnd(filter);
-  // Jobs with a tag are looked up one by one in the order of their ids, wherever they are, until the page is full.
   const { tag, ...untagged } = filter;
   const isByTag = tag !== undefined && !byEnd;
   const where = addSelection(new Conditions(), isByTag ? untagged : filter);
@@ -129,26 +138,28 @@ export async function list(session: Session, filter: JobFilter): Promise<JobList
   }
   const order = byEnd ? 'finished_at DESC, seq DESC' : 'id DESC';
   const tables = tablesOf(filter);
-  const rowsUpTo = (most: string): string => {
-    if (isByTag) {
-      const found = fromEach(tables, '*', 'WHERE j.id = t.job');
-      return `SELECT j.* FROM @.job_tags t CROSS JOIN LATERAL (${found}) j ${where.sql} ORDER BY t.job DESC LIMIT ${most}`;
-    }
-    const each = fromEach(tables, '*', `${where.sql} ORDER BY ${order} LIMIT ${most}`);
+  const rowsUpTo = (most: string, columns = '*'): string => {
+    if (isByTag) return tagged(tables, `${where.sql} ORDER BY t.job DESC LIMIT ${most}`);
+    const each = fromEach(tables, columns, `${where.sql} ORDER BY ${order} LIMIT ${most}`);
     return `SELECT * FROM (${each}) a ORDER BY ${order} LIMIT ${most}`;
   };
   if (message === undefined) {
     const sql = `${jobsOf(rowsUpTo(where.bind(limit)))} ORDER BY ${order}`;
     return toJobs(session, await session.db.read<JobRow>(sql, where.values));
   }
-  const looked = rowsUpTo(String(SCAN_ROWS));
-  const edge = session.db.read<[id: string]>(`SELECT id FROM (${looked}) e OFFSET ${SCAN_ROWS - 1}`, [...where.values]);
-  const has = hasMessage(where.bind(message));
-  const sql = `${jobsOf(looked)} WHERE ${has} ORDER BY ${order} LIMIT ${where.bind(limit)}`;
-  // Together: when both fail, a promise that is not waited for yet would end the process.
-  const [rows, [last]] = await Promise.all([session.db.read<JobRow>(sql, where.values), edge]);
-  const found: JobList = await toJobs(session, rows);
-  if (last !== undefined && found.length < limit) found.stoppedAfter = last[0];
+  // Of the rows that are looked at, only what the search needs: whole rows would be sorted on disk.
+  const looked = rowsUpTo(String(SCAN_ROWS), 'id, last_error, finished_at, seq');
+  const edge = `SELECT id FROM (${looked}) e OFFSET ${SCAN_ROWS - 1}`;
+  const before = [...where.values];
+  const sql = `SELECT id FROM (${looked}) s WHERE ${hasMessage(where.bind(message))} ORDER BY ${order} LIMIT ${where.bind(limit)}`;
+  const ids = await session.db.read<[id: string]>(sql, where.values);
+  const found: JobList = await get(
+    session,
+    ids.map(([id]) => id),
+  );
+  if (ids.length === limit) return found;
+  const [last] = await session.db.read<[id: string]>(edge, before);
+  if (last !== undefined) found.stoppedAfter = last[0];
   return found;
 }
 
@@ -163,11 +174,18 @@ function rangeOf(prefix: string): [string | null, string | null] {
 
 export async function count(session: Session, selection: JobSelection): Promise<JobCount> {
   const { message, limit = MOST_COUNTED } = selection;
-  const where = addSelection(new Conditions(), selection);
+  const { tag, ...untagged } = selection;
+  const isByTag = tag !== undefined && message === undefined;
+  const where = addSelection(new Conditions(), isByTag ? untagged : selection);
+  if (isByTag) where.add('t.tag = ?', tag);
   const tables = tablesOf(selection);
   if (message === undefined) {
     const most = where.bind(Math.min(limit, MOST_COUNTED));
-    const sql = `SELECT count(*) FROM (SELECT 1 FROM (${fromEach(tables, '1', `${where.sql} LIMIT ${most}`)}) b LIMIT ${most}) c`;
+    const upToMost = `${where.sql} LIMIT ${most}`;
+    const rows = isByTag
+      ? tagged(tables, upToMost)
+      : `SELECT 1 FROM (${fromEach(tables, '1', upToMost)}) b LIMIT ${most}`;
+    const sql = `SELECT count(*) FROM (${rows}) c`;
     const [row] = await session.db.read<[n: number]>(sql, where.values);
     const [n] = row as [number];
     return { count: n, isExact: n < MOST_COUNTED };

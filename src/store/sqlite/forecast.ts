@@ -3,7 +3,6 @@ import type { Lane } from '../../job.ts';
 import { parseQueue } from '../aside.ts';
 import { LANE, STATE } from '../codes.ts';
 import {
-  type Counted,
   type EndedState,
   endedStates,
   FORECAST_MS,
@@ -12,7 +11,9 @@ import {
   type ForecastRequest,
   forecastCaps,
   forecastLanes,
+  type LoadReading,
   lanesOf,
+  loadsOf,
   type MinuteReading,
   type PartitionReading,
   perMinute,
@@ -50,8 +51,8 @@ const ARRIVED = `
 
 const RUNNING = `SELECT queue FROM jobs WHERE state = ${STATE.running} LIMIT ?`;
 const ENDED_STATES = `
-  SELECT what, sum(amount) AS n FROM tallies
-  WHERE what IN (${endedStates.map((state) => `'state:${state}'`).join(', ')}) AND (?1 IS NULL OR queue = ?1) GROUP BY what`;
+  SELECT queue, ${endedStates.map((state) => `sum(amount) FILTER (WHERE what = 'state:${state}') AS ${state}`).join(', ')}
+  FROM tallies GROUP BY queue`;
 
 /** The statements that read jobs, for a test that asks SQLite how it reads them. */
 export const forecastReads: readonly string[] = [DUE, LATER, NEXT, MINUTE, RUNNING, ENDED, ARRIVED];
@@ -67,8 +68,7 @@ export function forecast(session: Session, { queue, rows }: ForecastRequest): St
     now,
     isComplete: read.length === all.length,
     lanes: lanesOf(readings, caps),
-    running: readRunning(session, isWanted),
-    ended: readEndedStates(session, queue),
+    ...loadsOf([...readRunning(session), ...readEndedStates(session)], queue),
     upcoming: upcomingOf(readings, caps, now),
     arrivedPerMinute: perMinute([readArrived(session, isWanted)], now),
     endedPerMinute: perMinute(readEnded(session, isWanted), now),
@@ -130,16 +130,18 @@ function readMinutes(session: Session, id: number, most: number): MinuteReading[
   return minutes;
 }
 
-function readRunning(session: Session, isWanted: (queue: number) => boolean): Counted {
+function readRunning(session: Session): LoadReading[] {
   const rows = session.sql(RUNNING).all(RUNNING_COUNTED) as { queue: number }[];
-  return { count: rows.filter((row) => isWanted(row.queue)).length, isExact: rows.length < RUNNING_COUNTED };
+  const byQueue = Map.groupBy(rows, ({ queue }) => queue);
+  return [...byQueue].map(([id, own]) => ({ queue: queueText(session, id), running: own.length }));
 }
 
-function readEndedStates(session: Session, queue: string | undefined): StoreForecast['ended'] {
-  const id = queue === undefined ? null : (session.strings.find(queue) ?? -1);
-  const rows = session.sql(ENDED_STATES).all(id) as { what: string; n: number }[];
-  const countOf = (state: EndedState): number => rows.find(({ what }) => what === `state:${state}`)?.n ?? 0;
-  return { completed: countOf('completed'), dead: countOf('dead'), cancelled: countOf('cancelled') };
+function readEndedStates(session: Session): LoadReading[] {
+  const rows = session.sql(ENDED_STATES).all() as ({ queue: number } & Record<EndedState, number | null>)[];
+  return rows.flatMap(({ queue, completed, dead, cancelled }) => {
+    const ended = { completed: completed ?? 0, dead: dead ?? 0, cancelled: cancelled ?? 0 };
+    return ended.completed + ended.dead + ended.cancelled === 0 ? [] : [{ queue: queueText(session, queue), ended }];
+  });
 }
 
 function readEnded(session: Session, isWanted: (queue: number) => boolean): RateReading[] {

@@ -40,7 +40,9 @@ export function conditionsOf(selection: JobSelection, now: number): Conditions {
   const wanted = statesOf(selection);
   addStates(where, selection, now);
   if (ids !== undefined) where.add('id IN (SELECT value FROM json_each(?))', JSON.stringify(ids));
-  if (name !== undefined) where.add('name = (SELECT id FROM strings WHERE text = ?)', name);
+  // Not by the index of names, where an error is given: a name may have many more dead jobs than its error has.
+  const byName = error === undefined ? 'name' : '+name';
+  if (name !== undefined) where.add(`${byName} = (SELECT id FROM strings WHERE text = ?)`, name);
   if (queue !== undefined) where.add('queue = (SELECT id FROM strings WHERE text = ?)', queue);
   if (reason !== undefined) where.add('dead_reason = ?', reason);
   if (error !== undefined) where.add('fingerprint = ?', error);
@@ -99,7 +101,10 @@ export function list(session: Session, filter: JobFilter): JobList {
     if (byEnd) where.add('(finished_at, seq) < (?, ?)', last.finished_at as number, last.seq);
     else where.add('seq < ?', last.seq);
   }
-  const order = byEnd ? 'finished_at DESC, seq DESC' : 'seq DESC';
+  // Running jobs are few: those of their index are sorted, instead of reading all jobs in their order.
+  const [state, ...others] = statesOf(filter);
+  const isRunning = state === 'running' && others.length === 0;
+  const order = byEnd ? 'finished_at DESC, seq DESC' : isRunning ? '+seq DESC' : 'seq DESC';
   const from = `FROM jobs ${where.sql} ORDER BY ${order} LIMIT ?`;
   if (message !== undefined) return search(session, filter, message, `SELECT seq, id ${from}`, where.values);
   const rows = session.db.prepare(`SELECT ${JOB_COLUMNS} ${from}`).all(...where.values, limit);

@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import { type Location, linkTo, replaceQuery } from '../../app/router.ts';
-import { type Counted, countState } from '../../client/counts.ts';
+import { type Counted, waitingIn } from '../../client/counts.ts';
 import { call } from '../../client/request.ts';
 import { useData } from '../../client/use-data.ts';
 import { Tile } from '../../components/facts.tsx';
@@ -33,37 +33,21 @@ export function OverviewPage({ query }: Location): VNode {
   const range = ranges.find(([value]) => value === query.get('range'))?.[0] ?? '1h';
   const loaded = useData(
     async (signal) => {
-      const [
-        ready,
-        running,
-        retrying,
-        scheduled,
-        dead,
-        gates,
-        { limits, busiest },
-        workers,
-        queues,
-        schedules,
-        errors,
-        latest,
-        history,
-        forecast,
-      ] = await Promise.all([
-        countState('ready', signal),
-        countState('running', signal),
-        countState('retrying', signal),
-        countState('scheduled', signal),
-        countState('dead', signal),
-        call('listGates', { query: { limit: 50 }, signal }),
-        readLimits(signal),
-        call('listWorkers', { signal }),
-        call('listQueues', { signal }),
-        call('listSchedules', { query: { limit: 200 }, signal }),
-        call('listErrors', { query: { since: '10m', limit: ERRORS_LOOKED_AT }, signal }),
-        call('listDead', { query: { limit: LATEST_DEAD }, signal }),
-        call('getHistory', { query: { from: range }, signal }),
-        call('getForecast', { query: {}, signal }),
-      ]);
+      const [gates, { limits, busiest }, workers, queues, schedules, errors, latest, history, forecast] =
+        await Promise.all([
+          call('listGates', { query: { limit: 50 }, signal }),
+          readLimits(signal),
+          call('listWorkers', { signal }),
+          call('listQueues', { signal }),
+          call('listSchedules', { query: { limit: 200 }, signal }),
+          call('listErrors', { query: { since: '10m', limit: ERRORS_LOOKED_AT }, signal }),
+          call('listDead', { query: { limit: LATEST_DEAD }, signal }),
+          call('getHistory', { query: { from: range }, signal }),
+          call('getForecast', { query: {}, signal }),
+        ]);
+      const { ready, retrying, scheduled } = waitingIn(forecast.lanes, forecast);
+      const { running } = forecast;
+      const dead = { count: forecast.ended.dead, isExact: true };
       const concerns: Concerns = {
         gates: gates.items,
         limits,

@@ -1,8 +1,7 @@
 import type { VNode } from 'preact';
 import type { JobState } from '../../../src/job.ts';
 import { linkTo } from '../../app/router.ts';
-import type { Counted } from '../../client/counts.ts';
-import type { Operations } from '../../client/operations.ts';
+import { type Counted, type Waiting, waitingIn } from '../../client/counts.ts';
 import { call } from '../../client/request.ts';
 import { useData } from '../../client/use-data.ts';
 import { Action } from '../../components/action.tsx';
@@ -13,14 +12,11 @@ import { Mark } from '../../components/state.tsx';
 import { type Column, Table } from '../../components/table.tsx';
 import { Ago } from '../../components/time.tsx';
 
-type Lane = Operations['getForecast']['answer']['lanes'][number];
-
-interface Row {
+interface Row extends Waiting {
   readonly queue: string;
   readonly paused: boolean;
-  readonly ready: Counted;
-  readonly retrying: Counted;
-  readonly scheduled: Counted;
+  readonly running: Counted;
+  readonly dead: Counted;
   /** Live workers that serve it. */
   readonly workers: number;
   /** Since when the first due job is due. */
@@ -29,53 +25,49 @@ interface Row {
 
 export function QueuesPage(): VNode {
   const loaded = useData(async (signal): Promise<Row[]> => {
-    const [queues, workers, { lanes }] = await Promise.all([
+    const [queues, workers, forecast] = await Promise.all([
       call('listQueues', { signal }),
       call('listWorkers', { signal }),
       call('getForecast', { query: {}, signal }),
     ]);
+    const { lanes } = forecast;
+    const loads = new Map(forecast.queues.map((load) => [load.queue, load]));
     const paused = new Map(queues.items.map((one) => [one.queue, one.paused]));
-    const names = [...new Set([...paused.keys(), ...lanes.map(({ queue }) => queue)])].sort();
+    const names = [...new Set([...paused.keys(), ...loads.keys(), ...lanes.map(({ queue }) => queue)])].sort();
     return names.map((queue) => {
       const own = lanes.filter((lane) => lane.queue === queue);
-      const isFresh = ({ lane }: Lane): boolean => lane === 'fresh';
       return {
         queue,
         paused: paused.get(queue) ?? false,
-        ready: sum(own.map(({ due }) => due)),
-        retrying: sum(own.filter((lane) => !isFresh(lane)).map(({ later }) => later)),
-        scheduled: sum(own.filter(isFresh).map(({ later }) => later)),
+        ...waitingIn(own, forecast),
+        running: { count: loads.get(queue)?.running ?? 0, isExact: forecast.running.isExact },
+        dead: { count: loads.get(queue)?.ended.dead ?? 0, isExact: true },
         workers: workers.items.filter(({ alive, queues: served }) => alive && served.includes(queue)).length,
         oldestDueAt: oldest(own.map((lane) => lane.oldestDueAt)),
       };
     });
   }, []);
-  const stats = useData((signal) => call('getStats', { signal }), [], 'slow').data?.queues ?? {};
   const order = async (queue: string, what: 'pauseQueue' | 'resumeQueue'): Promise<string> => {
     await call(what, { params: { name: queue }, body: {} });
     loaded.reload();
     return what === 'pauseQueue' ? 'No job of the queue starts until it is resumed.' : 'Jobs of the queue start again.';
   };
-  const waiting = (queue: string, state: JobState, { count, isExact }: Counted): VNode => (
+  const inState = (queue: string, state: JobState, { count, isExact }: Counted): VNode => (
     <a href={linkTo(['jobs'], { queue, state })}>{cappedCount(count, isExact)}</a>
   );
-  const others = (queue: string, state: 'running' | 'dead'): VNode | string => {
-    const known = Object.hasOwn(stats, queue) ? stats[queue] : undefined;
-    return known === undefined ? '–' : waiting(queue, state, { count: known.states[state], isExact: true });
-  };
   const columns: readonly Column<Row>[] = [
     { title: 'Queue', kind: 'main', cell: ({ queue }) => <bdi>{queue}</bdi> },
     { title: 'State', kind: 'tight', cell: (row) => <QueueMark {...row} /> },
-    { title: 'Ready', kind: 'right', cell: ({ queue, ready }) => waiting(queue, 'ready', ready) },
+    { title: 'Ready', kind: 'right', cell: ({ queue, ready }) => inState(queue, 'ready', ready) },
     {
       title: 'Oldest due',
       kind: 'tight',
       cell: ({ oldestDueAt }) => (oldestDueAt === null ? '–' : <Ago at={oldestDueAt} />),
     },
-    { title: 'Running', kind: 'right', cell: ({ queue }) => others(queue, 'running') },
-    { title: 'Retrying', kind: 'right', cell: ({ queue, retrying }) => waiting(queue, 'retrying', retrying) },
-    { title: 'Scheduled', kind: 'right', cell: ({ queue, scheduled }) => waiting(queue, 'scheduled', scheduled) },
-    { title: 'Dead', kind: 'right', cell: ({ queue }) => others(queue, 'dead') },
+    { title: 'Running', kind: 'right', cell: ({ queue, running }) => inState(queue, 'running', running) },
+    { title: 'Retrying', kind: 'right', cell: ({ queue, retrying }) => inState(queue, 'retrying', retrying) },
+    { title: 'Scheduled', kind: 'right', cell: ({ queue, scheduled }) => inState(queue, 'scheduled', scheduled) },
+    { title: 'Dead', kind: 'right', cell: ({ queue, dead }) => inState(queue, 'dead', dead) },
     { title: 'Workers', kind: 'right', cell: ({ workers }) => number(workers) },
     {
       title: 'Do',
@@ -105,13 +97,6 @@ export function QueuesPage(): VNode {
       </WhenLoaded>
     </Page>
   );
-}
-
-function sum(parts: readonly Counted[]): Counted {
-  return {
-    count: parts.reduce((total, { count }) => total + count, 0),
-    isExact: parts.every(({ isExact }) => isExact),
-  };
 }
 
 function oldest(times: readonly (number | null)[]): number | null {

@@ -65,15 +65,17 @@ export const ARRIVED: string = `
   FROM (SELECT enqueued_at, queue FROM finished ORDER BY id DESC LIMIT ${RATE_ROWS}) f WHERE enqueued_at > $1`;
 
 /** Jobs that are claimed, by the claims that have not ended: they are as many as there are places, and some that have ended. */
-const isRunningIn = `($1::text IS NULL OR ${queueOf('queue')} = $1)`;
 export const RUNNING: string = `
-  SELECT count(*), count(*) FILTER (WHERE ${isRunningIn}) FROM (
+  SELECT ${queueOf('queue')}, count(*) FROM (
     SELECT DISTINCT l.id, p.queue FROM (SELECT jobs FROM leases LIMIT ${RUNNING_COUNTED}) c
     CROSS JOIN unnest(c.jobs) j (id) JOIN live l ON l.id = j.id JOIN partitions p ON p.id = l.partition
-    WHERE l.worker IS NOT NULL LIMIT ${RUNNING_COUNTED}) r`;
+    WHERE l.worker IS NOT NULL LIMIT ${RUNNING_COUNTED}) r
+  GROUP BY 1`;
 const ENDED_STATES = `
-  SELECT ${endedStates.map((state) => `coalesce(sum(now_${state}), 0)`).join(', ')}
-  FROM counts c JOIN job_types t ON t.id = c.job_type WHERE $1::text IS NULL OR t.queue = $1`;
+  SELECT * FROM (
+    SELECT t.queue, ${endedStates.map((state) => `sum(now_${state}) AS ${state}`).join(', ')}
+    FROM counts c JOIN job_types t ON t.id = c.job_type GROUP BY t.queue) s
+  WHERE ${endedStates.map((state) => `${state} <> 0`).join(' OR ')}`;
 
 const LIKE_A_CLAIM = `LANGUAGE sql STABLE ${HERE} ${BY_INDEX}`;
 
@@ -87,10 +89,10 @@ export const forecastSql: string = `
   CREATE FUNCTION forecast_upcoming(bigint[], bigint, bigint)
   RETURNS TABLE (id bigint, minute int, job_type int, jobs bigint, last_due_at bigint) ${LIKE_A_CLAIM} AS $$ ${UPCOMING} $$;
 
-  CREATE FUNCTION forecast_running(text) RETURNS TABLE (jobs bigint, wanted bigint) ${LIKE_A_CLAIM} AS $$ ${RUNNING} $$;
+  CREATE FUNCTION forecast_running() RETURNS TABLE (queue text, jobs bigint) ${LIKE_A_CLAIM} AS $$ ${RUNNING} $$;
 
   -- Every row of counts is added up, whatever its job type.
-  CREATE FUNCTION forecast_states(text) RETURNS TABLE (completed bigint, dead bigint, cancelled bigint) LANGUAGE sql STABLE ${HERE} AS $$ ${ENDED_STATES} $$;
+  CREATE FUNCTION forecast_states() RETURNS TABLE (queue text, completed bigint, dead bigint, cancelled bigint) LANGUAGE sql STABLE ${HERE} AS $$ ${ENDED_STATES} $$;
 
   CREATE FUNCTION forecast_ended(bigint, text)
   RETURNS TABLE (jobs bigint, wanted bigint, oldest_at bigint) ${LIKE_A_CLAIM} AS $$ ${ENDED} $$;
