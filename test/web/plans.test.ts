@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -39,6 +40,7 @@ async function loadPages(store: Store, staged: Staged, look: () => void): Promis
   onTestFinished(async () => {
     await server.close();
     await mulligan.close();
+    await store.close();
   });
   const page = await visit(server.url);
   for (const [name, at] of Object.entries({ ...(await pagesOf(mulligan, staged)), ...filteredPages })) {
@@ -163,13 +165,19 @@ it('PostgreSQL: a page reads no more rows of jobs, runs, errors or tags than is 
   const staged = await closedStage(database.url);
   await fillPostgres(database.url, JOBS);
   const pool = new pg.Pool({ connectionString: database.url, max: 10, options: TELL_PLANS });
-  onTestFinished(() => pool.end());
+  const connections: Promise<unknown>[] = [];
+  onTestFinished(async () => {
+    await pool.end();
+    // The pool does not wait for the server, which would end a connection by force when its database is dropped.
+    await Promise.all(connections);
+  });
   const plans: { 'Query Text': string; Plan: Plan }[] = [];
-  pool.on('connect', (client) =>
+  pool.on('connect', (client) => {
+    connections.push(once(client, 'end'));
     client.on('notice', ({ message = '' }) => {
       if (message.startsWith('duration')) plans.push(JSON.parse(message.slice(message.indexOf('{'))));
-    }),
-  );
+    });
+  });
   const met = new Set<string>();
   const complaints: string[] = [];
   await loadPages(await PostgresStore.open({ pool }), staged, () => {
