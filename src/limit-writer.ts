@@ -1,16 +1,16 @@
 import type { AnyJobDefinition } from './definition.ts';
 import { ConfigError } from './errors.ts';
-import { type LimitKey, limitsText } from './limit/limit.ts';
+import { type LimitCode, type LimitKey, limitsText } from './limit/limit.ts';
 import type { KeyConcurrency, LimitDefinition } from './limit/options.ts';
 import type { LimitOverride, LimitWrite, Store } from './store/store.ts';
 
-/** So many keys are read or written at once, and remembered. */
+/** So many keys are read or written at once, and so many are remembered. */
 const KEYS_AT_ONCE = 1_000;
 const MOST_REMEMBERED = 10_000;
 
 /**
- * What code says of each limit. The concurrency is left out where it is computed for each key: then only what is stored
- * for the key bounds it.
+ * What code says of each limit. The concurrency is left out where it is computed for each key: then what is
+ * stored for the key bounds it.
  */
 export function limitsInCode(
   definitions: Iterable<Pick<AnyJobDefinition, 'name' | 'limits'>>,
@@ -55,18 +55,11 @@ export class LimitWriter {
     const writes: LimitWrite[] = [];
     for (const [limit, settings] of limits) {
       const old = before.get(limit) ?? null;
-      if (old !== null && textOf(old) === textOf(settings)) continue;
-      writes.push({ limit, key: null, source: 'code', settings });
-      const wasComputed = old !== null && old.concurrency === undefined;
-      if (wasComputed && settings.concurrency !== undefined) writes.push(...(await this.#forgetKeys(limit)));
+      const code = { ...settings, ...concurrencyBefore(settings, old) };
+      if (old !== null && textOf(old) === textOf(code)) continue;
+      writes.push({ limit, key: null, source: 'code', settings: code });
     }
     if (writes.length > 0) await this.#store.writeLimits(writes);
-  }
-
-  /** The concurrency is the same for all keys from now on; what was computed for a key would win over it. */
-  async #forgetKeys(limit: string): Promise<LimitWrite[]> {
-    const keys = await this.#store.limitKeys(limit, { limit: KEYS_AT_ONCE });
-    return keys.filter(({ code }) => code !== null).map(({ key }) => ({ limit, key, source: 'code', settings: null }));
   }
 
   /** Of two concurrencies of one key, the later one is meant. */
@@ -103,6 +96,18 @@ export class LimitWriter {
   }
 }
 
+/**
+ * Code begins to compute the concurrency, at enqueue. Jobs that wait already, and those that processes of an older deploy
+ * enqueue meanwhile, must not be without a bound until then.
+ */
+function concurrencyBefore(
+  { concurrency }: LimitOverride,
+  old: LimitCode | null,
+): Pick<LimitCode, 'concurrencyBefore'> {
+  const before = old?.concurrency ?? old?.concurrencyBefore;
+  return concurrency !== undefined || before === undefined ? {} : { concurrencyBefore: before };
+}
+
 /** A concurrency that is left out is computed for each key: see `settingsInCode`. */
 function wordsOf(settings: LimitOverride): string {
   const computed = settings.concurrency === undefined ? ' and a concurrency that is a function of the key' : '';
@@ -110,7 +115,7 @@ function wordsOf(settings: LimitOverride): string {
 }
 
 /** Equal for equal settings: a store need not keep the order of the fields. */
-function textOf({ concurrency, total, rate }: LimitOverride): string {
+function textOf({ concurrency, total, rate, concurrencyBefore: before }: LimitCode): string {
   const inOrder = rate && { limit: rate.limit, perMs: rate.perMs, burst: rate.burst };
-  return JSON.stringify({ concurrency, total, rate: inOrder });
+  return JSON.stringify({ concurrency, total, rate: inOrder, before });
 }

@@ -69,16 +69,40 @@ describe('Mulligan.open', () => {
     await open({ jobs: [shopJob({ concurrency: 2 }, 'sync'), shopJob({ concurrency: 2 }, 'price')] });
   });
 
-  it('forgets what was computed for keys when code gives one concurrency for all', async () => {
+  it('gives all keys the concurrency of code, whatever was computed for them before or is by a process of an older deploy', async () => {
     const { open } = counted();
     const tiered = shopJob({ concurrency: () => 7 });
     const first = await open({ jobs: [tiered] });
     await first.enqueue(tiered, { shop: 'a' });
-    expect((await first.limits.show('shopify', { key: 'a' }))?.keys[0]?.settings.concurrency).toBe(7);
+    expect(await concurrencyOf(first, 'a')).toBe(7);
     const second = await open({ jobs: [shopJob({ concurrency: 2 })] });
-    expect((await second.limits.show('shopify', { key: 'a' }))?.keys[0]?.settings.concurrency).toBe(2);
+    await first.enqueue(tiered, { shop: 'b' });
+    expect([await concurrencyOf(second, 'a'), await concurrencyOf(second, 'b')]).toEqual([2, 2]);
+    // A deploy that is rolled back.
+    await open({ jobs: [tiered] });
+    expect([await concurrencyOf(first, 'a'), await concurrencyOf(first, 'b')]).toEqual([7, 7]);
+  });
+
+  it('leaves keys whose concurrency is not computed yet the one that held for all', async () => {
+    const { open, writes } = counted();
+    const fixed = shopJob({ concurrency: 2 });
+    const first = await open({ jobs: [fixed] });
+    await first.enqueue(fixed, { shop: 'a' });
+    const tiered = shopJob({ concurrency: () => 7 });
+    await open({ jobs: [tiered] });
+    const before = writes.mock.calls.length;
+    const second = await open({ jobs: [tiered] });
+    expect(writes.mock.calls.length).toBe(before);
+    await first.enqueue(fixed, { shop: 'b' });
+    expect([await concurrencyOf(second, 'a'), await concurrencyOf(second, 'b')]).toEqual([2, 2]);
+    await second.enqueue(tiered, { shop: 'a' });
+    expect([await concurrencyOf(second, 'a'), await concurrencyOf(second, 'b')]).toEqual([7, 2]);
   });
 });
+
+async function concurrencyOf(mulligan: Mulligan, key: string): Promise<number | null | undefined> {
+  return (await mulligan.limits.show('shopify', { key }))?.keys[0]?.settings.concurrency;
+}
 
 describe('a concurrency for each key', () => {
   const tiers: Record<string, number> = { gold: 5, free: 1 };

@@ -59,7 +59,7 @@ const target: z.ZodType<HoldTarget> = z.union([
 ]);
 const rate = z.strictObject({ limit: z.number().min(0), perMs: duration, burst: z.number().min(0) });
 const ofKey = { concurrency: whole.nullable().exactOptional(), rate: rate.nullable().exactOptional() };
-const ofLimit = { ...ofKey, total: whole.nullable().exactOptional() };
+const ofLimit = { ...ofKey, total: whole.nullable().exactOptional(), concurrencyBefore: whole.exactOptional() };
 const limitRule = { limit: name, source: z.enum(['code', 'set']) };
 
 const timing = z.discriminatedUnion('kind', [

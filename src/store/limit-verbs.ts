@@ -1,4 +1,4 @@
-import type { LimitKey, LimitRules, LimitSettings } from '../limit/limit.ts';
+import type { LimitCode, LimitKey, LimitRules, LimitSettings } from '../limit/limit.ts';
 import type { ClaimedJob, ClaimRequest } from './run-verbs.ts';
 
 export interface LimitedClaimRequest extends ClaimRequest {
@@ -29,7 +29,7 @@ export type LimitWrite = {
   /** Whose rule it is: see `settingsFor`. */
   readonly source: 'code' | 'set';
 } & (
-  | { readonly key: null /** Null takes it away. */; readonly settings: LimitOverride | null }
+  | { readonly key: null /** Null takes it away. */; readonly settings: LimitCode | null }
   | { readonly key: string; readonly settings: Omit<LimitOverride, 'total'> | null }
 );
 

@@ -491,15 +491,31 @@ const claims: StoreCase[] = cases('claimLimited', {
   },
 
   'what an operator says comes before what code says, and what is said of a key first': async ({ store }) => {
-    await allow(store, { concurrency: 1 });
-    await store.writeLimits([{ limit: SHOP, key: 'a', source: 'code', settings: { concurrency: 4 } }]);
+    await store.writeLimits([
+      { limit: SHOP, key: null, source: 'code', settings: { total: null, rate: null, concurrencyBefore: 1 } },
+    ]);
+    await enqueue(store, 9, behind('a'));
     const settings = async (): Promise<number | null | undefined> =>
       (await store.limitKeys(SHOP, { keys: ['a'], limit: 1 }))[0]?.settings.concurrency;
+    assert.equal(await settings(), 1);
+    await store.writeLimits([{ limit: SHOP, key: 'a', source: 'code', settings: { concurrency: 4 } }]);
     assert.equal(await settings(), 4);
     await store.writeLimits([{ limit: SHOP, key: null, source: 'set', settings: { concurrency: 2 } }]);
     assert.equal(await settings(), 2);
     await store.writeLimits([{ limit: SHOP, key: 'a', source: 'set', settings: { concurrency: 3 } }]);
     assert.equal(await settings(), 3);
+    assert.equal((await claimLimited(store)).jobs.length, 3);
+  },
+
+  'what code computes for a key counts only while code gives no concurrency for all': async ({ store }) => {
+    await store.writeLimits([{ limit: SHOP, key: 'a', source: 'code', settings: { concurrency: 4 } }]);
+    await allow(store, { concurrency: 1 });
+    await enqueue(store, 9, behind('a'));
+    assert.equal((await claimLimited(store)).jobs.length, 1);
+    await store.writeLimits([{ limit: SHOP, key: null, source: 'code', settings: { total: null, rate: null } }]);
+    assert.equal((await claimLimited(store)).jobs.length, 3);
+    await allow(store, { total: 5 });
+    assert.equal((await claimLimited(store)).jobs.length, 1);
   },
 
   'a higher priority comes first, and retries have their kept places': async ({ store }) => {
