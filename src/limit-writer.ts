@@ -43,6 +43,10 @@ export class LimitWriter {
   readonly #store: Pick<Store, 'limits' | 'limitKeys' | 'writeLimits'>;
   /** By limit and key: the concurrency that is stored, as far as this process knows. */
   readonly #known: Map<string, number> = new Map();
+  /** Limits of which something is stored, as far as this process knows. */
+  readonly #stored: Set<string> = new Set();
+  /** By name: limits that are being stored. */
+  readonly #adding: Map<string, Promise<void>> = new Map();
 
   constructor(store: Pick<Store, 'limits' | 'limitKeys' | 'writeLimits'>) {
     this.#store = store;
@@ -60,6 +64,37 @@ export class LimitWriter {
       writes.push({ limit, key: null, source: 'code', settings: code });
     }
     if (writes.length > 0) await this.#store.writeLimits(writes);
+    for (const name of limits.keys()) this.#stored.add(name);
+  }
+
+  /** Whether some of these limits have to be added before jobs that stand behind them. */
+  lacks(limits: readonly LimitDefinition[]): boolean {
+    return limits.some(({ name }) => !this.#stored.has(name));
+  }
+
+  /**
+   * Stores limits of definitions that the queue was not opened with: until a process is, nothing would bound their jobs. What
+   * is stored already stays, because the process that opened last decides.
+   */
+  async add(limits: readonly LimitDefinition[]): Promise<void> {
+    const missing = limits.filter(({ name }) => !this.#stored.has(name));
+    await Promise.all(missing.map((limit) => this.#adding.get(limit.name) ?? this.#startAdding(limit)));
+  }
+
+  /** Enqueues of the same moment wait for one write, and go on in their order. */
+  #startAdding(limit: LimitDefinition): Promise<void> {
+    const { name } = limit;
+    const adding = this.#addMissing(name, settingsInCode(limit)).finally(() => this.#adding.delete(name));
+    this.#adding.set(name, adding);
+    return adding;
+  }
+
+  async #addMissing(limit: string, settings: LimitOverride): Promise<void> {
+    const [stored] = await this.#store.limits({ names: [limit], limit: 1 });
+    if (stored === undefined || stored.code === null) {
+      await this.#store.writeLimits([{ limit, key: null, source: 'code', settings }]);
+    }
+    this.#stored.add(limit);
   }
 
   /** Of two concurrencies of one key, the later one is meant. */
@@ -68,7 +103,7 @@ export class LimitWriter {
     const news = [...byKey].filter(([text, { concurrency }]) => this.#known.get(text) !== concurrency);
     for (let from = 0; from < news.length; from += KEYS_AT_ONCE) {
       const some = news.slice(from, from + KEYS_AT_ONCE).map(([, one]) => one);
-      const stored = await this.#stored(some);
+      const stored = await this.#read(some);
       const changed = some.filter((one) => stored.get(limitsText([one])) !== one.concurrency);
       if (changed.length > 0) {
         await this.#store.writeLimits(
@@ -79,7 +114,7 @@ export class LimitWriter {
     }
   }
 
-  async #stored(concurrencies: readonly LimitKey[]): Promise<ReadonlyMap<string, number | null | undefined>> {
+  async #read(concurrencies: readonly LimitKey[]): Promise<ReadonlyMap<string, number | null | undefined>> {
     const names = [...new Set(concurrencies.map(({ limit }) => limit))];
     const found = await Promise.all(
       names.map((limit) => {

@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { defineJob } from './definition.ts';
+import { StoreUnavailableError } from './errors.ts';
 import type { LimitOptions } from './limit/options.ts';
 import { Mulligan, type MulliganOptions } from './mulligan.ts';
 import { defineSchedule } from './schedule-options.ts';
@@ -104,6 +105,38 @@ async function concurrencyOf(mulligan: Mulligan, key: string): Promise<number | 
   return (await mulligan.limits.show('shopify', { key }))?.keys[0]?.settings.concurrency;
 }
 
+describe('an enqueue with a definition that the queue was not opened with', () => {
+  const syncJob = (concurrency: number) => shopJob({ concurrency, onLimit: 'cancel-newest' });
+
+  it('stores its limits first, once', async () => {
+    const { open, writes } = counted();
+    const mulligan = await open({});
+    const job = syncJob(1);
+    const answers = await Promise.all([1, 2, 3].map(() => mulligan.enqueue(job, { shop: 'a' })));
+    expect(answers.map(({ existed }) => existed)).toEqual([false, true, true]);
+    expect(await mulligan.enqueueMany(job, [{ input: { shop: 'a' } }])).toMatchObject([{ existed: true }]);
+    expect(await mulligan.limits.list()).toMatchObject([{ name: 'shopify', code: { concurrency: 1 } }]);
+    expect(writes).toHaveBeenCalledTimes(1);
+  });
+
+  it('leaves what a process has stored that was opened with the limit', async () => {
+    const { open } = counted();
+    await open({ jobs: [syncJob(4)] });
+    const mulligan = await open({});
+    await mulligan.enqueue(syncJob(2), { shop: 'a' });
+    expect(await concurrencyOf(mulligan, 'a')).toBe(4);
+  });
+
+  it('stores its limits when the store is back, if it was away', async () => {
+    const { open, store, clock } = counted();
+    const mulligan = await open({});
+    vi.spyOn(store, 'limits').mockRejectedValueOnce(new StoreUnavailableError('away'));
+    const answers = Promise.all([1, 2].map(() => mulligan.enqueue(syncJob(1), { shop: 'a' })));
+    await clock.advance(1_000);
+    expect((await answers).filter(({ existed }) => existed).length).toBe(1);
+  });
+});
+
 describe('a concurrency for each key', () => {
   const tiers: Record<string, number> = { gold: 5, free: 1 };
   const tiered = () => shopJob({ concurrency: (key) => tiers[key] ?? 2 });
@@ -122,7 +155,7 @@ describe('a concurrency for each key', () => {
     await mulligan.enqueue(job, { shop: 'gold' });
     await mulligan.enqueue(job, { shop: 'gold' });
     await mulligan.enqueueMany(job, [{ input: { shop: 'free' } }, { input: { shop: 'gold' } }]);
-    expect(order).toEqual(['tier gold', 'jobs', 'jobs', 'tier free', 'jobs']);
+    expect(order).toEqual(['tier null', 'tier gold', 'jobs', 'jobs', 'tier free', 'jobs']);
     tiers.gold = 6;
     await mulligan.enqueue(job, { shop: 'gold' });
     tiers.gold = 5;

@@ -46,7 +46,7 @@ export class Limits {
     this.#audit = audit;
   }
 
-  /** By name. A limit is known from when a process was first opened with a definition that names it. */
+  /** By name. A limit is known from when a process was first opened with a definition that names it, or enqueued a job of one. */
   async list(): Promise<LimitSummary[]> {
     return (await this.#store.limits({ limit: MOST_LIMITS_LISTED })).map(summary);
   }
