@@ -215,6 +215,20 @@ describe('limits.set and limits.reset', () => {
     expect(reset.limit).toMatchObject({ set: null, settings: { concurrency: 2, rate: { limit: 5 } } });
   });
 
+  it('lose none of the values that several calls change at once', async () => {
+    const { open } = counted();
+    const { limits } = await open({ jobs: [shopJob({ concurrency: 2 })] });
+    await Promise.all([
+      limits.set('shopify', { concurrency: 4 }),
+      limits.set('shopify', { total: 9 }),
+      limits.set('shopify', { concurrency: 5 }, { key: 'gold' }),
+      limits.set('shopify', { rate: { limit: 5, per: '1s' } }, { key: 'gold' }),
+    ]);
+    const gold = await limits.show('shopify', { key: 'gold' });
+    expect(gold?.limit.set).toEqual({ concurrency: 4, total: 9 });
+    expect(gold?.keys[0]?.set).toEqual({ concurrency: 5, rate: { limit: 5, perMs: 1_000, burst: 1 } });
+  });
+
   it('change one key, which comes before what holds for all', async () => {
     const { open } = counted();
     const { limits } = await open({ jobs: [shopJob({ concurrency: 2 })] });

@@ -82,6 +82,20 @@ export interface LimitRules {
   readonly set: Partial<LimitSettings> | null;
 }
 
+/** A rule that is written. */
+export interface LimitRule {
+  /** Whose rule it is: see `settingsFor`. */
+  readonly source: keyof LimitRules;
+  /** Null takes it away. */
+  readonly settings: LimitCode | null;
+  /** What the rule had and these settings leave out stays; else they replace it. Two writes at once lose nothing then. */
+  readonly merge?: true;
+}
+
+export function rulesAfter(rules: LimitRules, { source, settings, merge }: LimitRule): LimitRules {
+  return { ...rules, [source]: merge && settings ? { ...rules[source], ...settings } : settings };
+}
+
 /**
  * What holds for a key: what an operator said before what code says, and of each what was said of the key first. A concurrency
  * that code gives for all keys comes before one that was computed for the key: then an older deploy computed it.

@@ -507,6 +507,21 @@ const claims: StoreCase[] = cases('claimLimited', {
     assert.equal((await claimLimited(store)).jobs.length, 3);
   },
 
+  'a write that merges keeps what it does not name, and one that does not replaces the rule': async ({ store }) => {
+    await allow(store, { concurrency: 1 });
+    const write = (key: string | null, settings: Omit<LimitOverride, 'total'>, merge = true): Promise<void> =>
+      store.writeLimits([{ limit: SHOP, key, source: 'set', settings, ...(merge && { merge }) }]);
+    for (const key of [null, 'a']) {
+      await Promise.all([write(key, { concurrency: 3 }), write(key, { rate })]);
+      await write(key, { concurrency: null });
+    }
+    const merged = { concurrency: null, rate };
+    assert.deepEqual(only(await store.limits({ limit: 10 })).set, merged);
+    assert.deepEqual(only(await store.limitKeys(SHOP, { limit: 10 })).set, merged);
+    await write('a', { concurrency: 2 }, false);
+    assert.deepEqual(only(await store.limitKeys(SHOP, { limit: 10 })).set, { concurrency: 2 });
+  },
+
   'what code computes for a key counts only while code gives no concurrency for all': async ({ store }) => {
     await store.writeLimits([{ limit: SHOP, key: 'a', source: 'code', settings: { concurrency: 4 } }]);
     await allow(store, { concurrency: 1 });

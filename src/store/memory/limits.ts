@@ -5,6 +5,7 @@ import {
   type LimitRules,
   type LimitSettings,
   limitsText,
+  rulesAfter,
   settingsFor,
 } from '../../limit/limit.ts';
 import { mostLive } from '../../limit/on-limit.ts';
@@ -133,11 +134,12 @@ export class Limits {
   }
 
   write(writes: readonly LimitWrite[]): void {
-    for (const { limit, key, source, settings } of writes) {
-      if (key === null) this.#rules.set(limit, { ...(this.#rules.get(limit) ?? noRules), [source]: settings });
+    for (const write of writes) {
+      const { limit, key } = write;
+      if (key === null) this.#rules.set(limit, rulesAfter(this.#rules.get(limit) ?? noRules, write));
       else {
         const one = this.#key({ limit, key });
-        one.rules = { ...one.rules, [source]: settings };
+        one.rules = rulesAfter(one.rules, write);
       }
     }
   }

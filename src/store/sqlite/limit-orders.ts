@@ -1,4 +1,4 @@
-import { limitsText } from '../../limit/limit.ts';
+import { limitsText, rulesAfter } from '../../limit/limit.ts';
 import { permitted } from '../../limit/permit.ts';
 import type { LimitWrite, PermitAnswer, PermitRequest } from '../store.ts';
 import { free, freeAll } from './limit-freed.ts';
@@ -11,8 +11,9 @@ const WRITE = 'INSERT OR REPLACE INTO limit_rules (name, is_key, key, code, oper
 const REMOVE = 'DELETE FROM limit_rules WHERE name = ? AND is_key = ? AND key = ?';
 
 export function writeLimits(session: Session, writes: readonly LimitWrite[]): void {
-  for (const { limit, key, source, settings } of writes) {
-    const rules = { ...readRules(session, limit, key), [source]: settings };
+  for (const write of writes) {
+    const { limit, key } = write;
+    const rules = rulesAfter(readRules(session, limit, key), write);
     const where = [limit, key === null ? 0 : 1, key ?? ''] as const;
     if (rules.code === null && rules.set === null) session.sql(REMOVE).run(...where);
     else session.sql(WRITE).run(...where, textOf(rules.code), textOf(rules.set));
