@@ -458,6 +458,31 @@ const claims: StoreCase[] = cases('claimLimited', {
     assert.deepEqual((await claimLimited(store)).jobs, []);
   },
 
+  'a raised rate lets the next job start by its own space, and a rate that is removed owes nothing': async ({
+    store,
+    advance,
+  }) => {
+    const set = (key: string | null, settings: Omit<LimitOverride, 'total'>): Promise<void> =>
+      store.writeLimits([{ limit: SHOP, key, source: 'set', settings }]);
+    await allow(store, { rate });
+    for (const key of ['a', 'b', 'c']) await enqueue(store, 4, behind(key));
+    assert.deepEqual(countKeys((await claimLimited(store)).jobs), { a: 1, b: 1, c: 1 });
+    // One start in 2 minutes, of one key and then of all.
+    await set('a', { rate: { limit: 10, perMs: 20 * MINUTE, burst: 1 } });
+    await advance(3 * MINUTE);
+    assert.deepEqual(countKeys((await claimLimited(store)).jobs), { a: 1 });
+    await set(null, { rate: { limit: 10, perMs: 20 * MINUTE, burst: 1 } });
+    assert.deepEqual((await claimLimited(store)).jobs, []);
+    await advance(3 * MINUTE);
+    assert.deepEqual(countKeys((await claimLimited(store)).jobs), { a: 1, b: 1, c: 1 });
+    await set('b', { rate });
+    await advance(3 * MINUTE);
+    assert.deepEqual(countKeys((await claimLimited(store)).jobs), { a: 1, b: 1, c: 1 });
+    await set('b', { rate: null });
+    await set('b', { rate });
+    assert.deepEqual(countKeys((await claimLimited(store)).jobs), { b: 1 });
+  },
+
   'a concurrency of 0 lets no job of the key start until it is changed': async ({ store }) => {
     await allow(store, { concurrency: 1, total: 5 });
     const set = (settings: LimitOverride | null, key: string | null): Promise<void> =>
