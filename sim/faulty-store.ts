@@ -55,6 +55,7 @@ const verbs: readonly VerbName[] = [
   'errorGroups',
   'forecast',
   'history',
+  'errorHistory',
   'queues',
   'limitKeys',
   'writeLimits',

@@ -58,7 +58,7 @@ export const LEAST_RETENTION_MS: number = 5 * 60_000;
 export interface EnqueueSettings {
   readonly store: Pick<Store, 'enqueue' | 'transactions'>;
   readonly clock: Clock;
-  readonly limits: Pick<LimitWriter, 'writeConcurrencies'>;
+  readonly limits: Pick<LimitWriter, 'lacks' | 'add' | 'writeConcurrencies'>;
   readonly events: Events;
   readonly queueRetry: ReadonlyMap<string, RetryOptions>;
   readonly queueResource: ReadonlyMap<string, string>;
@@ -89,7 +89,7 @@ export class Enqueuer {
     const checked = checkOptions(options);
     const prepared = this.#prepare(target, input, checked, null);
     const { job, capped, concurrencies } = prepared instanceof Promise ? await prepared : prepared;
-    if (concurrencies !== undefined) await this.#writeConcurrencies(concurrencies);
+    if (concurrencies !== undefined) await this.#writeLimits(target, concurrencies);
     const [answer] = await this.#store([job], checked.tx);
     return this.#answer(job, answer as Enqueued, capped);
   }
@@ -97,7 +97,7 @@ export class Enqueuer {
   /** The job as `enqueue` would store it, for a schedule to store it later. */
   async prepare(target: Target, input: unknown, options: EnqueueOptions, what: string): Promise<Prepared> {
     const prepared = await this.#prepare(target, input, checkOptions(options, what), what);
-    await this.#writeConcurrencies(prepared.concurrencies ?? []);
+    await this.#writeLimits(target, prepared.concurrencies ?? []);
     return prepared;
   }
 
@@ -122,7 +122,8 @@ export class Enqueuer {
       const ready = this.#prepareOne(target, one, { common, checked }, `enqueueMany: jobs[${index}]`);
       prepared.push(ready instanceof Promise ? await ready : ready);
     }
-    await this.#writeConcurrencies(prepared.flatMap(({ concurrencies = [] }) => concurrencies));
+    const concurrencies = prepared.flatMap(({ concurrencies: computed = [] }) => computed);
+    await this.#writeLimits(target, concurrencies);
     const answers = await this.#store(
       prepared.map(({ job }) => job),
       checked.tx,
@@ -185,9 +186,13 @@ export class Enqueuer {
    * Before the jobs, so that none starts without its bound; and outside of a caller's transaction: what is computed for a key
    * holds for all its jobs, also when these are rolled back.
    */
-  async #writeConcurrencies(concurrencies: readonly KeyConcurrency[]): Promise<void> {
+  async #writeLimits(target: Target, concurrencies: readonly KeyConcurrency[]): Promise<void> {
+    const { limits } = this.#settings;
+    if (isDefinition(target) && limits.lacks(target.limits)) {
+      await this.#withResends(isAwayOrBusy, () => limits.add(target.limits));
+    }
     if (concurrencies.length === 0) return;
-    await this.#withResends(isAwayOrBusy, () => this.#settings.limits.writeConcurrencies(concurrencies));
+    await this.#withResends(isAwayOrBusy, () => limits.writeConcurrencies(concurrencies));
   }
 
   #withResends<Answer>(isTransient: (error: unknown) => boolean, call: () => Promise<Answer>): Promise<Answer> {

@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { defineJob } from './definition.ts';
+import { StoreUnavailableError } from './errors.ts';
 import type { LimitOptions } from './limit/options.ts';
 import { Mulligan, type MulliganOptions } from './mulligan.ts';
 import { defineSchedule } from './schedule-options.ts';
@@ -69,14 +70,70 @@ describe('Mulligan.open', () => {
     await open({ jobs: [shopJob({ concurrency: 2 }, 'sync'), shopJob({ concurrency: 2 }, 'price')] });
   });
 
-  it('forgets what was computed for keys when code gives one concurrency for all', async () => {
+  it('gives all keys the concurrency of code, whatever was computed for them before or is by a process of an older deploy', async () => {
     const { open } = counted();
     const tiered = shopJob({ concurrency: () => 7 });
     const first = await open({ jobs: [tiered] });
     await first.enqueue(tiered, { shop: 'a' });
-    expect((await first.limits.show('shopify', { key: 'a' }))?.keys[0]?.settings.concurrency).toBe(7);
+    expect(await concurrencyOf(first, 'a')).toBe(7);
     const second = await open({ jobs: [shopJob({ concurrency: 2 })] });
-    expect((await second.limits.show('shopify', { key: 'a' }))?.keys[0]?.settings.concurrency).toBe(2);
+    await first.enqueue(tiered, { shop: 'b' });
+    expect([await concurrencyOf(second, 'a'), await concurrencyOf(second, 'b')]).toEqual([2, 2]);
+    // A deploy that is rolled back.
+    await open({ jobs: [tiered] });
+    expect([await concurrencyOf(first, 'a'), await concurrencyOf(first, 'b')]).toEqual([7, 7]);
+  });
+
+  it('leaves keys whose concurrency is not computed yet the one that held for all', async () => {
+    const { open, writes } = counted();
+    const fixed = shopJob({ concurrency: 2 });
+    const first = await open({ jobs: [fixed] });
+    await first.enqueue(fixed, { shop: 'a' });
+    const tiered = shopJob({ concurrency: () => 7 });
+    await open({ jobs: [tiered] });
+    const before = writes.mock.calls.length;
+    const second = await open({ jobs: [tiered] });
+    expect(writes.mock.calls.length).toBe(before);
+    await first.enqueue(fixed, { shop: 'b' });
+    expect([await concurrencyOf(second, 'a'), await concurrencyOf(second, 'b')]).toEqual([2, 2]);
+    await second.enqueue(tiered, { shop: 'a' });
+    expect([await concurrencyOf(second, 'a'), await concurrencyOf(second, 'b')]).toEqual([7, 2]);
+  });
+});
+
+async function concurrencyOf(mulligan: Mulligan, key: string): Promise<number | null | undefined> {
+  return (await mulligan.limits.show('shopify', { key }))?.keys[0]?.settings.concurrency;
+}
+
+describe('an enqueue with a definition that the queue was not opened with', () => {
+  const syncJob = (concurrency: number) => shopJob({ concurrency, onLimit: 'cancel-newest' });
+
+  it('stores its limits first, once', async () => {
+    const { open, writes } = counted();
+    const mulligan = await open({});
+    const job = syncJob(1);
+    const answers = await Promise.all([1, 2, 3].map(() => mulligan.enqueue(job, { shop: 'a' })));
+    expect(answers.map(({ existed }) => existed)).toEqual([false, true, true]);
+    expect(await mulligan.enqueueMany(job, [{ input: { shop: 'a' } }])).toMatchObject([{ existed: true }]);
+    expect(await mulligan.limits.list()).toMatchObject([{ name: 'shopify', code: { concurrency: 1 } }]);
+    expect(writes).toHaveBeenCalledTimes(1);
+  });
+
+  it('leaves what a process has stored that was opened with the limit', async () => {
+    const { open } = counted();
+    await open({ jobs: [syncJob(4)] });
+    const mulligan = await open({});
+    await mulligan.enqueue(syncJob(2), { shop: 'a' });
+    expect(await concurrencyOf(mulligan, 'a')).toBe(4);
+  });
+
+  it('stores its limits when the store is back, if it was away', async () => {
+    const { open, store, clock } = counted();
+    const mulligan = await open({});
+    vi.spyOn(store, 'limits').mockRejectedValueOnce(new StoreUnavailableError('away'));
+    const answers = Promise.all([1, 2].map(() => mulligan.enqueue(syncJob(1), { shop: 'a' })));
+    await clock.advance(1_000);
+    expect((await answers).filter(({ existed }) => existed).length).toBe(1);
   });
 });
 
@@ -98,7 +155,7 @@ describe('a concurrency for each key', () => {
     await mulligan.enqueue(job, { shop: 'gold' });
     await mulligan.enqueue(job, { shop: 'gold' });
     await mulligan.enqueueMany(job, [{ input: { shop: 'free' } }, { input: { shop: 'gold' } }]);
-    expect(order).toEqual(['tier gold', 'jobs', 'jobs', 'tier free', 'jobs']);
+    expect(order).toEqual(['tier null', 'tier gold', 'jobs', 'jobs', 'tier free', 'jobs']);
     tiers.gold = 6;
     await mulligan.enqueue(job, { shop: 'gold' });
     tiers.gold = 5;
@@ -156,6 +213,20 @@ describe('limits.set and limits.reset', () => {
     expect(unbounded.limit.settings).toEqual({ concurrency: 4, total: null, rate: null });
     const reset = await limits.reset('shopify');
     expect(reset.limit).toMatchObject({ set: null, settings: { concurrency: 2, rate: { limit: 5 } } });
+  });
+
+  it('lose none of the values that several calls change at once', async () => {
+    const { open } = counted();
+    const { limits } = await open({ jobs: [shopJob({ concurrency: 2 })] });
+    await Promise.all([
+      limits.set('shopify', { concurrency: 4 }),
+      limits.set('shopify', { total: 9 }),
+      limits.set('shopify', { concurrency: 5 }, { key: 'gold' }),
+      limits.set('shopify', { rate: { limit: 5, per: '1s' } }, { key: 'gold' }),
+    ]);
+    const gold = await limits.show('shopify', { key: 'gold' });
+    expect(gold?.limit.set).toEqual({ concurrency: 4, total: 9 });
+    expect(gold?.keys[0]?.set).toEqual({ concurrency: 5, rate: { limit: 5, perMs: 1_000, burst: 1 } });
   });
 
   it('change one key, which comes before what holds for all', async () => {

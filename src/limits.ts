@@ -5,7 +5,7 @@ import { ConfigError } from './errors.ts';
 import { type LimitSettings, settingsFor } from './limit/limit.ts';
 import { checkLimitChange, checkLimitName, type LimitChange, readLimitKey } from './limit/options.ts';
 import { type LimitHold, limitHolds } from './observe/limit-holds.ts';
-import type { LimitInfo, LimitKeyInfo, LimitOverride, Store } from './store/store.ts';
+import type { LimitInfo, LimitKeyInfo, LimitWrite, Store } from './store/store.ts';
 
 const MOST_LIMITS_LISTED = 1_000;
 export const KEYS_SHOWN = 50;
@@ -46,7 +46,7 @@ export class Limits {
     this.#audit = audit;
   }
 
-  /** By name. A limit is known from when a process was first opened with a definition that names it. */
+  /** By name. A limit is known from when a process was first opened with a definition that names it, or enqueued a job of one. */
   async list(): Promise<LimitSummary[]> {
     return (await this.#store.limits({ limit: MOST_LIMITS_LISTED })).map(summary);
   }
@@ -66,12 +66,12 @@ export class Limits {
    */
   async set(name: string, values: LimitChange, options: LimitOrderOptions = {}): Promise<LimitDetails> {
     const { key, by } = readOrder(options, 'limits.set');
-    const details = await this.#change(name, key, 'limits.set', ({ set, settings }) => {
+    const details = await this.#change(name, key, 'limits.set', ({ settings }) => {
       const change = checkLimitChange(values, 'limits.set', settings.rate);
       if (key !== null && change.total !== undefined) {
         throw new ConfigError('limits.set: expected total without a key, as it counts all keys together, got both.');
       }
-      return { ...set, ...change };
+      return { settings: change, merge: true };
     });
     await this.#audit('limit', `${limitText(name, key)} was set: ${JSON.stringify(values)}`, by);
     return details;
@@ -80,7 +80,7 @@ export class Limits {
   /** Takes away what was set by hand, of a limit or of one key: what code says holds again. */
   async reset(name: string, options: LimitOrderOptions = {}): Promise<LimitDetails> {
     const { key, by } = readOrder(options, 'limits.reset');
-    const details = await this.#change(name, key, 'limits.reset', () => null);
+    const details = await this.#change(name, key, 'limits.reset', () => ({ settings: null }));
     await this.#audit('limit', `${limitText(name, key)} was reset`, by);
     return details;
   }
@@ -95,12 +95,11 @@ export class Limits {
     name: string,
     key: string | null,
     what: string,
-    change: (before: Pick<LimitSummary, 'set' | 'settings'>) => LimitOverride | null,
+    change: (before: Pick<LimitSummary, 'settings'>) => Pick<LimitWrite, 'settings' | 'merge'>,
   ): Promise<LimitDetails> {
     const before = await this.#existing(checkLimitName(name, `${what}: the limit's name`), what);
     const ofKey = key === null ? null : (await this.#details(before, key)).keys[0];
-    const settings = change(ofKey ?? summary(before));
-    await this.#store.writeLimits([{ limit: name, key, source: 'set', settings }]);
+    await this.#store.writeLimits([{ limit: name, key, source: 'set', ...change(ofKey ?? summary(before)) }]);
     return this.#details(await this.#existing(name, what), key);
   }
 

@@ -124,7 +124,7 @@ export function checkCall(event: ExecutedEvent, check: Check): void {
       checkLimitedClaim(first as LimitedClaimRequest, value as LimitedClaim, check);
       break;
     case 'writeLimits':
-      check.model.limits.write(first as LimitWrite[]);
+      check.model.limits.write(first as LimitWrite[], check.now);
       break;
     case 'report':
       check.model.gates.checkReport(first as WorkerReport[], value as GateAnswer[], event.process, check);

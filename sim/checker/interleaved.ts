@@ -378,7 +378,9 @@ function checkLimits(calls: readonly ExecutedEvent[], stays: readonly Stay[], re
   const written = calls.filter(({ verb }) => verb === 'writeLimits');
   for (const call of calls.filter(({ verb }) => verb === 'claimLimited' || verb === 'claimGated')) {
     const rules = new LimitModel();
-    for (const { args } of written.filter(({ at }) => at < call.from)) rules.write(args[0] as LimitWrite[]);
+    for (const { args, at } of written.filter((write) => write.at < call.from)) {
+      rules.write(args[0] as LimitWrite[], START + at);
+    }
     const isChanging = written.some(({ from, at }) => from <= call.at && at >= call.from);
     const [from, to] = [START + call.from, START + call.at];
     const ran = stays.filter((stay) => stay.job.state === 'running' && stay.from < from && stay.to > to);

@@ -32,10 +32,13 @@ export class LimitModel {
   readonly #rules: Map<string, Partial<Record<LimitWrite['source'], LimitWrite['settings']>>> = new Map();
   readonly #rates: Map<string, Rated> = new Map();
 
-  write(writes: readonly LimitWrite[]): void {
+  write(writes: readonly LimitWrite[], now: number): void {
     for (const { limit, key, source, settings } of writes) {
+      const rated = [...this.#rates].map(([text, one]) => ({ ...keyOf(text), one }));
+      const before = rated.map((of) => this.settings(of).rate);
       const name = JSON.stringify([limit, key]);
       this.#rules.set(name, { ...this.#rules.get(name), [source]: settings });
+      for (const [index, of] of rated.entries()) change(of.one, before[index] ?? null, this.settings(of).rate, now);
     }
   }
 
@@ -160,6 +163,18 @@ export class LimitModel {
     this.#rates.set(name, rated);
     return rated;
   }
+}
+
+function keyOf(text: string): LimitKey {
+  const [limit, key] = JSON.parse(text) as [string, string];
+  return { limit, key };
+}
+
+/** A key gets another rate: it owes as many starts as before, at the new space, and none without a rate; nothing is put off. */
+function change(rated: Rated, before: Rate | null, after: Rate | null, now: number): void {
+  const aheadMs = Math.max(0, rated.nextStartAt - now);
+  const owedMs = before === null || after === null ? 0 : (aheadMs / spaceOf(before)) * spaceOf(after);
+  if (owedMs < aheadMs) rated.nextStartAt = now + owedMs;
 }
 
 /** Jobs that are claimed ahead may have half of the places. */

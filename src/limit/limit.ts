@@ -68,17 +68,42 @@ export function keepsTurn({ concurrency }: LimitSettings, lane: Lane): boolean {
   return lane === 'suspect' || concurrency === 1;
 }
 
+/** What code says of a limit, or of one of its keys. The concurrency is left out where it is computed for each key. */
+export interface LimitCode extends Partial<LimitSettings> {
+  /** The concurrency that held for all keys before code began to compute it: it holds for keys of which none is stored yet. */
+  readonly concurrencyBefore?: number;
+}
+
 /** What was said of a limit, or of one of its keys. */
 export interface LimitRules {
   /** By definitions, in code; null for nothing. */
-  readonly code: Partial<LimitSettings> | null;
+  readonly code: LimitCode | null;
   /** By an operator; null for nothing. */
   readonly set: Partial<LimitSettings> | null;
 }
 
-/** What holds for a key: what an operator said before what code says, and of each what was said of the key first. */
+/** A rule that is written. */
+export interface LimitRule {
+  /** Whose rule it is: see `settingsFor`. */
+  readonly source: keyof LimitRules;
+  /** Null takes it away. */
+  readonly settings: LimitCode | null;
+  /** What the rule had and these settings leave out stays; else they replace it. Two writes at once lose nothing then. */
+  readonly merge?: true;
+}
+
+export function rulesAfter(rules: LimitRules, { source, settings, merge }: LimitRule): LimitRules {
+  return { ...rules, [source]: merge && settings ? { ...rules[source], ...settings } : settings };
+}
+
+/**
+ * What holds for a key: what an operator said before what code says, and of each what was said of the key first. A concurrency
+ * that code gives for all keys comes before one that was computed for the key: then an older deploy computed it.
+ */
 export function settingsFor(ofLimit: LimitRules | undefined, ofKey: LimitRules | undefined): LimitSettings {
-  return { ...unlimited, ...ofLimit?.code, ...ofKey?.code, ...ofLimit?.set, ...ofKey?.set };
+  const { concurrencyBefore = null, ...code } = ofLimit?.code ?? {};
+  const { concurrency = concurrencyBefore, ...codeOfKey } = ofKey?.code ?? {};
+  return { ...unlimited, concurrency, ...code, ...codeOfKey, ...ofLimit?.set, ...ofKey?.set };
 }
 
 /** The limits of a job as one text, by which its partition is found; '' for none. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Rate } from './limit.ts';
-import { afterHandedBack, afterStarts, spaceOf, startsAt, startsNow } from './rate.ts';
+import { afterChange, afterHandedBack, afterStarts, spaceOf, startsAt, startsNow } from './rate.ts';
 
 const rates = fc
   .record({
@@ -81,6 +81,39 @@ describe('a rate', () => {
     expect(startsNow(rate, after, 5_000 + 86_399_999)).toBe(0);
     expect(startsAt(rate, after)).toBe(5_000 + 86_400_000);
     expect(startsNow(rate, after, startsAt(rate, after))).toBe(1);
+  });
+
+  it('owes as many starts after it was changed as before, at the shorter space', () => {
+    const slow = { limit: 3, perMs: 3 * 3_600_000, burst: 1 };
+    const quick = { limit: 10, perMs: 1_000, burst: 1 };
+    const after = afterStarts(slow, 0, 5_000, 1);
+    expect(afterChange(slow, quick, after, 5_000)).toBe(5_100);
+    expect(afterChange(slow, quick, after, 5_000 + 1_800_000)).toBe(5_000 + 1_800_000 + 50);
+    const bursts = { limit: 10, perMs: 1_000, burst: 10 };
+    expect(afterChange(bursts, quick, afterStarts(bursts, 0, 5_000, 10), 5_000)).toBe(6_000);
+  });
+
+  it('holds no start back for longer when it is lowered, or when there is none left', () => {
+    const quick = { limit: 10, perMs: 1_000, burst: 10 };
+    const slow = { limit: 1, perMs: 3_600_000, burst: 1 };
+    const after = afterStarts(quick, 0, 5_000, 10);
+    expect(afterChange(quick, slow, after, 5_000)).toBe(after);
+    expect(afterChange(quick, null, after, 5_000)).toBe(5_000);
+    expect(afterChange(null, slow, after, 5_000)).toBe(5_000);
+    expect(afterChange(quick, slow, 4_000, 5_000)).toBe(4_000);
+  });
+
+  it('holds in any window of the new rate, when a burst that was taken is spread by the change', () => {
+    const bursts = { limit: 10, perMs: 1_000, burst: 10 };
+    const even = { limit: 10, perMs: 1_000, burst: 1 };
+    let nextStartAt = afterChange(bursts, even, afterStarts(bursts, 0, 5_000, 10), 5_000);
+    const times = Array<number>(10).fill(5_000);
+    for (let now = 5_000; now < 9_000; now++) {
+      if (startsNow(even, nextStartAt, now) === 0) continue;
+      nextStartAt = afterStarts(even, nextStartAt, now, 1);
+      times.push(now);
+    }
+    expect(most(times, even.perMs)).toBe(even.limit);
   });
 
   it('gives back a start that did not come about', () => {

@@ -34,6 +34,16 @@ export function afterStarts(rate: Rate, nextStartAt: number, now: number, count:
 }
 
 /**
+ * `nextStartAt` after a key got another rate. As many starts are owed as before, at the new space; but a lower rate puts
+ * nothing off that was to come sooner. Without a rate nothing is owed.
+ */
+export function afterChange(before: Rate | null, after: Rate | null, nextStartAt: number, now: number): number {
+  if (nextStartAt <= now) return nextStartAt;
+  const owed = before === null ? 0 : (nextStartAt - now) / spaceOf(before);
+  return Math.min(nextStartAt, now + (after === null ? 0 : owed * spaceOf(after)));
+}
+
+/**
  * `nextStartAt` after a start has not come about that was claimed so long ago. Time that has passed since has made room
  * already, perhaps for others that have started, and must not be given back again.
  */

@@ -59,8 +59,8 @@ const target: z.ZodType<HoldTarget> = z.union([
 ]);
 const rate = z.strictObject({ limit: z.number().min(0), perMs: duration, burst: z.number().min(0) });
 const ofKey = { concurrency: whole.nullable().exactOptional(), rate: rate.nullable().exactOptional() };
-const ofLimit = { ...ofKey, total: whole.nullable().exactOptional() };
-const limitRule = { limit: name, source: z.enum(['code', 'set']) };
+const ofLimit = { ...ofKey, total: whole.nullable().exactOptional(), concurrencyBefore: whole.exactOptional() };
+const limitRule = { limit: name, source: z.enum(['code', 'set']), merge: z.literal(true).exactOptional() };
 
 const timing = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('cron'), cron: name, timezone: name }),

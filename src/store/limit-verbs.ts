@@ -1,4 +1,4 @@
-import type { LimitKey, LimitRules, LimitSettings } from '../limit/limit.ts';
+import type { LimitKey, LimitRule, LimitRules, LimitSettings } from '../limit/limit.ts';
 import type { ClaimedJob, ClaimRequest } from './run-verbs.ts';
 
 export interface LimitedClaimRequest extends ClaimRequest {
@@ -24,13 +24,9 @@ export interface LimitedClaim {
 export type LimitOverride = Partial<LimitSettings>;
 
 /** A rule of a limit, or of one of its keys. A total counts all keys, so a key has none of its own. */
-export type LimitWrite = {
-  readonly limit: string;
-  /** Whose rule it is: see `settingsFor`. */
-  readonly source: 'code' | 'set';
-} & (
-  | { readonly key: null /** Null takes it away. */; readonly settings: LimitOverride | null }
-  | { readonly key: string; readonly settings: Omit<LimitOverride, 'total'> | null }
+export type LimitWrite = { readonly limit: string } & (
+  | (LimitRule & { readonly key: null })
+  | (Omit<LimitRule, 'settings'> & { readonly key: string; readonly settings: Omit<LimitOverride, 'total'> | null })
 );
 
 export interface LimitFilter {

@@ -458,6 +458,31 @@ const claims: StoreCase[] = cases('claimLimited', {
     assert.deepEqual((await claimLimited(store)).jobs, []);
   },
 
+  'a raised rate lets the next job start by its own space, and a rate that is removed owes nothing': async ({
+    store,
+    advance,
+  }) => {
+    const set = (key: string | null, settings: Omit<LimitOverride, 'total'>): Promise<void> =>
+      store.writeLimits([{ limit: SHOP, key, source: 'set', settings }]);
+    await allow(store, { rate });
+    for (const key of ['a', 'b', 'c']) await enqueue(store, 4, behind(key));
+    assert.deepEqual(countKeys((await claimLimited(store)).jobs), { a: 1, b: 1, c: 1 });
+    // One start in 2 minutes, of one key and then of all.
+    await set('a', { rate: { limit: 10, perMs: 20 * MINUTE, burst: 1 } });
+    await advance(3 * MINUTE);
+    assert.deepEqual(countKeys((await claimLimited(store)).jobs), { a: 1 });
+    await set(null, { rate: { limit: 10, perMs: 20 * MINUTE, burst: 1 } });
+    assert.deepEqual((await claimLimited(store)).jobs, []);
+    await advance(3 * MINUTE);
+    assert.deepEqual(countKeys((await claimLimited(store)).jobs), { a: 1, b: 1, c: 1 });
+    await set('b', { rate });
+    await advance(3 * MINUTE);
+    assert.deepEqual(countKeys((await claimLimited(store)).jobs), { a: 1, b: 1, c: 1 });
+    await set('b', { rate: null });
+    await set('b', { rate });
+    assert.deepEqual(countKeys((await claimLimited(store)).jobs), { b: 1 });
+  },
+
   'a concurrency of 0 lets no job of the key start until it is changed': async ({ store }) => {
     await allow(store, { concurrency: 1, total: 5 });
     const set = (settings: LimitOverride | null, key: string | null): Promise<void> =>
@@ -491,15 +516,46 @@ const claims: StoreCase[] = cases('claimLimited', {
   },
 
   'what an operator says comes before what code says, and what is said of a key first': async ({ store }) => {
-    await allow(store, { concurrency: 1 });
-    await store.writeLimits([{ limit: SHOP, key: 'a', source: 'code', settings: { concurrency: 4 } }]);
+    await store.writeLimits([
+      { limit: SHOP, key: null, source: 'code', settings: { total: null, rate: null, concurrencyBefore: 1 } },
+    ]);
+    await enqueue(store, 9, behind('a'));
     const settings = async (): Promise<number | null | undefined> =>
       (await store.limitKeys(SHOP, { keys: ['a'], limit: 1 }))[0]?.settings.concurrency;
+    assert.equal(await settings(), 1);
+    await store.writeLimits([{ limit: SHOP, key: 'a', source: 'code', settings: { concurrency: 4 } }]);
     assert.equal(await settings(), 4);
     await store.writeLimits([{ limit: SHOP, key: null, source: 'set', settings: { concurrency: 2 } }]);
     assert.equal(await settings(), 2);
     await store.writeLimits([{ limit: SHOP, key: 'a', source: 'set', settings: { concurrency: 3 } }]);
     assert.equal(await settings(), 3);
+    assert.equal((await claimLimited(store)).jobs.length, 3);
+  },
+
+  'a write that merges keeps what it does not name, and one that does not replaces the rule': async ({ store }) => {
+    await allow(store, { concurrency: 1 });
+    const write = (key: string | null, settings: Omit<LimitOverride, 'total'>, merge = true): Promise<void> =>
+      store.writeLimits([{ limit: SHOP, key, source: 'set', settings, ...(merge && { merge }) }]);
+    for (const key of [null, 'a']) {
+      await Promise.all([write(key, { concurrency: 3 }), write(key, { rate })]);
+      await write(key, { concurrency: null });
+    }
+    const merged = { concurrency: null, rate };
+    assert.deepEqual(only(await store.limits({ limit: 10 })).set, merged);
+    assert.deepEqual(only(await store.limitKeys(SHOP, { limit: 10 })).set, merged);
+    await write('a', { concurrency: 2 }, false);
+    assert.deepEqual(only(await store.limitKeys(SHOP, { limit: 10 })).set, { concurrency: 2 });
+  },
+
+  'what code computes for a key counts only while code gives no concurrency for all': async ({ store }) => {
+    await store.writeLimits([{ limit: SHOP, key: 'a', source: 'code', settings: { concurrency: 4 } }]);
+    await allow(store, { concurrency: 1 });
+    await enqueue(store, 9, behind('a'));
+    assert.equal((await claimLimited(store)).jobs.length, 1);
+    await store.writeLimits([{ limit: SHOP, key: null, source: 'code', settings: { total: null, rate: null } }]);
+    assert.equal((await claimLimited(store)).jobs.length, 3);
+    await allow(store, { total: 5 });
+    assert.equal((await claimLimited(store)).jobs.length, 1);
   },
 
   'a higher priority comes first, and retries have their kept places': async ({ store }) => {

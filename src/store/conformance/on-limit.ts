@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { LimitAction, LimitKey } from '../../limit/limit.ts';
+import type { LimitAction, LimitCode, LimitKey } from '../../limit/limit.ts';
 import type { ClaimedJob, LimitOverride, NewJob, Store } from '../store.ts';
 import {
   claimRequest,
@@ -154,6 +154,21 @@ export const onLimitCases: readonly StoreCase[] = cases('enqueue', {
     assert.deepEqual(await statesOf(store, waits), ['ready', 'ready']);
     await store.enqueue([oldest()]);
     assert.deepEqual(await statesOf(store, waits), ['cancelled', 'ready'], 'one makes way, not all');
+  },
+
+  async 'what is computed for a key fills it, or what held before that, unless code gives one concurrency for all'({
+    store,
+  }) {
+    const code = (settings: LimitCode): Promise<void> =>
+      store.writeLimits([{ limit: SHOP.limit, key: null, source: 'code', settings }]);
+    await code({ total: null, rate: null, concurrencyBefore: 1 });
+    assert.equal(await countStored(store, [newest(), newest()]), 1);
+    await store.writeLimits([{ ...SHOP, source: 'code', settings: { concurrency: 2 } }]);
+    assert.equal(await countStored(store, [newest(), newest()]), 1);
+    await allow(store, { concurrency: 3 });
+    assert.equal(await countStored(store, [newest(), newest()]), 1);
+    await allow(store, { total: 1 });
+    assert.equal(await countStored(store, [newest(), newest()]), 2, 'no bound');
   },
 
   async 'how many fill a key is what its stored settings say'({ store }) {

@@ -5,11 +5,13 @@ import {
   type LimitRules,
   type LimitSettings,
   limitsText,
+  type Rate,
+  rulesAfter,
   settingsFor,
 } from '../../limit/limit.ts';
 import { mostLive } from '../../limit/on-limit.ts';
 import { permitted } from '../../limit/permit.ts';
-import { afterHandedBack, afterStarts, startsAt } from '../../limit/rate.ts';
+import { afterChange, afterHandedBack, afterStarts, startsAt } from '../../limit/rate.ts';
 import { roomAt, roomOf, roomWithin } from '../../limit/room.ts';
 import type {
   LimitFilter,
@@ -132,13 +134,23 @@ export class Limits {
     return { now, startsAt: null, burst: rate.burst };
   }
 
-  write(writes: readonly LimitWrite[]): void {
-    for (const { limit, key, source, settings } of writes) {
-      if (key === null) this.#rules.set(limit, { ...(this.#rules.get(limit) ?? noRules), [source]: settings });
-      else {
-        const one = this.#key({ limit, key });
-        one.rules = { ...one.rules, [source]: settings };
+  write(writes: readonly LimitWrite[], now: number): void {
+    for (const write of writes) {
+      const keys = write.key === null ? this.#keysOf(write.limit) : [this.#key({ limit: write.limit, key: write.key })];
+      const rates = keys.map((key) => this.#settings(key).rate);
+      this.#writeRule(write);
+      for (const [index, key] of keys.entries()) {
+        key.nextStartAt = afterChange(rates[index] as Rate | null, this.#settings(key).rate, key.nextStartAt, now);
       }
+    }
+  }
+
+  #writeRule(write: LimitWrite): void {
+    const { limit, key } = write;
+    if (key === null) this.#rules.set(limit, rulesAfter(this.#rules.get(limit) ?? noRules, write));
+    else {
+      const one = this.#key({ limit, key });
+      one.rules = rulesAfter(one.rules, write);
     }
   }
 

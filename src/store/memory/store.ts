@@ -280,7 +280,7 @@ export class MemoryStore implements Store {
 
   async writeLimits(writes: readonly LimitWrite[]): Promise<void> {
     const state = this.#open();
-    state.limits.write(kept(writes));
+    state.limits.write(kept(writes), this.#clock.now());
     state.wake.hint();
   }
 

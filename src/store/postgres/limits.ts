@@ -20,7 +20,7 @@ import { LANE } from './sql/shared.ts';
 
 const USES = 'SELECT *, @.now_ms() FROM @.read_uses($1::text[], $2::text[])';
 const TAKE = 'SELECT @.take_permit($1, $2, $3, $4, $5)';
-const WRITE = 'SELECT @.write_limit($1, $2, $3, $4, $5)';
+const WRITE = 'SELECT @.write_limit($1, $2, $3, $4, $5, $6)';
 
 /** The jobs of a limit that run, and those that wait, by key: in limited partitions, and as suspects in ordinary ones. */
 const JOBS = `
@@ -106,10 +106,10 @@ export function permit(session: Session, { limit, key, cost }: PermitRequest): P
 /** True when something changed. */
 export async function writeLimits({ db }: Session, writes: readonly LimitWrite[]): Promise<boolean> {
   let hasChanged = false;
-  for (const { limit, key, source, settings } of writes) {
+  for (const { limit, key, source, settings, merge = false } of writes) {
     const rule = settings === null ? null : JSON.stringify(settings);
     const hasTotal = settings !== null && 'total' in settings && settings.total !== null;
-    const [row] = await db.query<[boolean]>(WRITE, [limit, key, source === 'code', rule, hasTotal]);
+    const [row] = await db.query<[boolean]>(WRITE, [limit, key, source === 'code', rule, merge, hasTotal]);
     hasChanged ||= (row as [boolean])[0];
   }
   return hasChanged;

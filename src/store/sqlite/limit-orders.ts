@@ -1,5 +1,6 @@
-import { limitsText } from '../../limit/limit.ts';
+import { type LimitKey, type LimitSettings, limitsText, type Rate, rulesAfter } from '../../limit/limit.ts';
 import { permitted } from '../../limit/permit.ts';
+import { afterChange } from '../../limit/rate.ts';
 import type { LimitWrite, PermitAnswer, PermitRequest } from '../store.ts';
 import { free, freeAll } from './limit-freed.ts';
 import { readNextStart, readRules, readSettings, writeNextStart } from './limit-rules.ts';
@@ -9,17 +10,45 @@ import type { Session } from './session.ts';
 
 const WRITE = 'INSERT OR REPLACE INTO limit_rules (name, is_key, key, code, operator) VALUES (?, ?, ?, ?, ?)';
 const REMOVE = 'DELETE FROM limit_rules WHERE name = ? AND is_key = ? AND key = ?';
+const OWING = 'SELECT key FROM limit_rates WHERE name = ? AND next_start_at > ?';
 
 export function writeLimits(session: Session, writes: readonly LimitWrite[]): void {
-  for (const { limit, key, source, settings } of writes) {
-    const rules = { ...readRules(session, limit, key), [source]: settings };
+  for (const write of writes) {
+    const { limit, key, source } = write;
+    const before = readRules(session, limit, key);
+    const rules = rulesAfter(before, write);
+    const owing = isSameRate(before[source], rules[source]) ? [] : keysOwing(session, limit, key);
     const where = [limit, key === null ? 0 : 1, key ?? ''] as const;
     if (rules.code === null && rules.set === null) session.sql(REMOVE).run(...where);
     else session.sql(WRITE).run(...where, textOf(rules.code), textOf(rules.set));
+    for (const { one, rate, at } of owing) {
+      writeNextStart(session, one, afterChange(rate, readSettings(session, one).rate, at, session.now));
+    }
     if (key === null) freeAll(session, limit);
     else free(session, limitsText([{ limit, key }]));
   }
   session.madeWork = true;
+}
+
+function isSameRate(before: Partial<LimitSettings> | null, after: Partial<LimitSettings> | null): boolean {
+  return JSON.stringify(before?.rate) === JSON.stringify(after?.rate);
+}
+
+interface Owing {
+  readonly one: LimitKey;
+  readonly rate: Rate | null;
+  /** `nextStartAt` of the key, which lies ahead. */
+  readonly at: number;
+}
+
+/** The key, or keys of the limit, that have started more than their rate spreads up to now. */
+function keysOwing(session: Session, limit: string, key: string | null): Owing[] {
+  const { now } = session;
+  const keys = key === null ? (session.sql(OWING).all(limit, now) as { key: string }[]) : [{ key }];
+  return keys
+    .map((found) => ({ limit, key: found.key }))
+    .map((one) => ({ one, rate: readSettings(session, one).rate, at: readNextStart(session, one) }))
+    .filter(({ at }) => at > now);
 }
 
 function textOf(settings: object | null): string | null {

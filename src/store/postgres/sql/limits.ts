@@ -260,11 +260,16 @@ export const limitsSql: string = `
     RETURN FOUND;
   END $$;
 
-  -- Writes one rule, null for none, of a limit (p_key is null) or of a key. p_has_total: it bounds the total. Answers whether
-  -- it was another one before.
-  CREATE FUNCTION write_limit(p_limit text, p_key text, p_is_code boolean, p_rule text, p_has_total boolean)
+  -- Writes one rule, null for none, of a limit (p_key is null) or of a key. p_merge: what it leaves out stays as it was.
+  -- p_has_total: it bounds the total. Answers whether it was another one before.
+  CREATE FUNCTION write_limit(p_limit text, p_key text, p_is_code boolean, p_rule text, p_merge boolean, p_has_total boolean)
   RETURNS boolean LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
-  DECLARE before text;
+  DECLARE
+    before text;
+    rule text := p_rule;
+    owing text[];
+    owed double precision[];
+    store_now bigint := now_ms();
   BEGIN
     PERFORM pg_advisory_xact_lock(hashtext(current_schema()), hashtext('mulligan: limit ' || p_limit));
     IF p_key IS NULL THEN
@@ -273,17 +278,30 @@ export const limitsSql: string = `
       SELECT CASE WHEN p_is_code THEN k.code ELSE k.operator END INTO before FROM limit_keys k
       WHERE k.limit_name = p_limit AND k.key = p_key;
     END IF;
-    IF before IS NOT DISTINCT FROM p_rule AND EXISTS (SELECT 1 FROM limit_settings l WHERE l.name = p_limit) THEN RETURN false; END IF;
+    IF p_merge THEN rule := coalesce(before, '{}')::jsonb || p_rule::jsonb; END IF;
+    IF before IS NOT DISTINCT FROM rule AND EXISTS (SELECT 1 FROM limit_settings l WHERE l.name = p_limit) THEN RETURN false; END IF;
+    -- As \`afterChange\` says, for the keys whose next start lies ahead.
+    IF before::jsonb -> 'rate' IS DISTINCT FROM rule::jsonb -> 'rate' THEN
+      SELECT array_agg(k.key), array_agg(coalesce((k.next_start_at - store_now) / nullif(space_of(p_limit, k.key), 0), 0))
+      INTO owing, owed FROM (
+        -- Hand-backs change these without the lock, in this order.
+        SELECT k.key, k.next_start_at FROM limit_keys k
+        WHERE k.limit_name = p_limit AND (p_key IS NULL OR k.key = p_key) AND k.next_start_at > store_now
+        ORDER BY k.limit_name, k.key FOR UPDATE
+      ) k;
+    END IF;
     INSERT INTO limit_settings (name, version, has_total) VALUES (p_limit, nextval('limit_versions'), p_has_total)
     ON CONFLICT (name) DO UPDATE SET version = excluded.version, has_total = limit_settings.has_total OR excluded.has_total;
     IF p_key IS NULL THEN
-      UPDATE limit_settings l SET code = CASE WHEN p_is_code THEN p_rule ELSE l.code END,
-        operator = CASE WHEN p_is_code THEN l.operator ELSE p_rule END WHERE l.name = p_limit;
+      UPDATE limit_settings l SET code = CASE WHEN p_is_code THEN rule ELSE l.code END,
+        operator = CASE WHEN p_is_code THEN l.operator ELSE rule END WHERE l.name = p_limit;
     ELSE
       INSERT INTO limit_keys (limit_name, key) VALUES (p_limit, p_key) ON CONFLICT DO NOTHING;
-      UPDATE limit_keys k SET code = CASE WHEN p_is_code THEN p_rule ELSE k.code END,
-        operator = CASE WHEN p_is_code THEN k.operator ELSE p_rule END WHERE k.limit_name = p_limit AND k.key = p_key;
+      UPDATE limit_keys k SET code = CASE WHEN p_is_code THEN rule ELSE k.code END,
+        operator = CASE WHEN p_is_code THEN k.operator ELSE rule END WHERE k.limit_name = p_limit AND k.key = p_key;
     END IF;
+    UPDATE limit_keys k SET next_start_at = least(k.next_start_at, store_now + g.owed * space_of(p_limit, k.key))
+    FROM unnest(owing, owed) AS g (key, owed) WHERE k.limit_name = p_limit AND ${lookUp('k.key', 'g.key')};
     -- What had no room before may have some now. With the lock: no claim parks by the old rules any more.
     PERFORM wake_blocked(array_agg(b.limit_name), array_agg(b.key), array_agg(b.count::int), false) FROM (
       SELECT b.limit_name, b.key, count(*) FROM limit_partitions b

@@ -34,8 +34,8 @@ export const onLimitSql: string = `
     most int;
     live_jobs uuid[];
   BEGIN
-    SELECT ((coalesce(l.code, '{}')::jsonb || coalesce(k.code, '{}')::jsonb || coalesce(l.operator, '{}')::jsonb
-      || coalesce(k.operator, '{}')::jsonb) ->> 'concurrency')::int INTO concurrency
+    SELECT (coalesce(k.operator::jsonb -> 'concurrency', l.operator::jsonb -> 'concurrency', l.code::jsonb -> 'concurrency',
+      k.code::jsonb -> 'concurrency', l.code::jsonb -> 'concurrencyBefore') #>> '{}')::int INTO concurrency
     FROM (SELECT) one LEFT JOIN limit_settings l ON l.name = p_limit
     LEFT JOIN limit_keys k ON k.limit_name = p_limit AND k.key = p_key;
     IF concurrency IS NULL THEN RETURN NULL; END IF;
