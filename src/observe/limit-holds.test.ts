@@ -4,8 +4,11 @@ import { defineJob } from '../definition.ts';
 import type { Job } from '../job.ts';
 import type { LimitOptions } from '../limit/options.ts';
 import { Snooze } from '../retry/control-errors.ts';
+import { idsOf, newJobs } from '../store/conformance/builders.ts';
+import { MemoryStore } from '../store/memory/store.ts';
 import { type TestQueue, testQueue } from '../testing/queue.ts';
-import { holdWords } from './limit-holds.ts';
+import { VirtualClock } from '../testing/virtual-clock.ts';
+import { holdWords, limitHolds } from './limit-holds.ts';
 
 type Input = { readonly shop: string; readonly fails?: boolean; readonly snoozes?: boolean };
 
@@ -56,6 +59,21 @@ describe('limits.holding', () => {
     // The one that runs.
     expect(await said(queue, ids[2] as string)).toEqual([]);
     expect(await queue.mulligan.limits.holding('unknown')).toEqual([]);
+  });
+
+  it('has fewer before the job than wait, also when one of them leaves while it reads', async () => {
+    const clock = new VirtualClock();
+    const store = new MemoryStore({ clock });
+    const settings = { concurrency: 0 };
+    await store.writeLimits([{ limit: 'shopify', key: null, source: 'set', settings }]);
+    const ids = idsOf(await store.enqueue(newJobs(3, { limits: [{ limit: 'shopify', key: 'a' }] })));
+    const [last] = (await store.get([ids[2] as string])) as [Job];
+    const limitKeys: typeof store.limitKeys = async (...args) => {
+      await store.cancel([ids[0] as string]);
+      return store.limitKeys(...args);
+    };
+    const reads = { list: store.list.bind(store), limits: store.limits.bind(store), limitKeys };
+    expect(await limitHolds(reads, last, clock.now())).toMatchObject([{ waiting: 3, before: 2 }]);
   });
 
   it('counts no job that is not due yet', async () => {

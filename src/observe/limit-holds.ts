@@ -67,7 +67,8 @@ async function holdOf(
   const before = ofKey.filter(
     (one) => one === holder || (one.priority <= job.priority && one.dueAt <= job.dueAt),
   ).length;
-  const waiting = due + (holder !== undefined && holder.dueAt > now ? 1 : 0);
+  // These are several reads, and jobs may have started in between.
+  const waiting = Math.max(before + 1, due + (holder !== undefined && holder.dueAt > now ? 1 : 0));
   const isExact = earlier.length < MOST_LOOKED_AT;
   const common = { limit, key, settings, waiting, before, isExact, until: null, holder: null, holderDueAt: null };
   if (concurrency !== null && running >= concurrency) return { ...common, reason: 'concurrency', running };
