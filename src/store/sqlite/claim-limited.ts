@@ -18,7 +18,7 @@ import { TakenRows } from './taken-rows.ts';
  */
 
 /** So many partitions of a tier share the places at a time. */
-const PARTITIONS_AT_ONCE = 16;
+const PARTITIONS_AT_ONCE = 64;
 /** A claim lets at most about so many partitions wait: after a change of a limit they may all be without room. */
 const MOST_WITHOUT_ROOM = 1_000;
 
