@@ -7,7 +7,7 @@ import { ProblemError } from './problem.ts';
  * holds what `decide` looks at: so the server keeps nothing between two requests, any server of the same store can settle
  * any job, and a server that is killed loses none.
  *
- * It is not signed. Whoever may settle (scope `work`) may do so with any decision through the store verbs; what keeps a
+ * It is not signed. A client that may settle (scope `work`) may do so with any decision through the store verbs; what keeps a
  * late or a wrong settlement out is the fence in the store, and that compares job, run and worker with the row.
  */
 export interface Receipt {

@@ -21,13 +21,13 @@ async function expectResponsive({ call }: Served): Promise<void> {
   expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 201));
 }
 
-it('many connections that say nothing keep nobody from being served', async () => {
+it('many connections that say nothing keep no other client from being served', async () => {
   const server = await served();
   await open(server.url, Number(process.env.MULLIGAN_IDLE_CONNECTIONS ?? 500));
   await expectResponsive(server);
 });
 
-it('requests that trickle in byte by byte keep nobody from being served', async () => {
+it('requests that trickle in byte by byte keep no other client from being served', async () => {
   const server = await served();
   const sockets = await open(server.url, 50);
   for (const socket of sockets) {

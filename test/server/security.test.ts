@@ -60,7 +60,7 @@ it('without tokens, neither a peer elsewhere nor one behind a proxy is served, n
   await server.close();
 });
 
-it('a token is shown once, and its file holds only a digest that nobody else can read', async () => {
+it('a token is shown once, and its file holds only a digest that no other user can read', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'mulligan-tokens-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const file = join(folder, 'tokens');

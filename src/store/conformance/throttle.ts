@@ -109,7 +109,7 @@ export const throttleCases: readonly StoreCase[] = cases('enqueue', {
     assert.deepEqual(await store.enqueue([debounced]), [{ id: debounced.id, existed: false }]);
   },
 
-  async 'a throttled job is redriven whoever has its key, and does not take it'({ store, advance }) {
+  async 'a throttled job is redriven while another job has its key, and does not take it'({ store, advance }) {
     const dead = await bury(store, throttled());
     await advance(WINDOW);
     const next = await sent(store, { delayMs: HOUR });
