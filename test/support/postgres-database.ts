@@ -3,6 +3,8 @@ import { expect } from 'vitest';
 import { STATE } from '../../src/store/codes.ts';
 import { newSchema, runSql } from './postgres-schema.ts';
 
+const IN_USE = '55006';
+
 /** A database of its own on a shared server: a test may do anything to its connections. */
 export class TestDatabase implements AsyncDisposable {
   readonly name: string;
@@ -50,8 +52,15 @@ export class TestDatabase implements AsyncDisposable {
     return (rows[0] as { ended: number }).ended;
   }
 
+  /**
+   * PostgreSQL waits five seconds for connections that are about to end, as those of a pool are for a moment after `pool.end()`.
+   * Only those that stay are ended by force: their clients report it as an error.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
-    await runSql(this.#server, `DROP DATABASE ${this.name} WITH (FORCE)`);
+    await runSql(this.#server, `DROP DATABASE ${this.name}`).catch((error: { code?: string }) => {
+      if (error.code !== IN_USE) throw error;
+      return runSql(this.#server, `DROP DATABASE ${this.name} WITH (FORCE)`);
+    });
   }
 }
 

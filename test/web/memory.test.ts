@@ -38,19 +38,20 @@ async function usageOf(cdp: CDPSession): Promise<Usage> {
 
 /** Lets seconds pass, in each of which something changes. Answers how often the page has read. */
 async function update(page: Page, seconds: number): Promise<number> {
-  let [read, open] = [0, 0];
-  const isRead = (request: Request): boolean => /\/api\/v1\/(?!events)/.test(request.url());
-  const began = (request: Request): void => void (isRead(request) && open++);
+  let read = 0;
+  const open = new Set<Request>();
+  const began = (request: Request): void => void (/\/api\/v1\/(?!events)/.test(request.url()) && open.add(request));
   const ended = (request: Request): void => {
-    if (isRead(request) && --open === 0) read++;
+    // A request that began before is not counted.
+    if (open.delete(request) && open.size === 0) read++;
   };
-  page.on('request', began).on('requestfinished', ended);
+  page.on('request', began).on('requestfinished', ended).on('requestfailed', ended);
   for (let second = 0; second < seconds; second++) {
     await stage().mulligan.enqueue('image.resize', { image: second }, { queue: 'thumbnails' });
     await page.clock.fastForward(1_000);
-    while (open > 0) await page.evaluate('0');
+    while (open.size > 0) await page.evaluate('0');
   }
-  page.off('request', began).off('requestfinished', ended);
+  page.off('request', began).off('requestfinished', ended).off('requestfailed', ended);
   return read;
 }
 
