@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { type Decision, deadReasons } from '../../retry/decision.ts';
+import type { Settlement } from '../store.ts';
 import {
   claim,
   claimOne,
@@ -216,6 +217,41 @@ const recording: StoreCase[] = cases('settle', {
       assert.deepEqual((await jobOf(store, job.id)).lastError, error);
       assert.partialDeepStrictEqual(only(await store.runs(job.id)), { worker: text, error, decision: { note: text } });
     }
+  },
+
+  'of many completions in one batch, those of lost runs change nothing, and the others keep what is their own': async ({
+    store,
+  }) => {
+    await store.enqueue(newJobs(50));
+    const { jobs } = await claim(store, { limit: 50 });
+    const settlements = jobs.map((job, n) =>
+      settlement(job, complete, { startedAt: n, endedAt: 2 * n, result: `${n}` }),
+    );
+    const stale = [3, 20, 49];
+    for (const n of stale) settlements[n] = { ...(settlements[n] as Settlement), run: 2 };
+    const noted = { ...complete, note: 'its own' };
+    settlements[7] = { ...(settlements[7] as Settlement), decision: noted };
+    const answers = await store.settle(settlements);
+    assert.deepEqual(
+      answers.flatMap((answer, n) => (answer === 'stale' ? [n] : [])),
+      stale,
+    );
+    for (const [n, { id }] of jobs.entries()) {
+      if (stale.includes(n)) assert.equal((await jobOf(store, id)).state, 'running');
+      else {
+        const run = only(await store.runs(id));
+        assert.partialDeepStrictEqual(run, {
+          run: 1,
+          attempt: 1,
+          outcome: 'completed',
+          counted: true,
+          worker: 'worker-1',
+        });
+        assert.partialDeepStrictEqual(run, { startedAt: n, endedAt: 2 * n, decision: n === 7 ? noted : complete });
+        assert.partialDeepStrictEqual(await jobOf(store, id), { state: 'completed', result: n });
+      }
+    }
+    assert.deepEqual(await store.settle(settlements), answers);
   },
 
   'a batch of 1,000 settlements is written whole': async ({ store }) => {

@@ -95,6 +95,7 @@ function split(endings: readonly Ending[]): { completions: readonly Ending[]; ot
     sent.outcome === 'completed' &&
     !(sent.refund && sent.refund.attempts > 0) &&
     sent.decision.rule === first.decision.rule &&
+    sent.decision.note === first.decision.note &&
     sent.worker === first.worker;
   const completions = endings.filter(isAlike);
   return {

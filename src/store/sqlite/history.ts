@@ -23,16 +23,24 @@ import type { Session } from './session.ts';
 
 const SET_MARK = 'UPDATE history_mark SET counted_to = ?';
 const RUN = `j.name, j.home_queue, r.error, r.outcome, r.counted, r.attempt, json_extract(r.decision, '$.kind') = 'dead' AS is_dead, r.ended_at - r.started_at AS run_ms`;
+/** Of a run that is in the row of its job. */
+const RUN_IN_ROW = `
+  j.name, j.home_queue, NULL AS error, 'completed' AS outcome, 1 AS counted, j.attempts AS attempt, 0 AS is_dead, j.run_ended_at - j.run_started_at AS run_ms`;
+const READ_IN_ROWS = `
+  SELECT j.finished_at AS at, ${RUN_IN_ROW}
+  FROM (SELECT name, home_queue, attempts, finished_at, run_started_at, run_ended_at ${COMPLETED} AND run_ended_at IS NOT NULL) j`;
 const READ_COMPLETED = `
   SELECT j.finished_at AS at, ${RUN}
-  FROM (SELECT seq, runs, name, home_queue, finished_at ${COMPLETED}) j JOIN runs r ON r.job = j.seq AND r.run = j.runs`;
+  FROM (SELECT seq, runs, name, home_queue, finished_at ${COMPLETED} AND run_ended_at IS NULL) j JOIN runs r ON r.job = j.seq AND r.run = j.runs`;
 const READ_OTHERS = `
   SELECT r.settled_at AS at, ${RUN}
   FROM (SELECT * ${OTHERS}) r JOIN jobs j ON j.seq = r.job`;
 /** Of one job: what is not counted yet. */
 const READ_JOB = `
   SELECT coalesce(r.settled_at, j.finished_at) AS at, ${RUN} FROM jobs j JOIN runs r ON r.job = j.seq
-  WHERE j.seq = ?1 AND coalesce(r.settled_at, CASE WHEN r.run = j.runs AND j.state = ${STATE.completed} THEN j.finished_at END) > ?2`;
+  WHERE j.seq = ?1 AND coalesce(r.settled_at, CASE WHEN r.run = j.runs AND j.state = ${STATE.completed} THEN j.finished_at END) > ?2
+  UNION ALL
+  SELECT j.finished_at AS at, ${RUN_IN_ROW} FROM jobs j WHERE j.seq = ?1 AND j.run_ended_at IS NOT NULL AND j.finished_at > ?2`;
 const ADD = `
   INSERT INTO history (step_ms, at, name, ${historyColumns.join(', ')}) VALUES (?, ?, ?, ${historyColumns.map(() => '?').join(', ')})
   ON CONFLICT DO UPDATE SET ${HISTORY_ADDED}`;
@@ -48,7 +56,7 @@ const NAMES = `
   SELECT name, ${HISTORY_SUMS} FROM history WHERE step_ms = ?1 AND at >= ?2 AND at < ?3 AND name <> '${ALL_NAMES}' GROUP BY name`;
 
 /** The statements that read the ledger, for a test that asks SQLite how it reads it. */
-export const rollUpReads: readonly string[] = [LAST_COMPLETED, LAST_OTHER, READ_COMPLETED, READ_OTHERS];
+export const rollUpReads: readonly string[] = [LAST_COMPLETED, LAST_OTHER, READ_IN_ROWS, READ_COMPLETED, READ_OTHERS];
 
 /** Null when there is something to write. */
 export function rollUpNothing(session: Session): RolledUp | null {
@@ -61,7 +69,8 @@ export function rollUp(session: Session): RolledUp {
   const horizon = session.now - LAG_MS;
   if (horizon <= mark) return { isDone: true };
   const until = endOfPage(session, mark, horizon, ROLL_UP_ROWS) ?? horizon;
-  const runs = [READ_COMPLETED, READ_OTHERS].flatMap((sql) => session.sql(sql).all(mark, until) as unknown as RunRow[]);
+  const reads = [READ_IN_ROWS, READ_COMPLETED, READ_OTHERS];
+  const runs = reads.flatMap((sql) => session.sql(sql).all(mark, until) as unknown as RunRow[]);
   add(session, runs);
   addFailures(session, runs);
   session.sql(SET_MARK).run(until);

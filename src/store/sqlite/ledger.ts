@@ -12,6 +12,7 @@ import {
   PolicyList,
   positionAfter,
 } from '../ledger.ts';
+import { RUNS_OF_JOB } from './complete.ts';
 import type { Session } from './session.ts';
 
 const COLUMNS = 'seq, id, name, state, dead_reason, resource, finished_at, policy';
@@ -27,7 +28,7 @@ const RANGE = 'SELECT min(seq) AS first, max(seq) AS last FROM jobs';
 const RUNS = `
   SELECT run, attempt, outcome, counted, started_at, ended_at, decision, error AS error_id,
     (SELECT e.error ->> '$.fingerprint' FROM errors e WHERE e.id = r.error) AS fingerprint
-  FROM runs r WHERE job = ? ORDER BY run`;
+  FROM (${RUNS_OF_JOB}) r ORDER BY run`;
 const ERROR = 'SELECT error FROM errors WHERE id = ?';
 
 const LATEST = Number.MAX_SAFE_INTEGER;

@@ -4,15 +4,17 @@ import { parseQueue } from '../aside.ts';
 import { STATE } from '../codes.ts';
 import type { QueueInfo, StatsRow, StoreStats } from '../store.ts';
 import { emptyTotals, type MutableTotals } from '../totals.ts';
+import { RUNS_OF_JOB } from './complete.ts';
 import { NEVER } from './restrictions.ts';
 import { JOB_COLUMNS, type JobRow, job, type RunRow, runRecord } from './rows.ts';
 import type { Session } from './session.ts';
 
 const GET = `SELECT ${JOB_COLUMNS} FROM jobs WHERE id = ?`;
+const SEQ = 'SELECT seq FROM jobs WHERE id = ?';
 const RUNS = `
   SELECT run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision,
     (SELECT e.error FROM errors e WHERE e.id = r.error) AS error
-  FROM runs r WHERE job = (SELECT seq FROM jobs WHERE id = ?) ORDER BY run`;
+  FROM (${RUNS_OF_JOB}) r ORDER BY run`;
 const WAITING_NOW = `
   SELECT home_queue, name, CASE WHEN due_at <= ? THEN ${STATE.ready} ELSE state END AS state, count(*) AS n
   FROM jobs WHERE partition IS NOT NULL GROUP BY 1, 2, 3`;
@@ -31,7 +33,9 @@ export function get(session: Session, ids: readonly string[]): Job[] {
 }
 
 export function runs(session: Session, jobId: string): RunRecord[] {
-  const rows = session.sql(RUNS).all(jobId) as unknown as RunRow[];
+  const found = session.sql(SEQ).get(jobId) as { seq: number } | undefined;
+  if (found === undefined) return [];
+  const rows = session.sql(RUNS).all(found.seq) as unknown as RunRow[];
   return rows.map((row) => runRecord(session, jobId, row));
 }
 

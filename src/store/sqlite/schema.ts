@@ -19,7 +19,7 @@ import { workersTables } from './workers-tables.ts';
  *                claim reads waiting rows only, and its cost does not grow with what has finished.
  *   partitions   the waiting jobs that are admitted together; one row for as long as a job waits. See partitions.ts.
  *   holds        queues and resources whose jobs may not start for now.
- *   runs         the ledger: one row per finished run.
+ *   runs         the ledger: one row per finished run. Nearly all runs that completed their job are in its row instead (complete.ts).
  *   errors       what failed runs threw, stored once per call and referred to by number.
  *   memos        results of once-only effects.
  *   strings      names of jobs, queues, resources and workers, and policies, referred to by number.
@@ -230,6 +230,13 @@ export const migrations: readonly string[] = [
   historyTables,
   logTables,
   errorHistoryTables,
+  // The run that completed the job (complete.ts). Null when it has not completed, or when that run is in `runs`, where a version without
+  // these columns keeps it.
+  `
+  ALTER TABLE jobs ADD COLUMN run_worker INTEGER;
+  ALTER TABLE jobs ADD COLUMN run_started_at INTEGER;
+  ALTER TABLE jobs ADD COLUMN run_ended_at INTEGER;
+  `,
 ];
 
 /** Brings the file to the newest version. Call inside BEGIN IMMEDIATE: a second process then finds it done. */

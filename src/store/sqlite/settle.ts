@@ -4,6 +4,7 @@ import { LANE, STATE } from '../codes.ts';
 import { errorChanges, failureOf } from '../error-groups.ts';
 import type { Refund, SettleAnswer, Settlement } from '../store.ts';
 import { enterAside } from './aside.ts';
+import { complete, type Ending, isPlainCompletion } from './complete.ts';
 import { KEY_AFTER_END } from './keys.ts';
 import { settleSlots } from './limit-slots.ts';
 import { keepLog } from './log.ts';
@@ -46,26 +47,60 @@ const FIND = `
     fingerprint, limits
   FROM jobs WHERE id = ?`;
 const SPENT = 'UPDATE jobs SET spent_at = ?2, spent_count = ?3 WHERE seq = ?1';
-const ALREADY = 'SELECT 1 FROM runs WHERE job = ? AND run = ? AND worker = ? AND outcome = ?';
+const ALREADY = `
+  SELECT 1 FROM runs WHERE job = ?1 AND run = ?2 AND worker = ?3 AND outcome = ?4
+  UNION ALL
+  SELECT 1 FROM jobs WHERE seq = ?1 AND runs = ?2 AND run_worker = ?3 AND 'completed' = ?4`;
 const LEDGER = `
   INSERT INTO runs (job, run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision, error, settled_at)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
-export function settle(session: Session, settlements: readonly PackedSettlement[]): PackedAnswers {
-  return packAnswers(settlements.map((packed) => settleOne(session, unpackSettlement(packed))));
+export function settle(session: Session, packed: readonly PackedSettlement[]): PackedAnswers {
+  const settlements = packed.map(unpackSettlement);
+  const completed = completeAll(session, settlements);
+  return packAnswers(
+    settlements.map((settlement) => (completed.has(settlement) ? 'settled' : settleOne(session, settlement))),
+  );
+}
+
+/**
+ * Settles the runs that completed, as far as the fence lets it, ahead of the others. It leaves jobs with several settlements, whose
+ * order matters. What it leaves, `settleOne` answers.
+ */
+function completeAll(session: Session, settlements: readonly Settlement[]): ReadonlySet<Settlement> {
+  const runs = new Map<number, Ending>();
+  const repeated = repeatedIds(settlements);
+  for (const settlement of settlements) {
+    if (!isPlainCompletion(settlement) || repeated.has(settlement.id)) continue;
+    const run = runOf(session, settlement);
+    if (run !== null) runs.set(run.row.seq, run);
+  }
+  const ended = [...complete(session, [...runs.values()])].map((seq) => runs.get(seq) as Ending);
+  for (const run of ended) record(session, run, settledBy(run.settlement.decision, false, session.now));
+  return new Set(ended.map(({ settlement }) => settlement));
+}
+
+function repeatedIds(settlements: readonly Settlement[]): ReadonlySet<string> {
+  const seen = new Set<string>();
+  const repeated = new Set<string>();
+  for (const { id } of settlements) (seen.has(id) ? repeated : seen).add(id);
+  return repeated;
+}
+
+/** Null when no job has the id, or no run the worker. */
+function runOf(session: Session, settlement: Settlement): Ending | null {
+  const { id, run } = settlement;
+  const worker = session.strings.find(settlement.worker);
+  const row = session.running.take(id, run) ?? (session.sql(FIND).get(id) as RunningRow | undefined);
+  return worker === null || row === undefined ? null : { settlement, row, worker };
 }
 
 function settleOne(session: Session, settlement: Settlement): SettleAnswer {
-  const { id, run, outcome, decision } = settlement;
-  const worker = session.strings.find(settlement.worker);
-  const row = session.running.take(id, run) ?? (session.sql(FIND).get(id) as RunningRow | undefined);
-  if (worker === null || row === undefined) return 'stale';
-  const ending: Ending = {
-    settlement,
-    row,
-    worker,
-    error: settlement.error && session.errors.number(settlement.error),
-  };
+  const { run, outcome, decision } = settlement;
+  const found = runOf(session, settlement);
+  if (found === null) return 'stale';
+  const { row, worker } = found;
+  const ending = { ...found, error: settlement.error && session.errors.number(settlement.error) };
   let settled = settledBy(decision, false, session.now);
   let applied = writeJob(session, ending, settled);
   if (!applied && settled.dueAt !== null) {
@@ -77,24 +112,27 @@ function settleOne(session: Session, settlement: Settlement): SettleAnswer {
     return outcome !== 'crashed' && session.sql(ALREADY).get(row.seq, run, worker, outcome) ? 'settled' : 'stale';
   if (settlement.refund !== undefined) writeSpent(session, row.seq, settlement.refund);
   writeLedger(session, ending, settled);
-  if (settlement.log !== undefined) keepLog(session, row.seq, run, settlement.log);
-  countRun(session, ending, settled);
-  countErrors(session, ending, settled);
-  if (row.limits !== null) settleSlots(session, { ...row, limits: row.limits, lane: laneAfter(row, settled) }, settled);
+  record(session, ending, settled);
   session.madeWork ||= settled.dueAt !== null && settled.dueAt <= session.now;
   return settled.overruled ? 'cancelled' : 'settled';
 }
 
-interface Ending {
-  readonly settlement: Settlement;
-  readonly row: RunningRow;
-  readonly worker: number;
+/** What follows from a run that has ended, once its job is written. */
+function record(session: Session, ending: Ending, settled: Settled): void {
+  const { settlement, row } = ending;
+  if (settlement.log !== undefined) keepLog(session, row.seq, settlement.run, settlement.log);
+  countRun(session, ending, settled);
+  countErrors(session, ending, settled);
+  if (row.limits !== null) settleSlots(session, { ...row, limits: row.limits, lane: laneAfter(row, settled) }, settled);
+}
+
+interface EndingWithError extends Ending {
   /** Its number. */
   readonly error: number | null;
 }
 
 /** False when the fence did not hold. */
-function writeJob(session: Session, { settlement, row, worker, error }: Ending, settled: Settled): boolean {
+function writeJob(session: Session, { settlement, row, worker, error }: EndingWithError, settled: Settled): boolean {
   const { id, run, outcome, decision } = settlement;
   const crashed = outcome === 'crashed';
   const overBy = crashed ? session.now : null;
@@ -135,7 +173,7 @@ function writeSpent(session: Session, seq: number, { spent }: Refund): void {
   session.sql(SPENT).run(seq, spent && Math.round(spent.at), spent?.count ?? null);
 }
 
-function writeLedger(session: Session, { settlement, row, worker, error }: Ending, settled: Settled): void {
+function writeLedger(session: Session, { settlement, row, worker, error }: EndingWithError, settled: Settled): void {
   const { run, outcome, startedAt, endedAt, decision, refund } = settlement;
   const attempt = row.attempt - (refund?.attempts ?? 0);
   const counted = settled.counted ? 1 : 0;
