@@ -2,6 +2,7 @@ export { type Access, accessFor, accessOf, budgetOf, freeAccess, type GateAccess
 export { type Admission, type AdmitRequest, admissibleAt, admit } from './admit.ts';
 export { admitClaim, type ClaimAdmission, type GatedDemand } from './admit-claim.ts';
 export { withinBounds } from './bounds.ts';
+export { DISTINCT_JOBS } from './constants.ts';
 export { type GateChange, type GateEvent, type GateFigures, gateFigures } from './event.ts';
 export {
   addRun,

@@ -232,6 +232,7 @@ export class RemoteRuns {
       onChange: (answer) => report.gate(answer.gate, answer.events, answer),
       onShut: () => {},
       onAdmitted: () => {},
+      onAnswered: () => {},
       onError: (error) => this.#trouble.failed(error),
     });
   }

@@ -31,6 +31,12 @@ export class ActiveJob {
     this.cancelRequested = lease.job.cancelRequested;
   }
 
+  /** The resource whose gate may still keep it from starting; null when it has none, or when the gate has admitted this very job. */
+  get behind(): string | null {
+    const { resource, gateEpoch } = this.lease.job;
+    return gateEpoch === 0 ? resource : null;
+  }
+
   // What the LeaseRenewer needs of it.
 
   get unsentProgress(): string | null {

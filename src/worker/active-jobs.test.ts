@@ -103,6 +103,15 @@ describe('the buffer', () => {
     expect(jobs.takeBuffered(1)).toEqual([]);
   });
 
+  it('leaves jobs where they are that may not start, and gives those behind them', () => {
+    const jobs = new ActiveJobs();
+    for (const name of ['a', 'b', 'c', 'd']) jobs.add(leaseOf('fresh', name));
+    const notB = ({ lease }: ActiveJob): boolean => lease.job.name !== 'b';
+    expect(names(jobs.takeBuffered(2, notB))).toEqual(['a', 'c']);
+    expect(names(jobs.takeBuffered(9, notB))).toEqual(['d']);
+    expect(names(jobs.takeBuffered(9))).toEqual(['b']);
+  });
+
   it('keeps a suspect for its trial', () => {
     const jobs = new ActiveJobs();
     const suspect = jobs.add(leaseOf('suspect'));

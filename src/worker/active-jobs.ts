@@ -59,23 +59,16 @@ export class ActiveJobs {
     return job;
   }
 
-  /** Up to `count` buffered jobs, fresh ones first. The caller moves each of them on at once. */
-  takeBuffered(count: number): ActiveJob[] {
-    const taken = this.#fresh.splice(0, count);
-    if (taken.length < count) taken.push(...this.#others.splice(0, count - taken.length));
+  /** Up to `count` buffered jobs that are wanted, fresh ones first. The caller moves each of them on at once. */
+  takeBuffered(count: number, isWanted: (job: ActiveJob) => boolean = () => true): ActiveJob[] {
+    const taken = takeFrom(this.#fresh, count, isWanted);
+    if (taken.length < count) taken.push(...takeFrom(this.#others, count - taken.length, isWanted));
     return taken;
   }
 
   /** The buffered jobs of a resource that its gate has not admitted one by one. */
   takeBufferedOf(resource: string): ActiveJob[] {
-    const taken: ActiveJob[] = [];
-    for (const list of [this.#fresh, this.#others]) {
-      const kept = list.filter(({ lease }) => lease.job.resource !== resource || lease.job.gateEpoch !== 0);
-      if (kept.length === list.length) continue;
-      taken.push(...list.filter((job) => !kept.includes(job)));
-      list.splice(0, list.length, ...kept);
-    }
-    return taken;
+    return this.takeBuffered(this.buffered, (job) => job.behind === resource);
   }
 
   runs(job: ActiveJob): void {
@@ -120,4 +113,16 @@ export class ActiveJobs {
     this.#count[to]++;
     job.state = to;
   }
+}
+
+function takeFrom(list: ActiveJob[], count: number, isWanted: (job: ActiveJob) => boolean): ActiveJob[] {
+  if (list.slice(0, count).every(isWanted)) return list.splice(0, count);
+  const taken: ActiveJob[] = [];
+  const kept = list.filter((job) => {
+    const isTaken = taken.length < count && isWanted(job);
+    if (isTaken) taken.push(job);
+    return !isTaken;
+  });
+  list.splice(0, list.length, ...kept);
+  return taken;
 }

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { defineJob } from '../definition.ts';
 import { closedGate } from '../gate/index.ts';
+import { Mulligan } from '../mulligan.ts';
+import { MemoryStore } from '../store/memory/store.ts';
 import type { ClaimedJob, GateAnswer, WorkerReport } from '../store/store.ts';
 import { testQueue } from '../testing/queue.ts';
 import { VirtualClock } from '../testing/virtual-clock.ts';
@@ -26,6 +28,7 @@ async function reportOn(job: Partial<ClaimedJob>): Promise<WorkerReport[]> {
     onChange: nothing,
     onShut: nothing,
     onAdmitted: nothing,
+    onAnswered: nothing,
     onError: nothing,
   });
   const claimed = {
@@ -71,6 +74,7 @@ it('a question that the answer to another one leads to is sent as well', async (
     onChange: nothing,
     onShut: nothing,
     onAdmitted: nothing,
+    onAnswered: nothing,
     onError: nothing,
   });
   const lease = new Lease(
@@ -90,6 +94,63 @@ it('a question that the answer to another one leads to is sent as well', async (
   await clock.advance(1_000);
   expect(answered).toBe(5);
   await asking;
+});
+
+describe('after five failures in a row, buffered jobs of the resource', () => {
+  /** Thirty calls are refused, and ten other jobs wait beside them. Reports are answered after so long. Answers how many have run at each time. */
+  async function refuse(answerMs: number, times: readonly number[]): Promise<{ call: number; other: number }[]> {
+    const clock = new VirtualClock();
+    class SlowReports extends MemoryStore {
+      override async report(...args: Parameters<MemoryStore['report']>): Promise<GateAnswer[]> {
+        if (isDown) await new Promise<void>((resolve) => clock.after(answerMs, resolve));
+        return super.report(...args);
+      }
+    }
+    let isDown = false;
+    const ran = { call: 0, other: 0 };
+    const call = defineJob<null>({
+      name: 'call',
+      resource: 'api',
+      run() {
+        if (!isDown) return;
+        ran.call++;
+        throw Object.assign(new Error('refused'), { code: 'ECONNREFUSED' });
+      },
+    });
+    const other = defineJob<null>({ name: 'other', resource: false, run: () => void ran.other++ });
+    const jobs = (count: number): { input: null }[] => Array.from({ length: count }, () => ({ input: null }));
+    const options = { jobs: [call, other], clock, log: () => {} };
+    await using mulligan = await Mulligan.open(new SlowReports({ clock }), options);
+    const worker = mulligan.work({ concurrency: 5 });
+    // It learns that these jobs are short, and claims them ahead from then on.
+    await mulligan.enqueueMany(call, jobs(20));
+    await clock.advance(10_000);
+    isDown = true;
+    await Promise.all([mulligan.enqueueMany(call, jobs(30)), mulligan.enqueueMany(other, jobs(10))]);
+    const seen: { call: number; other: number }[] = [];
+    for (const [index, at] of times.entries()) {
+      await clock.advance(at - (times[index - 1] ?? 0));
+      seen.push({ ...ran });
+    }
+    const stopping = worker.stop();
+    await clock.advance(60_000);
+    await stopping;
+    return seen;
+  }
+
+  it('wait for the answer to the report, and those of others do not', async () => {
+    expect(await refuse(300, [200, 400])).toEqual([
+      { call: 5, other: 10 },
+      { call: 10, other: 10 },
+    ]);
+  });
+
+  it('wait for a second when no answer comes', async () => {
+    expect(await refuse(10_000, [900, 1_100])).toEqual([
+      { call: 5, other: 10 },
+      { call: 10, other: 10 },
+    ]);
+  });
 });
 
 it('the outage that a soft gate sees ends when all jobs have completed and none runs any more', async () => {

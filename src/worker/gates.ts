@@ -16,6 +16,7 @@ import type { ClaimedJob, GateAnswer, GateRef, Refund, Store, WorkerReport } fro
 import type { ActiveJob } from './active-job.ts';
 import type { Lease } from './lease.ts';
 import { whileLeased } from './persist.ts';
+import { UnansweredFailures } from './unanswered-failures.ts';
 import { type Judged, judge } from './verdict.ts';
 
 /*
@@ -23,7 +24,8 @@ import { type Judged, judge } from './verdict.ts';
  *
  *   signs of life   are gathered and sent at most every 5 s, all gates in one call; the first after a quiet time at once,
  *                   so that a failing worker is never the only one that is heard
- *   trouble         (a failure by the environment, or a 429) is sent at once, and the answer tells whether it counts
+ *   trouble         (a failure by the environment, or a 429) is sent at once, and the answer tells whether it counts. After
+ *                   several in a row, jobs of the resource do not start before the answer: it may be that the gate is shut
  *   a probe, or a run that a ramp let start, is sent at once as well; nothing waits for the answer
  *   a ramp, or an outage of a soft gate that ends by time, is asked about every 10 s, so that it is seen to close when no more
  *                   jobs come
@@ -46,6 +48,8 @@ export interface GatesParts {
   readonly onShut: (resource: string) => void;
   /** The report on a job that a gate had admitted may let the next one start. */
   readonly onAdmitted: () => void;
+  /** Jobs that did not start because of `awaitsAnswer` may start. */
+  readonly onAnswered: () => void;
   readonly onError: (error: unknown) => void;
 }
 
@@ -70,6 +74,7 @@ export class Gates {
   /** Gates whose reports must not wait for the next flush. */
   readonly #urgent: Set<string> = new Set();
   #waiting: Waiting[] = [];
+  readonly #unanswered: UnansweredFailures;
   #flushedAt = Number.NEGATIVE_INFINITY;
   #flushTimer: Timer | null = null;
   /** Gates in their ramp, and soft gates whose outage was answered: time closes them, so a worker must look when no job does. */
@@ -81,6 +86,7 @@ export class Gates {
   constructor(parts: GatesParts) {
     this.#parts = parts;
     this.#workerKey = workerKey(parts.worker);
+    this.#unanswered = new UnansweredFailures(parts.clock, parts.onAnswered);
   }
 
   /** Counts a run that has ended. Null when its end needs no verdict; else what the gate makes of it, or null without an answer. */
@@ -104,6 +110,10 @@ export class Gates {
       isRetry: isRetry(lane) && claimed.spent !== null,
     });
     const isTrouble = evidence === 'environment' || evidence === 'throttled';
+    if (gate.kind === 'resource') {
+      if (isTrouble) this.#unanswered.failed(gate.name);
+      else if (evidence === 'alive') this.#unanswered.alive(gate.name);
+    }
     if (isTrouble || epoch !== 0) this.#sendSoon(gate);
     else this.#flushLater();
     // A job with one attempt must not be run again, not even after an outage.
@@ -121,11 +131,17 @@ export class Gates {
     return answer === null ? undefined : refund(answer.state, job.spent);
   }
 
+  /** Whether buffered jobs of the resource should start only after the next answer: several in a row have failed. */
+  awaitsAnswer(resource: string | null): boolean {
+    return this.#unanswered.areMany(resource);
+  }
+
   /** Signs of life that were not sent yet are dropped: the next worker will see its own. */
   stop(): void {
     this.#isStopped = true;
     this.#flushTimer?.cancel();
     this.#watchTimer?.cancel();
+    this.#unanswered.stop();
   }
 
   #gateOf({ resource, name }: Pick<ClaimedJob, 'resource' | 'name'>): GateRef | null {
@@ -186,10 +202,12 @@ export class Gates {
       await nextTurn(this.#parts.clock);
       const reports = this.#takeUrgent();
       const waiting = this.#waiting.splice(0);
+      this.#unanswered.reportSent();
       const answers = await this.#call(reports, waiting).catch((error) => {
         this.#parts.onError(error);
         return null;
       });
+      this.#unanswered.reportAnswered();
       for (const { gate, answer } of waiting) answer(answers?.get(gateKey(gate)) ?? null);
     }
     this.#isSending = false;

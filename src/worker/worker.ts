@@ -125,6 +125,7 @@ export class Worker {
       definitions: parts.definitions,
       onChange: (answer) => parts.report.gate(answer.gate, answer.events, answer),
       onAdmitted: () => this.#fetcher.wake('due'),
+      onAnswered: () => this.#startSoon(),
       onShut: (resource) => this.#releaseBehind(resource),
       onError,
     });
@@ -340,7 +341,8 @@ export class Worker {
       return;
     }
     for (;;) {
-      const next = this.#jobs.takeBuffered(concurrency - this.#jobs.running);
+      const places = concurrency - this.#jobs.running;
+      const next = this.#jobs.takeBuffered(places, (job) => !this.#gates.awaitsAnswer(job.behind));
       if (next.length === 0) return;
       for (const job of next) this.#startOrRelease(job);
     }
