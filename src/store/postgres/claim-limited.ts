@@ -13,7 +13,7 @@ import { MOST_CANDIDATES } from './sql/partitions.ts';
 /*
  * A limited claim is two calls, without a lock between them. The first reads which partitions are admissible, what is due
  * in each, and how much of their keys is in use. The limits say how many jobs may start, and the shares how many each
- * partition gives. The second takes those, unless another process has taken from the same key meanwhile; and it parks the
+ * partition gives. The second takes those that still fit: other processes may have taken jobs, or places of a key, meanwhile. It parks the
  * partitions that have no room or no due job, so that no claim reads them again before that changes. sql/limits.ts says how.
  */
 
@@ -62,17 +62,22 @@ interface Demand {
   readonly nextAt: number | null;
 }
 
-/** `mayGoOn`: partitions were parked, so others may be admissible that were not read. */
+/**
+ * `mayGoOn`: partitions were parked, so others may be admissible that were not read. `isShort`: other processes had taken, or
+ * locked, jobs that it wanted.
+ */
 interface Round extends LimitedClaim {
   readonly mayGoOn: boolean;
+  readonly isShort?: boolean;
 }
 
 export async function claimLimited(session: Session, request: LimitedClaimRequest): Promise<LimitedClaim> {
   for (let rounds = 1; ; rounds++) {
     const round = await untilTaken(session, () => new LimitedClaiming(session, request).claim());
-    const { mayGoOn, ...answer } = round;
-    if (answer.jobs.length > 0 || !mayGoOn) return answer;
-    if (rounds === MOST_ROUNDS) return { ...answer, nextAt: answer.now };
+    const { mayGoOn, isShort = false, ...answer } = round;
+    if (answer.jobs.length > 0 || !(mayGoOn || isShort)) return answer;
+    // Jobs that stay locked are not asked for again and again, but with the next poll.
+    if (rounds === MOST_ROUNDS) return { ...answer, nextAt: isShort ? null : answer.now };
   }
 }
 
@@ -109,8 +114,9 @@ class LimitedClaiming {
     const taken = await this.#take(read, blocked, limits);
     if (taken.jobs.length === 0 && taken.isStale) throw new LimitConflict();
     const isUncounted = read.some(({ due, hasMore, want }) => hasMore && want === due);
-    if (taken.jobs.length === limit || taken.isCutShort || taken.isStale || isUncounted) {
-      return { jobs: taken.jobs, now: taken.now, nextAt: taken.now, mayGoOn: false };
+    const isShort = taken.jobs.length < read.reduce((sum, { want }) => sum + want, 0);
+    if (taken.jobs.length === limit || taken.isCutShort || taken.isStale || isUncounted || isShort) {
+      return { jobs: taken.jobs, now: taken.now, nextAt: taken.now, mayGoOn: false, isShort };
     }
     // Where as many were read as may be, there may be more.
     const mayGoOn = taken.isWoken || demand.waiting.length >= this.#breadth;

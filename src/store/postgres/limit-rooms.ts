@@ -139,15 +139,16 @@ export class LimitRooms {
   given(partitions: readonly Partition[]): string {
     const uses = new Set(partitions.flatMap((partition) => this.#of(partition)));
     return JSON.stringify(
-      [...uses].map(({ ord, limit, key, version, settings, read, taken }) => ({
+      [...uses].map(({ ord, limit, key, version, settings, read, taken, ofLimit }) => ({
         ord,
         limit_name: limit,
         key,
         takes: taken > 0,
         version,
         holding: read.running + read.waiting,
-        holding_retries: read.running + read.suspects,
-        total: settings.total === null ? null : read.total,
+        most_holding: mostInUse(settings.concurrency, read.running + read.waiting, taken),
+        most_holding_retries: mostInUse(settings.concurrency, read.running + read.suspects, taken),
+        most_total: mostInUse(settings.total, read.total, ofLimit.taken),
         next: read.nextStartAt,
         keeps_turn: keepsTurn(settings, 'fresh'),
         spacing: settings.rate === null ? 0 : afterStarts(settings.rate, 0, 0, 1),
@@ -168,4 +169,9 @@ export class LimitRooms {
       nextStartAt: rate === null ? read.nextStartAt : afterStarts(rate, read.nextStartAt, this.#now, taken),
     };
   }
+}
+
+/** So much may be in use when the jobs are taken: what was read, or more where they still fit. Null for any amount. */
+function mostInUse(bound: number | null, read: number, taken: number): number | null {
+  return bound === null ? null : Math.max(read, bound - taken);
 }

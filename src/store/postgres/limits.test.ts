@@ -145,6 +145,35 @@ describe('processes that claim behind one limit at once', () => {
     await expectSoundTables(url, two.schema);
   });
 
+  it('one that has read what is free does not read again when others have left it enough', async () => {
+    await using two = await Two.open(url);
+    await allow(two.other, { concurrency: 5, total: 5 });
+    await two.other.enqueue(jobs(10, [behind('a')]));
+    await claim(two.late);
+    const open = await two.begin(/limited_demand/, (store) => claimLimited(store, { limit: 3 }));
+    expect(await claimLimited(two.other, { limit: 2 })).toHaveLength(2);
+    // A claim that reads again would find this one first.
+    await two.other.enqueue(newJobs(1, { limits: [behind('a')], priority: 0 }));
+    open.commit();
+    expect((await open.answer).map(({ priority }) => priority)).toEqual([5, 5, 5]);
+    expect(await claimLimited(two.other)).toEqual([]);
+    await expectSoundTables(url, two.schema);
+  });
+
+  it('one whose jobs another one has taken takes others that are due', async () => {
+    await using two = await Two.open(url);
+    await allow(two.other, { concurrency: 9 });
+    await two.other.enqueue([
+      ...newJobs(3, { limits: [behind('a')], priority: 0 }),
+      ...newJobs(3, { limits: [behind('b')], priority: 9 }),
+    ]);
+    await claim(two.late);
+    const open = await two.begin(/limited_demand/, (store) => claimLimited(store, { limit: 3 }));
+    expect((await claimLimited(two.other, { limit: 3 })).map(({ priority }) => priority)).toEqual([0, 0, 0]);
+    open.commit();
+    expect((await open.answer).map(({ priority }) => priority)).toEqual([9, 9, 9]);
+  });
+
   it('one that has read a rate takes no start that another one has taken', async () => {
     await using two = await Two.open(url);
     await allow(two.other, { rate: { limit: 10, perMs: 10 * HOUR, burst: 1 } });

@@ -2,7 +2,7 @@ import { BY_INDEX, FOR_GOOD, FULL, HERE, LANE, lookUp } from './shared.ts';
 
 /*
  * What limits allow is worked out in TypeScript (src/limit/, limit-rooms.ts), so a claim is two calls: one reads how much of
- * each key is in use, and one takes as many jobs as there is room for, if no more is in use by then (`stale_uses`). The
+ * each key is in use, and one takes as many jobs as there is room for, if there still is by then (`stale_uses`). The
  * second takes an advisory lock per limit, so that two claims do not fill the same room; what a process does between its
  * two calls, or that it never makes the second, concerns no other process.
  *
@@ -27,7 +27,7 @@ export const RECHECK_MS = 60_000;
 export const WOKEN_PER_PLACE = 4;
 
 export const GIVEN_USES = `json_to_recordset(p_uses) AS u (ord int, limit_name text, key text, takes boolean, version bigint, holding int,
-  holding_retries int, total int, next double precision, keeps_turn boolean, spacing double precision)`;
+  most_holding int, most_holding_retries int, most_total int, next double precision, keeps_turn boolean, spacing double precision)`;
 
 const KEY_OF = (table: string, other: string): string =>
   `${lookUp(`${table}.limit_name`, `${other}.limit_name`)} AND ${lookUp(`${table}.key`, `${other}.key`)}`;
@@ -99,23 +99,23 @@ export const limitsSql: string = `
     WHERE u.takes AND u.spacing > 0 ORDER BY k.limit_name, k.key FOR UPDATE OF k;
   END $$;
 
-  -- Which of these uses, with the lock, are no longer as they were read: more is in use, or the rules are other ones.
+  -- Which of these uses, with the lock, no longer have the room that they had: too much is in use, or the rules are other ones.
   CREATE FUNCTION stale_uses(p_uses json) RETURNS int[] LANGUAGE plpgsql AS $$
   BEGIN
     RETURN ARRAY (
       SELECT u.ord FROM ${GIVEN_USES}
       LEFT JOIN limit_settings l ON ${lookUp('l.name', 'u.limit_name')} LEFT JOIN limit_keys k ON ${KEY_OF('k', 'u')}
       CROSS JOIN LATERAL (${usedOf('u')}) n
-      WHERE u.takes AND (coalesce(l.version, 0) <> u.version OR n.running + n.waiting > u.holding
-        OR n.running + n.suspects > u.holding_retries
+      WHERE u.takes AND (coalesce(l.version, 0) <> u.version OR n.running + n.waiting > u.most_holding
+        OR n.running + n.suspects > u.most_holding_retries
         OR abs(coalesce(k.next_start_at, 0) - u.next) > 0.01)
       UNION ALL
       -- What all keys of a limit have in use is counted once.
       SELECT u.ord FROM ${GIVEN_USES} JOIN (
         SELECT g.limit_name, (${totalOf('g.limit_name')}) AS total
-        FROM (SELECT DISTINCT u.limit_name FROM ${GIVEN_USES} WHERE u.takes AND u.total IS NOT NULL) g OFFSET 0
+        FROM (SELECT DISTINCT u.limit_name FROM ${GIVEN_USES} WHERE u.takes AND u.most_total IS NOT NULL) g OFFSET 0
       ) n ON n.limit_name = u.limit_name
-      WHERE u.takes AND n.total > u.total);
+      WHERE u.takes AND n.total > u.most_total);
   END $$;
 
   -- These jobs, each of a partition at the position p_of, have started: p_uses_of has the uses of each partition, an array literal.
