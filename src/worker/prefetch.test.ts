@@ -72,8 +72,16 @@ describe('a worker claims', () => {
 
   it('nothing while outcomes pile up that could not be recorded', () => {
     const { places } = makePrefetch();
-    expect(places({ settling: CONCURRENCY })).toBe(CONCURRENCY);
-    expect(places({ settling: 1_000 * CONCURRENCY })).toBe(0);
+    expect(places({ settling: 2 * CONCURRENCY })).toBe(CONCURRENCY);
+    expect(places({ settling: 2 * CONCURRENCY + 1 })).toBe(0);
+  });
+
+  it('something while more outcomes wait to be recorded, when it claims more jobs ahead', () => {
+    const { places } = makePrefetch(1);
+    const most = places({});
+    expect(most).toBeGreaterThan(CONCURRENCY);
+    expect(places({ settling: 2 * most })).toBe(most);
+    expect(places({ settling: 2 * most + 1 })).toBe(0);
   });
 });
 

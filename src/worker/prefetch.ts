@@ -24,8 +24,8 @@ const FRESH_FOR_MS = 1_000;
 /** The part of the places that a worker full of retries goes beyond them when it hears of new work. */
 const FOR_NEW_WORK = 0.1;
 const LARGEST_CLAIM = 1_000;
-/** How many outcomes per place may wait to be recorded before new work is held back. */
-const MOST_UNRECORDED = 18;
+/** So many outcomes may wait to be recorded, per job that may be claimed, before new work is held back. */
+const MOST_UNRECORDED = 2;
 /** Makes the mean follow the last ten runs or so. */
 const SMOOTHING = 0.1;
 
@@ -74,8 +74,8 @@ export class Prefetch {
 
   /** How many to claim now; 0 when it is better to wait until more room can be filled at once. */
   places({ running, buffered, settling }: Load): number {
-    if (settling > MOST_UNRECORDED * this.#concurrency) return 0;
-    const most = this.#concurrency + this.#ahead();
+    const most = this.#most();
+    if (settling > MOST_UNRECORDED * most) return 0;
     const room = Math.max(0, most - running - buffered);
     if (this.#hasNews && this.#bringsRetries) {
       const extra = Math.ceil(this.#concurrency * FOR_NEW_WORK);
@@ -86,8 +86,13 @@ export class Prefetch {
 
   /** Places in which nothing runs, nor will by what is claimed already. */
   free({ running, buffered, settling }: Load): number {
-    if (settling > MOST_UNRECORDED * this.#concurrency) return 0;
+    if (settling > MOST_UNRECORDED * this.#most()) return 0;
     return Math.max(0, this.#concurrency - running - buffered);
+  }
+
+  /** So many jobs may run and be buffered together. */
+  #most(): number {
+    return this.#concurrency + this.#ahead();
   }
 
   #ahead(): number {
