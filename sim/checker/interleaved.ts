@@ -19,7 +19,7 @@ import { type Check, type CheckOptions, checkCall, checkStart, type Violation } 
 import { checkFinal } from './final.ts';
 import { GateModel } from './gates.ts';
 import { LimitModel, limitsOf } from './limits.ts';
-import { Model, type ModelJob } from './model.ts';
+import { isFor, Model, type ModelJob } from './model.ts';
 import { OnceCheck } from './once.ts';
 import { asEnqueue, checkSchedules } from './schedules.ts';
 
@@ -362,6 +362,7 @@ function checkClaimAmongOthers(
         job.state === 'waiting' &&
         job.queue === quota.queue &&
         job.lane === 'fresh' &&
+        isFor(job, request) &&
         job.made.resource === null &&
         limitsOf(job).length === 0 &&
         quota.suspect === 0 &&
