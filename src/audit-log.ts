@@ -74,10 +74,12 @@ export class AuditLog {
     return done.operation ?? found;
   }
 
+  /** By its id, or by how the id begins when only one does. */
   async #find(id: string, what: string): Promise<Operation> {
     const asked = checkName(id, `${what}: id`);
-    const found = (await this.#store.operations(LARGEST_PAGE)).find((operation) => operation.id === asked);
-    if (found === undefined) throw unknownName(what, 'the id of an operation', asked, 'See audit.list.');
-    return found;
+    const found = (await this.#store.operations(LARGEST_PAGE)).filter((operation) => operation.id.startsWith(asked));
+    if (found.length > 1) throw unexpected(what, 'the beginning of one id', asked, `${found.length} begin with it.`);
+    if (found[0] === undefined) throw unknownName(what, 'the id of an operation', asked, 'See audit.list.');
+    return found[0];
   }
 }

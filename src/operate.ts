@@ -1,5 +1,6 @@
 import { type Audit, type OrderOptions, readOperator } from './audit.ts';
 import { type BulkOrder, type BulkProgress, type BulkResult, preview, runBulk } from './bulk/bulk.ts';
+import { exported } from './bulk/export.ts';
 import { type Rate, readInterval } from './bulk/rate.ts';
 import { checkConditions, orderText, readSelection, type Selection, selectionNames } from './bulk/selection.ts';
 import type { Clock } from './clock.ts';
@@ -18,7 +19,6 @@ import { read } from './untrusted/thrown.ts';
 
 const DEFAULT_PAGE = 50;
 const LARGEST_PAGE = 10_000;
-const EXPORTED_AT_ONCE = 500;
 /** The logs of so many runs are shown, unless another number is asked for. */
 export const LOGS_SHOWN = 50;
 export const CANARY_TIMEOUT = '10m';
@@ -117,7 +117,7 @@ export class Jobs {
   /** All jobs that match, one after the other, read in pages. */
   export(selection: Selection = {}): AsyncGenerator<Job> {
     const given = readOptions(selection, selectionNames, 'jobs.export');
-    return exported(this.#store, readSelection(given, 'jobs.export', this.#settings.clock.now()), 'jobs.export');
+    return exportAll(this.#store, readSelection(given, 'jobs.export', this.#settings.clock.now()), 'jobs.export');
   }
 
   /** The ledger of a job: one record per finished run, oldest first. */
@@ -176,7 +176,7 @@ export class DeadJobs {
   }
 
   export(selection: Omit<Selection, 'state'> = {}): AsyncGenerator<Job> {
-    return exported(this.#settings.store, this.#select(selection, 'dead.export'), 'dead.export');
+    return exportAll(this.#settings.store, this.#select(selection, 'dead.export'), 'dead.export');
   }
 
   /**
@@ -225,7 +225,7 @@ async function order(
   const { dryRun = false } = options;
   const given = readOrder(settings, action, await withKnownError(settings.store, options, what), what);
   return checkBoolean(dryRun, `${what}: dryRun`)
-    ? preview(settings.store, given)
+    ? preview(settings.store, settings.clock, given)
     : runBulk(settings.store, settings.clock, given);
 }
 
@@ -300,24 +300,9 @@ function refuseStates(action: ChangeAction, selection: JobSelection, what: strin
   throw new ConfigError(`${what}: expected jobs that are ${applicable.join(', ')}, got ${asked}.${hint}`);
 }
 
-async function* exported(
-  store: Store,
-  { limit = Number.POSITIVE_INFINITY, ...given }: JobSelection,
-  what: string,
-): AsyncGenerator<Job> {
-  const selection = await withError(store, given, what);
-  let left = limit;
-  for (let after: string | undefined; left > 0; ) {
-    const page = await store.list({
-      ...selection,
-      limit: Math.min(EXPORTED_AT_ONCE, left),
-      ...(after === undefined ? {} : { after }),
-    });
-    yield* page;
-    left -= page.length;
-    after = page.stoppedAfter ?? (page.length < EXPORTED_AT_ONCE ? undefined : page.at(-1)?.id);
-    if (after === undefined) return;
-  }
+/** `export` itself waits for nothing: the whole fingerprint is looked up before the first page. */
+async function* exportAll(store: Store, selection: JobSelection, what: string): AsyncGenerator<Job> {
+  yield* exported(store, await withError(store, selection, what), what);
 }
 
 function readFilter(options: ListOptions, { clock }: OperateSettings, what: string): JobFilter {

@@ -47,11 +47,24 @@ describe.concurrent('mulligan jobs, many at once', () => {
     expect((await cli.run(['audit', 'list'])).stdout).toMatch(/runNow +ann +done +2 +0 +\{"queue":"a"\}/);
   });
 
+  it('refuses a condition that is given twice, and says when no job has a tag', async ({ cli }) => {
+    await cli.json('enqueue', 'job', '{}', '--tag', 'a');
+    const twice = await cli.run(['jobs', 'count', '--tag', 'a', '--tag', 'b']);
+    expect(twice).toMatchObject({ code: 2, stdout: '' });
+    expect(twice.stderr).toContain('expected --tag once, got "a" and "b". Run the command once for each.');
+    expect((await cli.run(['jobs', 'list', '--tag', 'b'])).stderr).toContain('No job has the tag b.');
+  });
+
   it('finds a job by the start of its id, and says which when several begin so', async ({ cli }) => {
     const first = await cli.json<Enqueued>('enqueue', 'job', '{}');
     await cli.json<Enqueued>('enqueue', 'job', '{}');
-    const shown = await cli.run(['jobs', 'show', first.id.slice(0, -2)]);
+    const start = first.id.slice(0, -2);
+    const shown = await cli.run(['jobs', 'show', start]);
     expect(shown.stdout).toContain(first.id);
+    for (const command of ['list', 'export']) {
+      expect((await cli.run(['jobs', command, '--id', start])).stdout).toContain(first.id);
+    }
+    expect((await cli.run(['jobs', 'count', '--id', start])).stdout).toBe('1\n');
     const many = await cli.run(['jobs', 'show', first.id.slice(0, 2)]);
     expect(many).toMatchObject({ code: 2, stdout: '' });
     expect(many.stderr).toMatch(
@@ -102,11 +115,17 @@ describe.concurrent('mulligan jobs, many at once', () => {
     const inputs = Array.from({ length: 700 }, () => ({ input: null }));
     await mulligan.enqueueMany(defineJob({ name: 'job', run() {} }), inputs, { delay: '1d' });
     const dry = await cli.run(['jobs', 'run-now', '--name', 'job', '--rate', '1/s', '--dry-run']);
-    expect(dry.stdout).toMatch(/^Would run now 700 jobs, spread over 11m 39s at 1\/s, such as:\n/);
+    expect(dry.stdout).toMatch(
+      /^Would run now 700 jobs, spread over 11m 39s at 1\/s; those that are due before their turn stay as they are, such as:\n/,
+    );
     const stop = new AbortController();
     const onProgress = ({ changed }: { changed: number }): void => void (changed > 0 && stop.abort());
     const killed = mulligan.jobs.runNow({ name: 'job', rate: '5/s', by: 'ann', signal: stop.signal, onProgress });
     await expect(killed).rejects.toThrow();
+    const again = await cli.run(['jobs', 'run-now', '--name', 'job', '--rate', '5/s', '--dry-run']);
+    expect(again.stdout).toMatch(
+      /^Would continue what ann began at .*; jobs that came since are left alone. It has changed 500 so far.\nWould run now/,
+    );
     const listed = await cli.run(['audit', 'list']);
     expect(listed.stdout).toMatch(/runNow +ann +running, last progress \S+.* +500 +0 +\{"name":"job"\} +--rate 5\/s/);
     expect(listed.stdout).toMatch(/\n {2}mulligan audit stop [0-9a-f-]{36}\n$/);

@@ -84,6 +84,64 @@ describe('a bulk action', () => {
     });
   });
 
+  it('shows in a dry run with a limit those that it would change, the longest dead', async () => {
+    await using queue = await open();
+    const { mulligan, hook, clock } = queue;
+    const ids: string[] = [];
+    for (const input of inputs(4)) {
+      ids.push((await mulligan.enqueue(hook, input)).id);
+      await clock.advance(60_000);
+    }
+    const dry = await mulligan.dead.discard({ name: 'hook', limit: 2, dryRun: true });
+    expect([dry.count, dry.samples.map(({ id }) => id)]).toEqual([2, ids.slice(0, 2)]);
+    const { ids: discarded } = await mulligan.dead.discard({ name: 'hook', limit: 2 });
+    expect(discarded).toEqual(ids.slice(0, 2));
+  });
+
+  it('says in a dry run what it would continue, and refuses what the action itself would', async () => {
+    await using queue = await open();
+    const { mulligan, hook } = queue;
+    await mulligan.enqueueMany(
+      hook,
+      inputs(700).map((input) => ({ input })),
+    );
+    await queue.clock.advance(60_000);
+    const stop = new AbortController();
+    const onProgress = (): void => stop.abort();
+    await expect(mulligan.dead.redrive({ name: 'hook', canary: 5, signal: stop.signal, onProgress })).rejects.toThrow();
+    const [begun] = await mulligan.audit.list();
+    const dry = await mulligan.dead.redrive({ name: 'hook', canary: 5, dryRun: true });
+    expect(dry).toMatchObject({ dryRun: true, resumed: true, operation: { id: begun?.id } });
+    await expect(mulligan.dead.redrive({ name: 'hook', dryRun: true })).rejects.toThrow(
+      /expected a canary of 5, as in the unfinished operation/,
+    );
+    expect(await mulligan.audit.stop((begun?.id as string).slice(0, -3))).toMatchObject({ state: 'stopped' });
+  });
+
+  it('exports all that is dead, also when the caller brings back the jobs that it has read', async () => {
+    await using queue = await open();
+    const { mulligan, hook } = queue;
+    await mulligan.enqueueMany(
+      hook,
+      inputs(1_700).map((input) => ({ input })),
+    );
+    await queue.clock.advance(60_000);
+    await mulligan.queues.pause('default');
+    const seen: string[] = [];
+    for await (const { id } of mulligan.dead.export()) {
+      seen.push(id);
+      if (seen.length % 500 === 0) await mulligan.dead.redrive({ ids: seen.slice(-3) });
+    }
+    expect([seen.length, new Set(seen).size]).toEqual([1_700, 1_700]);
+    const gone = async (): Promise<void> => {
+      let count = 0;
+      for await (const _ of mulligan.dead.export()) {
+        if (++count === 500) await mulligan.dead.redrive({ name: 'hook' });
+      }
+    };
+    await expect(gone()).rejects.toThrow(/all of them were brought back or deleted meanwhile/);
+  });
+
   it('runs scheduled jobs now', async () => {
     await using queue = await open();
     const { mulligan, hook, state } = queue;

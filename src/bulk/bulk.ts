@@ -6,6 +6,7 @@ import {
   type ChangeRequest,
   type Operation,
   type OperationOptions,
+  RESUMED_WITHIN_MS,
   type SkippedJob,
   statesFor,
 } from '../store/change.ts';
@@ -23,6 +24,10 @@ const AT_ONCE = 500;
 /** Results name no more jobs than this; counts are complete. */
 export const MOST_NAMED = 10_000;
 const SAMPLES = 5;
+/** So many dead jobs are read to find those that died first. */
+const MOST_SORTED = 1_000;
+/** So many of the latest operations are looked at for one that a dry run would continue. */
+const MOST_COMPARED = 1_000;
 
 export interface BulkProgress {
   /** How many were changed and skipped so far, also by an earlier call that this one continues. */
@@ -53,9 +58,9 @@ export interface BulkResult {
   readonly dueUntil: number | null;
   /** Of the given ids: those that the action does not apply to, what they are, and which call does apply. */
   readonly others: readonly OtherJob[];
-  /** What was left on record; null for a dry run, and when the command line found nothing to ask about. */
+  /** What was left on record. Of a dry run: the unfinished one that the call would continue. Null when there is none. */
   readonly operation: Operation | null;
-  /** True when this continued an operation that an earlier call had not finished: jobs that came later are not part of it. */
+  /** True when this continues an operation that an earlier call had not finished: jobs that came later are not part of it. */
   readonly resumed: boolean;
   /** Why the rest was left as it was; null when the operation is done. */
   readonly stopped: string | null;
@@ -87,11 +92,48 @@ export interface BulkOrder {
   readonly onProgress: ((progress: BulkProgress) => void) | undefined;
 }
 
-export async function preview(store: Store, { action, selection }: BulkOrder): Promise<BulkResult> {
+export async function preview(store: Store, clock: Clock, order: BulkOrder): Promise<BulkResult> {
+  const { action, selection } = order;
+  const operation = await unfinishedOf(store, clock, order);
+  if (operation !== null) refuseOtherOptions(order, operation);
   const narrowed = narrow(action, selection);
-  const samples = await store.list({ ...narrowed, limit: Math.min(SAMPLES, selection.limit ?? SAMPLES) });
   const counted = await store.count(narrowed);
-  return { ...nothing, dryRun: true, ...counted, samples, others: await othersOf(store, action, selection, []) };
+  const samples = await samplesOf(store, action, narrowed, counted.count);
+  const others = await othersOf(store, action, selection, null);
+  return { ...nothing, dryRun: true, ...counted, samples, others, operation, resumed: operation !== null };
+}
+
+/**
+ * Some of the jobs that the action would change. With a limit that leaves some out, those are the longest dead, which a list has
+ * last; of waiting jobs their order is the store's own, so none are shown.
+ */
+async function samplesOf(
+  store: Store,
+  action: ChangeAction,
+  { limit, ...narrowed }: JobSelection,
+  count: number,
+): Promise<readonly Job[]> {
+  const isBounded = limit !== undefined && count === limit && (await store.count(narrowed)).count > limit;
+  if (!isBounded) return store.list({ ...narrowed, limit: SAMPLES });
+  if (action !== 'redrive' && action !== 'discard') return [];
+  const jobs = await store.list({ ...narrowed, limit: MOST_SORTED + 1 });
+  return jobs.length > MOST_SORTED ? [] : jobs.toReversed().slice(0, Math.min(SAMPLES, limit));
+}
+
+/** The operation that the order would continue. The store knows it by the order; here only its selection can be compared. */
+async function unfinishedOf(store: Store, clock: Clock, { action, selection }: BulkOrder): Promise<Operation | null> {
+  const since = clock.now() - RESUMED_WITHIN_MS;
+  const asked = comparable(selection);
+  const found = (await store.operations(MOST_COMPARED)).find(
+    (one) =>
+      one.endedAt === null && one.action === action && one.updatedAt > since && comparable(one.selection) === asked,
+  );
+  return found ?? null;
+}
+
+/** Without the times: those that were given as durations are other ones with each call. */
+function comparable({ since, until, ...selection }: JobSelection): string {
+  return JSON.stringify([selection, since !== undefined, until !== undefined]);
 }
 
 const nothing: BulkResult = {
@@ -234,12 +276,12 @@ function optionsText({ canary, keepAttempts }: Pick<OperationOptions, 'canary' |
   return `${canary === 0 ? 'no canary' : `a canary of ${canary}`}${kept}`;
 }
 
-/** Of the ids that were asked for: what became of none, and why. */
+/** Of the ids that were asked for: what became of none, and why. `done` is null for a dry run. */
 async function othersOf(
   store: Store,
   action: ChangeAction,
   { ids }: JobSelection,
-  done: readonly string[],
+  done: readonly string[] | null,
 ): Promise<OtherJob[]> {
   if (ids === undefined) return [];
   const handled = new Set(done);
@@ -249,8 +291,8 @@ async function othersOf(
     const job = found.get(id);
     if (job === undefined) return [{ id, state: 'not-found', use: null }];
     if (!statesFor[action].includes(job.state)) return [{ id, state: job.state, use: callFor(job.state) }];
-    // A dry run: it would be changed.
-    return done.length === 0 ? [] : [{ id, state: 'not-selected', use: null }];
+    // A dry run counts those that would be changed, and does not name them.
+    return done === null ? [] : [{ id, state: 'not-selected', use: null }];
   });
 }
 

@@ -21,7 +21,7 @@ export function addAudit(program: CliCommand, shell: Shell): void {
   audit
     .command('stop')
     .description('End a bulk action that is not finished. What it has changed stays so.')
-    .argument('<id>', 'its id, from audit list')
+    .argument('<id>', 'its id, or how it begins, from audit list')
     .option('--by <who>', 'who ends it, for the audit (default: user@host)')
     .addHelpText('after', '\nWith --json: { operation }.')
     .action((id: string, flags: { readonly by?: string }) => stop(shell, id, flags));

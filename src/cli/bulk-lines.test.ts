@@ -55,7 +55,7 @@ describe('what a bulk action prints', () => {
 
   it('says of a dry run what the canary and the rate would do', () => {
     const redrive = { verb: 'redrive', what: 'dead jobs', rate: '50/s', canary: '10' };
-    expect(linesOf({ dryRun: true, count: 3_011 }, redrive)).toEqual([
+    expect(linesOf({ dryRun: true, count: 3_011, operation: null }, redrive)).toEqual([
       'Would redrive 3,011 dead jobs, 10 of them first, and the rest only when these have completed, spread over 1m at 50/s.',
     ]);
   });

@@ -1,7 +1,7 @@
 import type { BulkResult, OtherJob } from '../bulk/bulk.ts';
 import { type Rate, readInterval } from '../bulk/rate.ts';
 import { systemClock } from '../clock.ts';
-import type { SkipReason } from '../store/store.ts';
+import type { Operation, SkipReason } from '../store/store.ts';
 import { jobListLines } from './job-list.ts';
 import type { Output } from './output.ts';
 import { printable } from './printable.ts';
@@ -20,6 +20,8 @@ export interface BulkWords {
   readonly asks: boolean;
   readonly rate?: string | undefined;
   readonly canary?: string | undefined;
+  /** What else a dry run has to say of a rate. */
+  readonly rateNote?: string;
 }
 
 const SHOWN = 20;
@@ -31,11 +33,7 @@ export function bulkLines(result: BulkResult, words: BulkWords, output: Output):
   // The result names some of them, the operation counts all.
   const unnamed = (operation?.skipped ?? 0) - named.length;
   return [
-    ...(resumed && operation !== null
-      ? [
-          `Continued what ${printable(operation.by)} began at ${new Date(operation.startedAt).toISOString()}; jobs that came since are left alone.`,
-        ]
-      : []),
+    ...(resumed && operation !== null ? [continuedText('Continued', operation)] : []),
     doneLine(result, words),
     ...(ids.length <= SHOWN ? ids.map((id) => `  ${printable(id)}`) : []),
     ...named.map(({ id, why }) => `${printable(id)} stays as it is: ${skipWords[why]}.`),
@@ -57,21 +55,34 @@ function doneLine({ count, cancelling, dueUntil }: BulkResult, { done, what }: B
   return `${verb[0]?.toUpperCase()}${verb.slice(1)} ${countOf(count - cancelling, what)}${spread}${told}.`;
 }
 
-function dryRunLines(result: BulkResult, { verb, what, rate, canary }: BulkWords, output: Output): string[] {
-  const { count, isExact, samples, others } = result;
+function dryRunLines(result: BulkResult, words: BulkWords, output: Output): string[] {
+  const { verb, what, rate, canary, rateNote = '' } = words;
+  const { count, isExact, samples, others, operation } = result;
   const many = `${isExact ? '' : 'at least '}${countOf(count, what)}`;
   const first = canary === undefined ? '' : `, ${canary} of them first, and the rest only when these have completed`;
   const tookMs =
     rate === undefined ? 0 : Math.max(0, count - 1 - Number(canary ?? 0)) * readInterval(rate as Rate, '--rate');
-  const spread = rate === undefined ? '' : `, spread over ${span(tookMs)} at ${rate}`;
+  const spread = rate === undefined ? '' : `, spread over ${span(tookMs)} at ${rate}${rateNote}`;
   const end = samples.length === 0 ? '.' : count > samples.length ? ', such as:' : ':';
   const listed = samples.length === 0 ? [] : jobListLines(samples, output);
-  return [`Would ${verb} ${many}${first}${spread}${end}`, ...listed, ...othersLines(others)];
+  return [
+    ...(operation === null
+      ? []
+      : [`${continuedText('Would continue', operation)} It has changed ${number(operation.changed)} so far.`]),
+    `Would ${verb} ${many}${first}${spread}${end}`,
+    ...listed,
+    ...othersLines(others),
+  ];
+}
+
+function continuedText(done: string, { by, startedAt }: Operation): string {
+  return `${done} what ${printable(by)} began at ${new Date(startedAt).toISOString()}; jobs that came since are left alone.`;
 }
 
 const skipWords: Readonly<Record<SkipReason, string>> = {
   'key-taken': 'a live job holds its key',
   'nothing-left': 'it has no attempt left to keep',
+  'due-sooner': 'it is due before its turn at this rate',
 };
 
 const commandFor: Readonly<Record<string, string>> = {

@@ -29,8 +29,14 @@ export function askingOption(command: CliCommand): CliCommand {
   return command.option('--yes', 'do not ask');
 }
 
+/** For the others, so that a script may give it to all of them. */
+function neverAskingOption(command: CliCommand): CliCommand {
+  return command.option('--yes', 'has no effect: this command never asks');
+}
+
+/** For those that let jobs run: they never ask. */
 export function rateOption(command: CliCommand): CliCommand {
-  return command.option('--rate <rate>', 'spread the jobs over time: 50/s, 300/m or 1000/h');
+  return neverAskingOption(command).option('--rate <rate>', 'spread the jobs over time: 50/s, 300/m or 1000/h');
 }
 
 export const BULK_JSON = `
@@ -58,9 +64,9 @@ export async function bulk(
     if (words.asks && flags.yes !== true && flags.dryRun !== true) {
       const matching = await run(mulligan, { ...common, dryRun: true });
       // There is nothing to ask about, and jobs that come now were not asked about.
-      if (matching.count === 0) {
+      if (matching.count === 0 && matching.isExact) {
         advice = await hint();
-        return { ...matching, dryRun: false };
+        return { ...matching, dryRun: false, operation: null, resumed: false };
       }
       await ask(matching, words);
     }
@@ -114,18 +120,25 @@ async function ask({ count, isExact }: BulkResult, { verb, what }: BulkWords): P
 }
 
 const SAID_EVERY_MS = 1_000;
+/** While canaries are waited for and none has ended meanwhile. */
+const WAITED_EVERY_MS = 15_000;
 
 /** A line on standard error now and then. */
 function progressTo(output: Output, { done }: BulkWords): (progress: BulkProgress) => void {
   let saidAt = systemClock.monotonic();
   let waitedFor = -1;
   return ({ changed, skipped, total, canary }) => {
-    if (canary !== null && canary.ended !== waitedFor) {
-      waitedFor = canary.ended;
-      output.note(`canary: ${canary.ended} of ${canary.jobs} have ended.`);
-    }
     const now = systemClock.monotonic();
-    if (canary !== null || total.count === 0 || now - saidAt < SAID_EVERY_MS) return;
+    if (canary !== null) {
+      const isNews = canary.ended !== waitedFor;
+      if (!isNews && now - saidAt < WAITED_EVERY_MS) return;
+      const hint = isNews ? '' : ' Still waiting: mulligan workers list shows who could run them.';
+      output.note(`canary: ${canary.ended} of ${canary.jobs} have ended.${hint}`);
+      waitedFor = canary.ended;
+      saidAt = now;
+      return;
+    }
+    if (total.count === 0 || now - saidAt < SAID_EVERY_MS) return;
     saidAt = now;
     output.note(`${number(changed + skipped)} of ${total.isExact ? '' : 'at least '}${number(total.count)} ${done}.`);
   };

@@ -9,7 +9,7 @@ import { given, read, readDuration, readInteger, readJson } from './flags.ts';
 import { jobListLines, pageNote } from './job-list.ts';
 import { exportLines, PAGE } from './jobs.ts';
 import { isEmpty, readFlags, type SelectionFlags, selecting } from './selection.ts';
-import { hintAtNothing, readAfter } from './which-jobs.ts';
+import { hintAtNothing, readAfter, withWholeIds } from './which-jobs.ts';
 
 type ListFlags = SelectionFlags & { readonly after?: string };
 type RedriveFlags = SelectionFlags &
@@ -56,7 +56,8 @@ export function addDead(program: CliCommand, shell: Shell): void {
     .addHelpText('after', BULK_JSON)
     .action((ids: string[], flags: SelectionFlags & BulkFlags) => discard(shell, ids, flags));
   selecting(dead.command('export').description('Print dead jobs as JSON, one per line.'), 'dead').action(
-    (flags: SelectionFlags) => exportLines(shell, (mulligan) => mulligan.dead.export(readFlags(flags))),
+    (flags: SelectionFlags) =>
+      exportLines(shell, readFlags(flags), (mulligan, selection) => mulligan.dead.export(selection)),
   );
 }
 
@@ -64,7 +65,8 @@ async function list({ output, ...shell }: Shell, flags: ListFlags): Promise<void
   const selection = readFlags(flags);
   const limit = selection.limit ?? PAGE;
   const { jobs, hint } = await withExisting(shell.database(), async (mulligan) => {
-    const found = await mulligan.dead.list({ ...selection, ...(await readAfter(mulligan, flags.after)), limit });
+    const chosen = await withWholeIds(mulligan, selection);
+    const found = await mulligan.dead.list({ ...chosen, ...(await readAfter(mulligan, flags.after)), limit });
     const asked = { ...selection, state: 'dead' } as const;
     return { jobs: found, hint: found.length === 0 ? await hintAtNothing(mulligan, asked) : null };
   });

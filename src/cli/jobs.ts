@@ -17,7 +17,7 @@ import { logLines, shortLogLines } from './log-lines.ts';
 import { printable } from './printable.ts';
 import { isEmpty, readFlags, type SelectionFlags, selecting } from './selection.ts';
 import { waitReasons } from './waits.ts';
-import { findOne, hintAtNothing, readAfter, wholeIds } from './which-jobs.ts';
+import { findOne, hintAtNothing, readAfter, wholeIds, withWholeIds } from './which-jobs.ts';
 
 export const PAGE = 50;
 /** Each takes a few queries; jobs behind more than these are listed without their gate. */
@@ -76,7 +76,8 @@ be cancelled.${BULK_JSON}`,
     .addHelpText('after', BULK_JSON)
     .action((ids: string[], flags: SelectionFlags & BulkFlags & { rate?: string }) => runNow(shell, ids, flags));
   selecting(jobs.command('export').description('Print jobs as JSON, one per line.'), 'any').action(
-    (flags: SelectionFlags) => exportLines(shell, (mulligan) => mulligan.jobs.export(readFlags(flags))),
+    (flags: SelectionFlags) =>
+      exportLines(shell, readFlags(flags), (mulligan, selection) => mulligan.jobs.export(selection)),
   );
 }
 
@@ -84,7 +85,8 @@ async function list({ output, ...shell }: Shell, flags: ListFlags): Promise<void
   const selection = readFlags(flags);
   const limit = selection.limit ?? PAGE;
   const { found, gates, hint } = await withExisting(shell.database(), async (mulligan) => {
-    const jobs = await mulligan.jobs.list({ ...selection, ...(await readAfter(mulligan, flags.after)), limit });
+    const chosenJobs = await withWholeIds(mulligan, selection);
+    const jobs = await mulligan.jobs.list({ ...chosenJobs, ...(await readAfter(mulligan, flags.after)), limit });
     const advice = jobs.length === 0 ? await hintAtNothing(mulligan, selection) : null;
     return { found: jobs, gates: await gatesOf(mulligan, jobs), hint: advice };
   });
@@ -96,21 +98,30 @@ async function list({ output, ...shell }: Shell, flags: ListFlags): Promise<void
 async function count({ output, ...shell }: Shell, flags: SelectionFlags): Promise<void> {
   const selection = readFlags(flags);
   const { counted, hint } = await withExisting(shell.database(), async (mulligan) => {
-    const found = await mulligan.jobs.count(selection);
+    const found = await mulligan.jobs.count(await withWholeIds(mulligan, selection));
     return { counted: found, hint: found.count === 0 ? await hintAtNothing(mulligan, selection) : null };
   });
-  output.answer(counted, () => [`${counted.isExact ? '' : 'at least '}${number(counted.count)}`]);
+  // Digits alone for a script that compares them.
+  const digits = output.isTerminal ? number(counted.count) : String(counted.count);
+  output.answer(counted, () => [`${counted.isExact ? '' : 'at least '}${digits}`]);
   if (hint !== null) output.note(hint);
 }
 
 /** One JSON object per line, whether or not --json was given. */
 export async function exportLines(
   { output, ...shell }: Shell,
-  read: (mulligan: Mulligan) => AsyncIterable<Job>,
+  selection: Selection,
+  read: (mulligan: Mulligan, selection: Selection) => AsyncIterable<Job>,
 ): Promise<void> {
-  await withExisting(shell.database(), async (mulligan) => {
-    for await (const job of read(mulligan)) output.line(job);
+  const hint = await withExisting(shell.database(), async (mulligan) => {
+    let isEmpty = true;
+    for await (const job of read(mulligan, await withWholeIds(mulligan, selection))) {
+      output.line(job);
+      isEmpty = false;
+    }
+    return isEmpty ? ((await hintAtNothing(mulligan, selection)) ?? 'No job matches.') : null;
   });
+  if (hint !== null) output.note(hint);
 }
 
 async function show({ output, ...shell }: Shell, id: string, flags: ShowFlags): Promise<void> {
@@ -192,7 +203,14 @@ async function runNow(
 ): Promise<void> {
   const selection = chosen(ids, flags);
   const options = { ...selection, ...readRate(flags.rate) };
-  const words = { verb: 'run now', done: 'due now:', what: 'jobs', asks: false, rate: flags.rate };
+  const words = {
+    verb: 'run now',
+    done: 'due now:',
+    what: 'jobs',
+    asks: false,
+    rate: flags.rate,
+    rateNote: '; those that are due before their turn stay as they are',
+  };
   await bulk(shell, flags, words, selection, (mulligan, how) => mulligan.jobs.runNow({ ...options, ...how }));
 }
 

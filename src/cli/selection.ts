@@ -4,6 +4,7 @@ import type { Duration } from '../duration.ts';
 import { states } from '../job.ts';
 import { deadReasons } from '../retry/decision.ts';
 import type { CliCommand } from './command.ts';
+import { wrongUsage } from './failure.ts';
 import { given, read, readDuration, readInteger } from './flags.ts';
 
 /* The flags of every command that selects jobs: those of the API's `Selection`, by the same names. */
@@ -26,21 +27,34 @@ export interface SelectionFlags {
 
 /** `dead`: the command is about dead jobs only. */
 export function selecting(command: CliCommand, about: 'any' | 'dead', limit = 'no more than this'): CliCommand {
-  command
-    .option('--id <ids...>', 'those with these ids')
-    .option('--name <name>', 'those of this name')
-    .option('--queue <queue>', 'those of this queue');
+  const one = (flags: string, meaning: string): CliCommand => command.option(flags, meaning, onlyOnce(flags));
+  command.option('--id <ids...>', 'those with these ids');
+  one('--name <name>', 'those of this name');
+  one('--queue <queue>', 'those of this queue');
   if (about === 'any') command.option('--state <states...>', `those in these states: ${states.join(', ')}`);
-  return command
-    .option('--reason <reason>', `those that are dead for this reason: ${deadReasons.join(', ')}`)
-    .option('--error <fingerprint>', 'those whose last error has this fingerprint')
-    .option('--message <text>', 'those whose last error has this in its message; looks at 100,000 jobs at most')
-    .option('--tag <tag>', 'those with this tag')
-    .option('--key <key>', 'those with this key')
-    .option('--since <time>', 'ended since (not ended: enqueued since): 2h ago, or 2026-01-31T12:00Z')
-    .option('--until <time>', 'the same, before')
-    .option('--attempts <n|n..m>', 'at least so many attempts spent, or a range')
-    .option('--limit <n>', limit);
+  one('--reason <reason>', `those that are dead for this reason: ${deadReasons.join(', ')}`);
+  one('--error <fingerprint>', 'those whose last error has this fingerprint');
+  one(
+    '--message <text>',
+    'those whose last error has this in its message; lists and counts look at 100,000 jobs at most',
+  );
+  one('--tag <tag>', 'those with this tag');
+  one('--key <key>', 'those with this key');
+  one('--since <time>', 'ended since (not ended: enqueued since): 2h ago, or 2026-01-31T12:00Z');
+  one('--until <time>', 'the same, before');
+  one('--attempts <n|n..m>', 'at least so many attempts spent, or a range');
+  return one('--limit <n>', limit);
+}
+
+/** Conditions add up, and the second of two tags would silently replace the first. */
+function onlyOnce(flags: string): (value: string, before: string | undefined) => string {
+  const [flag] = flags.split(' ');
+  return (value, before) => {
+    if (before === undefined) return value;
+    throw wrongUsage(
+      `expected ${flag} once, got ${JSON.stringify(before)} and ${JSON.stringify(value)}. Run the command once for each.`,
+    );
+  };
 }
 
 export function readFlags(flags: SelectionFlags, ids: readonly string[] = []): Selection {

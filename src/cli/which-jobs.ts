@@ -43,6 +43,11 @@ export function wholeIds(mulligan: Mulligan, ids: readonly string[]): Promise<st
   );
 }
 
+/** The selection with whole ids. */
+export async function withWholeIds(mulligan: Mulligan, selection: Selection): Promise<Selection> {
+  return selection.ids === undefined ? selection : { ...selection, ids: await wholeIds(mulligan, selection.ids) };
+}
+
 /** For `--after`: a job that there is none of would end the list. */
 export async function readAfter(mulligan: Mulligan, after: string | undefined): Promise<{ readonly after?: string }> {
   return after === undefined ? {} : { after: (await findOne(mulligan, after)).id };
@@ -50,8 +55,10 @@ export async function readAfter(mulligan: Mulligan, after: string | undefined): 
 
 /** Why a selection finds no job, where a misspelling or a retry queue explains it. Throws for a fingerprint that no job has. */
 export async function hintAtNothing(mulligan: Mulligan, selection: Selection): Promise<string | null> {
-  const { name, queue, error } = selection;
+  const { name, queue, error, tag } = selection;
   if (error !== undefined && (await mulligan.errors.show(error)) === null) throw unknownError(error);
+  if (tag !== undefined && (await mulligan.jobs.list({ tag, limit: 1 })).length === 0)
+    return `No job has the tag ${tag}.`;
   if (name === undefined && queue === undefined) return null;
   const { names, queues } = await mulligan.stats();
   if (name !== undefined && !(name in names)) return misspelt('job has the name', name, Object.keys(names));

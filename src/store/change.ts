@@ -89,9 +89,10 @@ export interface SkippedJob {
 }
 
 /**
- * key-taken: a live job holds its key. nothing-left: attempts were kept, and all are spent.
+ * key-taken: a live job holds its key. nothing-left: attempts were kept, and all are spent. due-sooner: it was to run now at a rate,
+ * and is due before its turn.
  */
-export type SkipReason = 'key-taken' | 'nothing-left';
+export type SkipReason = 'key-taken' | 'nothing-left' | 'due-sooner';
 
 export const operationStates = ['running', 'done', 'stopped'] as const;
 
@@ -112,8 +113,17 @@ export interface Operation {
   /** The first jobs that were changed, when a canary was asked for. */
   readonly canary: readonly string[];
   readonly note: string | null;
-  /** Where due times are spread: when the next job would be due. */
+  /** Where due times are spread: when the next job would be due, with the part of a millisecond that a rate gives. */
   readonly nextDueAt: number;
+}
+
+/**
+ * A cancel takes jobs by the state in which they were when the operation began, as far as their rows tell: while it goes on, scheduled
+ * jobs become ready and ready ones run, and none of them was asked for. A job that runs now and was claimed since then waited: ready
+ * when it was due, else scheduled or retrying. Of its states then, this says which make it concern a job that runs now.
+ */
+export function runningSince(states: readonly JobState[]): { readonly wasReady: boolean; readonly wasLater: boolean } {
+  return { wasReady: states.includes('ready'), wasLater: states.includes('scheduled') || states.includes('retrying') };
 }
 
 /** Ended operations are kept for so long. */

@@ -86,6 +86,19 @@ test('code, status and stack of a cause say why when the error itself does not',
   expect(stored.stack).toMatch(/^TypeError: fetch failed\n[\s\S]+\ncaused by: Error: connect ECONNREFUSED\n/);
 });
 
+test('of an AggregateError the first members are kept, without their frames, and its kind does not change', () => {
+  const members = [new TypeError('fetch failed'), 'text', ...Array.from({ length: 9 }, () => new Error('m'))];
+  const error = new AggregateError(members, 'All promises were rejected');
+  const stored = toStoredError(error);
+  expect(stored.stack?.split('\n').filter((line) => line.startsWith('  one of its errors: '))).toEqual([
+    '  one of its errors: TypeError: fetch failed',
+    '  one of its errors: NonError: text',
+    ...Array.from({ length: 3 }, () => '  one of its errors: Error: m'),
+  ]);
+  error.errors.length = 0;
+  expect(toStoredError(error).fingerprint).toBe(stored.fingerprint);
+});
+
 test('an error that is its own cause is stored once', () => {
   const error = new Error('x');
   error.cause = error;

@@ -13,6 +13,8 @@ const CODE_BYTES = 64;
 const MESSAGE_BYTES = 4 * 1_024;
 const HEADER_BYTES = 1_024;
 const STACK_BYTES = 8 * 1_024;
+const MOST_MEMBERS = 5;
+const MEMBER_BYTES = 256;
 const MOST_ISSUES = 20;
 const ISSUE_BYTES = 512;
 
@@ -103,9 +105,19 @@ function stackOf(chain: readonly unknown[]): string | null {
   let text: string | null = null;
   for (const error of chain) {
     const stack = readString(error, 'stack');
-    if (stack !== null) text = text === null ? shortHeader(stack) : `${text}\ncaused by: ${shortHeader(stack)}`;
+    if (stack === null) continue;
+    const own = [shortHeader(stack), ...membersOf(error)].join('\n');
+    text = text === null ? own : `${text}\ncaused by: ${own}`;
   }
   return text;
+}
+
+/** Of an AggregateError, what its first members say. Without their frames, which would push the causes out. */
+function membersOf(error: unknown): string[] {
+  return readList(read(error, 'errors'), MOST_MEMBERS).map(
+    (member) =>
+      `  one of its errors: ${tidy(`${nameOf(member)}: ${messageOf(member)}`.replace(/\s+/g, ' '), MEMBER_BYTES)}`,
+  );
 }
 
 /** A stack begins with the message: a message of a page must not leave no room for the frames. */

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import type { JobState } from '../../job.ts';
+import type { ChangeRequest } from '../change.ts';
 import type { Operation, Store } from '../store.ts';
 import {
   bury,
@@ -82,11 +84,48 @@ const running: StoreCase[] = cases('change', {
     assert.equal((await claim(store)).jobs.length, 1);
   },
 
+  'a cancel takes jobs by the state that they had when it began': async ({ store, advance }) => {
+    const [ready, starts] = [await enqueueOne(store), await enqueueOne(store, { priority: 0 })];
+    const later = await enqueueOne(store, { delayMs: MINUTE });
+    const begin = async (state: JobState[]): Promise<ChangeRequest> => {
+      const request = changeRequest('cancel', { state }, { part: 0 });
+      await store.change(request);
+      return { ...request, part: 100 };
+    };
+    const orders = [
+      await begin(['running']),
+      await begin(['ready', 'running']),
+      await begin(['scheduled', 'retrying']),
+    ];
+    await advance(1);
+    assert.equal((await claimOne(store)).id, starts);
+    await advance(2 * MINUTE);
+    const takenBy = async (order: ChangeRequest): Promise<string[]> => {
+      const { ids, operation } = await store.change(order);
+      return operation.endedAt === null ? [...ids, ...(await takenBy(order))] : [...ids];
+    };
+    const taken = [];
+    for (const order of orders) taken.push((await takenBy(order)).toSorted());
+    assert.deepEqual(taken, [[], [ready, starts].toSorted(), [later]]);
+  },
+
   'running now never puts a job off': async ({ store }) => {
     await store.enqueue(newJobs(3, { delayMs: MINUTE }));
-    await changeAll(store, 'runNow', { name: 'email.send' }, { intervalMs: HOUR });
+    const answer = await changeAll(store, 'runNow', { name: 'email.send' }, { intervalMs: HOUR });
     const now = await timeOf(store);
-    for (const job of await store.list({ limit: 10 })) assert.ok(job.dueAt <= now + MINUTE);
+    const jobs = await store.list({ limit: 10 });
+    for (const job of jobs) assert.ok(job.dueAt <= now + MINUTE);
+    // Those that are due before their turn are told apart.
+    const first = only(jobs.filter(({ state }) => state === 'ready'));
+    assert.deepEqual(answer.ids, [first.id]);
+    const others = idsOf(jobs.filter(({ id }) => id !== first.id)).toSorted();
+    assert.deepEqual(
+      answer.skipped.toSorted((a, b) => a.id.localeCompare(b.id)),
+      others.map((id) => ({ id, why: 'due-sooner' })),
+    );
+    const operation = only(await store.operations(1));
+    assert.partialDeepStrictEqual(operation, { changed: 1, skipped: 2 });
+    assert.equal(typeof operation.nextDueAt, 'number');
   },
 
   'a job that ran since the operation began is not run again by it': async ({ store, advance }) => {

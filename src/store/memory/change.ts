@@ -5,13 +5,14 @@ import {
   isExhausted,
   type Operation,
   RESUMED_WITHIN_MS,
+  runningSince,
   type SkipReason,
   sizeOfPart,
   stateAfterStop,
   statesFor,
 } from '../change.ts';
 import { REDRIVEN } from '../error-groups.ts';
-import { isSelected, statesOf } from '../selection.ts';
+import { isSelected, type JobSelection, statesOf } from '../selection.ts';
 import { cancelOne, remove } from './operate.ts';
 import { kept, type OperationRow, type Row } from './row.ts';
 import type { MemoryState } from './state.ts';
@@ -88,11 +89,20 @@ function candidates(state: MemoryState, { action, selection, startedAt, cursor }
   const applicable = statesOf(selection).filter((one) => statesFor[action].includes(one));
   const narrowed = { ...selection, state: applicable };
   return [...state.rows.values()]
-    .filter((row) => wasThere(row, action, startedAt) && !row.cancelRequested && isSelected(row, narrowed, now))
+    .filter((row) => wasThere(row, action, startedAt) && !row.cancelRequested)
+    .filter((row) => (action === 'cancel' ? wasSelected(row, narrowed, startedAt) : isSelected(row, narrowed, now)))
     .map((row) => ({ row, position: positionOf(row) }))
     .filter(({ position }) => cursor === null || isAfter(position, cursor))
     .sort((a, b) => (isAfter(a.position, b.position) ? 1 : -1))
     .map(({ row }) => row);
+}
+
+/** By the state that it had when the operation began. */
+function wasSelected(row: Row, selection: JobSelection, startedAt: number): boolean {
+  if (!isSelected(row, selection, startedAt)) return false;
+  if (row.lease === null || row.lease.claimedAt <= startedAt) return true;
+  const { wasReady, wasLater } = runningSince(statesOf(selection));
+  return row.dueAt <= startedAt ? wasReady : wasLater;
 }
 
 /** The longest dead first; of jobs that wait or run, the first enqueued. */
@@ -134,8 +144,7 @@ function apply(
       remove(state, row);
       return null;
     case 'runNow':
-      runNow(state, row, nextDueAt(operation, request, now), now);
-      return null;
+      return runNow(state, row, nextDueAt(operation, request, now), now);
     case 'redrive': {
       const why = refusal(state, row, request, now);
       if (why === null) redrive(state, row, request, nextDueAt(operation, request, now), now);
@@ -150,9 +159,10 @@ function nextDueAt(operation: OperationRow, { intervalMs }: ChangeRequest, now: 
   return intervalMs === 0 ? now : Math.floor(dueAt);
 }
 
-function runNow(state: MemoryState, row: Row, dueAt: number, now: number): void {
-  if (dueAt >= row.dueAt) return;
+function runNow(state: MemoryState, row: Row, dueAt: number, now: number): SkipReason | null {
+  if (dueAt >= row.dueAt) return 'due-sooner';
   state.reschedule(row, dueAt, Math.min(row.availableAt, Math.max(now, dueAt)));
+  return null;
 }
 
 function refusal(state: MemoryState, row: Row, { keepAttempts }: ChangeRequest, now: number): SkipReason | null {

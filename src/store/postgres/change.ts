@@ -1,8 +1,10 @@
 import { StoreBusyError } from '../../errors.ts';
+import type { JobState } from '../../job.ts';
 import {
   type ChangeAnswer,
   type ChangeRequest,
   type Operation,
+  runningSince,
   type SkipReason,
   sizeOfPart,
   stateAfterStop,
@@ -55,7 +57,7 @@ type OperationRow = [
   canary: string,
   note: string | null,
   cursor: string | null,
-  nextDueAt: number,
+  nextDueAt: string,
   options: string | null,
 ];
 
@@ -153,7 +155,7 @@ async function partOf(session: Session, operation: Operation, cursor: Cursor | n
     where
       .add('NOT cancel_requested')
       .add('enqueued_at <= ?', startedAt)
-      .add(`(${states.map(liveCondition).join(' OR ')})`);
+      .add(`(${liveConditions(states, action === 'cancel' ? startedAt : null).join(' OR ')})`);
   if (action === 'runNow') where.add('(claimed_at IS NULL OR claimed_at <= ?)', startedAt);
   if (queue !== undefined && ofDead) where.add('queue = ?', queue);
   if (queue !== undefined && !ofDead)
@@ -177,9 +179,23 @@ async function partOf(session: Session, operation: Operation, cursor: Cursor | n
   return ofDead ? byEnd(reader, cursor, most) : byWaiting(reader, cursor, most, action === 'cancel');
 }
 
-/** Of rows of `live`, where a job runs when it has a worker. */
-function liveCondition(state: Parameters<typeof stateCondition>[0]): string {
-  return state === 'running' ? '(worker IS NOT NULL)' : `(worker IS NULL AND ${stateCondition(state)})`;
+/** Of rows of `live`, where a job runs when it has a worker. `then`: the time at which it had the state; null for now. */
+function liveConditions(states: readonly JobState[], then: number | null): string[] {
+  const { wasReady, wasLater } = runningSince(states);
+  const since =
+    then === null
+      ? []
+      : [
+          `claimed_at <= ${then}`,
+          ...(wasReady ? [`due_at <= ${then}`] : []),
+          ...(wasLater ? [`due_at > ${then}`] : []),
+        ];
+  const running = `(worker IS NOT NULL${since.length === 0 ? '' : ` AND (${since.join(' OR ')})`})`;
+  return states.map((state) =>
+    state === 'running'
+      ? running
+      : `(worker IS NULL AND ${stateCondition(state, then === null ? undefined : String(then))})`,
+  );
 }
 
 interface Reader {
@@ -296,7 +312,8 @@ function toOperation(row: OperationRow): Operation {
     skipped,
     canary: first,
     note,
-    nextDueAt,
+    // The driver gives a double precision as its text.
+    nextDueAt: Number(nextDueAt),
     options: options === null ? null : JSON.parse(options),
   };
 }

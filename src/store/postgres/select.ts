@@ -78,16 +78,16 @@ function addStates(where: Conditions, selection: JobSelection): void {
   }
   // Running jobs are few, and their leases name them: all others need not be read.
   if (wanted.every((state) => state === 'running')) where.add('id = ANY (ARRAY(SELECT unnest(jobs) FROM @.leases))');
-  where.add(`(${wanted.map(stateCondition).join(' OR ')})`);
+  where.add(`(${wanted.map((state) => stateCondition(state)).join(' OR ')})`);
 }
 
-export function stateCondition(state: JobState): string {
+export function stateCondition(state: JobState, now = '@.now_ms()'): string {
   switch (state) {
     case 'ready':
-      return `(state IN (${WAITING}) AND due_at <= @.now_ms())`;
+      return `(state IN (${WAITING}) AND due_at <= ${now})`;
     case 'scheduled':
     case 'retrying':
-      return `(state = ${STATE[state]} AND due_at > @.now_ms())`;
+      return `(state = ${STATE[state]} AND due_at > ${now})`;
     default:
       return `(state = ${STATE[state]})`;
   }

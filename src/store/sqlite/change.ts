@@ -1,6 +1,7 @@
 import {
   type ChangeAnswer,
   type ChangeRequest,
+  runningSince,
   type SkipReason,
   sizeOfPart,
   stateAfterStop,
@@ -122,7 +123,13 @@ function partOf(session: Session, operation: StoredOperation, most: number): Par
   const { action, selection, startedAt, cursor } = operation;
   const applicable = statesOf(selection).filter((state) => statesFor[action].includes(state));
   const narrowed: JobSelection = { ...selection, state: applicable };
-  const where = conditionsOf(withoutDriver(narrowed), session.now).add('cancel_requested = 0');
+  const where = conditionsOf(withoutDriver(narrowed), action === 'cancel' ? startedAt : session.now);
+  where.add('cancel_requested = 0');
+  if (action === 'cancel') {
+    const { wasReady, wasLater } = runningSince(applicable);
+    const waited = [...(wasReady ? [`due_at <= ${startedAt}`] : []), ...(wasLater ? [`due_at > ${startedAt}`] : [])];
+    where.add(`(${[`state <> ${STATE.running}`, `claimed_at <= ${startedAt}`, ...waited].join(' OR ')})`);
+  }
   where.add(action === 'redrive' || action === 'discard' ? 'finished_at <= ?' : 'enqueued_at <= ?', startedAt);
   if (action === 'runNow') where.add('(claimed_at IS NULL OR claimed_at <= ?)', startedAt);
   const read = new Reader(session, selection.message, most);
@@ -267,8 +274,7 @@ function apply(session: Session, row: Row, request: ChangeRequest, spread: Sprea
       remove(session, row, 'dead');
       return null;
     case 'runNow':
-      runNow(session, row, spread.take());
-      return null;
+      return runNow(session, row, spread.take());
     case 'redrive': {
       const why = refusal(session, row, request);
       if (why === null) redrive(session, row, request, spread.take());
@@ -277,11 +283,12 @@ function apply(session: Session, row: Row, request: ChangeRequest, spread: Sprea
   }
 }
 
-function runNow(session: Session, row: Row, dueAt: number): void {
-  if (dueAt >= row.due_at) return;
+function runNow(session: Session, row: Row, dueAt: number): SkipReason | null {
+  if (dueAt >= row.due_at) return 'due-sooner';
   session.sql(RUN_NOW).run(row.seq, dueAt);
   session.partitions.fallsDue(row.partition, dueAt);
   session.madeWork = true;
+  return null;
 }
 
 function refusal(session: Session, row: Row, { keepAttempts }: ChangeRequest): SkipReason | null {

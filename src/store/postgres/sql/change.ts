@@ -144,7 +144,14 @@ export const changeSql: string = `
         due := CASE WHEN p_interval = 0 THEN store_now ELSE floor(next_due) END;
         next_due := next_due + p_interval;
         UPDATE live SET due_at = due, available_at = least(available_at, due) WHERE live.id = one.id AND due < live.due_at;
-        taken := taken || one.id;
+        IF FOUND THEN
+          taken := taken || one.id;
+        ELSE
+          job_id := one.id;
+          why := 'due-sooner';
+          passed := passed + 1;
+          RETURN NEXT;
+        END IF;
       END LOOP;
 
     ELSIF p_action = 'redrive' THEN
