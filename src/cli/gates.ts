@@ -38,7 +38,10 @@ export function addGates(program: CliCommand, shell: Shell): void {
     .description('Gates that were heard of lately: those that are not closed first.')
     .option('--kind <kind>', `one of ${gateKinds.join(', ')}`)
     .option('--limit <n>', `how many (default: ${PAGE})`)
-    .addHelpText('after', '\nWith --json: { gates: [...] }, times in ms since the epoch.')
+    .addHelpText(
+      'after',
+      '\nNames are shown whole: in a narrow terminal other columns are left out.\nWith --json: { gates: [...] }, times in ms since the epoch.',
+    )
     .action((flags: ListFlags) => list(shell, flags));
   gates
     .command('show')
