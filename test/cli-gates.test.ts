@@ -142,6 +142,21 @@ describe.concurrent('mulligan gates', () => {
     });
   });
 
+  it('show takes a job name without a gate of that resource for the soft gate of that job', async ({ cli }) => {
+    await outage(cli);
+    const { code, stdout } = await cli.run(['gates', 'show', 'mail.send']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^kind +job\nstate +closed$/m);
+    expect(stdout).toContain('It is the soft gate of the job mail.send: it holds nothing back.');
+    expect(stdout).toContain('so it is healthy and sees no outage.');
+    expect(stdout).not.toMatch(/misspelt|gates open/);
+    expect(await cli.json('gates', 'show', 'mail.send')).toMatchObject({ gate: { kind: 'job' }, isKnown: false });
+    const resource = await cli.json('gates', 'show', 'mail.send', '--kind', 'resource');
+    expect(resource).toMatchObject({ gate: { kind: 'resource' } });
+    await cli.json('gates', 'reset', 'mail.send', '--kind', 'resource');
+    expect(await cli.json('gates', 'show', 'mail.send')).toMatchObject({ gate: { kind: 'resource' } });
+  });
+
   it('open refuses the soft gate of a job in one line', async ({ cli }) => {
     await outage(cli, [{ kind: 'job', name: 'ping' }]);
     const { code, stdout, stderr } = await cli.run(['gates', 'open', 'ping']);

@@ -1,5 +1,5 @@
 import { checkOneOf } from '../config.ts';
-import type { GateOrderOptions } from '../gates.ts';
+import type { GateDetails, GateOrderOptions } from '../gates.ts';
 import type { Mulligan } from '../mulligan.ts';
 import type { GateInfo } from '../observe/gate-info.ts';
 import { parentOf } from '../store/gates.ts';
@@ -8,6 +8,7 @@ import type { CliCommand, Shell } from './command.ts';
 import { withExisting } from './database.ts';
 import { given, read, readInteger } from './flags.ts';
 import { adviceLines, gateFacts, gateListLines, historyLines, orderedText } from './gate-facts.ts';
+import { isJobName, knownResources } from './known-resources.ts';
 import { printable } from './printable.ts';
 
 const PAGE = 50;
@@ -47,7 +48,7 @@ export function addGates(program: CliCommand, shell: Shell): void {
     .command('show')
     .description('One gate: what it does and why, what happens next, and its history.')
     .argument('<name>', 'its resource, such as smtp or webhook/example.com, or a job name')
-    .option('--kind <kind>', `one of ${gateKinds.join(', ')} (default: the first of these that was heard of)`)
+    .option('--kind <kind>', `one of ${gateKinds.join(', ')} (default: the first of these that is known)`)
     .addHelpText('after', '\nWith --json: { gate, isKnown, explanation, history }, times in ms since the epoch.')
     .action((name: string, flags: OrderFlags) => show(shell, name, flags));
   for (const order of Object.keys(orders) as GateOrder[]) {
@@ -75,7 +76,7 @@ async function list({ output, ...shell }: Shell, flags: ListFlags): Promise<void
 
 async function show({ output, ...shell }: Shell, name: string, flags: OrderFlags): Promise<void> {
   const kind = kindOf(flags);
-  const details = await withExisting(shell.database(), (mulligan) => mulligan.gates.show(name, kind));
+  const details = await withExisting(shell.database(), (mulligan) => detailsOf(mulligan, name, kind));
   const { gate, explanation, history } = details;
   output.answer(details, () => [
     ...gateFacts(details, output),
@@ -84,6 +85,14 @@ async function show({ output, ...shell }: Shell, name: string, flags: OrderFlags
     ...historyLines(history, gate.at, output),
     ...adviceLines(gate, output),
   ]);
+}
+
+/** Without a row, a job name that is no resource means the soft gate of that job. */
+async function detailsOf(mulligan: Mulligan, name: string, flags: { readonly kind?: GateKind }): Promise<GateDetails> {
+  const details = await mulligan.gates.show(name, flags);
+  if (flags.kind !== undefined || details.isKnown || details.history.length > 0) return details;
+  if (!(await isJobName(mulligan, name)) || (await knownResources(mulligan)).includes(name)) return details;
+  return mulligan.gates.show(name, { kind: 'job' });
 }
 
 async function change({ output, ...shell }: Shell, order: GateOrder, name: string, flags: OrderFlags): Promise<void> {
