@@ -8,7 +8,7 @@ import type { CliCommand, Shell } from './command.ts';
 import { withExisting } from './database.ts';
 import { given, read, readInteger } from './flags.ts';
 import { adviceLines, gateFacts, gateListLines, historyLines, orderedText } from './gate-facts.ts';
-import { isJobName, knownResources } from './known-resources.ts';
+import { isJobName, knownResources, refuseUnknownResource } from './known-resources.ts';
 import { printable } from './printable.ts';
 
 const PAGE = 50;
@@ -21,6 +21,7 @@ interface ListFlags {
 
 interface OrderFlags {
   readonly by?: string;
+  readonly force?: true;
   readonly kind?: string;
 }
 
@@ -57,6 +58,7 @@ export function addGates(program: CliCommand, shell: Shell): void {
       .description(orders[order])
       .argument('<name>', order === 'reset' ? 'a resource, or a job name' : 'a resource')
       .option('--by <who>', 'who orders it, for its history and the audit (default: user@host)');
+    if (isPin(order)) command.option('--force', 'also when no gate and no job has a resource of that name yet');
     if (order === 'reset') command.option('--kind <kind>', `one of ${gateKinds.join(', ')}`);
     command
       .addHelpText('after', '\nWith --json: { gate }, times in ms since the epoch.')
@@ -98,9 +100,14 @@ async function detailsOf(mulligan: Mulligan, name: string, flags: { readonly kin
 async function change({ output, ...shell }: Shell, order: GateOrder, name: string, flags: OrderFlags): Promise<void> {
   const options = { ...given('by', flags.by), ...kindOf(flags) };
   // The answer says what happened; a log line would only repeat it.
-  const { gate, note } = await withExisting(shell.database(), (mulligan) => ordered(mulligan, order, name, options), {
-    log: () => {},
-  });
+  const { gate, note } = await withExisting(
+    shell.database(),
+    async (mulligan) => {
+      if (isPin(order) && !flags.force) await refuseUnknownResource(mulligan, name);
+      return ordered(mulligan, order, name, options);
+    },
+    { log: () => {} },
+  );
   output.answer({ gate }, () => [orderedText(order, gate)]);
   if (note !== null) output.note(printable(note));
 }
@@ -116,14 +123,17 @@ async function ordered(
   return { gate, note: isKnown ? null : await newGateNote(gates, order, name) };
 }
 
-/** For a gate that had no row: the name may be misspelt. */
-async function newGateNote(gates: Mulligan['gates'], order: GateOrder, name: string): Promise<string> {
+function isPin(order: GateOrder): boolean {
+  return order === 'open' || order === 'close';
+}
+
+/** For a gate that had no row: the name may be misspelt. Of a pin the resource was checked, or forced, but not the key. */
+async function newGateNote(gates: Mulligan['gates'], order: GateOrder, name: string): Promise<string | null> {
   const parent = parentOf(name);
-  if (parent !== null && (await gates.show(parent, { kind: 'parent' })).isKnown) {
+  if (parent !== null && (isPin(order) || (await gates.show(parent, { kind: 'parent' })).isKnown)) {
     return `Gate ${name} had no row, as keys of ${parent} that are well are not stored: check the spelling.`;
   }
-  const holds = order === 'open' || order === 'close' ? ' It holds only jobs with this resource.' : '';
-  return `Gate ${name} was not heard of before: check the spelling.${holds}`;
+  return isPin(order) ? null : `Gate ${name} was not heard of before: check the spelling.`;
 }
 
 function kindOf({ kind }: { readonly kind?: string }): { readonly kind?: GateKind } {

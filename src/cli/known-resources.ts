@@ -1,4 +1,7 @@
+import { closest } from '../config.ts';
 import type { Mulligan } from '../mulligan.ts';
+import { parentOf } from '../store/gates.ts';
+import { Failure } from './failure.ts';
 
 /*
  * Which names the database knows for gates. A healthy gate may have no row, and workers do not register the resources of
@@ -31,4 +34,23 @@ export async function knownResources(mulligan: Reads): Promise<string[]> {
 export async function isJobName(mulligan: Reads, name: string): Promise<boolean> {
   const [stats, workers] = await Promise.all([mulligan.stats(), mulligan.workers.list()]);
   return Object.hasOwn(stats.names, name) || workers.some(({ jobs }) => jobs.includes(name));
+}
+
+/** A misspelt name would be pinned without a word, and the gate that was meant would go on. */
+export async function refuseUnknownResource(mulligan: Reads, name: string): Promise<void> {
+  const { isKnown, history } = await mulligan.gates.show(name);
+  if (isKnown || history.length > 0) return;
+  const known = await knownResources(mulligan);
+  if (known.includes(name) || (await isKeyOf(mulligan, parentOf(name), known))) return;
+  const meant = closest(name, known);
+  const hint = meant === null ? 'mulligan gates list names those with a gate.' : `Did you mean ${meant}?`;
+  const isJob = await isJobName(mulligan, name);
+  const reason = isJob ? 'It is a job name, and the soft gate of a job holds no jobs.' : hint;
+  throw new Failure('NOT_FOUND', `there is no resource ${name}. ${reason} --force pins its gate before its first job.`);
+}
+
+/** Keys that are well are not stored, so any key of a parent may be meant. */
+async function isKeyOf({ gates }: Reads, parent: string | null, known: readonly string[]): Promise<boolean> {
+  if (parent === null) return false;
+  return known.some((one) => parentOf(one) === parent) || (await gates.show(parent, { kind: 'parent' })).isKnown;
 }
