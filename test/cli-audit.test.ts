@@ -8,7 +8,7 @@ describe.concurrent('mulligan audit', () => {
     const { id } = await cli.json<{ id: string }>('enqueue', 'email.send', '{}');
     await cli.json('queues', 'pause', 'default', '--by', 'ann');
     await cli.json('jobs', 'cancel', id, '--by', 'bob');
-    await cli.json('gates', 'open', 'smtp', '--by', 'cat');
+    await cli.json('gates', 'open', 'smtp', '--force', '--by', 'cat');
     await cli.json('schedules', 'set', 'nightly', 'report', '--every', '1h', '--by', 'dan');
     const { operations } = await cli.json<{ operations: Operation[] }>('audit', 'list');
     expect(operations.map(({ action, by, changed }) => [action, by, changed])).toEqual([

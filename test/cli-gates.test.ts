@@ -118,16 +118,45 @@ describe.concurrent('mulligan gates', () => {
     expect(await resourceOf('a', '1', '--jobs', 'jobs.ts')).toBe('smtp');
     expect(await resourceOf('b', '"example.com"', '--jobs', 'jobs.ts')).toBe('webhook/example.com');
     expect(await resourceOf('a', '1')).toBe(null);
+    // Only that job tells of the parent, so the key may still be misspelt.
+    expect(await cli.run(['gates', 'open', 'webhook/example.org'])).toMatchObject({
+      ...{
+        code: 0,
+        stderr: expect.stringContaining('keys of webhook that are well are not stored: check the spelling'),
+      },
+    });
   });
 
-  it('open warns of a gate that was not heard of, and pins it all the same', async ({ cli }) => {
+  it('open and close refuse a resource that no gate and no job has, unless they are forced', async ({ cli }) => {
     await outage(cli);
-    const { code, stderr } = await cli.run(['gates', 'open', 'smpt']);
-    expect({ code, stderr }).toEqual({
-      code: 0,
-      stderr: 'Gate smpt was not heard of before: check the spelling. It holds only jobs with this resource.\n',
+    const refused = { code: 1, stdout: '' };
+    expect(await cli.run(['gates', 'open', 'smpt'])).toEqual({
+      ...refused,
+      stderr: 'mulligan: there is no resource smpt. Did you mean smtp? --force pins its gate before its first job.\n',
     });
+    expect(await cli.run(['gates', 'close', 'nosuch'])).toEqual({
+      ...refused,
+      stderr:
+        'mulligan: there is no resource nosuch. mulligan gates list names those with a gate. --force pins its gate before its first job.\n',
+    });
+    const { stderr } = await cli.run(['gates', 'open', 'mail.send']);
+    expect(stderr).toContain(
+      'there is no resource mail.send. It is a job name, and the soft gate of a job holds no jobs.',
+    );
+    const { gates } = await cli.json<{ gates: GateInfo[] }>('gates', 'list');
+    expect(gates.map(({ name }) => name)).toEqual(['smtp']);
+    const forced = await cli.run(['gates', 'open', 'smpt', '--force']);
+    expect(forced).toMatchObject({ code: 0, stderr: '' });
     expect(await cli.json('gates', 'unpin', 'smpt')).toMatchObject({ gate: { name: 'smpt', pin: null } });
+    expect((await cli.run(['gates', 'unpin', 'smtq'])).stderr).toBe(
+      'Gate smtq was not heard of before: check the spelling.\n',
+    );
+  });
+
+  it('open pins a healthy gate that has no row when a job has its resource', async ({ cli }) => {
+    await outage(cli, []);
+    expect((await cli.json<{ gates: GateInfo[] }>('gates', 'list')).gates).toEqual([]);
+    expect(await cli.run(['gates', 'open', 'smtp'])).toMatchObject({ code: 0, stderr: '' });
   });
 
   it('show and open know that keys that are well are not stored', async ({ cli }) => {
@@ -140,6 +169,21 @@ describe.concurrent('mulligan gates', () => {
       stderr:
         'Gate webhook/b.example had no row, as keys of webhook that are well are not stored: check the spelling.\n',
     });
+  });
+
+  it('show takes a job name without a gate of that resource for the soft gate of that job', async ({ cli }) => {
+    await outage(cli);
+    const { code, stdout } = await cli.run(['gates', 'show', 'mail.send']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^kind +job\nstate +closed$/m);
+    expect(stdout).toContain('It is the soft gate of the job mail.send: it holds nothing back.');
+    expect(stdout).toContain('so it is healthy and sees no outage.');
+    expect(stdout).not.toMatch(/misspelt|gates open/);
+    expect(await cli.json('gates', 'show', 'mail.send')).toMatchObject({ gate: { kind: 'job' }, isKnown: false });
+    const resource = await cli.json('gates', 'show', 'mail.send', '--kind', 'resource');
+    expect(resource).toMatchObject({ gate: { kind: 'resource' } });
+    await cli.json('gates', 'reset', 'mail.send', '--kind', 'resource');
+    expect(await cli.json('gates', 'show', 'mail.send')).toMatchObject({ gate: { kind: 'resource' } });
   });
 
   it('open refuses the soft gate of a job in one line', async ({ cli }) => {

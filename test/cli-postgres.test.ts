@@ -36,7 +36,7 @@ describe.concurrent('mulligan on PostgreSQL', () => {
   it('does all that it does on a file, by --db and by MULLIGAN_DB', async ({ cli }) => {
     const { url } = address();
     const { id } = await cli.json<{ id: string }>('enqueue', 'a', '{"n":1}', '--queue', 'q', '--db', url);
-    await cli.json('gates', 'open', 'smtp', '--by', 'ana', '--db', url);
+    await cli.json('gates', 'open', 'smtp', '--force', '--by', 'ana', '--db', url);
     const env = { MULLIGAN_DB: url };
     for (const [args, said] of [
       [['jobs', 'list'], id],

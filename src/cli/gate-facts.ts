@@ -14,14 +14,15 @@ const HISTORY_ROWS = 20;
 export function gateListLines(gates: readonly GateInfo[], output: Output): string[] {
   return tableLines(
     [
-      { title: 'gate', gives: 'shortened', max: 60 },
-      { title: 'kind' },
+      // Never cut: it is what a reader gives to `gates show`, and names of one parent begin alike.
+      { title: 'gate' },
+      { title: 'kind', dropRank: 1 },
       { title: 'state' },
-      { title: 'since' },
-      { title: 'next start' },
-      { title: 'waiting', align: 'right' },
-      { title: 'rate', align: 'right' },
-      { title: 'why', gives: 'shortened', max: 60 },
+      { title: 'since', dropRank: 2 },
+      { title: 'next start', dropRank: 5 },
+      { title: 'waiting', align: 'right', dropRank: 6 },
+      { title: 'rate', align: 'right', dropRank: 3 },
+      { title: 'why', gives: 'shortened', max: 60, dropRank: 4 },
     ],
     gates.map((gate): Cell[] => [
       gate.name,

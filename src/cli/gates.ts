@@ -1,5 +1,5 @@
 import { checkOneOf } from '../config.ts';
-import type { GateOrderOptions } from '../gates.ts';
+import type { GateDetails, GateOrderOptions } from '../gates.ts';
 import type { Mulligan } from '../mulligan.ts';
 import type { GateInfo } from '../observe/gate-info.ts';
 import { parentOf } from '../store/gates.ts';
@@ -8,6 +8,7 @@ import type { CliCommand, Shell } from './command.ts';
 import { withExisting } from './database.ts';
 import { given, read, readInteger } from './flags.ts';
 import { adviceLines, gateFacts, gateListLines, historyLines, orderedText } from './gate-facts.ts';
+import { isJobName, knownResources, refuseUnknownResource } from './known-resources.ts';
 import { printable } from './printable.ts';
 
 const PAGE = 50;
@@ -20,6 +21,7 @@ interface ListFlags {
 
 interface OrderFlags {
   readonly by?: string;
+  readonly force?: true;
   readonly kind?: string;
 }
 
@@ -38,13 +40,16 @@ export function addGates(program: CliCommand, shell: Shell): void {
     .description('Gates that were heard of lately: those that are not closed first.')
     .option('--kind <kind>', `one of ${gateKinds.join(', ')}`)
     .option('--limit <n>', `how many (default: ${PAGE})`)
-    .addHelpText('after', '\nWith --json: { gates: [...] }, times in ms since the epoch.')
+    .addHelpText(
+      'after',
+      '\nNames are shown whole: in a narrow terminal other columns are left out.\nWith --json: { gates: [...] }, times in ms since the epoch.',
+    )
     .action((flags: ListFlags) => list(shell, flags));
   gates
     .command('show')
     .description('One gate: what it does and why, what happens next, and its history.')
     .argument('<name>', 'its resource, such as smtp or webhook/example.com, or a job name')
-    .option('--kind <kind>', `one of ${gateKinds.join(', ')} (default: the first of these that was heard of)`)
+    .option('--kind <kind>', `one of ${gateKinds.join(', ')} (default: the first of these that is known)`)
     .addHelpText('after', '\nWith --json: { gate, isKnown, explanation, history }, times in ms since the epoch.')
     .action((name: string, flags: OrderFlags) => show(shell, name, flags));
   for (const order of Object.keys(orders) as GateOrder[]) {
@@ -53,6 +58,7 @@ export function addGates(program: CliCommand, shell: Shell): void {
       .description(orders[order])
       .argument('<name>', order === 'reset' ? 'a resource, or a job name' : 'a resource')
       .option('--by <who>', 'who orders it, for its history and the audit (default: user@host)');
+    if (isPin(order)) command.option('--force', 'also when no gate and no job has a resource of that name yet');
     if (order === 'reset') command.option('--kind <kind>', `one of ${gateKinds.join(', ')}`);
     command
       .addHelpText('after', '\nWith --json: { gate }, times in ms since the epoch.')
@@ -72,7 +78,7 @@ async function list({ output, ...shell }: Shell, flags: ListFlags): Promise<void
 
 async function show({ output, ...shell }: Shell, name: string, flags: OrderFlags): Promise<void> {
   const kind = kindOf(flags);
-  const details = await withExisting(shell.database(), (mulligan) => mulligan.gates.show(name, kind));
+  const details = await withExisting(shell.database(), (mulligan) => detailsOf(mulligan, name, kind));
   const { gate, explanation, history } = details;
   output.answer(details, () => [
     ...gateFacts(details, output),
@@ -83,12 +89,25 @@ async function show({ output, ...shell }: Shell, name: string, flags: OrderFlags
   ]);
 }
 
+/** Without a row, a job name that is no resource means the soft gate of that job. */
+async function detailsOf(mulligan: Mulligan, name: string, flags: { readonly kind?: GateKind }): Promise<GateDetails> {
+  const details = await mulligan.gates.show(name, flags);
+  if (flags.kind !== undefined || details.isKnown || details.history.length > 0) return details;
+  if (!(await isJobName(mulligan, name)) || (await knownResources(mulligan)).includes(name)) return details;
+  return mulligan.gates.show(name, { kind: 'job' });
+}
+
 async function change({ output, ...shell }: Shell, order: GateOrder, name: string, flags: OrderFlags): Promise<void> {
   const options = { ...given('by', flags.by), ...kindOf(flags) };
   // The answer says what happened; a log line would only repeat it.
-  const { gate, note } = await withExisting(shell.database(), (mulligan) => ordered(mulligan, order, name, options), {
-    log: () => {},
-  });
+  const { gate, note } = await withExisting(
+    shell.database(),
+    async (mulligan) => {
+      if (isPin(order) && !flags.force) await refuseUnknownResource(mulligan, name);
+      return ordered(mulligan, order, name, options);
+    },
+    { log: () => {} },
+  );
   output.answer({ gate }, () => [orderedText(order, gate)]);
   if (note !== null) output.note(printable(note));
 }
@@ -104,14 +123,17 @@ async function ordered(
   return { gate, note: isKnown ? null : await newGateNote(gates, order, name) };
 }
 
-/** For a gate that had no row: the name may be misspelt. */
-async function newGateNote(gates: Mulligan['gates'], order: GateOrder, name: string): Promise<string> {
+function isPin(order: GateOrder): boolean {
+  return order === 'open' || order === 'close';
+}
+
+/** For a gate that had no row: the name may be misspelt. Of a pin the resource was checked, or forced, but not the key. */
+async function newGateNote(gates: Mulligan['gates'], order: GateOrder, name: string): Promise<string | null> {
   const parent = parentOf(name);
-  if (parent !== null && (await gates.show(parent, { kind: 'parent' })).isKnown) {
+  if (parent !== null && (isPin(order) || (await gates.show(parent, { kind: 'parent' })).isKnown)) {
     return `Gate ${name} had no row, as keys of ${parent} that are well are not stored: check the spelling.`;
   }
-  const holds = order === 'open' || order === 'close' ? ' It holds only jobs with this resource.' : '';
-  return `Gate ${name} was not heard of before: check the spelling.${holds}`;
+  return isPin(order) ? null : `Gate ${name} was not heard of before: check the spelling.`;
 }
 
 function kindOf({ kind }: { readonly kind?: string }): { readonly kind?: GateKind } {

@@ -43,6 +43,20 @@ it('shortens or wraps the columns that give way when it is too wide', () => {
   expect(tableLines([{ title: 'a', max: 5 }], [['abcdefgh']], narrow)).toEqual(['a', 'abcd…']);
 });
 
+it('leaves columns out, the lowest rank first, when the table is too wide with the others at their narrowest', () => {
+  const columns = [
+    { title: 'key' },
+    { title: 'b', dropRank: 2, gives: 'shortened' as const },
+    { title: 'c', dropRank: 1 },
+    { title: 'd' },
+  ];
+  const lines = (key: string): string[] =>
+    tableLines(columns, [[key, 'some words that are long', 'cccc', 'd']], narrow);
+  expect(lines('0123')).toEqual(['key   b                c     d', '0123  some words tha…  cccc  d']);
+  expect(lines('0123456789')[1]).toBe('0123456789  some words tha…  d');
+  expect(lines('0123456789012345678901234567')[1]).toBe('0123456789012345678901234567  d');
+});
+
 it('cuts nothing for a pipe, unless COLUMNS says how wide it is', () => {
   const long = 'x'.repeat(500);
   expect(tableLines([{ title: 'a', max: 5, gives: 'shortened' }], [[long]], wide)).toEqual(['a', long]);

@@ -8,6 +8,11 @@ export interface Column {
   readonly max?: number;
   /** How it gives way when the table is wider than the terminal. */
   readonly gives?: 'shortened' | 'wrapping';
+  /**
+   * That it may be left out, and when: while the table does not fit although all others are as narrow as they get, the column
+   * with the lowest rank goes first.
+   */
+  readonly dropRank?: number;
 }
 
 /** The table makes a cell's text printable, so that no caller can forget it. */
@@ -16,18 +21,22 @@ export type Cell = string | number | { readonly text: string; readonly style?: S
 const GAP = '  ';
 const NARROWEST = 12;
 
-export function tableLines(columns: readonly Column[], rows: readonly (readonly Cell[])[], output: Output): string[] {
+export function tableLines(given: readonly Column[], rows: readonly (readonly Cell[])[], output: Output): string[] {
   const isUncut = output.columns === Number.POSITIVE_INFINITY;
-  const titles: Cell[] = columns.map(({ title }) => ({ text: title, style: 'dim' }));
-  const all = [titles, ...rows].map((row) =>
-    columns.map(({ max = Number.POSITIVE_INFINITY }, index) => {
+  const titles: Cell[] = given.map(({ title }) => ({ text: title, style: 'dim' }));
+  const cells = [titles, ...rows].map((row) =>
+    given.map(({ max = Number.POSITIVE_INFINITY }, index) => {
       const cell = row[index] ?? '';
       const { text, style } = typeof cell === 'object' ? cell : { text: String(cell), style: undefined };
       return { text: isUncut ? printable(text) : shorten(printable(text), max), style };
     }),
   );
-  const natural = columns.map((_, index) => Math.max(...all.map((row) => widthOf(row[index]?.text ?? ''))));
-  const widths = fitWidths(columns, natural, output.columns);
+  const naturalWidths = given.map((_, index) => Math.max(...cells.map((row) => widthOf(row[index]?.text ?? ''))));
+  const kept = keptColumns(given, naturalWidths, output.columns);
+  const ofKept = <T>(list: readonly T[]): T[] => kept.map((index) => list[index] as T);
+  const columns = ofKept(given);
+  const all = cells.map(ofKept);
+  const widths = fitWidths(columns, ofKept(naturalWidths), output.columns);
   return all.flatMap((row) => rowLines(row, columns, widths, output));
 }
 
@@ -65,11 +74,32 @@ function pad(text: string, width: number, align: Column['align']): string {
   return align === 'right' ? space + text : text + space;
 }
 
+/** The indexes of the columns that are shown. */
+function keptColumns(columns: readonly Column[], natural: readonly number[], available: number): number[] {
+  const least = columns.map(({ gives }, index) => {
+    const width = natural[index] as number;
+    return gives === undefined ? width : Math.min(width, NARROWEST);
+  });
+  const rankOf = (index: number): number => columns[index]?.dropRank ?? Number.POSITIVE_INFINITY;
+  let kept = columns.map((_, index) => index);
+  const dropped = kept
+    .filter((index) => rankOf(index) < Number.POSITIVE_INFINITY)
+    .sort((a, b) => rankOf(a) - rankOf(b));
+  for (const next of dropped) {
+    if (totalWidth(kept.map((index) => least[index] as number)) <= available) break;
+    kept = kept.filter((index) => index !== next);
+  }
+  return kept;
+}
+
+function totalWidth(widths: readonly number[]): number {
+  return widths.reduce((sum, width) => sum + width, GAP.length * (widths.length - 1));
+}
+
 /** Takes from the widest column that gives way, until the table fits or nothing is left to take. */
 function fitWidths(columns: readonly Column[], natural: readonly number[], available: number): number[] {
   const widths = [...natural];
-  let excess = widths.reduce((sum, width) => sum + width, GAP.length * (columns.length - 1)) - available;
-  for (; excess > 0; excess--) {
+  for (let excess = totalWidth(widths) - available; excess > 0; excess--) {
     const widest = widths.reduce((best, width, index) => {
       const gives = columns[index]?.gives !== undefined && width > NARROWEST;
       return gives && (best === -1 || width > (widths[best] as number)) ? index : best;

@@ -43,8 +43,13 @@ function nowSentences(gate: GateInfo, isKnown: boolean, parent: GateInfo | null)
   return [`It lets at most ${rateWords(rate.limit)} start${peak}. ${behind}.`];
 }
 
-function softSentences({ kind, phase }: GateInfo, isKnown: boolean): string[] {
+function softSentences({ kind, name, phase }: GateInfo, isKnown: boolean): string[] {
   const holds = 'It is a soft gate: it holds nothing back.';
+  if (!isKnown && kind === 'job') {
+    return [
+      `It is the soft gate of the job ${name}: it holds nothing back. It has not been heard of lately, so it is healthy and sees no outage.`,
+    ];
+  }
   if (!isKnown) return [`${holds} It has not been heard of lately, so it sees no outage.`];
   if (kind === 'parent') {
     return phase === 'closed'

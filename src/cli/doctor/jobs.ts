@@ -12,8 +12,8 @@ import { servedChecks, type WaitingJobs } from './served.ts';
 import { waiting } from './waiting.ts';
 import { count, some } from './words.ts';
 
-/** As a store has them: the limits are part of the queue, unless they are given. */
-export type StoredWaitingJobs = Omit<WaitingJobs, 'limits'> & Partial<Pick<WaitingJobs, 'limits'>>;
+/** As a store has them: the queue says whether they are aside, and their limits, unless these are given. */
+export type StoredWaitingJobs = Omit<WaitingJobs, 'limits' | 'isAside'> & Partial<Pick<WaitingJobs, 'limits'>>;
 
 /** Times that no verb of a store returns, in store time. */
 export interface JobTimes extends ExpiredLeases {
@@ -34,11 +34,12 @@ export async function jobChecks(
     mulligan.schedules.list({ limit: MOST_SCHEDULES }),
     mulligan.workers.list(),
   ]);
-  const waitingJobs = times.waiting.map((group) => ({
-    ...group,
-    queue: parseQueue(group.queue).queue,
-    limits: group.limits ?? limitsOfQueue(group.queue),
-  }));
+  const waitingJobs = times.waiting.map((group) => {
+    const { queue, aside } = parseQueue(group.queue);
+    // The queue of jobs behind limits that are not aside names no job.
+    const isAside = aside !== null && aside.name !== '';
+    return { ...group, queue, limits: group.limits ?? limitsOfQueue(group.queue), isAside };
+  });
   const paused = queues.filter((one) => one.paused).map(({ queue }) => queue);
   const alive = workers.filter((worker) => worker.alive);
   const known = named ?? (alive.length === 0 ? null : new Set(alive.flatMap(({ jobs }) => jobs)));

@@ -42,7 +42,9 @@ describe('the check of workers', () => {
 });
 
 describe('the checks of what is served', () => {
-  const waiting = { queue: 'default', name: 'x', count: 3, due: 3, oldestDueAt: NOW, gate: null, limits: [] };
+  const waiting = {
+    ...{ queue: 'default', name: 'x', count: 3, due: 3, oldestDueAt: NOW, gate: null, limits: [], isAside: false },
+  };
   const find = (name: string, ...workers: RegisteredWorker[]) =>
     servedChecks([waiting], workers, NOW).find((check) => check.name === name);
 

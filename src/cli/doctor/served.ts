@@ -14,6 +14,8 @@ export interface WaitingJobs {
   readonly gate: string | null;
   /** Names of the limits that they wait behind, whether these have room or not. */
   readonly limits: readonly string[];
+  /** Whether a worker has set them aside: it does not know their name or version, or its schema rejected their payloads. */
+  readonly isAside: boolean;
 }
 
 /** Whether there are workers for what waits: any at all, one that knows each job's name, one that serves each queue. */

@@ -108,7 +108,7 @@ describe('a SQLite file', () => {
     );
   });
 
-  it('tells of payloads that workers rejected', async () => {
+  it('tells of payloads that workers rejected, and that jobs aside wait for other workers, not for more', async () => {
     const input = { '~standard': { version: 1, vendor: 'test', validate: () => ({ issues: [{ message: 'no' }] }) } };
     const strict = defineJob({ name: 'strict', input: input as never, run: () => {} });
     await using mulligan = await Mulligan.open(`sqlite:${path}`, { jobs: [strict], log: () => {} });
@@ -119,6 +119,13 @@ describe('a SQLite file', () => {
       health: 'warn',
       found: '1 job that the schema of a worker rejected: strict',
     });
+    await mulligan.enqueue('strcit', null);
+    await worker.whenIdle();
+    change(`UPDATE jobs SET due_at = ${Date.now() - 540_000}`);
+    const { health, found, advice } = (await checks()).get('waiting') as Check;
+    expect(health).toBe('warn');
+    expect(found.split(/: |, /).toSorted()).toEqual(['2 due jobs set aside', 'strcit (1 job)', 'strict (1 job)']);
+    expect(advice).toContain('knows their names and versions');
   });
 
   it('of a newer version that this one cannot use, or of another program, is bad and left alone', async () => {

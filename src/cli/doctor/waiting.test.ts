@@ -4,7 +4,7 @@ import { waiting } from './waiting.ts';
 
 const NOW = 1_000_000_000;
 const jobs = (changes: Partial<WaitingJobs>): WaitingJobs => ({
-  ...{ queue: 'q', name: 'x', count: 1, due: 1, oldestDueAt: NOW - 1_000, gate: null, limits: [] },
+  ...{ queue: 'q', name: 'x', count: 1, due: 1, oldestDueAt: NOW - 1_000, gate: null, limits: [], isAside: false },
   ...changes,
 });
 const found = (...groups: WaitingJobs[]) => waiting(NOW, groups, new Set(['paused']));
@@ -23,5 +23,21 @@ it('warns of many jobs, and of long waits, behind gates and limits', () => {
   expect(found(jobs({ due: 50, limits: ['a'] }))).toMatchObject({ health: 'warn' });
   expect(found(jobs({ gate: 'smtp', limits: ['a'], oldestDueAt: NOW - 60_000 }))).toMatchObject({
     ...{ health: 'warn', found: '1 due job behind gates: smtp (1 job)' },
+  });
+});
+
+it('does not blame missing workers for jobs that a worker set aside, wherever else they would wait', () => {
+  const aside = jobs({ isAside: true, due: 3 });
+  expect(found(aside)).toMatchObject({ health: 'ok', found: '3 due jobs set aside: x (3 jobs)' });
+  const late = { ...aside, gate: 'smtp', limits: ['a'], oldestDueAt: NOW - 540_000 };
+  expect(found(late)).toEqual({
+    ...{ name: 'waiting', health: 'warn', found: '3 due jobs set aside: x (3 jobs)' },
+    advice: 'check that a live worker knows their names and versions and accepts their payloads, or deploy one',
+  });
+  expect(found(late, jobs({ name: 'y' }))).toMatchObject({
+    found: 'the oldest due job has waited for 1s in q (y); 3 due jobs set aside: x (3 jobs)',
+  });
+  expect(found(jobs({ isAside: true, queue: 'paused' }))).toMatchObject({
+    found: '1 due job in paused queues: paused (1 job)',
   });
 });

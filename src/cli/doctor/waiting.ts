@@ -5,8 +5,11 @@ import { added, count, some } from './words.ts';
 
 /** Workers look for due jobs every second. */
 const LONG_WAIT_MS = 60_000;
-/** So many behind gates and limits are worth a look, however short they wait. */
+/** So many aside, or behind gates and limits, are worth a look, however short they wait. */
 const MANY = 50;
+
+const ASIDE_ADVICE =
+  'check that a live worker knows their names and versions and accepts their payloads, or deploy one';
 
 type Part = Omit<Check, 'name'>;
 
@@ -15,12 +18,16 @@ export function waiting(now: number, jobs: readonly WaitingJobs[], paused: Reado
   const due = jobs.filter((group) => group.due > 0);
   const inPaused = due.filter(({ queue }) => paused.has(queue));
   const others = due.filter(({ queue }) => !paused.has(queue));
-  const gated = others.filter(({ gate }) => gate !== null);
-  const limited = others.filter(({ gate, limits }) => gate === null && limits.length > 0);
-  const free = others.filter(({ gate, limits }) => gate === null && limits.length === 0);
+  // Before gates and limits: these may let it start, and still no worker would take it.
+  const aside = others.filter(({ isAside }) => isAside);
+  const readable = others.filter(({ isAside }) => !isAside);
+  const gated = readable.filter(({ gate }) => gate !== null);
+  const limited = readable.filter(({ gate, limits }) => gate === null && limits.length > 0);
+  const free = readable.filter(({ gate, limits }) => gate === null && limits.length === 0);
   return fromTrouble('waiting', 'no job is due', [
     ...oldest(now, free),
     ...heldPart(inPaused, 'in paused queues', ({ queue }) => [queue]),
+    ...warned(now, aside, 'set aside', ({ name }) => [name], ASIDE_ADVICE),
     ...warned(now, gated, 'behind gates', ({ gate }) => [gate ?? ''], 'mulligan gates list says what gates wait for'),
     ...warned(now, limited, 'behind limits', ({ limits }) => limits, 'mulligan limits show NAME says what is full'),
   ]);
@@ -58,7 +65,7 @@ function heldPart(
   return [{ health: 'ok', found: `${count(total, 'due job')} ${where}: ${some(added(by))}`, advice: null }];
 }
 
-/** A pause is warned of by itself; what gates and limits hold is normal, unless it is much or waits for long. */
+/** A pause is warned of by itself; what waits aside or behind gates and limits is normal, unless it is much or waits for long. */
 function warned(
   now: number,
   jobs: readonly WaitingJobs[],
