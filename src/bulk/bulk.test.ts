@@ -3,7 +3,7 @@ import { defineJob } from '../definition.ts';
 import { Mulligan } from '../mulligan.ts';
 import { Unrecoverable } from '../retry/control-errors.ts';
 import { MemoryStore } from '../store/memory/store.ts';
-import type { ChangeAnswer, ChangeRequest } from '../store/store.ts';
+import type { ChangeAnswer, ChangeRequest, Operation } from '../store/store.ts';
 import { testQueue } from '../testing/queue.ts';
 import { VirtualClock } from '../testing/virtual-clock.ts';
 import type { BulkProgress } from './bulk.ts';
@@ -109,13 +109,13 @@ describe('a bulk action', () => {
     const stop = new AbortController();
     const onProgress = (): void => stop.abort();
     await expect(mulligan.dead.redrive({ name: 'hook', canary: 5, signal: stop.signal, onProgress })).rejects.toThrow();
-    const [begun] = await mulligan.audit.list();
+    const begun = (await mulligan.audit.list())[0] as Operation;
     const dry = await mulligan.dead.redrive({ name: 'hook', canary: 5, dryRun: true });
-    expect(dry).toMatchObject({ dryRun: true, resumed: true, operation: { id: begun?.id } });
+    expect(dry).toMatchObject({ dryRun: true, resumed: true, operation: { id: begun.id } });
     await expect(mulligan.dead.redrive({ name: 'hook', dryRun: true })).rejects.toThrow(
       /expected a canary of 5, as in the unfinished operation/,
     );
-    expect(await mulligan.audit.stop((begun?.id as string).slice(0, -3))).toMatchObject({ state: 'stopped' });
+    expect(await mulligan.audit.stop(begun.id.slice(0, -3))).toMatchObject({ state: 'stopped' });
   });
 
   it('exports all that is dead, also when the caller brings back the jobs that it has read', async () => {

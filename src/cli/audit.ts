@@ -1,10 +1,10 @@
 import { systemClock } from '../clock.ts';
+import { printable, printableJson } from '../printable.ts';
 import type { Operation } from '../store/store.ts';
 import { number } from './bulk-lines.ts';
 import type { CliCommand, Shell } from './command.ts';
 import { withExisting } from './database.ts';
 import { given, readInteger } from './flags.ts';
-import { printable, printableJson } from './printable.ts';
 import { tableLines } from './table.ts';
 import { fromNow } from './time.ts';
 

@@ -2,6 +2,7 @@ import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSyn
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { systemClock } from '../clock.ts';
+import { printable } from '../printable.ts';
 import { sqlitePath } from '../store/open.ts';
 import { isPostgresUrl } from '../store/postgres/connection/address.ts';
 import { toStoreError } from '../store/sqlite/failure.ts';
@@ -11,7 +12,6 @@ import type { CliCommand, Shell } from './command.ts';
 import { type Database, refuseMissing } from './database.ts';
 import { size } from './doctor/words.ts';
 import { Failure, wrongUsage } from './failure.ts';
-import { printable } from './printable.ts';
 import { span } from './time.ts';
 
 /** A busy queue gives its lock away many times a second. */

@@ -1,10 +1,10 @@
 import type { BulkResult, OtherJob } from '../bulk/bulk.ts';
 import { type Rate, readInterval } from '../bulk/rate.ts';
 import { systemClock } from '../clock.ts';
+import { printable } from '../printable.ts';
 import type { Operation, SkipReason } from '../store/store.ts';
 import { jobListLines } from './job-list.ts';
 import type { Output } from './output.ts';
-import { printable } from './printable.ts';
 import { pointInTime, span } from './time.ts';
 
 /* What a bulk action prints when it has ended, or would do. */

@@ -1,3 +1,4 @@
+import { printable, widthOf, wrap } from '../printable.ts';
 import type { CliCommand, Shell } from './command.ts';
 import { naming, shownName } from './database.ts';
 import { loadDefinitions } from './definitions.ts';
@@ -5,7 +6,6 @@ import { type Check, type Health, worst } from './doctor/check.ts';
 import { examine } from './doctor/examine.ts';
 import { count } from './doctor/words.ts';
 import type { Output, Style } from './output.ts';
-import { printable, widthOf, wrap } from './printable.ts';
 
 export function addDoctor(program: CliCommand, shell: Shell): void {
   program

@@ -1,12 +1,12 @@
 import { checkName, checkOneOf } from '../config.ts';
 import type { EnqueueOptions } from '../enqueue-options.ts';
 import { AccessError } from '../errors.ts';
+import { printableJson } from '../printable.ts';
 import { checkTags } from '../tags.ts';
 import type { CliCommand, Shell } from './command.ts';
 import { withDatabase } from './database.ts';
 import { loadDefinitions } from './definitions.ts';
 import { given, read, readDuration, readInteger, readJson, readStdin } from './flags.ts';
-import { printableJson } from './printable.ts';
 
 interface Flags {
   readonly delay?: string;

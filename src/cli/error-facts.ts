@@ -1,10 +1,10 @@
 import { systemClock } from '../clock.ts';
 import type { ErrorHistory } from '../observe/error-history.ts';
+import { printable } from '../printable.ts';
 import type { ErrorGroup } from '../store/error-groups.ts';
 import { errorText } from './ledger.ts';
 import type { Output } from './output.ts';
 import { plotColumns } from './plot.ts';
-import { printable } from './printable.ts';
 import { factLines, tableLines } from './table.ts';
 import { fromNow, pointInTime, span } from './time.ts';
 

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { ConfigError, InputError, MulliganError, PayloadError } from '../errors.ts';
+import { printable } from '../printable.ts';
 import { scrub } from '../untrusted/scrub.ts';
-import { printable } from './printable.ts';
 
 /** 0: done; 1: it could not be done; 2: the command was called wrongly. */
 export type ExitCode = 0 | 1 | 2;

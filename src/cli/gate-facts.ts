@@ -2,9 +2,9 @@ import type { GateEvent } from '../gate/index.ts';
 import type { GateDetails } from '../gates.ts';
 import type { GateInfo } from '../observe/gate-info.ts';
 import { count, rateWords, reasonWords, shortReason, startWords } from '../observe/gate-words.ts';
+import { printable } from '../printable.ts';
 import type { GateOrder } from '../store/store.ts';
 import type { Output, Style } from './output.ts';
-import { printable } from './printable.ts';
 import { type Cell, factLines, tableLines } from './table.ts';
 import { fromNow, pointInTime, span } from './time.ts';
 

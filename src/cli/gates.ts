@@ -2,6 +2,7 @@ import { checkOneOf } from '../config.ts';
 import type { GateDetails, GateOrderOptions } from '../gates.ts';
 import type { Mulligan } from '../mulligan.ts';
 import type { GateInfo } from '../observe/gate-info.ts';
+import { printable } from '../printable.ts';
 import { parentOf } from '../store/gates.ts';
 import { type GateKind, type GateOrder, gateKinds } from '../store/store.ts';
 import type { CliCommand, Shell } from './command.ts';
@@ -9,7 +10,6 @@ import { withExisting } from './database.ts';
 import { given, read, readInteger } from './flags.ts';
 import { adviceLines, gateFacts, gateListLines, historyLines, orderedText } from './gate-facts.ts';
 import { isJobName, knownResources, refuseUnknownResource } from './known-resources.ts';
-import { printable } from './printable.ts';
 
 const PAGE = 50;
 const LARGEST_PAGE = 1_000;

@@ -3,11 +3,11 @@ import type { Job } from '../job.ts';
 import type { LimitKey } from '../limit/limit.ts';
 import type { GateInfo } from '../observe/gate-info.ts';
 import { traceIdOf } from '../observe/tracing.ts';
+import { printable, printableJson } from '../printable.ts';
 import { gateText, isNotable } from './gate-facts.ts';
 import { errorText } from './ledger.ts';
 import type { Output } from './output.ts';
 import { policySummary } from './policy/words.ts';
-import { printable, printableJson } from './printable.ts';
 import { factLines } from './table.ts';
 import { pointInTime } from './time.ts';
 

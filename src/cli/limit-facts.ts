@@ -3,9 +3,9 @@ import type { LimitSettings } from '../limit/limit.ts';
 import type { LimitDetails, LimitSummary } from '../limits.ts';
 import { count } from '../observe/gate-words.ts';
 import { limitRateWords } from '../observe/limit-holds.ts';
+import { printable } from '../printable.ts';
 import type { LimitKeyInfo, LimitOverride } from '../store/store.ts';
 import type { Output } from './output.ts';
-import { printable } from './printable.ts';
 import { type Cell, factLines, tableLines } from './table.ts';
 import { fromNow } from './time.ts';
 

@@ -1,12 +1,12 @@
 import type { Duration } from '../duration.ts';
 import type { LimitChange, RateOptions } from '../limit/options.ts';
 import { KEYS_SHOWN, type LimitDetails, type LimitOrderOptions } from '../limits.ts';
+import { printable } from '../printable.ts';
 import { type ByFlags, byOption, type CliCommand, type Shell } from './command.ts';
 import { withExisting } from './database.ts';
 import { wrongUsage } from './failure.ts';
 import { given, read, readDuration, readInteger } from './flags.ts';
 import { changedText, keyListLines, limitFacts, limitListLines } from './limit-facts.ts';
-import { printable } from './printable.ts';
 
 const JSON_HELP = '\nWith --json: { limit, keys: [...] }, times in ms since the epoch.';
 const NONE = 'none';

@@ -1,6 +1,6 @@
+import { printable, printableJson } from '../printable.ts';
 import type { LogLine, RunLog } from '../run-log.ts';
 import type { Output, Style } from './output.ts';
-import { printable, printableJson } from './printable.ts';
 import { iso } from './time.ts';
 
 /** Without --logs, the end of the newest log is enough. */

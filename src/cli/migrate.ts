@@ -1,3 +1,4 @@
+import { printable } from '../printable.ts';
 import { sqlitePath } from '../store/open.ts';
 import { isPostgresUrl } from '../store/postgres/connection/address.ts';
 import { connect } from '../store/postgres/connection/connect.ts';
@@ -6,7 +7,6 @@ import { dropFunctions, type Migrated, migrate, planMigration } from '../store/p
 import type { CliCommand, Shell } from './command.ts';
 import { type Database, isServer, naming } from './database.ts';
 import { wrongUsage } from './failure.ts';
-import { printable } from './printable.ts';
 
 interface Flags {
   readonly dryRun?: boolean;

@@ -1,7 +1,7 @@
 import { styleText } from 'node:util';
 import { systemClock } from '../clock.ts';
+import { printableJson } from '../printable.ts';
 import type { FailureReport } from './failure.ts';
-import { printableJson } from './printable.ts';
 
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan' | 'magenta';
 

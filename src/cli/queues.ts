@@ -2,11 +2,11 @@ import { closest } from '../config.ts';
 import { states } from '../job.ts';
 import { knownQueues } from '../known-queues.ts';
 import type { Mulligan } from '../mulligan.ts';
+import { printable } from '../printable.ts';
 import { type ByFlags, byOption, type CliCommand, type Shell } from './command.ts';
 import { withExisting } from './database.ts';
 import { Failure } from './failure.ts';
 import { given } from './flags.ts';
-import { printable } from './printable.ts';
 import { tableLines } from './table.ts';
 
 interface PauseFlags extends ByFlags {

@@ -1,8 +1,8 @@
 import { formatDuration } from '../duration.ts';
+import { printableJson } from '../printable.ts';
 import type { Timing } from '../schedule/timing.ts';
 import type { ScheduleDetails, ScheduleInfo } from '../schedules.ts';
 import type { Output } from './output.ts';
-import { printableJson } from './printable.ts';
 import { type Cell, factLines, tableLines } from './table.ts';
 import { fromNow, iso, pointInTime } from './time.ts';
 

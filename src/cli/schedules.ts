@@ -2,6 +2,7 @@ import { systemClock } from '../clock.ts';
 import { checkOneOf, unexpected } from '../config.ts';
 import { type Duration, parseDuration } from '../duration.ts';
 import { UnknownNameError } from '../errors.ts';
+import { printable } from '../printable.ts';
 import { misfirePolicies } from '../schedule/plan.ts';
 import { overlaps, type ScheduleOptions } from '../schedule-options.ts';
 import type { ScheduleInfo } from '../schedules.ts';
@@ -10,7 +11,6 @@ import { withDatabase, withExisting } from './database.ts';
 import { loadDefinitions } from './definitions.ts';
 import { Failure } from './failure.ts';
 import { given, read, readInteger, readJson, readStdin } from './flags.ts';
-import { printable } from './printable.ts';
 import { scheduleFacts, scheduleListLines } from './schedule-facts.ts';
 import { iso } from './time.ts';
 

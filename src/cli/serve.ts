@@ -1,11 +1,11 @@
 import type { Mulligan } from '../mulligan.ts';
+import { printable } from '../printable.ts';
 import { DEFAULT_PORT, type ServeOptions } from '../server/options.ts';
 import type { CliCommand, Shell } from './command.ts';
 import { isServer, shownName, withDatabase } from './database.ts';
 import { loadDefinitions } from './definitions.ts';
 import { wrongUsage } from './failure.ts';
 import { given, namingFlags, read, readDuration, readInteger } from './flags.ts';
-import { printable } from './printable.ts';
 import { readRetention } from './retention.ts';
 import { logTo } from './work.ts';
 

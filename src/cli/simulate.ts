@@ -1,5 +1,6 @@
 import { open, readFile, writeFile } from 'node:fs/promises';
 import { closest } from '../config.ts';
+import { printable } from '../printable.ts';
 import {
   drawSimulation,
   policyNames,
@@ -14,7 +15,6 @@ import { readScenario } from '../simulate/scenario.ts';
 import type { CliCommand, Shell } from './command.ts';
 import { Failure, wrongUsage } from './failure.ts';
 import { readInteger } from './flags.ts';
-import { printable } from './printable.ts';
 import { simulationLines } from './simulate/lines.ts';
 
 interface SimulateFlags {

@@ -1,6 +1,7 @@
 import { states } from '../job.ts';
 import type { GateInfo } from '../observe/gate-info.ts';
 import type { RetryStats, Stats } from '../observe/stats.ts';
+import { printable } from '../printable.ts';
 import type { CliCommand, Shell } from './command.ts';
 import { withExisting } from './database.ts';
 import { wrongUsage } from './failure.ts';
@@ -8,7 +9,6 @@ import { percent } from './figures.ts';
 import { isNotable, stateText } from './gate-facts.ts';
 import { type HistoryFlags, historyLines, historyOptions } from './history.ts';
 import type { Output } from './output.ts';
-import { printable } from './printable.ts';
 import { factLines, tableLines } from './table.ts';
 
 const MOST_GATES = 10;

@@ -1,5 +1,5 @@
+import { printable, shorten, widthOf, wrap } from '../printable.ts';
 import type { Output, Style } from './output.ts';
-import { printable, shorten, widthOf, wrap } from './printable.ts';
 
 export interface Column {
   readonly title: string;

@@ -1,8 +1,8 @@
 import { systemClock } from '../clock.ts';
 import type { Mulligan } from '../mulligan.ts';
 import type { EventMap, EventName, FinishedEvent, RunEvent } from '../observe/events.ts';
+import { printable } from '../printable.ts';
 import type { Output, Style } from './output.ts';
-import { printable } from './printable.ts';
 import { iso, span } from './time.ts';
 
 /** A change of a gate has a log line; that a limit holds jobs back is as its owner wants it. */

@@ -1,4 +1,5 @@
 import { describe, unexpected } from '../config.ts';
+import { printable } from '../printable.ts';
 import { read } from '../untrusted/thrown.ts';
 
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
@@ -63,11 +64,14 @@ function writeTo(logger: StructuredLogger, { level, message, ...fields }: LogEnt
   logger[level](error instanceof Error ? { ...rest, err: error } : fields, message);
 }
 
-/** The default sink: a line of text on standard error, so that nothing mixes with a program's own output. */
+/**
+ * The default sink: a line of text on standard error, so that nothing mixes with a program's own output. It holds data of jobs, which
+ * must neither control a terminal nor look like another line.
+ */
 export function writeToStderr({ level, message, ...fields }: LogEntry): void {
   if (level === 'debug') return;
   const rest = Object.entries(fields).map(([key, value]) => ` ${key}=${render(value)}`);
-  process.stderr.write(`mulligan ${level}: ${message}${rest.join('')}\n`);
+  process.stderr.write(`mulligan ${level}: ${printable(`${message}${rest.join('')}`)}\n`);
 }
 
 function render(value: unknown): string {

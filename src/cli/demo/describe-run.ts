@@ -1,6 +1,6 @@
 import type { Job, RunRecord } from '../../job.ts';
+import { printable } from '../../printable.ts';
 import { errorText } from '../ledger.ts';
-import { printable } from '../printable.ts';
 import { span } from '../time.ts';
 
 /** `report.build #3` */

@@ -1,8 +1,8 @@
 import { systemClock } from '../../clock.ts';
 import type { Job } from '../../job.ts';
 import { Mulligan } from '../../mulligan.ts';
+import { printable } from '../../printable.ts';
 import { Failure } from '../failure.ts';
-import { printable } from '../printable.ts';
 import { demoJobs, jobTypes, SAFE_QUEUE } from './jobs.ts';
 import { pause } from './pause.ts';
 import { readSummary, type Summary } from './summary.ts';

@@ -1,7 +1,7 @@
 import type { Job } from '../../job.ts';
+import { shorten } from '../../printable.ts';
 import { stateStyles } from '../ledger.ts';
 import type { Output } from '../output.ts';
-import { shorten } from '../printable.ts';
 import { describeRun, isWorthShowing } from './describe-run.ts';
 import { jobTypes } from './jobs.ts';
 import { Screen, stopwatch } from './screen.ts';

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '../../clock.ts';
-import { printable } from '../printable.ts';
+import { printable } from '../../printable.ts';
 
 const PATIENCE_MS = 3_000;
 const MOST_STARTS = 20;

@@ -1,7 +1,7 @@
 import type { Advice, AttemptRow, GroupAdvice, NameAdvice, Proposal } from '../../advise/index.ts';
 import { choiceText, counted, errorText, percent } from '../../advise/words.ts';
+import { printable } from '../../printable.ts';
 import type { Output } from '../output.ts';
-import { printable } from '../printable.ts';
 import { tableLines } from '../table.ts';
 import { span } from '../time.ts';
 

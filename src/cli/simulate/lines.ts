@@ -1,9 +1,9 @@
 import { lanes } from '../../lane.ts';
+import { printable, wrap } from '../../printable.ts';
 import type { Figures, PolicyRun, SimulationResult } from '../../simulate/index.ts';
 import { number } from '../bulk-lines.ts';
 import type { Output } from '../output.ts';
 import { plotColumns } from '../plot.ts';
-import { printable, wrap } from '../printable.ts';
 import { tableLines } from '../table.ts';
 import { span } from '../time.ts';
 

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { fakeOutput } from '../../../test/support/terminal.ts';
 import type { LimitSummary } from '../../limits.ts';
 import { unheardOf } from '../../observe/gate-info.ts';
+import { widthOf } from '../../printable.ts';
 import type { ErrorGroup, RegisteredWorker } from '../../store/store.ts';
-import { widthOf } from '../printable.ts';
 import type { TopQueue, TopSnapshot } from './snapshot.ts';
 import { headingOf, topLines } from './view.ts';
 

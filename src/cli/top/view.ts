@@ -1,11 +1,11 @@
 import type { LimitSummary } from '../../limits.ts';
 import type { GateInfo } from '../../observe/gate-info.ts';
+import { printable, shorten } from '../../printable.ts';
 import type { ErrorGroup } from '../../store/store.ts';
 import { nextText, phaseStyles, stateText } from '../gate-facts.ts';
 import { errorText } from '../ledger.ts';
 import { limitRateText } from '../limit-facts.ts';
 import type { Output } from '../output.ts';
-import { printable, shorten } from '../printable.ts';
 import { type Cell, type Column, tableLines } from '../table.ts';
 import { fromNow, iso } from '../time.ts';
 import { inStateColour, runningText } from '../worker-facts.ts';

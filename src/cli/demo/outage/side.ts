@@ -3,7 +3,7 @@ import { defineJob, type JobDefinition } from '../../../definition.ts';
 import type { Job } from '../../../job.ts';
 import { Mulligan } from '../../../mulligan.ts';
 import type { GateInfo } from '../../../observe/gate-info.ts';
-import { printable } from '../../printable.ts';
+import { printable } from '../../../printable.ts';
 import type { Service } from './service.ts';
 
 export const RESOURCE = 'service';

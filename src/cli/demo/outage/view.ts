@@ -1,5 +1,5 @@
+import { shorten } from '../../../printable.ts';
 import type { Output, Style } from '../../output.ts';
-import { shorten } from '../../printable.ts';
 import { span } from '../../time.ts';
 import { Screen } from '../screen.ts';
 import { attemptsOf, gateText, heldOf, inState, lastSecond, number, rateText, waitingOf } from './figures.ts';
