@@ -95,45 +95,44 @@ export class Ticker {
     const { store, pollMs } = this.#parts;
     const { now, schedules } = await store.schedules({ soonest: true, limit: READ_AT_ONCE });
     const due = schedules.filter(({ nextAt }) => nextAt !== null && nextAt <= now);
-    let hasMore = due.length === READ_AT_ONCE;
+    let next = schedules[due.length]?.nextAt ?? Number.POSITIVE_INFINITY;
+    if (due.length === READ_AT_ONCE) next = now;
     for (const schedule of due) {
       if (this.#stopped) return 0;
-      const isPast = await this.#fire(schedule, now).catch((error) => this.#failed(schedule, error));
-      hasMore ||= !isPast;
+      next = Math.min(next, await this.#fire(schedule, now).catch((error) => this.#failed(schedule, error)));
     }
-    if (hasMore) return 0;
-    const next = schedules[due.length]?.nextAt ?? Number.POSITIVE_INFINITY;
-    return Math.min(pollMs, next - now);
+    return next <= now ? 0 : Math.min(pollMs, next - now);
   }
 
-  /** False when the schedule may be due again at once. */
-  async #fire(schedule: Schedule, now: number): Promise<boolean> {
+  /** Answers when it ticks next; infinity for never. */
+  async #fire(schedule: Schedule, now: number): Promise<number> {
     const { store, clock, log, onEnqueued } = this.#parts;
     const { name } = schedule;
     const { ticks, nextAt, isLate } = planTicks({ ...schedule, nextAt: schedule.nextAt as number }, now);
     const jobs = ticks.map((tick): NewJob => ({ ...schedule.job, id: tickId(name, tick), delayMs: 0, dueAt: tick }));
     const to: Schedule = { ...schedule, version: clock.newId(), nextAt, lastAt: ticks.at(-1) ?? schedule.lastAt };
     const answer = await store.writeSchedule({ name, from: schedule.version, to, jobs });
-    if (!answer.written) return true;
+    // Another worker has fired it, by the same plan.
+    if (!answer.written) return nextAt ?? Number.POSITIVE_INFINITY;
     if (isLate) {
       const missed = { schedule: name, since: schedule.nextAt, misfire: schedule.misfire, fired: ticks.length };
       log.warn('ticks of a schedule were missed: no worker could fire them in time', missed);
     }
     for (const [index, job] of jobs.entries()) onEnqueued(job, answer.jobs[index] as Enqueued);
-    return nextAt === null || nextAt > now;
+    return nextAt ?? Number.POSITIVE_INFINITY;
   }
 
   /**
    * One schedule that cannot be fired must not keep the others from it: its time zone may be unknown to this system, or a
    * lock was not given in time. It is tried again with the next look.
    */
-  #failed({ name }: Schedule, error: unknown): true {
+  #failed({ name }: Schedule, error: unknown): number {
     if (error instanceof StoreUnavailableError) throw error;
     const now = this.#parts.clock.monotonic();
     if (now - (this.#complainedAt.get(name) ?? Number.NEGATIVE_INFINITY) >= COMPLAIN_EVERY_MS) {
       this.#complainedAt.set(name, now);
       this.#parts.log.error('a tick of a schedule could not be fired; trying again', { schedule: name, error });
     }
-    return true;
+    return Number.POSITIVE_INFINITY;
   }
 }
