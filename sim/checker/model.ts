@@ -2,6 +2,7 @@ import type { Spent } from '../../src/gate/index.ts';
 import type { Lane } from '../../src/job.ts';
 import type { Aside, DeadReason, Decision } from '../../src/retry/decision.ts';
 import type { OutcomeKind } from '../../src/retry/outcome.ts';
+import { rejectedKind } from '../../src/store/aside.ts';
 import type { ClaimRequest, HoldTarget, NewJob } from '../../src/store/store.ts';
 import { ErrorGroupModel } from './error-groups.ts';
 import { GateModel } from './gates.ts';
@@ -135,7 +136,10 @@ export class Model {
 /** Whether the worker of this claim may have this job. */
 export function isFor({ aside, made: { name } }: ModelJob, { knows, avoids }: ClaimRequest): boolean {
   if (aside === null) return true;
-  return (knows?.get(name) ?? 0) >= aside.version && !(aside.isRejected && avoids?.has(name) === true);
+  return (
+    (knows?.get(name) ?? 0) >= aside.version &&
+    !(aside.isRejected && avoids?.has(rejectedKind(name, aside.kind)) === true)
+  );
 }
 
 /** Whether `a` must be served before `b`, which waits in the same queue and lane. */
@@ -147,7 +151,7 @@ export function isBefore(a: ModelJob, b: ModelJob): boolean {
 function sharePartition(a: ModelJob, b: ModelJob): boolean {
   const isApart = a.aside !== null || b.aside !== null;
   const byName = isApart || a.lane === 'retry' || a.lane === 'redrive';
-  if (a.aside?.version !== b.aside?.version || a.aside?.isRejected !== b.aside?.isRejected) return false;
+  if (JSON.stringify(a.aside) !== JSON.stringify(b.aside)) return false;
   const isBehind = (job: ModelJob): string => (job.lane === 'suspect' ? '' : JSON.stringify(limitsOf(job)));
   if (isBehind(a) !== isBehind(b)) return false;
   return a.made.resource === b.made.resource && (!byName || a.made.name === b.made.name);

@@ -48,7 +48,12 @@ const noHandler = (giveUpAfterMs: number, known: number | null = null): Outcome 
 /** `ago`: how long ago a worker first rejected the payload. */
 const rejected = (times: number, ago: number, giveUpAfterMs = 3_600_000): Outcome => ({
   kind: 'released',
-  because: { kind: 'rejected', error, before: times === 0 ? null : { times, since: now - ago }, giveUpAfterMs },
+  because: {
+    kind: 'rejected',
+    error,
+    before: times === 0 ? null : { times, since: now - ago, kind: undefined },
+    giveUpAfterMs,
+  },
 });
 const aside = { version: 1, isRejected: false };
 const rejectedAfter = (delayMs: number, version = 1): Decision => ({

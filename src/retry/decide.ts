@@ -190,15 +190,23 @@ function afterRelease(job: DecidableJob, because: ReleaseCause, now: number): De
  * has rejected a payload leaves those to the others for a while (worker/rejections.ts), and where many workers reject it, the
  * job waits longer and longer.
  */
-function afterRejection(job: DecidableJob, { before, giveUpAfterMs }: Rejection, now: number): Decision {
+function afterRejection(job: DecidableJob, { error, before, giveUpAfterMs }: Rejection, now: number): Decision {
   const waitedMs = before === null ? 0 : Math.max(0, now - before.since);
   if (before !== null && waitedMs >= giveUpAfterMs) {
     return { ...dead('unrecoverable', `${REJECTED_RULE} for ${formatDuration(giveUpAfterMs)}`), counted: false };
   }
   const isAtOnce = before === null || before.times < REJECTED_AT_ONCE;
   const delayMs = isAtOnce ? 0 : Math.round(Math.min(LONGEST_REJECTED_DELAY_MS, waitedMs * REJECTED_SHARE));
-  const aside = { version: job.version ?? FIRST_VERSION, isRejected: true };
+  const aside = { version: job.version ?? FIRST_VERSION, isRejected: true, ...kindOf(error) };
   return { kind: 'release', delayMs, rule: REJECTED_RULE, aside };
+}
+
+/**
+ * Payloads that a schema rejects for one reason have one fingerprint, in every process. Two digits of it bound how many kinds there are,
+ * whatever producers send and schemas say; two reasons that share them wait together.
+ */
+function kindOf({ fingerprint }: Rejection['error']): { readonly kind?: string } {
+  return fingerprint === undefined ? {} : { kind: fingerprint.slice(-2) };
 }
 
 const complete: Decision = { kind: 'complete', rule: 'completed' };

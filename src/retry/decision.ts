@@ -18,6 +18,8 @@ export interface Aside {
   readonly version: number;
   /** A worker that knows it rejected its payload. */
   readonly isRejected: boolean;
+  /** Of a rejected payload: what the schema had against it, in short. Workers that reject one kind may read another. */
+  readonly kind?: string;
 }
 
 /** What the policy chose. `rule` names what made the choice; `note` what went wrong on the way to it. */

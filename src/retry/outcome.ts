@@ -44,6 +44,8 @@ export interface Rejection {
 export interface RejectedBefore {
   readonly times: number;
   readonly since: number;
+  /** How it was rejected last; undefined when an older version did. */
+  readonly kind: string | undefined;
 }
 
 /** permanent: retrying cannot help; environment: a dependency is in trouble; job: everything else. */

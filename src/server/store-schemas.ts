@@ -142,7 +142,8 @@ const claimFields = {
   limit: z.int().min(0).max(100_000),
   queues: z.array(quota).max(10_000),
   knows: z.map(name, whole).exactOptional(),
-  avoids: z.set(name).exactOptional(),
+  // A name, the mark and two digits (store/aside.ts).
+  avoids: z.set(text(LONGEST_NAME + 3)).exactOptional(),
 } satisfies Record<keyof ClaimRequest, z.ZodType>;
 export const claimRequest: z.ZodType<ClaimRequest> = z.strictObject(claimFields);
 export const limitedClaimRequest: z.ZodType<LimitedClaimRequest> = z.strictObject({
@@ -169,7 +170,16 @@ export const storedError: z.ZodType<StoredError> = z.strictObject({
 
 const ruled = { rule: text(10_000), note: text(10_000).exactOptional() };
 const lane = z.enum(lanes);
-const aside = z.strictObject({ version: whole, isRejected: z.boolean() }).exactOptional();
+const aside = z
+  .strictObject({
+    version: whole,
+    isRejected: z.boolean(),
+    kind: z
+      .string()
+      .regex(/^[0-9a-f]{2}$/)
+      .exactOptional(),
+  })
+  .exactOptional();
 
 export const decision: z.ZodType<Decision> = z.discriminatedUnion('kind', [
   z.strictObject({ ...ruled, kind: z.literal('complete') }),

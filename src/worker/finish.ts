@@ -23,7 +23,7 @@ export interface FinisherParts {
   readonly trouble: Trouble;
   readonly isStopping: () => boolean;
   /** Called before the settlement is sent: from then on, any claim may find the job. */
-  readonly onDecided: (job: ActiveJob, decision: Decision) => void;
+  readonly onDecided: (job: ActiveJob, outcome: Outcome, decision: Decision) => void;
   /**
    * `settlement` is how the run ended, or null when its lease was lost. `answer` is the store's, or null when the
    * settlement could not be recorded.
@@ -86,7 +86,7 @@ export class Finisher {
     // Progress that no heartbeat has sent goes with the outcome.
     const left = { result: job.run?.result, progress: job.unsentProgress ?? undefined, log: job.run?.logText };
     const settlement = settlementOf(claimed, { startedAt, endedAt, refund, ...left }, outcome, decision);
-    this.#parts.onDecided(job, decision);
+    this.#parts.onDecided(job, outcome, decision);
     this.#settler.settle({ job, settlement });
   }
 

@@ -1,10 +1,12 @@
 import type { Clock } from '../clock.ts';
+import type { RejectedBefore } from '../retry/outcome.ts';
+import { rejectedKind } from '../store/aside.ts';
 
 /*
- * A worker that has rejected a payload would most likely reject it again, and others like it. So for a while it leaves the
- * rejected payloads of that name to other workers, among which may be one of another deploy that can read them. All other jobs
- * of the name it takes as ever. The pause grows with each time that the worker tried and rejected one again; a worker that
- * starts again tries at once.
+ * A worker that has rejected a payload would most likely reject it again, and others of that kind. So for a while it leaves those
+ * to other workers, among which may be one of another deploy that can read them. All other jobs of the name it takes as ever, also
+ * payloads that were rejected in another way: where two deploys run side by side, each rejects what the other can read. The pause
+ * grows with each time that the worker tried and rejected one again; a worker that starts again tries at once.
  */
 
 const SHORTEST_PAUSE_MS = 1_000;
@@ -20,6 +22,7 @@ interface Pause {
 export class Rejections {
   readonly #clock: Clock;
   readonly #longestMs: number;
+  /** By `rejectedKind`. */
   readonly #pauses: Map<string, Pause> = new Map();
 
   constructor(clock: Clock, giveUpAfterMs: number) {
@@ -27,22 +30,30 @@ export class Rejections {
     this.#longestMs = Math.max(1, Math.min(LONGEST_PAUSE_MS, giveUpAfterMs / LOOKS));
   }
 
-  /** A payload of this name was rejected. */
-  add(name: string): void {
+  /**
+   * A payload of this name was rejected, and waits aside for others. Where another worker had rejected it in another way, neither kind
+   * is worth a try: else the two would hand it to each other.
+   */
+  add(name: string, kind: string | undefined, before: RejectedBefore | null): void {
+    this.#pause(rejectedKind(name, kind));
+    if (before !== null && before.kind !== kind) this.#pause(rejectedKind(name, before.kind));
+  }
+
+  #pause(rejected: string): void {
     const now = this.#clock.monotonic();
-    const last = this.#pauses.get(name);
+    const last = this.#pauses.get(rejected);
     // One that it had claimed before, or that came for the first time.
     if (last !== undefined && now < last.until) return;
     const ms = Math.min(this.#longestMs, last === undefined ? SHORTEST_PAUSE_MS : last.ms * 2);
-    this.#pauses.set(name, { ms, until: now + ms });
+    this.#pauses.set(rejected, { ms, until: now + ms });
   }
 
-  /** The names whose rejected payloads it leaves to others now; undefined for none. */
+  /** The kinds of rejected payloads that it leaves to others now; undefined for none. */
   avoided(): ReadonlySet<string> | undefined {
     if (this.#pauses.size === 0) return undefined;
     const now = this.#clock.monotonic();
-    const names = [...this.#pauses].filter(([, { until }]) => now < until).map(([name]) => name);
-    return names.length === 0 ? undefined : new Set(names);
+    const avoided = [...this.#pauses].filter(([, { until }]) => now < until).map(([rejected]) => rejected);
+    return avoided.length === 0 ? undefined : new Set(avoided);
   }
 
   /** How long until the first of the pauses ends; infinity when there is none. */

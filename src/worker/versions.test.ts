@@ -170,6 +170,46 @@ describe('a payload that a schema rejects', () => {
     expect((await mulligan.jobs.runs(id)).at(-1)?.decision).toMatchObject({ rule: 'payload rejected for 1h' });
   });
 
+  it('does not wait where two deploys run side by side, each of which rejects what the other reads', async () => {
+    const fleet = new Fleet();
+    const late: number[] = [];
+    const define = (input: z.ZodType<{ a: number }, { a: number }>): AnyJobDefinition =>
+      defineJob<{ a: number }>({
+        name: 'mail',
+        input,
+        async run({ a }) {
+          late.push(fleet.clock.now() - a);
+          await new Promise<void>((resolve) => fleet.clock.after(150, resolve));
+        },
+      });
+    await fleet.deploy([define(z.strictObject({ a: z.number() }))], { concurrency: 1 });
+    await fleet.deploy([define(z.strictObject({ a: z.number(), b: z.string() }))], { concurrency: 1 });
+    const producer = await fleet.deploy([], null);
+    for (let n = 0; n < 300; n++) {
+      const a = fleet.clock.now();
+      const payloads = [{ a }, { a, b: 'b' }];
+      await producer.enqueueMany(
+        'mail',
+        (n % 4 < 2 ? payloads : payloads.toReversed()).map((input) => ({ input })),
+      );
+      await fleet.clock.advance(200);
+    }
+    expect(late).toHaveLength(600);
+    expect(Math.max(...late)).toBeLessThan(200);
+  });
+
+  it('is not handed from one worker to the other where both reject it, for different reasons', async () => {
+    const fleet = new Fleet();
+    const rejects = (message: string): AnyJobDefinition =>
+      mail([], { input: z.unknown().refine(() => false, message) });
+    const one = await fleet.deploy([rejects('too old')]);
+    await fleet.deploy([rejects('not signed')]);
+    const { id } = await (await fleet.deploy([], null)).enqueue('mail', { to: ['a'] });
+    await fleet.clock.advance(900);
+    // The first one looks once more, because it has not seen what the second one has against it.
+    expect(await one.jobs.runs(id)).toHaveLength(3);
+  });
+
   it('is not claimed again by the worker that has just rejected it, although it claims before it hears that this is recorded', async () => {
     const fleet = new Fleet();
     const settle = fleet.store.settle.bind(fleet.store);

@@ -2,7 +2,7 @@ import { shorten } from '../config.ts';
 import type { AnyJobDefinition } from '../definition.ts';
 import { InputError } from '../errors.ts';
 import { controlErrorOf, Unrecoverable } from '../retry/control-errors.ts';
-import { FIRST_VERSION, REJECTED_RULE } from '../retry/decision.ts';
+import { asideAfter, FIRST_VERSION, REJECTED_RULE } from '../retry/decision.ts';
 import type { RejectedBefore } from '../retry/outcome.ts';
 import type { ClaimedJob, Store } from '../store/store.ts';
 import { toStoredError } from '../untrusted/stored-error.ts';
@@ -62,5 +62,7 @@ export async function rejectedBefore(store: Pick<Store, 'runs'>, jobId: string):
   const runs = await store.runs(jobId);
   const lastRan = runs.findLastIndex(({ outcome, decision }) => outcome !== 'released' || decision.kind !== 'release');
   const rejected = runs.slice(lastRan + 1).filter(({ decision }) => decision.rule === REJECTED_RULE);
-  return rejected[0] === undefined ? null : { times: rejected.length, since: rejected[0].endedAt };
+  const [first, last] = [rejected[0], rejected.at(-1)];
+  if (first === undefined || last === undefined) return null;
+  return { times: rejected.length, since: first.endedAt, kind: asideAfter(last.decision)?.kind };
 }

@@ -138,8 +138,12 @@ export class Worker {
       log,
       trouble: this.#trouble,
       isStopping: () => this.#stopping !== null,
-      onDecided: ({ lease }, decision) => {
-        if (asideAfter(decision)?.isRejected) this.#rejections.add(lease.job.name);
+      onDecided: ({ lease }, outcome, decision) => {
+        const aside = asideAfter(decision);
+        const because = outcome.kind === 'released' ? outcome.because : null;
+        if (aside !== null && because?.kind === 'rejected') {
+          this.#rejections.add(lease.job.name, aside.kind, because.before);
+        }
       },
       onGone: (job, settlement) => this.#gone(job, settlement),
     });

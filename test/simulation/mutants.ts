@@ -132,7 +132,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a worker claims rejected payloads that it avoids',
     file: 'store/aside.ts',
-    find: ' && !(isRejected && avoids?.has(name))',
+    find: ' && !(isRejected && avoids?.has(rejectedKind(name, kind)))',
     replace: '',
   },
   {
