@@ -102,9 +102,9 @@ async function redrive(shell: Shell, asked: readonly string[], flags: RedriveFla
     async ({ jobs }) => {
       if (selection.ids !== undefined || selection.reason !== undefined) return null;
       const { count } = await jobs.count({ ...selection, state: ['scheduled', 'retrying'] });
-      return count === 0
-        ? null
-        : `${number(count)} that match are scheduled or retrying: mulligan jobs run-now starts them.`;
+      if (count > 0) return `${number(count)} that match are scheduled or retrying: mulligan jobs run-now starts them.`;
+      const { count: alive } = await jobs.count({ ...selection, state: ['ready', 'running'] });
+      return alive === 0 ? null : `${number(alive)} that match are ready or running: they need no redrive.`;
     },
   );
 }

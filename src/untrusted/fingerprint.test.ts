@@ -55,6 +55,9 @@ describe('a fingerprint', () => {
     ['Unexpected token \'<\', "<!DOCTYPE "... is not valid JSON', 'Unexpected token *... is not valid JSON'],
     ['connect ECONNREFUSED 10.0.0.3:5432', 'connect ECONNREFUSED *'],
     ['getaddrinfo ENOTFOUND payments', 'getaddrinfo ENOTFOUND *'],
+    ['webhook to api.acme.co.uk was refused', 'webhook to * was refused'],
+    ['webhook to kunde.de was refused', 'webhook to * was refused'],
+    ['user.email is required, list.at is not a function', 'user.email is required, list.at is not a function'],
     ['timeout of 5000ms exceeded', 'timeout of * exceeded'],
     ["ENOENT: no such file or directory, open '/tmp/a/b'", 'ENOENT: no such file or directory, open *'],
     [

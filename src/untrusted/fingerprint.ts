@@ -67,7 +67,15 @@ function maskWord(text: string): string {
   return isData(core) ? `*${text.slice(end)}` : text;
 }
 
-const TOP_LEVEL = /\.(?:com|net|org|io|dev|app|cloud|internal|local|example|test|invalid)$/i;
+/**
+ * Endings of host names. Those that members of objects and files have as well are left out (`user.id`, `list.at`, `run.sh`, `user.email`): what they
+ * name often is the kind of the error.
+ */
+const HOST_ENDINGS = [
+  'com|net|org|edu|gov|int|biz|xyz|io|ai|co|dev|app|cloud|internal|local|localhost|lan|corp|svc|arpa|example|test|invalid',
+  'ae|ar|au|be|bg|br|ca|ch|cl|cn|cz|de|dk|ee|es|eu|fi|fr|gr|hk|hr|hu|ie|il|ir|jp|kr|lt|lu|lv|mx|nl|nz|pe|pk|pt|ro|ru|sa|se|sg|si|sk|th|tr|tw|ua|uk|us|vn|za',
+];
+const TOP_LEVEL = new RegExp(`\\.(?:${HOST_ENDINGS.join('|')})$`, 'i');
 
 function isData(text: string): boolean {
   return (

