@@ -32,7 +32,7 @@ function scheduleOf(clock: VirtualClock, changes: Partial<Schedule> = {}): Sched
 async function ticking(count: number, around: (store: MemoryStore) => Partial<Store> = () => ({}), pollMs = SECOND) {
   const clock = new VirtualClock();
   const memory = new MemoryStore({ clock });
-  const fired: (Enqueued & { dueAt: number | null })[] = [];
+  const fired: (Enqueued & { dueAt: number | null; at: number })[] = [];
   const log: LogEntry[] = [];
   const errors: unknown[] = [];
   let looks = 0;
@@ -58,7 +58,7 @@ async function ticking(count: number, around: (store: MemoryStore) => Partial<St
             () => ({}),
           ),
         },
-        onEnqueued: (job: NewJob, answer) => fired.push({ ...answer, dueAt: job.dueAt }),
+        onEnqueued: (job: NewJob, answer) => fired.push({ ...answer, dueAt: job.dueAt, at: clock.now() }),
         onError: (error) => errors.push(error),
       }),
   );
@@ -96,6 +96,16 @@ describe('workers that fire ticks', () => {
     expect(fleet.fired).toEqual([]);
     await fleet.clock.advance(50);
     expect(fleet.fired).toHaveLength(1);
+  });
+
+  it('fire each tick within the spread of its time, also the hundredth of a schedule of a second', async () => {
+    await using fleet = await ticking(1);
+    const timing = { kind: 'every', everyMs: SECOND, anchor: fleet.clock.now() } as const;
+    await fleet.put({ timing, nextAt: fleet.clock.now() + SECOND });
+    fleet.start();
+    await fleet.clock.advance(100 * SECOND + 50);
+    expect(fleet.fired).toHaveLength(100);
+    expect(Math.max(...fleet.fired.map(({ at, dueAt }) => at - (dueAt as number)))).toBeLessThanOrEqual(SPREAD_MS);
   });
 
   it('look no more often than they have to', async () => {
