@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { checkName } from './config.ts';
-import { defineJob, definitionsByName, isDefinition } from './definition.ts';
+import { defineJob, definitionsByName, implement, isDefinition } from './definition.ts';
 import { ConfigError } from './errors.ts';
 
 const run = (): void => {};
@@ -225,6 +225,16 @@ describe('a list of definitions', () => {
 
   it('may hold one definition twice', () => {
     expect(definitionsByName([a, a], 'jobs').size).toBe(1);
+  });
+
+  it('may hold both halves of a split definition, and keeps the one with run', () => {
+    const half = defineJob<null>({ name: 'split' });
+    const whole = implement(half, () => {});
+    for (const jobs of [
+      [half, whole],
+      [whole, half],
+    ])
+      expect(definitionsByName(jobs, 'jobs').get('split')).toBe(whole);
   });
 
   it.each<[string, unknown, string]>([

@@ -368,16 +368,17 @@ function branded<Definition extends object>(definition: Definition): Readonly<De
   return Object.freeze(Object.defineProperty(definition, brand, { value: true }));
 }
 
-/** Definitions by name. A Map, so that no name can reach into a prototype. */
+/** Definitions by name. A Map, so that no name can reach into a prototype. Of a split definition the half with `run` is kept. */
 export function definitionsByName(jobs: unknown, what: string): ReadonlyMap<string, AnyJobDefinition> {
   const byName = new Map<string, AnyJobDefinition>();
   checkList(jobs, what, 'a list of definitions made by defineJob', (job, index) => {
     if (!isDefinition(job)) throw unexpected(`${what}[${index}]`, 'a definition made by defineJob', job);
     const twin = byName.get(job.name);
-    if (twin !== undefined && twin !== job) {
+    const isTwin = twin !== undefined && twin !== job;
+    if (isTwin && (twin.run === undefined) === (job.run === undefined)) {
       throw new ConfigError(`${what}: expected one definition per name, got two for ${describe(job.name)}.`);
     }
-    byName.set(job.name, job);
+    if (!isTwin || job.run !== undefined) byName.set(job.name, job);
   });
   return byName;
 }
