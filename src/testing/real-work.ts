@@ -11,6 +11,7 @@ import { pendingTurns } from './virtual-clock.ts';
  *   - what keeps the event loop alive, by kind (`process.getActiveResourcesInfo`). A socket that was open before the job
  *     started counts too, because a handler may wait for the answer to a query on it;
  *   - timers set since the first of the running jobs started. Test runners have timers of their own, which come and go;
+ *   - worker threads started since then, until they have ended, unless they are not referenced;
  *   - immediates, except those of virtual clocks;
  *   - message ports, when there are more than before the first of the running jobs started: test runners have some too.
  *     A SQLite store has one while it waits for its thread;
@@ -22,7 +23,8 @@ import { pendingTurns } from './virtual-clock.ts';
  *   has fired: a handler that sleeps on the virtual clock a thousand times would pay a thousand times.
  *
  * It cannot see, and waits no longer than the grace for: an answer from a worker thread that is not referenced or was
- * referenced before the job started, WebAssembly.compile, `backup` of node:sqlite, Atomics.waitAsync. Outside Node the
+ * referenced before the job started, WebAssembly.compile, `backup` of node:sqlite, Atomics.waitAsync, a
+ * module that Vitest loads over its pipe. Outside Node the
  * hooks may report nothing, which leaves what keeps the event loop alive.
  */
 export type RealWorkState = 'pending' | 'unknown' | 'none';
@@ -32,6 +34,7 @@ const LONGEST_STANDSTILL_MS = 200;
 
 export class RealWork implements Disposable {
   readonly #timers: Map<number, { hasRef?(): boolean }> = new Map();
+  readonly #threads: Map<number, { hasRef?(): boolean }> = new Map();
   readonly #threadPool: ThreadPoolWork = new ThreadPoolWork();
   readonly #hook: AsyncHook;
   #portsBefore = 0;
@@ -44,14 +47,18 @@ export class RealWork implements Disposable {
       init: (id, kind, _trigger, resource) => {
         if (kind === 'PROMISE') return;
         if (kind === 'Timeout') isTimerOfDrain || this.#timers.set(id, resource);
+        else if (kind === 'WORKER') this.#threads.set(id, resource);
         else this.#threadPool.made(id, kind, resource, systemClock.monotonic());
       },
       before: (id) => {
         if (this.#timers.has(id) || isFromOutside(executionAsyncResource())) this.#activeAt = systemClock.monotonic();
         this.#threadPool.calledBack(id);
+        // A thread is called back once, when it has ended.
+        this.#threads.delete(id);
       },
       destroy: (id) => {
         this.#timers.delete(id);
+        this.#threads.delete(id);
         this.#threadPool.destroyed(id);
       },
       // Newer versions of Node then spend no time on promises.
@@ -65,6 +72,7 @@ export class RealWork implements Disposable {
     this.#activeAt = systemClock.monotonic();
     if (!isOnly) return;
     this.#timers.clear();
+    this.#threads.clear();
     this.#threadPool.clear();
     this.#portsBefore = count(activeResources(), 'MessagePort');
   }
@@ -90,7 +98,7 @@ export class RealWork implements Disposable {
       active.some(mayBeWaitedFor) ||
       count(active, 'Immediate') > pendingTurns() ||
       count(active, 'MessagePort') > this.#portsBefore ||
-      [...this.#timers.values()].some((timer) => timer.hasRef?.() === true) ||
+      [...this.#timers.values(), ...this.#threads.values()].some((each) => each.hasRef?.() === true) ||
       this.#threadPool.isUnderWay(now);
     if (isVisible) return 'pending';
     return now - this.#activeAt < GRACE_MS ? 'unknown' : 'none';
