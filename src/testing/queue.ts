@@ -8,7 +8,7 @@ import type { Stats } from '../observe/stats.ts';
 import { MemoryStore } from '../store/memory/store.ts';
 import { type WorkOptions, workOptionNames } from '../worker/options.ts';
 import type { Worker } from '../worker/worker.ts';
-import { RealWork, realMoment } from './real-work.ts';
+import { RealWork } from './real-work.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
 /** Jobs that still wait after this much virtual time will hardly ever end. */
@@ -37,8 +37,8 @@ export interface TestQueue extends AsyncDisposable {
   readonly worker: Worker;
   /**
    * Runs everything to its end, retries and delays included, without waiting for any of it in real time. While a handler
-   * waits for something real (a timer, a socket, a file), virtual time runs only as fast as real time, so that timeouts
-   * fire as they would in production. Rejects when a job has no handler among `jobs`.
+   * waits for something real (a timer, a socket, a file, crypto or zlib, a thread that it starts), virtual time runs only as
+   * fast as real time, so that timeouts fire as they would in production. Rejects when a job has no handler among `jobs`.
    */
   drain(): Promise<void>;
 }
@@ -63,7 +63,7 @@ export async function testQueue(options: TestQueueOptions): Promise<TestQueue> {
   const real = new RealWork();
   // This event is emitted just before the handler is called.
   mulligan.on('started', () => {
-    if (worker.running <= 1) real.noHandlerRuns();
+    real.handlerStarts({ isOnly: worker.running <= 1 });
   });
   return {
     mulligan,
@@ -100,8 +100,9 @@ async function drain(
     const { states, totals, queues } = await mulligan.stats();
     const seen = JSON.stringify([states, totals]);
     if (seen !== lastChange.seen || states.running > 0) lastChange = { at: clock.monotonic(), seen };
-    if (states.running > 0 && real.isUnderWay) {
-      await clock.advance(await realMoment());
+    const realMs = states.running > 0 ? await real.moment() : null;
+    if (realMs !== null) {
+      await clock.advance(realMs);
       continue;
     }
     const stepMs = await untilNextStep(mulligan, clock, states);

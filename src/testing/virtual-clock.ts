@@ -139,7 +139,20 @@ export class VirtualClock implements Clock {
   }
 }
 
+let turnsUnderWay = 0;
+
+/** How many turns of the event loop the virtual clocks of this process wait for. */
+export function pendingTurns(): number {
+  return turnsUnderWay;
+}
+
 /** One turn of the event loop: by then no promise callback is left. Counting `await`s would only guess. */
 function letPromisesRun(): Promise<void> {
-  return new Promise(inNextTurn);
+  turnsUnderWay++;
+  return new Promise((resolve) =>
+    inNextTurn(() => {
+      turnsUnderWay--;
+      resolve();
+    }),
+  );
 }
