@@ -5,6 +5,7 @@ import type { Unsubscribe } from '../store.ts';
 import type { Database } from './connection/database.ts';
 import type { ClientLike } from './connection/driver.ts';
 import { CANCELLING, ENDED, IDS_PER_NOTIFICATION } from './sql/ended.ts';
+import { TrailingNotifications } from './trailing-notifications.ts';
 
 /**
  * Every NOTIFY takes a lock of the whole database. So a process sends a few of them one after the other, and then no
@@ -34,6 +35,7 @@ export class Wake {
   readonly #db: Database;
   /** Null when other processes find new work by polling. */
   readonly #outbox: Outbox | null;
+  readonly #trailing: TrailingNotifications;
   /** Called before the listeners when another process has put a job where claims of this one may have passed. */
   onPast: () => void = () => {};
   /** Told of jobs that other processes have ended or cancelled. */
@@ -44,6 +46,10 @@ export class Wake {
   constructor(db: Database, notifiesOthers: boolean) {
     this.#db = db;
     this.#outbox = notifiesOthers ? new Outbox(db) : null;
+    this.#trailing = new TrailingNotifications(db.clock, () => {
+      this.onPast();
+      this.notify(true);
+    });
   }
 
   add(listener: () => void): Unsubscribe {
@@ -84,13 +90,13 @@ export class Wake {
   }
 
   /**
-   * What a caller's transaction that makes work should notify of. Null when it should not: then others are notified a
-   * moment later, and find the work if it is committed by then, or by polling.
+   * What a caller's transaction that makes work should notify of. Null when it should not: then all processes are notified
+   * several times after it, this one too.
    */
   takeFromTransaction(): string | null {
-    if (this.#outbox === null) return null;
+    if (this.#outbox === null || this.#closed) return null;
     if (this.#outbox.take(true) !== null) return FROM_TRANSACTION;
-    this.#outbox.send(true);
+    this.#trailing.start();
     return null;
   }
 
@@ -111,7 +117,9 @@ export class Wake {
 
   async close(): Promise<void> {
     this.#closed = true;
-    this.#outbox?.close();
+    // The last chance to notify of transactions that have committed by now.
+    if (this.#trailing.cancel()) this.#outbox?.send(true);
+    await this.#outbox?.close();
     await this.#listening?.close();
   }
 }
@@ -127,6 +135,8 @@ class Outbox {
   #isPending = false;
   #isPastPending = false;
   #closed = false;
+  /** The last notification, until the server has it. */
+  #sent: Promise<void> = Promise.resolve();
 
   constructor(db: Database) {
     this.#db = db;
@@ -143,14 +153,20 @@ class Outbox {
     const notification = this.take(hasPast);
     this.#isPending = notification === null && !this.#closed;
     this.#isPastPending = this.#isPending && (hasPast || this.#isPastPending);
-    if (notification === null) return;
-    // Not awaited: a process that does not get it finds the work by polling.
-    this.#db.query('SELECT pg_notify($1, $2)', [channelOf(this.#db), notification]).catch(() => {});
+    if (notification !== null) this.#sent = this.#notify(notification);
   }
 
-  close(): void {
+  /** Sends what is pending, which may be the only notification of a job, and waits until it is sent. */
+  async close(): Promise<void> {
     this.#closed = true;
     this.#pace?.cancel();
+    if (this.#isPending) this.#sent = this.#notify(this.sender + PAST);
+    await this.#sent;
+  }
+
+  /** Never rejects: a process that does not get it finds the work by polling. */
+  async #notify(notification: string): Promise<void> {
+    await this.#db.query('SELECT pg_notify($1, $2)', [channelOf(this.#db), notification]).catch(() => {});
   }
 
   #count(): void {
