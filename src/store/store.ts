@@ -43,7 +43,7 @@ import type {
 import type { JobCount, JobFilter, JobList, JobSelection } from './selection.ts';
 import type { RegisteredWorker, WorkerDescription } from './workers.ts';
 
-export type { KnownJobs, Reader } from './aside.ts';
+export { type KnownJobs, type Reader, rejectedKind } from './aside.ts';
 export type {
   ChangeAction,
   ChangeAnswer,

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { RejectedBefore } from '../retry/outcome.ts';
-import { rejectedKind } from '../store/aside.ts';
+import { rejectedKind } from '../store/store.ts';
 
 /*
  * A worker that has rejected a payload would most likely reject it again, and others of that kind. So for a while it leaves those
