@@ -14,6 +14,11 @@ function written(entry: LogEntry): string {
   return texts.join('');
 }
 
+it('the default sink shows control characters as escapes, so that an entry is one line', () => {
+  const text = written({ level: 'info', message: 'a\x1b[31m\nmulligan warn: forged', field: '\u202e' });
+  expect(text).toBe('mulligan info: a\\x1b[31m\\nmulligan warn: forged field="\\u202e"\n');
+});
+
 describe('a logger', () => {
   it('sends an entry with its level, its message, its fields and its context', () => {
     const entries: LogEntry[] = [];

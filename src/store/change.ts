@@ -118,9 +118,9 @@ export interface Operation {
 }
 
 /**
- * A cancel takes jobs by the state in which they were when the operation began, as far as their rows tell: while it goes on, scheduled
- * jobs become ready and ready ones run, and none of them was asked for. A job that runs now and was claimed since then waited: ready
- * when it was due, else scheduled or retrying. Of its states then, this says which make it concern a job that runs now.
+ * A cancel takes jobs by the state that they had when the operation began: while it goes on, scheduled jobs become ready and ready ones
+ * start, and they were not asked for. A job that was claimed since the operation began was waiting then. This says whether a selection
+ * of these states concerns it if it was due (`wasReady`), and if it was not (`wasLater`: scheduled or retrying).
  */
 export function runningSince(states: readonly JobState[]): { readonly wasReady: boolean; readonly wasLater: boolean } {
   return { wasReady: states.includes('ready'), wasLater: states.includes('scheduled') || states.includes('retrying') };

@@ -9,7 +9,7 @@ const LONGEST_MS = 3_000;
 
 /**
  * Notifications after callers' transactions that enqueued jobs and carry no NOTIFY of their own, because the process had
- * sent too many. Nobody tells this process when such a transaction commits, so it notifies again and again: every 10 ms
+ * sent too many. This process is not told when such a transaction commits, so it notifies repeatedly: every 10 ms
  * at first, and then at growing distances, until 3 s after the last such enqueue. A job is found at most 10 ms, or a
  * tenth of its transaction's length, after the COMMIT. All transactions share one timer.
  */

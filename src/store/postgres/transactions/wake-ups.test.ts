@@ -14,7 +14,7 @@ const url = inject('postgresUrl');
 const schema = newSchema();
 const BURST = 20;
 const NOTIFICATIONS_AT_ONCE = 5;
-/** Only to end what hangs: when nobody notifies the worker, its next poll is an hour away. */
+/** Only to end what hangs: a worker that is not notified polls an hour later. */
 const timeout = 30_000;
 const pool = new pg.Pool({ connectionString: url, max: BURST });
 
