@@ -438,7 +438,7 @@ const stop: () => void = mulligan.on('retrying', ({ id, delayMs, decision, error
 stop();
 mulligan.on('enqueued', (event) => same<typeof event, EventMap['enqueued']>(true));
 mulligan.on('dead', async ({ reason }) => {
-  same<typeof reason, 'exhausted' | 'unrecoverable' | 'deadline' | 'poison' | 'no-handler'>(true);
+  same<typeof reason, 'exhausted' | 'unrecoverable' | 'deadline' | 'poison' | 'no-handler' | 'runs'>(true);
 });
 // @ts-expect-error there is no such event
 mulligan.on('failed', () => {});

@@ -163,6 +163,9 @@ function checkDeath(
     }
     case 'no-handler':
       expect(6, false, say('every worker knows it'));
+      break;
+    case 'runs':
+      expect(6, false, say(`no job of this simulation has ${policy.maxRuns} runs`));
   }
 }
 

@@ -136,6 +136,11 @@ export const ASKED_KEPT_MS: number = 10 * MINUTE_MS;
 /** So often a job may be asked to wait by itself before that counts: a quota that is shared asks the same job twice by chance. */
 export const ASKED_UNCOUNTED = 3;
 
+/** While fewer than this part of the window ask to be left alone, whoever asks waits alone. */
+export const ASKED_SHARE = 0.1;
+/** So many in a row are no longer few, whatever the window says: at a tenth, chance makes such a row once in 100,000 asks. */
+export const ASKED_IN_A_ROW = 5;
+
 // Retry budget
 export const BUDGET_PER_SUCCESS = 0.2;
 /** Retries never stop altogether: at least 1/s, or this share of the peak. */
@@ -162,6 +167,10 @@ export const PARENT_SHARE = 0.3;
 
 // Soft gates
 export const MAX_OUTAGE_MS: number = DAY_MS;
+/** A 500 may be the fault of one input, and two inputs may share it; of three different jobs it says something on the service. */
+export const WEAK_JOBS = 3;
+/** So long a job is given back its attempts on the word of fewer: longer than most outages, and some 70 calls. */
+export const WEAK_OUTAGE_MS: number = HOUR_MS;
 /** An outage is over below this share; trips need RATIO_SHARE, so the verdict does not flutter between the two. */
 export const SOFT_OVER_SHARE = 0.3;
 

@@ -1,5 +1,5 @@
 import { ASKED_UNCOUNTED, RAMP_REFUNDS_MS, WINDOW_MS } from './constants.ts';
-import { isOwnWait } from './hold.ts';
+import { waitsAlone } from './hold.ts';
 import { isOwnFault } from './probe.ts';
 import { jobBit } from './sets.ts';
 import type { GateState } from './state.ts';
@@ -62,7 +62,7 @@ export interface SettledFailure {
 export function judgeFailure(state: GateState, failure: SettledFailure, now: number): FailureVerdict {
   if (state.pin === 'closed') return { counts: true, rule: 'gate pinned closed' };
   if (failure.isThrottled) {
-    const isOwn = failure.uncountedRuns >= ASKED_UNCOUNTED && isOwnWait(state, jobBit(failure.jobId), now);
+    const isOwn = failure.uncountedRuns >= ASKED_UNCOUNTED && waitsAlone(state, jobBit(failure.jobId), now);
     return isOwn
       ? { counts: true, rule: 'throttled while others were answered' }
       : { counts: false, rule: 'throttled' };

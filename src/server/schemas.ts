@@ -61,6 +61,7 @@ const retryOptions = z
     jitter: z.union([z.enum(jitterNames), z.strictObject({ spread: z.number() })]).exactOptional(),
     deadline: durationSchema.nullable().exactOptional(),
     maxCrashes: z.int().exactOptional(),
+    maxRuns: z.int().exactOptional(),
   })
   .describe('Overrides the policy of the job, field by field.');
 

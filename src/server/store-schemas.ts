@@ -82,6 +82,10 @@ export const policy: z.ZodType<RetryPolicy> = z.strictObject({
     .int()
     .min(1)
     .max(2 ** 31 - 1),
+  maxRuns: z
+    .int()
+    .min(1)
+    .max(2 ** 31 - 1),
 }) as z.ZodType<RetryPolicy>;
 
 export const limitKeys: z.ZodType<readonly LimitKey[]> = z
@@ -273,6 +277,9 @@ export const receipt: z.ZodType<Receipt> = z.strictObject({
     policy,
     attempts: whole,
     crashes: whole,
+    givenBack: whole,
+    deferredSince: time.nullable(),
+    snoozes: whole,
     version: whole.nullable(),
     enqueuedAt: time,
     dueAt: time,

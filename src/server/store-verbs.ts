@@ -39,6 +39,7 @@ const report = z.strictObject({
   spanMs: span,
   alive: whole,
   throttled: whole,
+  asks: whole,
   environment: whole,
   none: whole,
   unstarted: whole,

@@ -209,6 +209,7 @@ export const policySchema: JsonSchema = {
           },
           deadline: duration,
           maxCrashes: { type: 'integer', minimum: 1 },
+          maxRuns: { type: 'integer', minimum: 1 },
         },
         [],
         'the option `retry` of a definition; what it leaves out is as in the preset standard',

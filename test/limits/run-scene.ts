@@ -33,6 +33,7 @@ const policy: NewJob['policy'] = {
   jitter: 'none',
   deadlineMs: null,
   maxCrashes: 2,
+  maxRuns: 10_000,
 };
 const payload = JSON.stringify({ kind: 'unrecoverable', ms: 0, times: 1 });
 const LAST_CRASH = 2 * policy.maxCrashes;

@@ -30,6 +30,7 @@ export const policy: RetryPolicy = Object.freeze({
   jitter: 'full',
   deadlineMs: null,
   maxCrashes: 3,
+  maxRuns: 10_000,
 });
 
 /** Text that breaks whatever pastes it into a query, a path or a key. Nothing here may have a meaning to a store. */

@@ -9,6 +9,7 @@ import {
   crash,
   die,
   enqueueOne,
+  giveBack,
   HOUR,
   idsOf,
   jobOf,
@@ -89,6 +90,17 @@ const bringing: StoreCase[] = cases('redrive', {
     assert.deepEqual((await redrive(store, { ...keep, ids: [job.id] })).skipped, [{ id: job.id, why: 'nothing-left' }]);
     await redrive(store, { ids: [job.id] });
     assert.equal((await jobOf(store, job.id)).crashes, 0);
+  },
+
+  'a redriven job has all its runs again, whether it keeps its attempts or not': async ({ store }) => {
+    for (const more of [{}, keep]) {
+      const job = await startOne(store);
+      await settleOne(store, job, giveBack('defer'));
+      await settleOne(store, await claimOne(store), giveBack('snooze'));
+      await settleOne(store, await claimOne(store), die('runs'));
+      await redrive(store, { ...more, ids: [job.id] });
+      assert.partialDeepStrictEqual(await claimOne(store), { givenBack: 0, deferredSince: null, snoozes: 0 });
+    }
   },
 
   'a redriven job goes home from its retry queue': async ({ store }) => {

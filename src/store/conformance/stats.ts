@@ -43,7 +43,7 @@ export const statsCases: readonly StoreCase[] = cases('stats', {
         runs: { completed: 0, failed: 0, crashed: 0, snoozed: 0, released: 0, cancelled: 0, deferred: 0 },
         retries: 0,
         successfulRetries: 0,
-        dead: { exhausted: 0, unrecoverable: 0, deadline: 0, poison: 0, 'no-handler': 0 },
+        dead: { exhausted: 0, unrecoverable: 0, deadline: 0, poison: 0, 'no-handler': 0, runs: 0 },
       },
     });
   },
@@ -121,7 +121,7 @@ export const statsCases: readonly StoreCase[] = cases('stats', {
     await redrive(store, { ids: [id] });
     await settleOne(store, await claimOne(store), die('deadline'));
     await settleOne(store, await startOne(store), complete);
-    const none = { exhausted: 0, unrecoverable: 0, 'no-handler': 0 };
+    const none = { exhausted: 0, unrecoverable: 0, 'no-handler': 0, runs: 0 };
     assert.deepEqual((await statsOf(store)).totals.dead, { ...none, poison: 1, deadline: 1 });
   },
 

@@ -182,6 +182,9 @@ function redrive(state: MemoryState, row: Row, request: ChangeRequest, dueAt: nu
   const again = request.keepAttempts ? {} : { attempts: 0, crashes: 0, previousDelayMs: null, spent: null };
   state.move(row, dueAt > now ? 'scheduled' : 'ready', now, {
     ...again,
+    givenBack: 0,
+    deferredSince: null,
+    snoozes: 0,
     ...(request.payload === undefined ? {} : { payload: request.payload }),
     queue: row.homeQueue,
     lane: 'redrive',

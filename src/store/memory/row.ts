@@ -49,6 +49,9 @@ export interface Row {
   /** The lease; null unless the job runs. */
   lease: Lease | null;
   previousDelayMs: number | null;
+  givenBack: number;
+  deferredSince: number | null;
+  snoozes: number;
   deadReason: DeadReason | null;
   lastError: StoredError | null;
   /** Of the last failure: the error group that it is in. */
@@ -136,6 +139,9 @@ export function toClaimedJob(row: Row, lease: Lease, gateEpoch = 0): ClaimedJob 
     claimedAt: lease.claimedAt,
     leaseEndsAt: lease.endsAt,
     previousDelayMs: row.previousDelayMs,
+    givenBack: row.givenBack,
+    deferredSince: row.deferredSince,
+    snoozes: row.snoozes,
     lastError: row.lastError,
     cancelRequested: row.cancelRequested,
     alone: lease.alone,

@@ -1,5 +1,6 @@
 import { isRetry, type Settled, settledBy } from '../../job.ts';
 import { asideAfter } from '../../retry/decision.ts';
+import type { OutcomeKind } from '../../retry/outcome.ts';
 import { errorChanges, failureOf } from '../error-groups.ts';
 import type { SettleAnswer, Settlement } from '../store.ts';
 import { keepLog } from './log.ts';
@@ -69,6 +70,24 @@ function count(state: MemoryState, row: Row, settlement: Settlement, settled: Se
   }
 }
 
+/** What the job remembers of runs that did not count. */
+function uncountedAfter(
+  { givenBack, deferredSince, snoozes }: Row,
+  outcome: OutcomeKind,
+  now: number,
+): Pick<Row, 'givenBack' | 'deferredSince' | 'snoozes'> {
+  switch (outcome) {
+    case 'released':
+      return { givenBack: givenBack + 1, deferredSince, snoozes };
+    case 'deferred':
+      return { givenBack: givenBack + 1, deferredSince: deferredSince ?? now, snoozes: 0 };
+    case 'snoozed':
+      return { givenBack, deferredSince: null, snoozes: snoozes + 1 };
+    default:
+      return { givenBack, deferredSince, snoozes: 0 };
+  }
+}
+
 function countErrors(state: MemoryState, row: Row, settlement: Settlement, settled: Settled, now: number): void {
   const failure = failureOf(settlement);
   if (failure === null && row.fingerprint === null) return;
@@ -98,6 +117,7 @@ function end(state: MemoryState, row: Row, settlement: Settlement, settled: Sett
     aside: asideAfter(decision),
     attempts: Math.max(0, row.attempts - (settled.counted ? 0 : 1) - (refund?.attempts ?? 0)),
     spent: refund === undefined ? row.spent : refund.spent,
+    ...uncountedAfter(row, outcome, now),
     crashes: row.crashes + (outcome === 'crashed' ? 1 : 0),
     // A job handed back for now keeps its place in the line.
     dueAt: settled.state === 'ready' ? row.dueAt : (settled.dueAt ?? row.dueAt),

@@ -42,7 +42,7 @@ const REDRIVE = `
   UPDATE jobs SET state = ?5, lane = ${LANE.redrive}, queue = home_queue, partition = ?4,
     due_at = ?2, available_at = ?2, dead_reason = NULL, finished_at = NULL, held_key = ${KEY_AFTER_REDRIVE},
     attempts = CASE WHEN ?3 THEN 0 ELSE attempts END, crashes = CASE WHEN ?3 THEN 0 ELSE crashes END,
-    first_started_at = NULL,
+    given_back = 0, deferred_since = NULL, snoozes = 0, first_started_at = NULL,
     previous_delay_ms = CASE WHEN ?3 THEN NULL ELSE previous_delay_ms END,
     spent_at = CASE WHEN ?3 THEN NULL ELSE spent_at END, spent_count = CASE WHEN ?3 THEN NULL ELSE spent_count END,
     payload = coalesce(?6, payload)

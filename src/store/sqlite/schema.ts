@@ -237,6 +237,15 @@ export const migrations: readonly string[] = [
   ALTER TABLE jobs ADD COLUMN run_started_at INTEGER;
   ALTER TABLE jobs ADD COLUMN run_ended_at INTEGER;
   `,
+  /*
+   * What a job remembers of runs that did not count: how many were deferred or released, when the first was deferred, and how
+   * many were snoozed in a row. A version without these leaves them as they are.
+   */
+  `
+  ALTER TABLE jobs ADD COLUMN given_back INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE jobs ADD COLUMN deferred_since INTEGER;
+  ALTER TABLE jobs ADD COLUMN snoozes INTEGER NOT NULL DEFAULT 0;
+  `,
 ];
 
 /** Brings the file to the newest version. Call inside BEGIN IMMEDIATE: a second process then finds it done. */

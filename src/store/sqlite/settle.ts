@@ -36,12 +36,15 @@ const wait = (also: string): string => `
     previous_delay_ms = coalesce(?12, previous_delay_ms),
     available_at = CASE ?13 WHEN 1 THEN ?9 ELSE available_at END,
     first_started_at = CASE WHEN ?13 = 0 AND first_started_at = claimed_at THEN NULL ELSE first_started_at END,
+    given_back = given_back + (?17 IN ('released', 'deferred')),
+    deferred_since = CASE ?17 WHEN 'deferred' THEN coalesce(deferred_since, ?18) WHEN 'snoozed' THEN NULL ELSE deferred_since END,
+    snoozes = CASE ?17 WHEN 'released' THEN snoozes WHEN 'snoozed' THEN snoozes + 1 ELSE 0 END,
     worker = NULL, lease_ends_at = NULL, progress = coalesce(?16, progress)${also}
   WHERE ${FENCE} AND cancel_requested = 0`;
 const END = end('');
 const END_FAILED = end(', fingerprint = ?14');
 const WAIT = wait('');
-const WAIT_FAILED = wait(', fingerprint = ?17');
+const WAIT_FAILED = wait(', fingerprint = ?19');
 const FIND = `
   SELECT seq, attempts AS attempt, name, home_queue AS homeQueue, retry_queue AS retryQueue, queue, lane, priority, resource,
     fingerprint, limits
@@ -159,7 +162,7 @@ function writeJob(session: Session, { settlement, row, worker, error }: EndingWi
   const within = aside === null ? queue : enterAside(session, queue, row.name, aside);
   const partition = session.partitions.enter({ ...row, queue: within, lane }, dueAt);
   const values = [row.seq, id, run, worker, overBy, givenBack, state, crashes];
-  values.push(dueAt, partition, error, delayMs, ran, queue, lane, progress, ...failed);
+  values.push(dueAt, partition, error, delayMs, ran, queue, lane, progress, outcome, session.now, ...failed);
   const { changes } = session.sql(isNewKind ? WAIT_FAILED : WAIT).run(...values);
   if (changes !== 1) session.partitions.leave(partition);
   return changes === 1;

@@ -272,4 +272,11 @@ export const migrations: readonly string[] = [
   historyTables,
   logTables,
   errorHistoryTables,
+  /*
+   * What a job remembers of runs that did not count: how many were deferred or released, when the first was deferred, and how
+   * many were snoozed in a row. A version without these leaves them as they are, and counts no job that is dead for its runs.
+   */
+  `
+  ALTER TABLE live ADD COLUMN given_back int NOT NULL DEFAULT 0, ADD COLUMN deferred_since bigint, ADD COLUMN snoozes int NOT NULL DEFAULT 0;
+  ALTER TABLE counts ADD COLUMN dead_runs bigint NOT NULL DEFAULT 0;`,
 ];

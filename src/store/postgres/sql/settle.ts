@@ -211,6 +211,9 @@ export const settleSql: string = `
           attempts = greatest(0, l.attempts - (NOT g.counted)::int - coalesce(g.refund, 0)),
           spent_at = ${noteOf('spent_at')}, spent_count = ${noteOf('spent_count')},
           crashes = CASE g.outcome WHEN ${OUTCOME.crashed} THEN l.crashes + 1 ELSE l.crashes END,
+          given_back = l.given_back + (g.outcome IN (${OUTCOME.released}, ${OUTCOME.deferred}))::int,
+          deferred_since = CASE g.outcome WHEN ${OUTCOME.deferred} THEN coalesce(l.deferred_since, store_now) WHEN ${OUTCOME.snoozed} THEN NULL ELSE l.deferred_since END,
+          snoozes = CASE g.outcome WHEN ${OUTCOME.released} THEN l.snoozes WHEN ${OUTCOME.snoozed} THEN l.snoozes + 1 ELSE 0 END,
           -- A job handed back for now keeps its place.
           due_at = CASE g.state WHEN ${STATE.ready} THEN l.due_at ELSE store_now + g.delay END,
           partition = g.partition,
