@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { defineJob, type JobOptions, Mulligan } from '../../src/index.ts';
+import { defineJob, type JobOptions, Mulligan, Snooze } from '../../src/index.ts';
 import { openVirtual, storeKinds } from './stores.ts';
 
 /*
@@ -7,6 +7,7 @@ import { openVirtual, storeKinds } from './stores.ts';
  */
 
 interface Scene extends AsyncDisposable {
+  readonly mulligan: Mulligan;
   /** When its handler was called, in ms since the job was enqueued. */
   readonly starts: readonly number[];
   readonly job: () => ReturnType<Mulligan['jobs']['get']>;
@@ -36,6 +37,7 @@ async function lone(kind: string, options: LoneOptions, failure: () => unknown):
   enqueuedAt = clock.now();
   const { id } = await mulligan.enqueue(job, null);
   return {
+    mulligan,
     starts,
     job: () => mulligan.jobs.get(id),
     advance: virtual.advance,
@@ -53,8 +55,9 @@ async function lone(kind: string, options: LoneOptions, failure: () => unknown):
 
 const unavailable = () => Object.assign(new Error('Service Unavailable'), { status: 503 });
 const capped = { maxAttempts: 4, jitter: 'none' } as const;
+const at20ms = { backoff: { kind: 'fixed', base: 20 } } as const;
 const backoffs: Readonly<Record<string, LoneOptions>> = {
-  'a fixed backoff of 20 ms': { retry: { ...capped, backoff: { kind: 'fixed', base: 20 } } },
+  'a fixed backoff of 20 ms': { retry: { ...capped, ...at20ms } },
   'no backoff': { retry: { ...capped, backoff: { kind: 'fixed', base: 0 } } },
   'a backoff function that answers 0': { retry: capped, backoff: () => 0 },
 };
@@ -65,9 +68,57 @@ describe.each(storeKinds)('on %s', (kind) => {
     async (_, options) => {
       await using scene = await lone(kind, options, unavailable);
       await scene.advance(60_000);
-      console.info(kind, 'starts', scene.starts.length, scene.starts.slice(0, 20));
       expect(scene.starts.length).toBeLessThanOrEqual(12);
-      expect((await scene.job())?.state).toBe('retrying');
+      expect(await scene.job()).toMatchObject({ state: 'retrying', runs: scene.starts.length });
     },
   );
+
+  test('with `resource: false` the cap of attempts is exact', async () => {
+    await using scene = await lone(kind, { retry: { ...capped, ...at20ms }, resource: false }, unavailable);
+    await scene.advance(60_000);
+    expect(scene.starts.length).toBe(4);
+    expect(await scene.job()).toMatchObject({ state: 'dead', deadReason: 'exhausted', runs: 4, attempts: 4 });
+  });
+
+  test('a job is dead after `maxRuns` runs, whatever gave them back', async () => {
+    await using scene = await lone(kind, { retry: { ...capped, ...at20ms, maxRuns: 6 } }, unavailable);
+    await scene.advance(60_000);
+    expect(scene.starts.length).toBe(6);
+    expect(await scene.job()).toMatchObject({ state: 'dead', deadReason: 'runs', runs: 6 });
+    expect((await scene.mulligan.jobs.list({ reason: 'runs' })).length).toBe(1);
+    expect((await scene.mulligan.stats()).totals.dead).toMatchObject({ runs: 1, exhausted: 0 });
+  });
+
+  test('a job that snoozes for no time waits a second from its tenth snooze in a row on', async () => {
+    await using scene = await lone(kind, {}, () => new Snooze(0));
+    await scene.advance(60_000);
+    expect(scene.starts.length).toBeGreaterThan(50);
+    expect(scene.starts.length).toBeLessThanOrEqual(10 + 60);
+  });
+
+  test('a job that snoozes for five seconds polls every five seconds, beyond `maxRuns`', async () => {
+    await using scene = await lone(kind, { retry: { maxAttempts: 1, maxRuns: 3 } }, () => new Snooze('5s'));
+    await scene.advance(100_000);
+    expect(scene.starts.length).toBeGreaterThanOrEqual(19);
+    expect((await scene.job())?.deadReason).toBeNull();
+  });
+});
+
+test('a lone job that always gets a 503 dies an hour later, after some 70 calls', async () => {
+  await using scene = await lone('memory', { retry: { ...capped, ...at20ms } }, unavailable);
+  await scene.advance(58 * 60_000);
+  expect((await scene.job())?.state).toBe('retrying');
+  await scene.advance(7 * 60_000);
+  expect(await scene.job()).toMatchObject({ state: 'dead', deadReason: 'exhausted' });
+  expect(scene.starts.length).toBeGreaterThan(40);
+  expect(scene.starts.length).toBeLessThanOrEqual(75);
+});
+
+test('a poller that has snoozed for hours outlives an outage that it alone meets', async () => {
+  let calls = 0;
+  const isDown = () => ++calls > 2_160 && calls <= 2_180;
+  await using scene = await lone('memory', {}, () => (isDown() ? unavailable() : new Snooze('5s')));
+  await scene.advance(4 * 3_600_000);
+  expect(calls).toBeGreaterThan(2_200);
+  expect(await scene.job()).toMatchObject({ deadReason: null });
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import pg from 'pg';
 import { inject } from 'vitest';
-import { Mulligan } from '../../src/index.ts';
+import { type Clock, Mulligan } from '../../src/index.ts';
 import { serve } from '../../src/server/index.ts';
 import { HttpStore } from '../../src/store/http/store.ts';
 import { MemoryStore } from '../../src/store/memory/store.ts';
@@ -54,7 +54,7 @@ const openers: Readonly<Record<string, (clock: VirtualClock) => Promise<Opened>>
     const store = await PostgresStore.open({ url, schema });
     await runSql(
       url,
-      `CREATE TABLE ${schema}.test_time AS SELECT ${clock.now()}::bigint AS now;
+      `CREATE TABLE ${schema}.test_time AS SELECT ${Math.floor(clock.now())}::bigint AS now;
        CREATE OR REPLACE FUNCTION ${schema}.now_ms() RETURNS bigint LANGUAGE sql VOLATILE
        AS $$ SELECT now FROM ${schema}.test_time $$`,
     );
@@ -68,7 +68,15 @@ const openers: Readonly<Record<string, (clock: VirtualClock) => Promise<Opened>>
     return { store, timeIs: (now) => client.query(`UPDATE ${schema}.test_time SET now = $1`, [now]), close };
   },
   async HTTP(clock) {
-    const mulligan = await Mulligan.open(new MemoryStore({ clock }), { log: () => {} });
+    // The server says what time it is in whole milliseconds; timers of the workers may fire in between.
+    const whole: Clock = {
+      now: () => Math.floor(clock.now()),
+      monotonic: () => clock.monotonic(),
+      random: () => clock.random(),
+      newId: () => clock.newId(),
+      after: (delayMs, action) => clock.after(delayMs, action),
+    };
+    const mulligan = await Mulligan.open(new MemoryStore({ clock: whole }), { log: () => {} });
     const server = await serve(mulligan, { port: 0, chores: false });
     const store = await HttpStore.open({ url: server.url });
     const close = async (): Promise<void> => {
@@ -97,7 +105,7 @@ export async function openVirtual(kind: string): Promise<VirtualStore> {
   const advance = async (ms: number): Promise<void> => {
     for (let left = ms; left > 0; left -= STEP_MS) {
       const step = Math.min(left, STEP_MS);
-      await opened.timeIs?.(clock.now() + step);
+      await opened.timeIs?.(Math.floor(clock.now() + step));
       await clock.advance(step);
       await settle();
     }
