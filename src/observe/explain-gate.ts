@@ -60,7 +60,7 @@ function softSentences({ kind, name, phase }: GateInfo, isKnown: boolean): strin
   }
   if (phase === 'closed') return [`${holds} It sees no outage, so every failure counts.`];
   return [
-    `${holds} It sees an outage, so failures of the environment cost no attempts until its end, or for maxOutage (1 day by default).`,
+    `${holds} It sees an outage, so failures of the environment cost no attempts until its end, for maxOutage (1 day by default), or for an hour while fewer than three jobs fail.`,
   ];
 }
 
