@@ -22,6 +22,12 @@ export function delayRange(policy: RetryPolicy, attempts: number, previousDelayM
   return { least: Math.floor(plain * (1 - spread)), most: Math.min(cap, Math.ceil(plain * (1 + spread))) };
 }
 
+/** Behind a soft gate a run that is given back waits 2 s, doubling to a minute, with up to half of it added, or longer by its policy. */
+export function softRange({ least, most }: Range, givenBack: number): Range {
+  const soft = Math.min(60_000, 2_000 * 2 ** givenBack);
+  return { least: Math.max(least, soft), most: Math.max(most, 1.5 * soft) };
+}
+
 function plainDelay(backoff: RetryPolicy['backoff'], n: number): { base: number; plain: number; cap: number } {
   switch (backoff.kind) {
     case 'exponential':

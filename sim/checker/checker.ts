@@ -305,6 +305,7 @@ function checkRedrive(request: ChangeRequest, { ids }: ChangeAnswer, { model, no
       lane: 'redrive',
       aside: null,
       turns: [],
+      givenBack: 0,
       queue: made.queue,
       dueAt: now,
       deadReason: null,

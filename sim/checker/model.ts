@@ -23,6 +23,8 @@ export interface ModelJob {
   runs: number;
   attempts: number;
   crashes: number;
+  /** Runs that were deferred or released. */
+  givenBack: number;
   firstStartedAt: number | null;
   previousDelayMs: number | null;
   /** Counted failures that an outage may have cost. */
@@ -76,6 +78,7 @@ export class Model {
       runs: 0,
       attempts: 0,
       crashes: 0,
+      givenBack: 0,
       firstStartedAt: null,
       previousDelayMs: null,
       spent: null,

@@ -1,7 +1,7 @@
 import type { Decision } from '../../src/retry/decision.ts';
 import type { SettleAnswer, Settlement } from '../../src/store/store.ts';
 import { environmentKinds, RETRY_AFTER_MS, type Script } from '../jobs.ts';
-import { delayRange } from './bounds.ts';
+import { delayRange, softRange } from './bounds.ts';
 import { type Check, holds } from './checker.ts';
 import type { ModelJob } from './model.ts';
 
@@ -89,6 +89,7 @@ function apply(job: ModelJob, settlement: Settlement, { model, now }: Check): vo
   }
   job.state = 'waiting';
   job.aside = ('aside' in decision ? decision.aside : undefined) ?? null;
+  if (decision.kind === 'defer' || decision.kind === 'release') job.givenBack++;
   if (decision.kind === 'release' && job.firstStartedAt === job.lease?.claimedAt) job.firstStartedAt = null;
   job.lease = null;
   if (decision.kind === 'retry' || decision.kind === 'defer') {
@@ -184,7 +185,8 @@ function checkDefer(
   expect(4, isBlamed, () => `${id} was deferred, but its dependency was never down`);
   const lane = policy.maxCrashes > 1 && crashes >= policy.maxCrashes - 1 ? 'suspect' : 'retry';
   expect(8, decision.lane === lane, () => `${id} with ${crashes} crashes went to ${decision.lane}`);
-  const { least, most } = delayRange(policy, run, job.previousDelayMs);
+  const own = delayRange(policy, run, job.previousDelayMs);
+  const { least, most } = job.made.resource === null ? softRange(own, job.givenBack) : own;
   const isOwn = decision.delayMs >= least && decision.delayMs <= most;
   const isAsked = kind === 'retry-after' && decision.delayMs >= RETRY_AFTER_MS;
   expect(5, isOwn || isAsked, () => `${id} waits ${decision.delayMs} ms after run ${run}, outside ${least} to ${most}`);
