@@ -239,6 +239,12 @@ export const mutants: readonly Mutant[] = [
     replace: 'return attempts > policy.maxAttempts;',
   },
   {
+    name: 'a run that a soft gate gives back waits by its backoff alone',
+    file: 'retry/decide.ts',
+    find: 'const delayMs = isSoft ? Math.max(own.delayMs, leastSoftDelay(job, random)) : own.delayMs;',
+    replace: 'const { delayMs } = own;',
+  },
+  {
     name: 'poison is buried one crash late',
     file: 'retry/decide.ts',
     find: 'if (crashes < policy.maxCrashes) return false;',
