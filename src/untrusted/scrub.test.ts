@@ -137,6 +137,10 @@ test.each([
   expect(scrub(text.repeat(1_048_576 / text.length))).toBeTypeOf('string');
 });
 
+test('a text of more than a mebibyte is removed whole', () => {
+  expect(scrub('a'.repeat(1_048_577))).toBe('***');
+});
+
 test.each(['"\\n', '"a', "'a", '“a', '[a', '{a', 'a'])(
   'a value that begins %o and does not end is removed whole',
   (value) => {
