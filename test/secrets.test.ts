@@ -107,17 +107,15 @@ describe.each(Object.keys(stores))('on %s', (kind) => {
     {
       await using mulligan = await Mulligan.open(stores[kind]?.(folder) ?? '', { jobs: [fail] });
       mulligan.on('dead', (event) => told.push(event));
-      const ids = Object.fromEntries(
-        await Promise.all(Object.keys(errors).map(async (which) => [which, (await mulligan.enqueue(fail, which)).id])),
-      );
+      const ids = new Map<string, string>();
+      for (const which of Object.keys(errors)) ids.set(which, (await mulligan.enqueue(fail, which)).id);
       const worker = mulligan.work({ concurrency: 5 });
       await worker.whenIdle();
-      for (const [which, id] of Object.entries(ids)) {
+      for (const [which, id] of ids) {
         seen[which] = await Promise.all([mulligan.jobs.get(id), mulligan.jobs.runs(id), mulligan.jobs.logs(id)]);
         expect(seen[which], which).toMatchObject([{ state: 'dead' }, [{ run: 1 }], [{ lines: [{}, {}] }]]);
       }
       seen.groups = await mulligan.errors.list();
-      await mulligan.close();
     }
     for (const [which, data] of Object.entries(seen)) expect(JSON.stringify(data), which).not.toContain('hunter2');
     expect(told).toHaveLength(Object.keys(errors).length);
