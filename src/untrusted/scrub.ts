@@ -12,10 +12,12 @@ import { CREDENTIALS, ENDINGS, HEADERS, isAscii, isSecretName, unmasked, WORDS }
 export const SECRET = '***';
 
 /** Between a name and its value: `password: x`, `"password":"x"`, `\"password\":\"x\"`, `'password' => 'x'`. */
-const assigned = String.raw`\\{0,4}["'”’]?\s{0,8}(?:[=:]{1,2}>?|[：＝])\s{0,8}\\{0,4}`;
+const assigned = String.raw`\\{0,4}["'”’]?\s{0,8}(?:[=:]{1,2}>?|[：＝]|%3D)\s{0,8}\\{0,4}`;
 /** The same in pairs: `['password', 'x']`, `{ name: 'password', value: 'x' }`. */
 const paired = String.raw`\\{0,4}["']\s{0,8},\s{0,8}(?:\\{0,4}["']?val(?:ue)?s?\\{0,4}["']?\s{0,8}[=:]\s{0,8}\\{0,4}|\\{0,4}(?=["'[{]))`;
-const separator = `(?:${assigned}|${paired})(?!(?:true|false|null|undefined)(?:[\\s,;)}\\]"'&]|$))`;
+/** What is no credential: that there is none, or what was expected in place of one, in errors of our own. */
+const answer = `(?:true|false|null|undefined|expected)(?:[\\s,;)}\\]"'&]|$)`;
+const separator = `(?:${assigned}|${paired})(?!${answer})`;
 /** To the closing quote or bracket, or to the end. Behind a backslash, a quote closes that is itself behind one. */
 const enclosed = String.raw`(?<=\\)"[^"]*"?|"(?:[^"\\]|\\[\s\S])*"?|'(?:[^'\\]|\\[\s\S])*'?|“[^”]*”?|\[[^\]]*\]?|\{[^}]*\}?`;
 /** A bare one goes to its next delimiter. */
@@ -23,14 +25,16 @@ const value = String.raw`(?:${enclosed}|[^\s&,;)}\]"']+)`;
 /** `tokens: 4096` is a count. */
 const plural = `(?:s(?!${assigned}\\d{1,15}(?:[\\s,;)}\\]"'&.]|$)))?`;
 
-/** Tokens known by their shape: JWT, Stripe, GitHub, AWS, Slack, Google. */
+/** Tokens known by their shape: JWT, Stripe, GitHub, GitLab, AWS, Slack, Google, npm, OpenAI and Anthropic, SendGrid, Vault. */
 const tokenShapes = [
   String.raw`eyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?`,
   String.raw`[srp]k_(?:live|test)_\w{8,}`,
   String.raw`gh[opsur]_\w{20,}|github_pat_\w{20,}`,
   'A(?:KIA|SIA)[A-Z0-9]{16}',
   String.raw`xox[abeprs]-[\w-]{8,}`,
-  String.raw`AIza[\w-]{30,}`,
+  String.raw`AIza[\w-]{30,}|ya29\.[\w-]{20,}`,
+  String.raw`(?:glpat|sk)-[\w-]{20,}|npm_\w{30,}`,
+  String.raw`SG\.[\w-]{16,}\.[\w-]{16,}|hvs\.[\w-]{20,}`,
 ].join('|');
 
 const privateKey = /-----BEGIN [A-Z\d ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----[\s\S]*?(?:-----END [A-Z\d ]{0,60}-----|$)/g;
@@ -45,6 +49,12 @@ const rules: readonly (readonly [RegExp, string])[] = [
   [/(:\/\/)[^\s:/?#@]{1,1024}@/g, `$1${SECRET}@`],
   [/\b(bearer|basic)(\s{1,8})[\w.~+/=-]{8,}/gi, `$1$2${SECRET}`],
   [new RegExp(`(${CREDENTIALS})(${plural}${ENDINGS}${separator})${value}`, 'gi'), `$1$2${SECRET}`],
+  // Arguments of a command that failed, and elements of XML.
+  [new RegExp(`((?<![\\w-])--[\\w-]{0,32}(?:${CREDENTIALS})s?\\s{1,8})(?!-)${value}`, 'gi'), `$1${SECRET}`],
+  [
+    new RegExp(`(?<=<[\\w:.-]{0,64})(${CREDENTIALS})(s?(?:\\s[^<>]{0,128})?>)[^<>]{1,1024}(?=</)`, 'gi'),
+    `$1$2${SECRET}`,
+  ],
   [new RegExp(String.raw`(?<![\w-])(?:${tokenShapes})`, 'g'), SECRET],
 ];
 
@@ -53,7 +63,7 @@ const words = new RegExp(`(${WORDS})(=(?!>)|${separator}(?=["'“[]))${value}`, 
 const endOfName = /[\w.-]{0,32}$/;
 
 /** What every rule needs at least. Most texts are short, and have nothing of it: they are read once and not nine times. */
-const needed = /[=:：＝"'”’]|-----|(?:bearer|basic)\s|[\w-]{11}/i;
+const needed = /[=:：＝"'”’]|%3d|--|<\/|(?:bearer|basic)\s|[\w-]{11}/i;
 
 /** A longer text is not read, and so is removed: patterns that remember every character of it exhaust their stack at some 10 Mi. */
 const LONGEST = 1_048_576;

@@ -12,12 +12,15 @@ const valued = /^(?:value|val|values|content|contents|data|text|v)$/i;
 
 /**
  * A list or an object with `hidden` in place of the credentials among its own members; the same one when it has none. What its
- * members hold is left to the caller. Lists may be pairs: `['authorization', '...']`, or several of them one after the other.
+ * members hold is left to the caller. Lists may be pairs: `['authorization', '...']`, or several of them one after the other, or
+ * the arguments of a command: `['mysql', '--password', '...']`.
  */
 export function withoutSecrets(data: object, hidden: string, isSecret: IsSecret = isSecretField): object {
   if (Array.isArray(data)) {
     const isHidden = (member: unknown, i: number): boolean =>
-      i % 2 === 1 && data.length % 2 === 0 && isName(data[i - 1]) && isSecret(data[i - 1], member);
+      isName(data[i - 1]) &&
+      ((i % 2 === 1 && data.length % 2 === 0) || data[i - 1].startsWith('--')) &&
+      isSecret(data[i - 1], member);
     return data.some(isHidden) ? data.map((member, i) => (isHidden(member, i) ? hidden : member)) : data;
   }
   const members = Object.entries(data);

@@ -11,15 +11,16 @@ const pattern = (...names: string[]): string => names.join('|').replaceAll(' ', 
 export const HEADERS: string = pattern('authorization', '(?:set )?cookie');
 
 export const CREDENTIALS: string = pattern(
-  'pass (?:word|wd|phrase|code)',
+  'pass (?:word|wort|wd|phrase|code)',
   'pwd',
   'secret',
   'token',
   'jwt',
   'credential',
-  'auth(?:orization)? code',
-  'session id',
-  '(?:access|account|api|auth|client|encryption|master|private|secret|service|session|shared|signing|ssh|storage|subscription) key(?: id)?',
+  '(?:auth|authorization|mfa|otp|recovery|verification) code',
+  '(?:code|oauth) verifier',
+  'sess(?:ion)? id',
+  '(?:access|account|api|auth|cipher|client|deploy|encryption|hmac|license|master|private|secret|service|session|shared|signing|ssh|storage|subscription|tls) key(?: id)?',
   'credit card',
   'card number',
 );

@@ -17,6 +17,10 @@ describe('credentials are hidden', () => {
       ['Host', 'a', 'Cookie', HIDDEN],
     ],
     [
+      ['mysql', '--password', 'hunter2'],
+      ['mysql', '--password', HIDDEN],
+    ],
+    [
       { name: 'Cookie', value: 'hunter2' },
       { name: 'Cookie', value: HIDDEN },
     ],
