@@ -1,6 +1,7 @@
 import type { Mulligan } from '../mulligan.ts';
 import { printable } from '../printable.ts';
 import { DEFAULT_PORT, type ServeOptions } from '../server/options.ts';
+import { scrubAddress } from '../untrusted/scrub.ts';
 import type { CliCommand, Shell } from './command.ts';
 import { isServer, shownName, withDatabase } from './database.ts';
 import { loadDefinitions } from './definitions.ts';
@@ -35,10 +36,7 @@ export function addServe(program: CliCommand, shell: Shell): void {
     .option('--port <n>', `the port to listen on; 0 for a free one (default: ${DEFAULT_PORT})`)
     .option('--token-file <file>', 'tokens that may use the server, as mulligan token create writes them')
     .option('--allow-host <name...>', 'host names under which it is reached, beside localhost')
-    .option(
-      '--redact <field...>',
-      'fields of payloads that are not shown (default: password, secret, token and the like)',
-    )
+    .option('--redact <field...>', 'fields of payloads that are not shown, beside passwords, tokens and the like')
     .option(
       '--jobs <file>',
       'a .ts or .js module that exports definitions: inputs are checked by them, and POST /drain works',
@@ -58,7 +56,7 @@ async function serve({ output, ...shell }: Shell, flags: Flags): Promise<void> {
   const database = shell.database();
   if (isServer(database)) {
     throw wrongUsage(
-      `${database.from}: expected a database to serve, sqlite:FILE or postgres://HOST/DATABASE, got the server ${database.url}. Programs can use that one itself.`,
+      `${database.from}: expected a database to serve, sqlite:FILE or postgres://HOST/DATABASE, got the server ${scrubAddress(database.url)}. Programs can use that one itself.`,
     );
   }
   const options = readFlags(flags);

@@ -4,6 +4,8 @@ import type { Mulligan } from '../mulligan.ts';
 import type { LogEntry } from '../observe/log.ts';
 import { flushSpans } from '../observe/opentelemetry.ts';
 import { printable, printableJson } from '../printable.ts';
+import { SECRET, scrub } from '../untrusted/scrub.ts';
+import { leaveOutSecrets, withoutSecrets } from '../untrusted/secret-fields.ts';
 import { toStoredError } from '../untrusted/stored-error.ts';
 import { planWork, type WorkOptions } from '../worker/options.ts';
 import type { Worker } from '../worker/worker.ts';
@@ -142,12 +144,12 @@ export function logTo(output: Output, shown: readonly string[] = []): (entry: Lo
 
 function plain(entry: LogEntry): Record<string, unknown> {
   const render = (value: unknown): unknown => {
-    if (value instanceof Error) return `${value.name}: ${value.message}`;
+    if (value instanceof Error) return scrub(`${value.name}: ${value.message}`);
     try {
-      return JSON.parse(JSON.stringify(value) ?? 'null');
+      return JSON.parse(JSON.stringify(value, leaveOutSecrets) ?? 'null');
     } catch {
       return String(value);
     }
   };
-  return Object.fromEntries(Object.entries(entry).map(([key, value]) => [key, render(value)]));
+  return Object.fromEntries(Object.entries(withoutSecrets(entry, SECRET)).map(([key, value]) => [key, render(value)]));
 }

@@ -24,6 +24,7 @@ import { Tokens } from './security/tokens.ts';
 export interface RequestEnvironment {
   readonly incoming?: {
     readonly socket?: { readonly remoteAddress?: string | undefined };
+    readonly httpVersion?: string;
     /** Express: the path before the application took off where the server is mounted. */
     readonly originalUrl?: string;
   };
@@ -98,8 +99,9 @@ class HttpServer implements Server {
   async fetch(request: Request, environment: RequestEnvironment = {}): Promise<Response> {
     const { clock, requests } = this.#context;
     const address = environment.incoming?.socket?.remoteAddress ?? null;
-    const originalUrl = environment.incoming?.originalUrl ?? null;
-    const incoming: Incoming = { request, url: new URL(request.url), originalUrl, address, route: null };
+    const { originalUrl = null, httpVersion = null } = environment.incoming ?? {};
+    const url = new URL(request.url);
+    const incoming: Incoming = { request, url, originalUrl, address, httpVersion, route: null };
     const startedAt = clock.monotonic();
     const response = await this.#respond(incoming);
     const answered = { route: incoming.route ?? 'none', method: request.method, status: response.status };

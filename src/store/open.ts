@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { closest, describe } from '../config.ts';
 import { ConfigError } from '../errors.ts';
-import { scrub } from '../untrusted/scrub.ts';
+import { scrubAddress } from '../untrusted/scrub.ts';
 import { read } from '../untrusted/thrown.ts';
 import { MemoryStore } from './memory/store.ts';
 import type { Store } from './store.ts';
@@ -20,7 +20,9 @@ export async function openStore(target: unknown, clock: Clock, token?: string): 
   switch (scheme) {
     case 'memory':
       if (target === 'memory:' || target === 'memory') return new MemoryStore({ clock });
-      throw new ConfigError(`expected memory: alone, got ${describe(target)}. It has no name: each open is a new one.`);
+      throw new ConfigError(
+        `expected memory: alone, got ${describe(scrubAddress(target))}. It has no name: each open is a new one.`,
+      );
     case 'sqlite': {
       const path = sqlitePath(target);
       const { SqliteStore } = await import('./sqlite/store.ts');
@@ -48,8 +50,12 @@ export async function openStore(target: unknown, clock: Clock, token?: string): 
 export function sqlitePath(address: string): string {
   const [, rest] = splitOnce(address);
   const path = rest.startsWith('//') ? rest.slice(2) : rest;
-  const got = `got ${describe(address)}`;
+  const got = `got ${describe(scrubAddress(address))}`;
   if (path === '') throw new ConfigError(`expected a file after sqlite:, ${got}. Write sqlite:jobs.db.`);
+  // `user:password@host/app`: as a name of a file it would be shown wherever the file is named. A drive has a colon, too.
+  if (/:.*@/s.test(path.replace(/^[a-z]:(?=[\\/])/i, '')) || /^sqlite:\/\/[^/]*@[^/]*\//.test(address)) {
+    throw new ConfigError(`expected a file after sqlite:, ${got}. Write postgres:// for a server of PostgreSQL.`);
+  }
   // To SQLite these are no files, and each connection would get a database of its own: what one writes, none can read.
   if (path === ':memory:' || path.startsWith('file:')) {
     throw new ConfigError(`expected a path after sqlite:, ${got}. Write sqlite:jobs.db, or memory:.`);
@@ -127,7 +133,7 @@ function unknownTarget(target: unknown): ConfigError {
   const meant = typeof target === 'string' ? closest(splitOnce(target)[0], schemes) : null;
   const hint = meant === null ? 'Write sqlite:jobs.db for a file.' : `Did you mean ${meant}:?`;
   // An address may hold a password, and errors end up in logs.
-  const got = describe(typeof target === 'string' ? scrub(target) : target);
+  const got = describe(typeof target === 'string' ? scrubAddress(target) : target);
   return new ConfigError(
     `expected sqlite:FILE, postgres://HOST/DATABASE, https://HOST, memory: or a store, got ${got}. ${hint}`,
   );

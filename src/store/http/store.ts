@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '../../clock.ts';
 import { describe } from '../../config.ts';
 import { ClosedError, ConfigError } from '../../errors.ts';
-import { scrub } from '../../untrusted/scrub.ts';
+import { scrubAddress } from '../../untrusted/scrub.ts';
 import type { JobsListener, Store, Unsubscribe } from '../store.ts';
 import { Hints } from './hints.ts';
 import { Transport } from './transport.ts';
@@ -130,7 +130,7 @@ export function isHttpUrl(url: string): boolean {
 
 /** A token in an address would end up in logs, process lists and histories. */
 function checkUrl(url: string): string {
-  const got = describe(scrub(url));
+  const got = describe(scrubAddress(url));
   if (!isHttpUrl(url) || !URL.canParse(url)) throw new ConfigError(`expected https://HOST, got ${got}.`);
   const { username, password, search, hash } = new URL(url);
   if (username !== '' || password !== '') {
