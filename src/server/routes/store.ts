@@ -2,15 +2,16 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { Job } from '../../job.ts';
 import type { RunLog } from '../../run-log.ts';
-import { ABOUT, HINTS, type RemoteVerb, STORE_PATH } from '../../store/http/verbs.ts';
+import { ABOUT, HINTS, STORE_PATH } from '../../store/http/verbs.ts';
 import { encode } from '../../store/http/wire.ts';
 import type { EndedJob, LimitWrite, Retention, Schedule, Schedules, ScheduleWrite, Store } from '../../store/store.ts';
+import { type RemoteVerb, remoteVerbs, verbs } from '../../store/verbs.ts';
 import { packageVersion } from '../../version.ts';
 import { eventStream } from '../event-stream.ts';
 import { ProblemError } from '../problem.ts';
 import { type Call, type Route, route } from '../route.ts';
 import { isAllowed, type Principal, seesPayloads } from '../security/scopes.ts';
-import { storeVerbs } from '../store-verbs.ts';
+import { storeArguments } from '../store-verbs.ts';
 import { shownJob, shownLog } from './job-lists.ts';
 
 /* The store contract over HTTP, for `Mulligan.open('https://...')`. */
@@ -22,7 +23,6 @@ const LARGEST_BODY = 64 * 1_048_576;
 type Args = readonly unknown[];
 
 function verbRoute(verb: RemoteVerb): Route {
-  const { args, scopes } = storeVerbs[verb];
   return route({
     method: 'POST',
     path: `${STORE_PATH}/${verb}`,
@@ -30,8 +30,8 @@ function verbRoute(verb: RemoteVerb): Route {
     tag: TAG,
     summary: `The store verb ${verb}`,
     description: 'For remote stores of the same version. The body is the list of its arguments.',
-    scopes,
-    body: args as z.ZodType<Args>,
+    scopes: verbs[verb].scopes,
+    body: storeArguments[verb] as z.ZodType<Args>,
     isTagged: true,
     maxBodyBytes: LARGEST_BODY,
     answers: { 200: { description: 'What the store answers.' } },
@@ -192,8 +192,4 @@ const hints: Route = route({
     }),
 });
 
-export const storeRoutes: readonly Route[] = [
-  ...(Object.keys(storeVerbs) as RemoteVerb[]).map(verbRoute),
-  about,
-  hints,
-];
+export const storeRoutes: readonly Route[] = [...remoteVerbs.map(verbRoute), about, hints];
