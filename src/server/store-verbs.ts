@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { HOLD_LONGEST_MS } from '../gate/constants.ts';
 import type { GateRef } from '../gate/index.ts';
 import { misfirePolicies } from '../schedule/plan.ts';
 import { changeActions, recordedActions } from '../store/change.ts';
@@ -26,6 +27,10 @@ const hash = z
 const bits = z.tuple([hash, hash]);
 /** By a worker's own clock, so not in whole ms. */
 const span = z.number().min(0);
+/** Gates bound it too; here, because what a stranger sends is no number to reckon with. */
+function boundedWait(ms: number): number {
+  return ms > 0 ? Math.min(ms, HOLD_LONGEST_MS) : 0;
+}
 const report = z.strictObject({
   epoch: time,
   claimedFrom: time,
@@ -39,8 +44,8 @@ const report = z.strictObject({
   tail: whole,
   jobs: bits,
   askers: bits,
-  // A worker hands on what it was told, and gates bound it.
-  retryAfterMs: z.custom<number>((value) => typeof value === 'number'),
+  // A worker hands on what it was told.
+  retryAfterMs: z.custom<number>((value) => typeof value === 'number').transform(boundedWait),
   firstSuccesses: whole,
   retries: whole,
   slowestMs: span,
