@@ -8,6 +8,7 @@ import type { RemoteRuns } from './remote-runs.ts';
 import type { RemoteWorkers } from './remote-workers.ts';
 import type { Redact } from './security/redact.ts';
 import type { Principal, Scope } from './security/scopes.ts';
+import type { WorkerOwners } from './worker-owners.ts';
 
 /*
  * A route is one value: what it takes, what it answers, who may use it. The same list of routes is what requests are
@@ -21,6 +22,7 @@ export interface ServerContext
   readonly claims: Claims;
   readonly runs: RemoteRuns;
   readonly remoteWorkers: RemoteWorkers;
+  readonly workerOwners: WorkerOwners;
   readonly hub: EventHub;
   readonly background: Background;
   readonly redact: Redact;

@@ -19,6 +19,7 @@ import { Guard, type Incoming } from './security/guard.ts';
 import { withSecurityHeaders } from './security/headers.ts';
 import { redactor } from './security/redact.ts';
 import { Tokens } from './security/tokens.ts';
+import { WorkerOwners } from './worker-owners.ts';
 
 /** What the adapter of a platform knows of a request beside itself: @hono/node-server gives this as it is. */
 export interface RequestEnvironment {
@@ -84,6 +85,7 @@ class HttpServer implements Server {
       mulligan,
       runs,
       remoteWorkers: new RemoteWorkers(store, clock, (error) => trouble.failed(error)),
+      workerOwners: new WorkerOwners(store),
       claims: new Claims(store, clock, runs),
       hub,
       background: new Background(parts.log, this.#closing.signal, () => hub.add('operation', { name: 'ended' })),

@@ -5,6 +5,7 @@ import { scrubAddress } from '../untrusted/scrub.ts';
 import { read } from '../untrusted/thrown.ts';
 import { MemoryStore } from './memory/store.ts';
 import type { Store } from './store.ts';
+import { verbNames } from './verbs.ts';
 
 const schemes = ['memory', 'sqlite', 'postgres', 'postgresql', 'http', 'https'] as const;
 
@@ -73,59 +74,12 @@ function splitOnce(text: string): [string, string] {
   return colon === -1 ? [text, ''] : [text.slice(0, colon), text.slice(colon + 1)];
 }
 
-/** A record, so that no verb can be left out. */
-const verbs: Readonly<Record<Exclude<keyof Store, 'kind' | 'pushes' | 'transactions'>, true>> = {
-  enqueue: true,
-  claim: true,
-  claimGated: true,
-  claimLimited: true,
-  permit: true,
-  report: true,
-  heartbeat: true,
-  settle: true,
-  expired: true,
-  remember: true,
-  recall: true,
-  cancelRequested: true,
-  get: true,
-  ended: true,
-  list: true,
-  runs: true,
-  logs: true,
-  ledger: true,
-  stats: true,
-  gates: true,
-  gateHistory: true,
-  schedules: true,
-  writeSchedule: true,
-  errorGroups: true,
-  errorHistory: true,
-  forecast: true,
-  history: true,
-  rollUp: true,
-  queues: true,
-  limits: true,
-  limitKeys: true,
-  writeLimits: true,
-  cancel: true,
-  count: true,
-  change: true,
-  operations: true,
-  hold: true,
-  release: true,
-  changeGate: true,
-  prune: true,
-  register: true,
-  workers: true,
-  onWork: true,
-  onJobs: true,
-  close: true,
-};
+const members: readonly string[] = [...verbNames, 'onWork', 'onJobs', 'close'];
 
 function checkStore(target: unknown): Store {
-  const missing = Object.keys(verbs).filter((verb) => typeof read(target, verb) !== 'function');
+  const missing = members.filter((verb) => typeof read(target, verb) !== 'function');
   if (missing.length === 0) return target as Store;
-  if (missing.length === Object.keys(verbs).length) throw unknownTarget(target);
+  if (missing.length === members.length) throw unknownTarget(target);
   throw new ConfigError(`expected a store with all its verbs, got ${describe(target)} without ${missing.join(', ')}.`);
 }
 

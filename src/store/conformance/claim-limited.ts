@@ -48,7 +48,7 @@ async function enqueue(
   return idsOf(await store.enqueue(newJobs(count, { limits, ...changes })));
 }
 
-function claimLimited(store: Store, changes: Partial<LimitedClaimRequest> = {}): Promise<LimitedClaim> {
+export function claimLimited(store: Store, changes: Partial<LimitedClaimRequest> = {}): Promise<LimitedClaim> {
   const { ahead, ...rest } = changes;
   return store.claimLimited({ ...claimRequest(rest), ...(ahead !== undefined && { ahead }) });
 }

@@ -28,10 +28,12 @@ export function remove(state: MemoryState, row: Row): void {
 
 export function hold(state: MemoryState, target: HoldTarget, until: number | null): void {
   state.partitions.hold(target, until);
+  state.wake.hint();
 }
 
 export function release(state: MemoryState, target: HoldTarget): void {
-  if (state.partitions.release(target)) state.wake.hint();
+  state.partitions.release(target);
+  state.wake.hint();
 }
 
 export function prune(state: MemoryState, retention: Retention, limit: number, now: number): PruneAnswer {

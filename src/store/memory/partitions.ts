@@ -219,9 +219,8 @@ export class Partitions {
     this.#holds.set(keyOf(target), until ?? Number.POSITIVE_INFINITY);
   }
 
-  /** False when there was no such hold. */
-  release(target: HoldTarget): boolean {
-    return this.#holds.delete(keyOf(target));
+  release(target: HoldTarget): void {
+    this.#holds.delete(keyOf(target));
   }
 
   isPaused(queue: string): boolean {

@@ -103,16 +103,12 @@ export function permit(session: Session, { limit, key, cost }: PermitRequest): P
   });
 }
 
-/** True when something changed. */
-export async function writeLimits({ db }: Session, writes: readonly LimitWrite[]): Promise<boolean> {
-  let hasChanged = false;
+export async function writeLimits({ db }: Session, writes: readonly LimitWrite[]): Promise<void> {
   for (const { limit, key, source, settings, merge = false } of writes) {
     const rule = settings === null ? null : JSON.stringify(settings);
     const hasTotal = settings !== null && 'total' in settings && settings.total !== null;
-    const [row] = await db.query<[boolean]>(WRITE, [limit, key, source === 'code', rule, merge, hasTotal]);
-    hasChanged ||= (row as [boolean])[0];
+    await db.query(WRITE, [limit, key, source === 'code', rule, merge, hasTotal]);
   }
-  return hasChanged;
 }
 
 type LimitRow = [

@@ -31,16 +31,14 @@ export async function hold(session: Session, target: HoldTarget, until: number |
   await changeHold(session, target, until ?? FOR_GOOD);
 }
 
-/** False when there was no such hold. */
-export function release(session: Session, target: HoldTarget): Promise<boolean> {
-  return changeHold(session, target, null);
+export async function release(session: Session, target: HoldTarget): Promise<void> {
+  await changeHold(session, target, null);
 }
 
-async function changeHold(session: Session, target: HoldTarget, until: number | null): Promise<boolean> {
+async function changeHold(session: Session, target: HoldTarget, until: number | null): Promise<void> {
   const [scope, name] = 'queue' in target ? ['queue', target.queue] : ['resource', target.resource];
-  const [row] = await session.db.query<[wasHeld: boolean]>('SELECT @.hold($1, $2, $3)', [scope, name, until]);
+  await session.db.query('SELECT @.hold($1, $2, $3)', [scope, name, until]);
   session.candidates.forget();
-  return (row as [boolean])[0];
 }
 
 /** `moved` have waited aside for too long. */

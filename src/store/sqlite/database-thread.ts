@@ -9,7 +9,8 @@ import {
   StoreUnavailableError,
 } from '../../errors.ts';
 import { partsOf } from '../../parts.ts';
-import type { Call, VerbName } from './engine.ts';
+import type { VerbName } from '../verbs.ts';
+import type { Call } from './engine.ts';
 import type { Missing } from './open.ts';
 import { bytesOfCall, PART_BYTES } from './parts.ts';
 

@@ -127,6 +127,5 @@ export function changeGate(session: Session, gate: GateRef, order: GateOrder, op
   const row = findGate(session, gate);
   const { state, events } = applyOrder(gate, row?.state ?? null, order, operator, now, random);
   writeGate(session, { gate, state, events }, row?.access ?? null);
-  session.madeWork = true;
   return { gate, state, now, events };
 }

@@ -27,7 +27,6 @@ export function writeLimits(session: Session, writes: readonly LimitWrite[]): vo
     if (key === null) freeAll(session, limit);
     else free(session, limitsText([{ limit, key }]));
   }
-  session.madeWork = true;
 }
 
 function isSameRate(before: Partial<LimitSettings> | null, after: Partial<LimitSettings> | null): boolean {

@@ -105,11 +105,8 @@ export function prune(session: Session, retention: Retention, limit: number): Pr
 
 export function hold(session: Session, target: HoldTarget, until: number | null): void {
   session.partitions.hold(target, until ?? NEVER);
-  // It may end sooner than the one it replaces.
-  session.madeWork = true;
 }
 
 export function release(session: Session, target: HoldTarget): void {
   session.partitions.hold(target, null);
-  session.madeWork = true;
 }

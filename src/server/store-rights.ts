@@ -1,0 +1,195 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { LimitRules } from '../limit/limit.ts';
+import { tickOf } from '../schedule/tick.ts';
+import type {
+  LimitInfo,
+  LimitKeyInfo,
+  LimitWrite,
+  NewJob,
+  Retention,
+  Schedule,
+  ScheduleWrite,
+  ScheduleWritten,
+  Store,
+} from '../store/store.ts';
+import type { RemoteVerb } from '../store/verbs.ts';
+import { ProblemError } from './problem.ts';
+import type { Call } from './route.ts';
+import { isAllowed, type Principal } from './security/scopes.ts';
+
+/*
+ * What a caller may ask of a verb beyond its scopes (store/verbs.ts), and what it may see of the answer. A token `work` is
+ * that of an application and its workers, `write` that of a producer, which need not trust other producers.
+ */
+
+type Args = readonly unknown[];
+
+/**
+ * The arguments with which the store is called, or at once its answer. Throws where this caller may not call the verb with
+ * the given ones.
+ */
+export type Permitted = { readonly args: Args } | { readonly answer: unknown };
+
+export async function permitted(verb: RemoteVerb, call: Call<unknown, unknown, Args>): Promise<Permitted> {
+  if (verb === 'writeSchedule' && !isAllowed(call.principal, [])) {
+    const isCurrent = await checkSchedule(call.context.store, call.body[0] as ScheduleWrite);
+    if (!isCurrent) return { answer: { written: false, jobs: [] } satisfies ScheduleWritten };
+  }
+  return { args: await argumentsFor(verb, call) };
+}
+
+async function argumentsFor(verb: RemoteVerb, call: Call<unknown, unknown, Args>): Promise<Args> {
+  const { body, principal, by, context } = call;
+  const isAdmin = isAllowed(principal, []);
+  const isProducer = !isAllowed(principal, ['work']);
+  switch (verb) {
+    case 'enqueue':
+      if (isProducer && (body[0] as NewJob[]).some(cancelsOthers)) {
+        throw needs('work', "to enqueue with onLimit 'cancel-oldest', which cancels jobs that wait");
+      }
+      return body;
+    case 'limits':
+    case 'limitKeys':
+      if (isOnlyProducer(principal)) checkNamed(verb, body);
+      return body;
+    case 'writeLimits': {
+      const writes = body[0] as LimitWrite[];
+      if (!isAdmin && writes.some(({ source }) => source === 'set')) throw needs('admin', 'to change limits by hand');
+      return isProducer ? [await firstWrites(context.store, writes)] : body;
+    }
+    case 'register':
+      return [body[0], await context.workerOwners.claim(body[0] as string, body[1] as Description, principal)];
+    case 'prune':
+      return isAdmin ? body : [longest(body[0] as Retention, context.retention), ...body.slice(1)];
+    case 'change': {
+      const [request] = body as Parameters<Store['change']>;
+      return [{ ...request, by: signed(request.by, by, principal) }];
+    }
+    case 'changeGate': {
+      const [gate, order, operator] = body as Parameters<Store['changeGate']>;
+      return [gate, order, signed(operator, by, principal)];
+    }
+    default:
+      return body;
+  }
+}
+
+type Description = Parameters<Store['register']>[1];
+
+/** Neither `read`, which sees everything, nor `work`. */
+export function isOnlyProducer(principal: Principal): boolean {
+  return !isAllowed(principal, ['read', 'work']);
+}
+
+function needs(scope: 'work' | 'admin', what: string): ProblemError {
+  return new ProblemError(403, 'FORBIDDEN', `Expected a token with the scope ${scope} ${what}.`);
+}
+
+function cancelsOthers({ onLimit = [] }: NewJob): boolean {
+  return onLimit.some(({ action }) => action === 'cancel-oldest');
+}
+
+/** A producer asks for the limits of its own definitions, by name; it does not learn which others there are. */
+function checkNamed(verb: 'limits' | 'limitKeys', args: Args): void {
+  const isNamed =
+    verb === 'limits'
+      ? (args as Parameters<Store['limits']>)[0].names !== undefined
+      : (args as Parameters<Store['limitKeys']>)[1].keys !== undefined;
+  if (!isNamed) throw needs('work', 'or read to list limits and keys that are not named in the request');
+}
+
+/** What a producer sees of a limit or key that it names: what code and operators said of it, and not who uses it. */
+export function withoutUse<Info extends LimitInfo | LimitKeyInfo>(info: Info): Info {
+  const unseen = { running: 0, waiting: 0 };
+  return 'key' in info ? { ...info, ...unseen, due: 0, startsAt: null } : { ...info, ...unseen, keysSet: 0 };
+}
+
+/**
+ * Of what a producer says of limits, what nothing was said of yet: its jobs must not start without a bound before a worker
+ * with their definitions was there. What is stored stays, because workers and operators decide.
+ */
+async function firstWrites(store: Store, writes: readonly LimitWrite[]): Promise<LimitWrite[]> {
+  for (const { settings } of writes) {
+    if (settings === null) throw needs('work', 'to remove what code says of a limit');
+    const { concurrency, rate } = settings;
+    const total = 'total' in settings ? settings.total : undefined;
+    if (concurrency === 0 || total === 0 || rate?.limit === 0) throw needs('work', 'to set a limit to 0');
+  }
+  const names = [...new Set(writes.map(({ limit }) => limit))];
+  const limits = new Map((await store.limits({ names, limit: names.length })).map((one) => [one.name, one]));
+  const first = writes.filter(({ limit, key }) => key === null && isUnsaid(limits.get(limit)));
+  const code = new Map<string, LimitRules['code']>(names.map((name) => [name, limits.get(name)?.code ?? null]));
+  for (const { limit, settings } of first) code.set(limit, settings);
+  for (const name of names) {
+    // A definition that computes the concurrency of each key says none for all keys.
+    if (code.get(name)?.concurrency !== undefined || !code.get(name)) continue;
+    const ofKeys = writes.filter(({ limit, key }) => limit === name && key !== null);
+    const keys = ofKeys.map(({ key }) => key as string);
+    const stored = new Map((await store.limitKeys(name, { keys, limit: keys.length })).map((one) => [one.key, one]));
+    first.push(...ofKeys.filter(({ key }) => isUnsaid(stored.get(key as string))));
+  }
+  return first;
+}
+
+function isUnsaid(stored: LimitRules | undefined): boolean {
+  return stored === undefined || (stored.code === null && stored.set === null);
+}
+
+/**
+ * Whether the schedule is still as the caller has read it; if not, nothing is written. A worker writes a schedule when it
+ * fires a tick, or when its application gives the schedule in code: all else throws.
+ */
+async function checkSchedule(store: Store, write: ScheduleWrite): Promise<boolean> {
+  const { now, schedules } = await store.schedules({ names: [write.name], limit: 1 });
+  const [before] = schedules;
+  if (!isOfCode(before, write) && !isTick(before, write, now)) {
+    // Judged by what is stored now, so another version of it must not be written over.
+    if ((before?.version ?? null) !== write.from) return false;
+    throw needs('admin', 'to change schedules by hand');
+  }
+  return true;
+}
+
+/** Code gives a schedule that is new or that it gave before, not one of an operator; what an operator did to it since stays. */
+function isOfCode(before: Schedule | undefined, { to, jobs }: ScheduleWrite): boolean {
+  if (to === null || to.code === null || jobs.length > 0) return false;
+  if (before === undefined) return !to.paused && to.lastAt === null;
+  const isOther = to.code !== before.code || isDeepStrictEqual(plain(before), plain(to));
+  return isOther && before.code !== null && to.paused === before.paused && to.lastAt === before.lastAt;
+}
+
+/** A tick moves the schedule on, and stores jobs, as every worker would. */
+function isTick(before: Schedule | undefined, { to, jobs }: ScheduleWrite, now: number): boolean {
+  if (before === undefined || to === null) return false;
+  const { nextAt, version } = to;
+  // Another tick may have fallen due since the worker looked.
+  const looks = nextAt !== null && nextAt <= now ? [now, nextAt - 1] : [now];
+  return looks.some((at) => {
+    const tick = tickOf(before, version, at);
+    return tick !== null && isDeepStrictEqual(plain({ to: tick.to, jobs: tick.jobs }), plain({ to, jobs }));
+  });
+}
+
+/** A property that is undefined does not survive the way. */
+function plain(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value));
+}
+
+/** A worker elsewhere cannot shorten what this server keeps. */
+function longest(asked: Retention, kept: Retention): Retention {
+  const longer = (a: number | null, b: number | null): number | null =>
+    a === null || b === null ? null : Math.max(a, b);
+  return {
+    ...asked,
+    completedMs: longer(asked.completedMs, kept.completedMs),
+    deadMs: longer(asked.deadMs, kept.deadMs),
+    cancelledMs: longer(asked.cancelledMs, kept.cancelledMs),
+  };
+}
+
+const LONGEST_OPERATOR = 200;
+
+/** Who says to be the operator, and whose token it was. A program on this machine is believed. */
+function signed(operator: string, by: string, { isLocal }: Principal): string {
+  return isLocal ? operator : `${by}: ${operator}`.slice(0, LONGEST_OPERATOR).toWellFormed();
+}
