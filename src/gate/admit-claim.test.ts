@@ -7,7 +7,7 @@ import { closedGate, type GateState } from './state.ts';
 const WORKER = 1;
 
 function demand(changes: Partial<GatedDemand> = {}): GatedDemand {
-  return { worker: WORKER, places: 100, keptForRetries: 0, fresh: 0, retry: 0, ...changes };
+  return { worker: WORKER, places: 100, keptForRetries: 0, fresh: 0, retry: 0, canProbe: true, ...changes };
 }
 
 /** Asks a gate, which keeps the answer. */

@@ -7,10 +7,10 @@ import type { Store } from '../../src/store/store.ts';
  * A service that delivers webhooks: the receiver goes down in the middle of a rolling deploy.
  *
  *   0 s     two workers of the old deploy; ten deliveries are enqueued each second, until the end
- *   10 s    the new deploy: a worker of it starts, its producer enqueues, one old worker stops. The other stays beside it
+ *   45 s    the new deploy: a worker of it starts, its producer enqueues, one old worker stops. The other stays beside it
  *           to the end, or stops too
- *   20 s    the receiver goes down, for 80 s
- *   100 s   the receiver is back
+ *   60 s    the receiver goes down, for 80 s
+ *   140 s   the receiver is back
  *
  * The figures are those that a user waits for: when the first delivery arrives after the recovery, and when the last one
  * of those that the outage has held up. Time is that of the given clock, so the same runs in virtual and in real time.
@@ -50,7 +50,8 @@ const oldForm = z.strictObject({ n: z.number(), url: z.string() });
 const newForm = z.strictObject({ n: z.number(), url: z.string(), form: z.literal('new').optional() });
 type Delivery = z.infer<typeof newForm>;
 
-const [WARM_UP_MS, DOWN_MS, PER_SECOND] = [20_000, 80_000, 10];
+const DEPLOY_MS = 45_000;
+const [WARM_UP_MS, DOWN_MS, PER_SECOND] = [60_000, 80_000, 10];
 /** After the recovery arrivals go on for so long, and what is left then has as long again. */
 const AFTER_MS = 60_000;
 const STEP_MS = 100;
@@ -119,7 +120,7 @@ export async function rollingDeploy({ clock, sleep, open, gate, beside }: Rollin
     }
   }
 
-  await until(WARM_UP_MS / 2);
+  await until(DEPLOY_MS);
   const fresh = await deploy(beside === 'unknown name' ? [older, newer] : [newer]);
   fresh.work({ concurrency: 10 });
   enqueue = (n) => fresh.enqueue(newer, { n, url: RECEIVER, form: 'new' });
