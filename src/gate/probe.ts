@@ -36,6 +36,8 @@ export interface Probes {
   readonly alive: number;
   /** Jobs that failed as a probe since the gate opened. */
   readonly failed: JobBits;
+  /** The one of them that failed last. */
+  readonly failedLast: JobBits;
   /** The worker whose probe failed last: another worker has the next turn, if there is one. */
   readonly failedWorker: number;
 }
@@ -46,6 +48,7 @@ export const noProbes: Probes = {
   slotUntil: 0,
   alive: 0,
   failed: noJobs,
+  failedLast: noJobs,
   failedWorker: 0,
 };
 
@@ -90,11 +93,13 @@ export function judgeProbe(
 ): { readonly verdict: ProbeVerdict; readonly probes: Probes } {
   const freed = { ...probes, slotUntil: 0 };
   if (report.environment > 0) {
-    if (isOwnFault(probes, report)) return { verdict: 'job', probes: { ...freed, at: now + PROBE_AGAIN_MS } };
+    const failedLast = report.jobs;
+    if (isOwnFault(probes, report)) return { verdict: 'job', probes: { ...freed, at: now + PROBE_AGAIN_MS, failedLast } };
     const intervalMs = Math.min(longestMs, probes.intervalMs * PROBE_GROWTH);
     const at = now + equal(intervalMs, random);
     const failed = remember(probes.failed, report.jobs);
-    return { verdict: 'down', probes: { at, intervalMs, slotUntil: 0, alive: 0, failed, failedWorker: report.worker } };
+    const failedWorker = report.worker;
+    return { verdict: 'down', probes: { at, intervalMs, slotUntil: 0, alive: 0, failed, failedLast, failedWorker } };
   }
   const answered = report.alive + report.throttled;
   if (answered === 0) {
@@ -124,9 +129,9 @@ export function longestInterval({ keyed, downSince }: { readonly keyed: boolean;
   return Math.min(PROBE_LONGEST_KEYED_MS, grown);
 }
 
-/** Which of the first due jobs becomes the probe: any, but first among those that have not failed as one. */
-export function pickProbe(probes: Probes, jobIds: readonly string[], random: Random): string | null {
-  const untried = jobIds.filter((id) => !overlaps(jobBit(id), probes.failed));
-  const from = untried.length > 0 ? untried : jobIds;
+/** Which of the first due jobs becomes the probe: any, but first among those that have not failed as one, and never the last that has while another is due. */
+export function pickProbe({ failed, failedLast }: Probes, jobIds: readonly string[], random: Random): string | null {
+  const notIn = (jobs: JobBits): string[] => jobIds.filter((id) => !overlaps(jobBit(id), jobs));
+  const from = [notIn(failed), notIn(failedLast), jobIds].find((ids) => ids.length > 0) ?? [];
   return from[Math.floor(random() * from.length)] ?? null;
 }

@@ -38,6 +38,8 @@ export interface GateVerdict {
   readonly rule: string;
   /** Until the gate knows for sure whether there is an outage; null when it does now. */
   readonly pendingMs: number | null;
+  /** Of a failure that does not count: no backoff is longer, because the gate decides when the job runs again. Null: as its policy says. */
+  readonly longestWaitMs: number | null;
 }
 
 /** The one place that decides what becomes of a job after a run. Pure: same arguments, same decision. */
@@ -100,10 +102,18 @@ function delayAfterFailure(job: DecidableJob, failure: Failure, random: Random):
 /** A gate holds its jobs for an hour at most; what one of them was told must not keep it away for longer. */
 const LONGEST_DEFERRAL_MS = 3_600_000;
 
-/** Its attempt is given back, so the delay grows with its runs. */
-function deferred(job: DecidableJob, failure: Failure, { rule }: GateVerdict, now: number, random: Random): Decision {
+/** Its attempt is given back, so the delay grows with its runs, unless a gate decides when it runs again. A Retry-After holds in any case. */
+function deferred(
+  job: DecidableJob,
+  failure: Failure,
+  { rule, longestWaitMs }: GateVerdict,
+  now: number,
+  random: Random,
+): Decision {
   const retryAfterMs = failure.retryAfterMs === null ? null : Math.min(LONGEST_DEFERRAL_MS, failure.retryAfterMs);
-  const { delayMs } = delayAfterFailure({ ...job, attempts: job.run }, { ...failure, retryAfterMs }, random);
+  const { delayMs: fullMs, why } = delayAfterFailure({ ...job, attempts: job.run }, { ...failure, retryAfterMs }, random);
+  const isCapped = longestWaitMs !== null && fullMs > longestWaitMs && why === 'backoff';
+  const delayMs = isCapped ? Math.max(longestWaitMs, retryAfterMs ?? 0) : fullMs;
   if (isPastDeadline(job, now + delayMs)) return pastDeadline(job, { counted: false });
   return { kind: 'defer', delayMs, lane: laneAfter(job.crashes, job), rule };
 }

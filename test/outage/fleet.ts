@@ -1,5 +1,5 @@
 import type { Clock } from '../../src/clock.ts';
-import { defineJob, type JobDefinition, Mulligan } from '../../src/index.ts';
+import { defineJob, type JobDefinition, Mulligan, type RetryOptions } from '../../src/index.ts';
 import { DEFAULT_PRIORITY } from '../../src/job.ts';
 import { MemoryStore } from '../../src/store/memory/store.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -19,7 +19,7 @@ export interface FleetOptions {
   readonly workers?: number;
   readonly concurrency?: number;
   readonly clock?: VirtualClock;
-  readonly maxAttempts?: number;
+  readonly retry?: RetryOptions;
 }
 
 export class Fleet {
@@ -90,6 +90,11 @@ export class Fleet {
     }
   }
 
+  /** Without arrivals, in steps of a second. */
+  async wait(seconds: number): Promise<void> {
+    for (let second = 0; second < seconds; second++) await this.clock.advance(1_000);
+  }
+
   async runUntilDone(longestSeconds: number, perSecond = 0): Promise<number> {
     const from = this.second;
     while (this.completed + this.dead < this.enqueued && this.second - from < longestSeconds)
@@ -145,12 +150,12 @@ export class Fleet {
   }
 
   #definition(worker: number): JobDefinition<number> {
-    const { resource, dependency, maxAttempts } = this.#options;
+    const { resource, dependency, retry } = this.#options;
     return defineJob<number>({
       name: 'call',
       priority: DEFAULT_PRIORITY,
       ...(resource === undefined ? {} : { resource }),
-      ...(maxAttempts === undefined ? {} : { retry: { maxAttempts } }),
+      ...(retry === undefined ? {} : { retry }),
       run: async (n, { job }) => {
         const { second } = this;
         this.waits.push({ input: n, waitedMs: this.clock.now() - job.enqueuedAt.getTime() });
