@@ -50,6 +50,18 @@ describe('a claim behind an open gate', () => {
     expect(claim(gate, { fresh: 5, worker: 2 })).toMatchObject({ isProbe: false, nextAt });
   });
 
+  test('of a worker that can run none of the first jobs gets no probe, and may move one aside when a probe could start', () => {
+    const gate = new Gate().trip();
+    expect(claim(gate, { fresh: 5, canProbe: false }).movesAside).toBe(false);
+    const before = gate.wait(2_000).state;
+    const parent = closedGate(T0);
+    const { state, ...rest } = claim(gate, { fresh: 5, canProbe: false }, parent);
+    expect(rest).toMatchObject({ movesAside: true, isProbe: false, epoch: 0, parent });
+    expect(state).toBe(before);
+    expect(claim(gate, { fresh: 5 }, parent).isProbe).toBe(true);
+    expect(claim(gate, { fresh: 5, canProbe: false }, parent).movesAside).toBe(false);
+  });
+
   test('gets nothing while it is pinned open, and is not told a time', () => {
     const gate = new Gate().trip().wait(60_000);
     gate.state = { ...gate.state, pin: 'open' };
