@@ -6,6 +6,7 @@ import type { Store } from '../../src/store/store.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import type { Worker } from '../../src/worker/worker.ts';
 import type { Answer, Dependency } from '../gate/dependency.ts';
+import { sharedStore } from './shared-store.ts';
 
 /*
  * Real workers on a real store (the model in memory) and a virtual clock, against a toy dependency. Each worker has a
@@ -116,15 +117,7 @@ export class Fleet {
     const { store } = this;
     const clock = this.#clockOf(index);
     const job = this.#definition(index);
-    // Closing one of them must not close the store that they share.
-    const shared: Store = new Proxy(store, {
-      get: (target, key) => {
-        if (key === 'close') return async () => {};
-        const value = Reflect.get(target, key, target);
-        return typeof value === 'function' ? value.bind(target) : value;
-      },
-    });
-    const mulligan = await Mulligan.open(shared, { clock, jobs: [job], log: () => {} });
+    const mulligan = await Mulligan.open(sharedStore(store), { clock, jobs: [job], log: () => {} });
     mulligan.on('completed', ({ attempt, run }) => {
       this.completed++;
       this.done[this.second] = (this.done[this.second] ?? 0) + 1;

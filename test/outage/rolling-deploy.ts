@@ -21,6 +21,7 @@ export const besides = ['none', 'earlier version', 'unknown name', 'schema that 
 export type Beside = (typeof besides)[number];
 
 export const gates = ['a gate and a limit per key', 'a gate without a key'] as const;
+export type Gate = (typeof gates)[number];
 
 export interface RollingDeploy {
   readonly clock: Clock;
@@ -28,7 +29,7 @@ export interface RollingDeploy {
   readonly sleep: (ms: number) => Promise<void>;
   /** Each Mulligan has a store of its own, as processes have. */
   readonly open: () => Promise<Store | string>;
-  readonly gate: (typeof gates)[number];
+  readonly gate: Gate;
   readonly beside: Beside;
 }
 
@@ -39,8 +40,8 @@ export interface Seen {
   readonly lastMs: number;
   /** Calls while the receiver was down. */
   readonly callsWhileDown: number;
+  /** Runs that ended without a call, because a worker could not run the job. */
   readonly handedBack: number;
-  readonly handedBackWhileDown: number;
   readonly dead: number;
   readonly undelivered: number;
   readonly deliveredTwice: number;
@@ -51,7 +52,10 @@ const newForm = z.strictObject({ n: z.number(), url: z.string(), form: z.literal
 type Delivery = z.infer<typeof newForm>;
 
 const DEPLOY_MS = 45_000;
-const [WARM_UP_MS, DOWN_MS, PER_SECOND] = [60_000, 80_000, 10];
+/** Long enough to prove a rate. */
+const WARM_UP_MS = 60_000;
+const DOWN_MS = 80_000;
+const PER_SECOND = 10;
 /** After the recovery arrivals go on for so long, and what is left then has as long again. */
 const AFTER_MS = 60_000;
 const STEP_MS = 100;
@@ -63,7 +67,6 @@ export async function rollingDeploy({ clock, sleep, open, gate, beside }: Rollin
   const elapsed = (): number => clock.monotonic() - startedAt;
   const isDown = (): boolean => elapsed() >= WARM_UP_MS && elapsed() < WARM_UP_MS + DOWN_MS;
   const delivered = new Map<number, { times: number; at: number }>();
-  let handedBackWhileDown = 0;
   let [callsWhileDown, handedBack, dead, next] = [0, 0, 0, 0];
 
   const run = async ({ n }: Delivery): Promise<void> => {
@@ -93,9 +96,9 @@ export async function rollingDeploy({ clock, sleep, open, gate, beside }: Rollin
 
   const mulligans: Mulligan[] = [];
   async function deploy(jobs: readonly AnyJobDefinition[]): Promise<Mulligan> {
-    const mulligan = await Mulligan.open((await open()) as Store, { clock, jobs, log: () => {} });
+    const mulligan = await Mulligan.open(await open(), { clock, jobs, log: () => {} });
     mulligan.on('dead', () => void dead++);
-    mulligan.on('released', () => { handedBack++; if (isDown()) handedBackWhileDown++; });
+    mulligan.on('released', () => void handedBack++);
     mulligans.push(mulligan);
     return mulligan;
   }
@@ -140,7 +143,6 @@ export async function rollingDeploy({ clock, sleep, open, gate, beside }: Rollin
     lastMs: Math.max(...before),
     callsWhileDown,
     handedBack,
-    handedBackWhileDown,
     dead,
     undelivered: next - delivered.size,
     deliveredTwice: [...delivered.values()].filter(({ times }) => times > 1).length,
