@@ -7,7 +7,7 @@ import { closedGate, type GateState } from './state.ts';
 const WORKER = 1;
 
 function demand(changes: Partial<GatedDemand> = {}): GatedDemand {
-  return { worker: WORKER, places: 100, keptForRetries: 0, fresh: 0, retry: 0, ...changes };
+  return { worker: WORKER, places: 100, keptForRetries: 0, fresh: 0, retry: 0, canProbe: true, ...changes };
 }
 
 /** Asks a gate, which keeps the answer. */
@@ -48,6 +48,18 @@ describe('a claim behind an open gate', () => {
     const { nextAt } = claim(gate, { fresh: 5 });
     expect(nextAt).toBe(gate.state.probes.slotUntil);
     expect(claim(gate, { fresh: 5, worker: 2 })).toMatchObject({ isProbe: false, nextAt });
+  });
+
+  test('of a worker that can run none of the first jobs gets no probe, and may move one aside when a probe could start', () => {
+    const gate = new Gate().trip();
+    expect(claim(gate, { fresh: 5, canProbe: false }).movesAside).toBe(false);
+    const before = gate.wait(2_000).state;
+    const parent = closedGate(T0);
+    const { state, ...rest } = claim(gate, { fresh: 5, canProbe: false }, parent);
+    expect(rest).toMatchObject({ movesAside: true, isProbe: false, epoch: 0, parent });
+    expect(state).toBe(before);
+    expect(claim(gate, { fresh: 5 }, parent).isProbe).toBe(true);
+    expect(claim(gate, { fresh: 5, canProbe: false }, parent).movesAside).toBe(false);
   });
 
   test('gets nothing while it is pinned open, and is not told a time', () => {

@@ -45,6 +45,8 @@ export const SLOW_LASTING_MS: number = 10 * SECOND_MS;
 // One bad worker
 /** The same odds as FAST_STREAK, for one worker's own runs. */
 export const SUSPECT_STREAK = 10;
+/** One call a minute of a worker that fails alone costs nothing. */
+export const SUSPECT_LONGEST_MS: number = MINUTE_MS;
 /** More failing workers than this at once is no case of one bad worker. */
 export const SUSPECTS_KEPT = 8;
 /** A worker that was not heard of for so long is forgotten. */
@@ -54,10 +56,12 @@ export const SUSPECT_FORGOTTEN_MS: number = 10 * MINUTE_MS;
 export const PROBE_FIRST_MS: number = 2 * SECOND_MS;
 /** A dependency that was down for D is found within D/2 of its return; doubling needs up to D, and saves few calls. */
 export const PROBE_GROWTH = 1.5;
-/** One call a minute costs nothing; four minutes of delay do. */
-export const PROBE_LONGEST_MS: number = MINUTE_MS;
-/** 100,000 dead endpoints at one probe a minute would be 1,667 calls/s; at 15 min they are 111/s. */
+/** A named service that is back is found within 20 s, for 240 calls an hour. */
+export const PROBE_LONGEST_MS: number = 20 * SECOND_MS;
+/** 100,000 dead endpoints at one probe in 20 s would be 5,000 calls/s; at 15 min they are 111/s. */
 export const PROBE_LONGEST_KEYED_MS: number = 15 * MINUTE_MS;
+/** Of the time since a keyed gate opened: an endpoint that was down for D waits for its next probe for D/4 at most, or 20 s. */
+export const PROBE_LONGEST_KEYED_SHARE = 0.25;
 /** One success may be luck; three in a row at 50% errors are 1 in 8. */
 export const PROBES_ALIVE = 3;
 /** A probe that has not reported by then frees its slot, whatever became of it. Its report still counts. */

@@ -47,7 +47,7 @@ export interface GateReport {
   readonly environment: number;
   /** Runs that prove nothing; a probe among them frees its slot. */
   readonly none: number;
-  /** Those of them whose handler was not called: the job was cancelled, or past its deadline. */
+  /** Those of them whose handler was not called: the worker could not run the job, or it was cancelled, or past its deadline. */
   readonly unstarted: number;
   /** Environment failures since the last run that was answered. */
   readonly tail: number;

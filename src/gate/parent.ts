@@ -77,6 +77,12 @@ export function admitChildProbe(before: GateState, now: number): GateState | nul
   return { ...parent, children: { ...parent.children, probesTat: charged } };
 }
 
+/** A probe that was handed back made no call: another one may start for it. */
+export function returnChildProbe(parent: GateState): GateState {
+  const probesTat = Math.max(0, parent.children.probesTat - 1_000 / PARENT_PROBES_PER_SECOND);
+  return { ...parent, children: { ...parent.children, probesTat } };
+}
+
 /** When the next probe of a child may start. */
 export function childProbeAt(parent: GateState, now: number): number {
   return tokensAt(probesTat(parent, now), PARENT_PROBES_PER_SECOND, 0, 1, now);

@@ -44,6 +44,19 @@ describe('an environment failure', () => {
     expect(verdict(new Gate(), { isThrottled: true })).toBe(false);
   });
 
+  test('leaves it to the gate when the job runs again: at once, or after a step of the ramp', () => {
+    const waitOf = (gate: Gate, facts: Partial<SettledFailure> = {}): unknown =>
+      judgeFailure(
+        gate.state,
+        { jobId: 'a', worker: 1, epoch: gate.state.epoch, isThrottled: false, uncountedRuns: 0, ...facts },
+        gate.now,
+      ).longestWaitMs;
+    expect(waitOf(new Gate().trip())).toBe(0);
+    expect(waitOf(new Gate().ramp())).toBe(2_000);
+    expect(waitOf(new Gate(), { isThrottled: true })).toBe(20_000);
+    expect(waitOf(new Gate())).toBeUndefined();
+  });
+
   test('follows an operator’s pin', () => {
     const pinned = (to: 'open' | 'closed'): Gate =>
       new Gate(pin(new Gate().trip().state, to, 'anna', new Gate().now, () => 0.5).state);

@@ -116,7 +116,7 @@ const shape = {
   window: { buckets: listOf(bucket), streak, span: { at: 0, runs: 0, before: 0 } },
   workers: listOf({ worker: 0, streak: 0, at: 0, intervalMs: 0, until: 0 }),
   peak: { rate: 0, at: 0, parts: 0, lastPart: 0 },
-  probes: { at: 0, intervalMs: 0, slotUntil: 0, alive: 0, failed: bits, failedWorker: 0 },
+  probes: { at: 0, intervalMs: 0, slotUntil: 0, alive: 0, failed: bits, failedLast: bits, failedWorker: 0 },
   ramp: nullOr(ramp),
   failedRamp: nullOr({ limit: 0, top: 0, at: 0 }),
   heldUntil: 0,

@@ -443,15 +443,37 @@ describe('any job and any outcome', () => {
   });
 });
 
+describe('behind a gate', () => {
+  const plain = { ...job, run: 9, policy: { ...policy, jitter: 'none' as const, deadlineMs: null } };
+  const uncounted = { counts: false, rule: 'api: gate open', pendingMs: null };
+  const delayOf = (longestWaitMs: number | null, failure: Parameters<typeof failed>[0] = {}): unknown => {
+    const down = failed({ class: 'environment', ...failure });
+    const decision = decide(plain, down, now, () => 0.5, { ...uncounted, longestWaitMs });
+    return 'delayMs' in decision && decision.delayMs;
+  };
+
+  test('a job that its outage gave the attempt back to waits no longer than the gate says, whatever its own backoff', () => {
+    const own = delayOf(null) as number;
+    expect(own).toBeGreaterThan(2_000);
+    expect([delayOf(0), delayOf(2_000), delayOf(own + 1)]).toEqual([0, 2_000, own]);
+    expect(delayOf(2_000, { customDelayMs: 60_000 })).toBe(2_000);
+  });
+
+  test('a Retry-After holds all the same', () => {
+    expect(delayOf(0, { retryAfterMs: 7_000_000 })).toBe(3_600_000);
+    expect(delayOf(0, { retryAfterMs: 1_000 })).toBe(1_000);
+  });
+});
+
 test('what a job behind a gate was told to wait is an hour at most', () => {
-  const verdict = { counts: false, rule: 'api: throttled', pendingMs: null, isSoft: false };
+  const verdict = { counts: false, rule: 'api: throttled', pendingMs: null, longestWaitMs: 0 };
   const plain = { ...job, policy: { ...policy, jitter: 'none' as const, deadlineMs: null } };
   const year = failed({ class: 'environment', retryAfterMs: 365 * 86_400_000 });
   expect(decide(plain, year, now, () => 0.5, verdict)).toMatchObject({ kind: 'defer', delayMs: 3_600_000 });
 });
 
 describe('a run that a soft gate gives back', () => {
-  const verdict = { counts: false, rule: 'call: no sign of life', pendingMs: null, isSoft: true };
+  const verdict = { counts: false, rule: 'call: no sign of life', pendingMs: null, longestWaitMs: null };
   const at = (
     givenBack: number,
     change: Partial<DecidableJob> = {},
@@ -490,7 +512,7 @@ describe('a run that a soft gate gives back', () => {
       () => 0,
       {
         ...verdict,
-        isSoft: false,
+        longestWaitMs: 60_000,
       },
     );
     expect(named).toMatchObject({ kind: 'defer', delayMs: 20 });
@@ -498,7 +520,7 @@ describe('a run that a soft gate gives back', () => {
 });
 
 describe('of maxRuns runs', () => {
-  const verdict = { counts: false, rule: 'call: outage', pendingMs: null, isSoft: true };
+  const verdict = { counts: false, rule: 'call: outage', pendingMs: null, longestWaitMs: null };
   const outOfRuns: Decision = { kind: 'dead', reason: 'runs', counted: false, rule: 'maxRuns 5' };
   /** Two attempts are spent. */
   const decided = (givenBack: number, outcome: Outcome): Decision =>

@@ -42,8 +42,11 @@ export interface GateVerdict {
   readonly rule: string;
   /** Until the gate knows for sure whether there is an outage; null when it does now. */
   readonly pendingMs: number | null;
-  /** A soft gate holds nothing back: a job whose run it gives back must wait by itself. */
-  readonly isSoft: boolean;
+  /**
+   * Of a failure that does not count: no backoff is longer, because the gate decides when the job runs again. Null behind a
+   * soft gate, which holds nothing back: there the job must wait by itself.
+   */
+  readonly longestWaitMs: number | null;
 }
 
 /** The one place that decides what becomes of a job after a run. Pure: same arguments, same decision. */
@@ -118,19 +121,33 @@ function delayAfterFailure(job: DecidableJob, failure: Failure, random: Random):
 /** A gate holds its jobs for an hour at most; what one of them was told must not keep it away for longer. */
 const LONGEST_DEFERRAL_MS = 3_600_000;
 
-/** Its attempt is given back, so the delay grows with its runs. */
+/**
+ * Its attempt is given back, so the delay grows with its runs, unless a gate decides when it runs again. A Retry-After holds in
+ * any case.
+ */
 function deferred(
   job: DecidableJob,
   failure: Failure,
-  { rule, isSoft }: GateVerdict,
+  { rule, longestWaitMs }: GateVerdict,
   now: number,
   random: Random,
 ): Decision {
   const retryAfterMs = failure.retryAfterMs === null ? null : Math.min(LONGEST_DEFERRAL_MS, failure.retryAfterMs);
   const own = delayAfterFailure({ ...job, attempts: job.run }, { ...failure, retryAfterMs }, random);
-  const delayMs = isSoft ? Math.max(own.delayMs, leastSoftDelay(job, random)) : own.delayMs;
+  const delayMs =
+    longestWaitMs === null
+      ? Math.max(own.delayMs, leastSoftDelay(job, random))
+      : boundedDelay(own, longestWaitMs, retryAfterMs ?? 0);
   if (isPastDeadline(job, now + delayMs)) return pastDeadline(job, { counted: false });
   return { kind: 'defer', delayMs, lane: laneAfter(job.crashes, job), rule };
+}
+
+function boundedDelay(
+  { delayMs, why }: { delayMs: number; why: RetryCause },
+  longestMs: number,
+  askedMs: number,
+): number {
+  return why === 'backoff' ? Math.min(delayMs, Math.max(longestMs, askedMs)) : delayMs;
 }
 
 /** At a wait of a minute, one job makes at most some 70 calls in its first hour. */

@@ -22,12 +22,13 @@ export function judge(
     counts,
     rule,
     isPending = false,
+    longestWaitMs = null,
   } = gate.kind === 'resource'
     ? judgeFailure(state, failureOf(job, evidence), now)
     : judgeSoftFailure(state, { ...softFailureOf(job, attempts), ...(maxOutageMs && { maxOutageMs }) }, now);
   const pendingMs = isPending && evidence === 'environment' ? verdictAt(now) - now : null;
   return {
-    verdict: { counts, rule: `${gate.name}: ${rule}`, pendingMs, isSoft: gate.kind === 'job' },
+    verdict: { counts, rule: `${gate.name}: ${rule}`, pendingMs, longestWaitMs },
     refund: { attempts: back.attempts, spent: counts ? spend(back.spent, now) : back.spent },
   };
 }

@@ -304,6 +304,7 @@ export class World {
       worker: worker.key,
       places,
       keptForRetries: Math.ceil(places * RETRY_SHARE),
+      canProbe: true,
       fresh: fresh.gated ? this.#freshDue : 0,
       retry: retry.gated ? this.#retries.length : 0,
     };

@@ -241,8 +241,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a run that a soft gate gives back waits by its backoff alone',
     file: 'retry/decide.ts',
-    find: 'const delayMs = isSoft ? Math.max(own.delayMs, leastSoftDelay(job, random)) : own.delayMs;',
-    replace: 'const { delayMs } = own;',
+    find: '? Math.max(own.delayMs, leastSoftDelay(job, random))',
+    replace: '? own.delayMs',
   },
   {
     name: 'poison is buried one crash late',

@@ -8,6 +8,7 @@ import {
   countLanes,
   enqueueInLane,
   enqueueOne,
+  giveBack,
   HOUR,
   idsOf,
   jobOf,
@@ -30,6 +31,8 @@ import {
   enqueueBehind,
   failProbe,
   gateOf,
+  handedBack,
+  kept,
   recover,
   refused,
   report,
@@ -41,6 +44,8 @@ import {
 import { cases, type StoreCase, type StoreHarness } from './suite.ts';
 
 const smtp = gateOf('smtp');
+/** What a worker of an earlier deploy says of itself. */
+const older: ReadonlyMap<string, number> = new Map([['email.send', 1]]);
 
 const probes: StoreCase[] = cases('claimGated', {
   'nothing is taken behind a gate that has no row or is closed': async ({ store }) => {
@@ -148,6 +153,63 @@ const probes: StoreCase[] = cases('claimGated', {
     await enqueueBehind(store, 'smtp', 'fresh', 5);
     const second = await claimProbe(harness, 'smtp', { worker: 'worker-2' });
     assert.notEqual(second.id, first.id);
+  },
+
+  'a probe is drawn from the jobs whose name and version the worker knows': async (harness) => {
+    const { store, advance } = harness;
+    for (const resource of ['a', 'b', 'c']) {
+      await store.enqueue([...newJobs(4, { resource, name: 'new' }), ...newJobs(4, { resource, version: 2 })]);
+      await advance(1);
+      const known = newJobs(1, { resource, version: 1 });
+      await store.enqueue(known);
+      await trip(store, resource);
+      const probe = await claimProbe(harness, resource, { knows: older });
+      assert.deepEqual([probe.id, probe.gateEpoch > 0], [known[0]?.id, true]);
+      // Whoever says nothing of what it knows may get any.
+      await report(store, gateOf(resource), [runOf(probe, completed)]);
+      assert.ok((await claimProbe(harness, resource)).gateEpoch > 0);
+    }
+  },
+
+  'where a worker can run none of the first jobs, it gets them to move them aside, and the slot stays free': async ({
+    store,
+    advance,
+  }) => {
+    await store.enqueue(newJobs(12, { resource: 'smtp', version: 2 }));
+    await advance(1);
+    const known = newJobs(1, { resource: 'smtp', version: 1 });
+    await store.enqueue(known);
+    await trip(store, 'smtp');
+    await advance(MINUTE);
+    const { state } = await ask(store, smtp);
+    for (let moved = 0; moved < 3; moved++) {
+      const { jobs, nextAt, now } = await claimGated(store, 'smtp', { knows: older, worker: 'old' });
+      assert.deepEqual([only(jobs).version, only(jobs).gateEpoch, nextAt !== null && nextAt <= now], [2, 0, true]);
+      const aside = { version: 2, isRejected: false };
+      await settleOne(store, only(jobs), { kind: 'release', delayMs: 0, rule: 'no-handler', aside });
+    }
+    assert.deepEqual(kept((await ask(store, smtp)).state), kept(state));
+    // Nine others are before it now, so it is among the first ten.
+    const probe = only((await claimGated(store, 'smtp', { knows: older, worker: 'old' })).jobs);
+    assert.deepEqual([probe.id, probe.gateEpoch], [known[0]?.id, state.epoch]);
+    await report(store, smtp, [runOf(probe, completed)], 'old');
+    const newer = new Map([['email.send', 2]]);
+    assert.ok(only((await claimGated(store, 'smtp', { knows: newer })).jobs).gateEpoch > 0);
+  },
+
+  'a probe that was handed back lets the next one go at once, also behind a key': async ({ store, advance }) => {
+    for (const resource of ['smtp', 'webhook/a']) {
+      await enqueueBehind(store, resource, 'fresh', 2);
+      await trip(store, resource);
+      await advance(MINUTE);
+      const { intervalMs } = (await ask(store, gateOf(resource))).state.probes;
+      for (let probes = 0; probes < 20; probes++) {
+        const probe = only((await claimGated(store, resource)).jobs);
+        await report(store, gateOf(resource), [runOf(probe, handedBack)]);
+        await settleOne(store, probe, giveBack('release'));
+      }
+      assert.equal((await ask(store, gateOf(resource))).state.probes.intervalMs, intervalMs);
+    }
   },
 
   'a request without room gets no probe, and leaves the slot to others': async ({ store, advance }) => {

@@ -180,6 +180,11 @@ export class Partitions {
       .reduce((jobs, { size }) => jobs + size, 0);
   }
 
+  firstDueFor(resource: string): number {
+    const waiting = this.all().filter((partition) => partition.resource === resource);
+    return Math.min(...waiting.map((partition) => partition.firstDueAt()));
+  }
+
   /** The gate of a resource is in this state now. */
   gate(resource: string, state: GateState, now: number): void {
     const access = accessOf(state, now);

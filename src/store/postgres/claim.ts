@@ -333,7 +333,7 @@ class Claiming {
 /** The jobs are leased to this worker by now, so what is still to be read is asked for as long as the lease lasts. */
 export function loadTypes(
   { db, jobTypes }: Session,
-  jobs: readonly StoredJob[],
+  jobs: readonly Pick<StoredJob, 'jobType'>[],
   leaseMs: number,
 ): Promise<(id: number) => JobType> {
   const ids = new Set(jobs.map(({ jobType }) => jobType));

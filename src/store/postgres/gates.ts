@@ -36,13 +36,16 @@ const WRITE = 'SELECT @.write_gates($1::json)';
 const QUIET = 'SELECT * FROM @.quiet_gates($1, $2, $3, $4)';
 const FORGET = 'SELECT @.forget_gates($1::json, $2, $3)';
 const LIST = `
-  SELECT kind, name, state, @.now_ms(), CASE WHEN kind = 'resource' AND NOT $4 THEN (
-    SELECT count(*) FROM @.partitions p JOIN @.live w ON w.partition = p.id
-    WHERE p.resource <> '' AND p.resource = s.name AND left(p.resource, 40) = left(s.name, 40) AND w.worker IS NULL) END
+  SELECT kind, name, state, @.now_ms(), b.waiting, b.first_due_at
   FROM (
     SELECT * FROM @.gates WHERE ($1::text IS NULL OR kind = $1) AND ($2::text IS NULL OR name = $2)
     ORDER BY closed, heard_at DESC, kind, name LIMIT $3
-  ) s ORDER BY closed, heard_at DESC, kind, name`;
+  ) s
+  LEFT JOIN LATERAL (
+    SELECT count(*) AS waiting, min(w.due_at) AS first_due_at FROM @.partitions p JOIN @.live w ON w.partition = p.id
+    WHERE p.resource <> '' AND p.resource = s.name AND left(p.resource, 40) = left(s.name, 40) AND w.worker IS NULL
+  ) b ON s.kind = 'resource' AND NOT $4
+  ORDER BY closed, heard_at DESC, kind, name`;
 const HISTORY = 'SELECT event FROM @.gate_history WHERE kind = $1 AND name = $2 ORDER BY id DESC LIMIT $3';
 
 /** So many gates, and rows of history, are looked at when jobs are pruned. */
@@ -173,16 +176,23 @@ export function changeGate(session: Session, gate: GateRef, order: GateOrder, op
   });
 }
 
-type ListRow = [kind: GateKind, name: string, state: string, now: number, waiting: number | null];
+type ListRow = [
+  kind: GateKind,
+  name: string,
+  state: string,
+  now: number,
+  waiting: number | null,
+  firstDueAt: number | null,
+];
 
 export async function gates(
   { db }: Session,
   { kind, name, limit, skipWaiting = false }: GateFilter,
 ): Promise<StoredGate[]> {
   const rows = await db.read<ListRow>(LIST, [kind ?? null, name ?? null, limit, skipWaiting]);
-  return rows.map(([rowKind, rowName, state, now, waiting]) => {
+  return rows.map(([rowKind, rowName, state, now, waiting, firstDueAt]) => {
     const gate = { kind: rowKind, name: rowName };
-    return { gate, state: stateOf(gate, state, now), now, waiting };
+    return { gate, state: stateOf(gate, state, now), now, waiting, firstDueAt };
   });
 }
 
