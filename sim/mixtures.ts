@@ -82,7 +82,12 @@ export function startsOf(mixture: Mixture, engine: Engine): Promise<string[]> {
     await run(mixture.seconds);
     process.kill();
     await store.close();
-    console.info('FIGURES', engine.name, JSON.stringify(mixture.work), mixture.flows.map((f) => f.name + ' ' + count(starts.slice(before), f.name)).join(', '));
+    console.info(
+      'FIGURES',
+      engine.name,
+      JSON.stringify(mixture.work),
+      mixture.flows.map((f) => f.name + ' ' + count(starts.slice(before), f.name)).join(', '),
+    );
     return starts.slice(before);
   });
 }
@@ -136,7 +141,8 @@ class Filling {
     const { random } = this.#process.clock;
     const made = this.#made.get(flow.name) ?? 0;
     // Each key at least once, and then as strangers choose.
-    const key = (n: number): number => (made + n < (flow.keys ?? 1) ? made + n : Math.floor(random() * (flow.keys ?? 1)));
+    const key = (n: number): number =>
+      made + n < (flow.keys ?? 1) ? made + n : Math.floor(random() * (flow.keys ?? 1));
     const inputs = Array.from({ length: jobs }, (_, n) => ({ input: key(n), ...flow.options }));
     this.#made.set(flow.name, made + jobs);
     await this.#mulligan.enqueueMany(flow.name, inputs);

@@ -8,6 +8,7 @@ import { plain, texts } from './connection/arrays.ts';
 import { isPassing } from './connection/failure.ts';
 import type { JobType } from './job-types.ts';
 import type { Lease } from './leases.ts';
+import { lineOf } from './partitions.ts';
 import type { Position, Range } from './scan/scan-cursor.ts';
 import type { Session } from './session.ts';
 import { laneKey, share } from './shares.ts';
@@ -162,19 +163,25 @@ class Claiming {
     return wants;
   }
 
-  /** The jobs in the order in which the shares give them. */
+  /** The jobs in the order in which the shares give them. Their lines have had their turn. */
   #inOrder(): ClaimedJob[] {
+    const { turns } = this.#session;
     const givers = [...this.#supplies.values()].filter(({ jobs }) => jobs.length > 0);
-    if (givers.length < 2) return givers[0]?.jobs ?? [];
+    const [first, ...others] = givers;
+    if (first !== undefined && others.length === 0) {
+      turns.served(lineOf(first.candidate.partition));
+      return first.jobs;
+    }
     const ordered: ClaimedJob[] = [];
     const given = new Map<number, number>();
     // All of them were taken, so no room is asked for again.
     const candidates = givers.map(({ candidate }) => candidate);
-    share(this.#request, candidates, new Map(), ({ partition: { id } }, count) => {
-      const from = given.get(id) ?? 0;
-      const some = (this.#supplies.get(id) as Supply).jobs.slice(from, from + count);
-      given.set(id, from + some.length);
+    share(this.#request, candidates, new Map(), turns, ({ partition }, count) => {
+      const from = given.get(partition.id) ?? 0;
+      const some = (this.#supplies.get(partition.id) as Supply).jobs.slice(from, from + count);
+      given.set(partition.id, from + some.length);
       ordered.push(...some);
+      if (some.length > 0) turns.served(lineOf(partition));
       return some.length;
     });
     return ordered;
@@ -182,7 +189,7 @@ class Claiming {
 
   #share(take: (partition: { readonly id: number }, count: number) => number): void {
     const candidates = [...this.#supplies.values()].map(({ candidate }) => candidate);
-    share(this.#request, candidates, this.#room, ({ partition }, count) => take(partition, count));
+    share(this.#request, candidates, this.#room, this.#session.turns, ({ partition }, count) => take(partition, count));
   }
 
   async #call(wants: ReadonlyMap<number, number>): Promise<void> {

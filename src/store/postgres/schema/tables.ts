@@ -1,4 +1,4 @@
-import { partitionDigest, resourceStart } from '../sql/shared.ts';
+import { lineDigest, partitionDigest, resourceStart } from '../sql/shared.ts';
 import { asideTables } from './aside-tables.ts';
 import { enqueueTables } from './enqueue-tables.ts';
 import { errorGroupTables } from './error-group-tables.ts';
@@ -272,4 +272,10 @@ export const migrations: readonly string[] = [
   historyTables,
   logTables,
   errorHistoryTables,
+  // Lines (../../turns.ts), as digests: 0 for fresh jobs without a resource.
+  `
+  ALTER TABLE partitions ADD COLUMN line bigint NOT NULL GENERATED ALWAYS AS (${lineDigest('lane', 'resource', 'name')}) STORED;
+  DROP INDEX partitions_admissible;
+  CREATE INDEX partitions_admissible ON partitions (queue, lane, priority, line, admissible_at);
+  `,
 ];
