@@ -8,7 +8,7 @@ import { plain, texts } from './connection/arrays.ts';
 import { isPassing } from './connection/failure.ts';
 import type { JobType } from './job-types.ts';
 import type { Lease } from './leases.ts';
-import { lineOf } from './partitions.ts';
+import { lineOf, type Partition } from './partitions.ts';
 import type { Position, Range } from './scan/scan-cursor.ts';
 import type { Session } from './session.ts';
 import { laneKey, share } from './shares.ts';
@@ -32,8 +32,8 @@ const CLAIM = `
 /** A claim that reads one partition without due jobs after the other ends after this many calls, and the worker comes again. */
 const MOST_CALLS = 32;
 /**
- * Among many partitions the places are soon filled, so in all only so many times as many due jobs are counted. Among few
- * all are: a claim that took everything it had counted would take retries while fresh jobs wait that it had not.
+ * Among many partitions the places are soon filled, so in all only so many times as many due jobs are counted, of each line
+ * as many: when what is counted fits into the places, all of it is taken. Among few all are: a claim that took everything it had counted would take retries while fresh jobs wait that it had not.
  */
 const COUNTED_TIMES = 2;
 const LOAD_AGAIN_MS = 100;
@@ -269,13 +269,18 @@ class Claiming {
     const ranges = await this.#session.cursors.ranges(supplies.map(({ candidate }) => candidate.partition));
     const limit = this.#request.limit - this.#count;
     const areMany = this.#candidates.known === null;
-    const counted = areMany ? Math.ceil((COUNTED_TIMES * limit) / supplies.length) : limit;
+    const lines = Map.groupBy(areMany ? supplies : [], ({ candidate }) => lineOf(candidate.partition));
+    const countedIn = (partition: Partition): number => {
+      if (!areMany) return limit;
+      const ofLine = lines.get(lineOf(partition)) as Supply[];
+      return Math.ceil((COUNTED_TIMES * limit) / lines.size / ofLine.length);
+    };
     const trials = new Map(this.#request.queues.map(({ queue, suspect }) => [queue, suspect > 0]));
     return supplies.map((supply, index) => {
-      const { id, queue, lane } = supply.candidate.partition;
-      const want = wants.get(id) ?? 0;
-      const isOpen = trials.get(queue) === (lane === 'suspect');
-      const most = isOpen ? Math.min(limit, Math.max(want, counted)) : 1;
+      const { partition } = supply.candidate;
+      const want = wants.get(partition.id) ?? 0;
+      const isOpen = trials.get(partition.queue) === (partition.lane === 'suspect');
+      const most = isOpen ? Math.min(limit, Math.max(want, countedIn(partition))) : 1;
       return { supply, range: ranges[index] as Range, want, isOpen, most, taken: 0, last: null, lease: null };
     });
   }
