@@ -105,3 +105,30 @@ describe.each(engines)('on the $name store, names take turns whatever keys stran
     for (const { name } of flows) expect(count(starts, name) / starts.length).toBeGreaterThan(0.3);
   });
 });
+
+describe.each(engines)('on the $name store, shares hold for jobs that count somewhere', (engine) => {
+  it('weights of queues, among jobs behind limits, also when claims take one at a time', async () => {
+    const flow: Flow = { ...limited, perSecond: 0, standing: 50 };
+    const flows = ['heavy', 'light'].map((name) => ({ ...flow, name, options: { queue: name } }));
+    const work = { concurrency: 1, queues: { heavy: { weight: 2 }, light: { weight: 1 } } };
+    const starts = await startsOf({ seconds: 2, work, flows }, engine);
+    expect(count(starts, 'heavy') / starts.length).toBeGreaterThan(0.6);
+    expect(count(starts, 'heavy') / starts.length).toBeLessThan(0.73);
+  });
+
+  it('the share of retries, among jobs behind limits', async () => {
+    const fresh: Flow = { ...limited, perSecond: 0, standing: 200 };
+    const failing: Flow = { ...fresh, name: 'failing', standing: 20, fails: true };
+    const starts = await startsOf({ seconds: 2, work: { concurrency: 4 }, flows: [failing, fresh] }, engine);
+    expect(count(starts, 'failing') / starts.length).toBeGreaterThan(0.1);
+    expect(count(starts, 'failing') / starts.length).toBeLessThan(0.25);
+  });
+
+  it('the share of retries under maxRetriesInFlight', async () => {
+    const failing: Flow = { name: 'failing', ms: 3, standing: 20, fails: true };
+    const work = { concurrency: 4, maxRetriesInFlight: 5 };
+    const starts = await startsOf({ seconds: 2, work, flows: [failing, { ...plain, ms: 3 }] }, engine);
+    expect(count(starts, 'failing') / starts.length).toBeGreaterThan(0.1);
+    expect(count(starts, 'failing') / starts.length).toBeLessThan(0.25);
+  });
+});
