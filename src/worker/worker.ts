@@ -97,7 +97,7 @@ export class Worker {
   readonly #runServices: RunServices;
   readonly #trouble: Trouble;
   readonly #rejections: Rejections;
-  readonly #jobs: ActiveJobs = new ActiveJobs();
+  readonly #jobs: ActiveJobs;
   readonly #cancels: Cancels;
   readonly #warnedOfResults: Set<string> = new Set();
   #startTimer: Timer | null = null;
@@ -114,6 +114,7 @@ export class Worker {
     const store = withTimeouts(parts.store, clock, callTimeoutMs);
     this.#parts = parts;
     this.#store = store;
+    this.#jobs = new ActiveJobs((job) => holdsOthersBack(job, plan));
     this.id = `${plan.name ?? `${host.name}-${host.pid}`}-${clock.newId().slice(-8)}`;
     const log = makeLogger(logSink, () => ({ worker: this.id }));
     this.#trouble = new Trouble(log);
@@ -491,4 +492,10 @@ export class Worker {
     for (const resolve of this.#idleWaiters) resolve();
     this.#idleWaiters.clear();
   }
+}
+
+/** It counts against a limit or against `maxRetriesInFlight` from its claim on, whether it has started or not. */
+function holdsOthersBack({ limits, lane, queue }: ClaimedJob, { queues }: WorkPlan): boolean {
+  if (limits.length > 0) return true;
+  return isRetry(lane) && queues.some((one) => one.queue === queue && one.maxRetriesInFlight !== null);
 }

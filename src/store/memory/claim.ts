@@ -2,7 +2,7 @@ import { byteLength } from '../../bytes.ts';
 import { admitClaim, workerKey } from '../../gate/index.ts';
 import { isRetry, type Lane } from '../../job.ts';
 import type { Random } from '../../retry/jitter.ts';
-import { fillQuotas, fillTurns } from '../fill.ts';
+import { fillLines, fillQuotas } from '../fill.ts';
 import { parentGate } from '../gates.ts';
 import { canRun, oneOf, PROBE_CANDIDATES } from '../probe-candidates.ts';
 import {
@@ -190,8 +190,15 @@ class Claiming {
     const pays = lane === 'retry' ? 'retry' : 'fresh';
     const places = Math.min(count, this.#room(queue, lane), this.#admission[pays]);
     let left = places;
+    const { turns } = this.#state.partitions;
     for (const partitions of this.#partitions(queue, lane)) {
-      left -= fillTurns(partitions, left, (partition, wanted) => this.#takeFrom(partition, wanted));
+      left -= fillLines(
+        partitions,
+        left,
+        turns,
+        ({ line }) => line,
+        (partition, wanted) => this.#takeFrom(partition, wanted),
+      );
     }
     this.#admission[pays] -= places - left;
     return places - left;

@@ -1,6 +1,6 @@
 import { admitClaim, type ClaimAdmission, type GateState, workerKey } from '../../gate/index.ts';
 import { LANE } from '../codes.ts';
-import { fillQuotas, fillTurns } from '../fill.ts';
+import { fillLines, fillQuotas } from '../fill.ts';
 import { type GateWrite, parentGate } from '../gates.ts';
 import { canRun, oneOf } from '../probe-candidates.ts';
 import { CLAIM_BYTES, type GatedClaim, type GatedClaimRequest, type GateRef } from '../store.ts';
@@ -11,7 +11,7 @@ import { type GateColumns, GateConflict, gateColumns, stateOf, untilWritten, wri
 import { holdTaken } from './hold-taken.ts';
 import type { LimitRooms } from './limit-rooms.ts';
 import { readUses } from './limits.ts';
-import { type Partition, type PartitionRow, toPartition } from './partitions.ts';
+import { lineOf, type Partition, type PartitionRow, toPartition } from './partitions.ts';
 import type { Found, Position, Range } from './scan/scan-cursor.ts';
 import type { Session } from './session.ts';
 
@@ -192,17 +192,21 @@ class GatedClaiming {
   #share({ waiting, room, limits }: Demand, { fresh, retry }: ClaimAdmission): void {
     const admitted = { fresh, retry };
     const left = new Map(room);
-    const { gatedPartitions } = this.#session;
+    const { gatedPartitions, turns } = this.#session;
     fillQuotas(this.#request, (queue, lane, count) => {
       const pays = lane === 'retry' ? 'retry' : 'fresh';
       const places = Math.min(count, admitted[pays], lane === 'retry' ? (left.get(queue) ?? count) : count);
       const ofLane = waiting.filter(({ partition }) => partition.queue === queue && partition.lane === lane);
       let taken = 0;
       for (const priority of new Set(ofLane.map(({ partition }) => partition.priority).sort((a, b) => a - b))) {
-        const turns = ofLane.filter(({ partition }) => partition.priority === priority);
-        taken += fillTurns(turns, places - taken, (one, wanted) => {
+        const ofPriority = ofLane.filter(({ partition }) => partition.priority === priority);
+        const lineIn = ({ partition }: Waiting): string => lineOf(partition);
+        taken += fillLines(ofPriority, places - taken, turns, lineIn, (one, wanted) => {
           const given = limits.room(one.partition, Math.min(wanted, one.due - one.want));
-          if (given > 0) gatedPartitions.served(one.partition);
+          if (given > 0) {
+            gatedPartitions.served(one.partition);
+            turns.served(lineOf(one.partition));
+          }
           limits.take(one.partition, given);
           one.want += given;
           return given;

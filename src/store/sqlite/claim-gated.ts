@@ -1,11 +1,11 @@
 import { admitClaim, type ClaimAdmission, workerKey } from '../../gate/index.ts';
 import { type Lane, lanes } from '../../job.ts';
 import { LANE } from '../codes.ts';
-import { fillQuotas } from '../fill.ts';
+import { fillQuotas, fillTurns } from '../fill.ts';
 import { parentGate } from '../gates.ts';
 import { canRun, oneOf, PROBE_CANDIDATES } from '../probe-candidates.ts';
 import type { GatedClaim, GatedClaimRequest, GateRef } from '../store.ts';
-import { type ClaimedQueue, claimedQueues } from './claimed-queues.ts';
+import { type ClaimedQueue, claimedQueues, tierName } from './claimed-queues.ts';
 import { type GatedPartition, gatedOf } from './gated-partitions.ts';
 import { accessText, findGate, type GateRow, writeGate } from './gates.ts';
 import { type PackedJobs, type PackedRequest, packJobs, unpackRequest } from './packed-claim.ts';
@@ -192,15 +192,31 @@ class GatedClaiming {
     const partitions = this.#in(queue, lane);
     for (const priority of new Set(partitions.map((partition) => partition.priority))) {
       if (left <= 0 || this.#taken.isCutShort) break;
-      const ofPriority = partitions.filter((partition) => partition.priority === priority);
-      const { taken, read } = this.#taken.takeTurns(ofPriority, left, (partition, count) =>
-        this.#roomOf(partition, count),
+      const lines = Map.groupBy(
+        partitions.filter((partition) => partition.priority === priority),
+        ({ queue: id, line }) => tierName({ queue: id, lane, priority, line }),
       );
-      this.#session.partitions.servedGated(read, this.#turn);
-      this.#turn += read.length;
-      left -= taken;
+      const { turns } = this.#session;
+      left -= fillTurns(
+        turns.inOrder([...lines], ([name]) => name),
+        left,
+        ([name, ofLine], part) => {
+          const taken = this.#takeFrom(ofLine, part);
+          if (taken > 0) turns.served(name);
+          return taken;
+        },
+      );
     }
     return places - left;
+  }
+
+  #takeFrom(partitions: readonly GatedPartition[], places: number): number {
+    const { taken, read } = this.#taken.takeTurns(partitions, places, (partition, count) =>
+      this.#roomOf(partition, count),
+    );
+    this.#session.partitions.servedGated(read, this.#turn);
+    this.#turn += read.length;
+    return taken;
   }
 
   /** By priority, then the least recently served first. */

@@ -246,6 +246,16 @@ export const migrations: readonly string[] = [
   ALTER TABLE jobs ADD COLUMN deferred_since INTEGER;
   ALTER TABLE jobs ADD COLUMN snoozes INTEGER NOT NULL DEFAULT 0;
   `,
+  /*
+   * Lines (../turns.ts). Partitions that are there already, and those of a version without lines, share the line of jobs
+   * without a resource unless a name makes theirs.
+   */
+  `
+  ALTER TABLE partitions ADD COLUMN line INTEGER NOT NULL DEFAULT 0; -- the job name, or else the name of the resource without its key; 0 for neither
+  UPDATE partitions SET line = coalesce(limited_name, name);
+  DROP INDEX partitions_admissible;
+  CREATE INDEX partitions_admissible ON partitions (queue, lane, priority, line, admissible_at, turn);
+  `,
 ];
 
 /** Brings the file to the newest version. Call inside BEGIN IMMEDIATE: a second process then finds it done. */

@@ -3,6 +3,7 @@ import type { Random } from '../../retry/jitter.ts';
 import type { KnownJobs } from '../aside.ts';
 import type { NewJob } from '../store.ts';
 import { formatPolicy, parsePolicy, type StoredPolicy } from '../stored-policy.ts';
+import { Turns } from '../turns.ts';
 import { ErrorCounts } from './error-counts.ts';
 import { Errors } from './errors.ts';
 import { InternedStrings } from './interned.ts';
@@ -24,12 +25,12 @@ export class Session {
   readonly errorCounts: ErrorCounts;
   readonly outage: Outage;
   readonly random: Random;
+  /** Of tiers. */
+  readonly turns: Turns = new Turns();
   /** Store time of the transaction under way. */
   now = 0;
   /** The number of the last gate that was looked at for forgetting; 0 to begin with the first. */
   lastGateLookedAt = 0;
-  /** Which of the tiers of one priority comes first, when jobs aside have some of them. */
-  asideTurn = 0;
   /** The same of names. */
   lastNameLookedAt = 0;
   /** The last rate, and the last slot, that were looked at for forgetting. */

@@ -1,4 +1,4 @@
-import { partitionDigest, resourceStart } from '../sql/shared.ts';
+import { lineDigest, partitionDigest, resourceStart } from '../sql/shared.ts';
 import { asideTables } from './aside-tables.ts';
 import { enqueueTables } from './enqueue-tables.ts';
 import { errorGroupTables } from './error-group-tables.ts';
@@ -279,4 +279,10 @@ export const migrations: readonly string[] = [
   `
   ALTER TABLE live ADD COLUMN given_back int NOT NULL DEFAULT 0, ADD COLUMN deferred_since bigint, ADD COLUMN snoozes int NOT NULL DEFAULT 0;
   ALTER TABLE counts ADD COLUMN dead_runs bigint NOT NULL DEFAULT 0;`,
+  // Lines (../../turns.ts), as digests: 0 for fresh jobs without a resource.
+  `
+  ALTER TABLE partitions ADD COLUMN line bigint NOT NULL GENERATED ALWAYS AS (${lineDigest('lane', 'resource', 'name')}) STORED;
+  DROP INDEX partitions_admissible;
+  CREATE INDEX partitions_admissible ON partitions (queue, lane, priority, line, admissible_at);
+  `,
 ];
