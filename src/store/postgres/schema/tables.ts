@@ -272,4 +272,7 @@ export const migrations: readonly string[] = [
   historyTables,
   logTables,
   errorHistoryTables,
+  // When a running job is to run again, as was said while it runs. A version without this lets it wait as its settlement says, and may leave
+  // the column as it is: so it counts only when it is not before the start of the run.
+  'ALTER TABLE live ADD COLUMN run_now_at bigint;',
 ];

@@ -136,14 +136,19 @@ export const changeSql: string = `
         WHERE (p.resource <> '' OR ${isLimited('p.queue')}) AND l.worker IS NULL ORDER BY 1));
       PERFORM 1 FROM ${GIVEN} JOIN live l ON ${lookUp('l.id', 'g.id')} ORDER BY l.id FOR UPDATE OF l;
       FOR one IN
-        SELECT l.id, l.due_at FROM ${GIVEN} JOIN live l ON ${lookUp('l.id', 'g.id')}
-        WHERE l.worker IS NULL AND l.due_at > store_now AND (l.claimed_at IS NULL OR l.claimed_at <= operation.started_at)
+        SELECT l.id, l.worker FROM ${GIVEN} JOIN live l ON ${lookUp('l.id', 'g.id')}
+        WHERE (l.worker IS NOT NULL OR l.due_at > store_now) AND NOT l.cancel_requested
+          AND (l.claimed_at IS NULL OR l.claimed_at <= operation.started_at)
         ORDER BY g.ord
       LOOP
         next_due := greatest(store_now, next_due);
         due := CASE WHEN p_interval = 0 THEN store_now ELSE floor(next_due) END;
         next_due := next_due + p_interval;
-        UPDATE live SET due_at = due, available_at = least(available_at, due) WHERE live.id = one.id AND due < live.due_at;
+        IF one.worker IS NULL THEN
+          UPDATE live SET due_at = due, available_at = least(available_at, due) WHERE live.id = one.id AND due < live.due_at;
+        ELSE
+          UPDATE live SET run_now_at = CASE WHEN run_now_at >= claimed_at THEN least(run_now_at, due) ELSE due END WHERE live.id = one.id;
+        END IF;
         IF FOUND THEN
           taken := taken || one.id;
         ELSE
