@@ -161,6 +161,17 @@ export function runBulk(store: Store, clock: Clock, order: BulkOrder): Promise<B
   return new Bulk(store, clock, order).run();
 }
 
+/** Of an order that one answer of the store has ended. */
+export async function bulkResult(
+  store: Store,
+  action: ChangeAction,
+  selection: JobSelection,
+  { operation, ids, skipped, cancelling }: ChangeAnswer,
+): Promise<BulkResult> {
+  const others = await othersOf(store, action, selection, [...ids, ...skipped.map(({ id }) => id)]);
+  return { ...nothing, count: operation.changed, ids, skipped, cancelling, others, operation };
+}
+
 class Bulk {
   readonly #store: Store;
   readonly #clock: Clock;

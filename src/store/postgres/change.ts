@@ -11,6 +11,7 @@ import {
   statesToChange,
 } from '../change.ts';
 import { STATE } from '../codes.ts';
+import type { RunNowInside } from '../store.ts';
 import { elements, plain } from './connection/arrays.ts';
 import { addOwn, Conditions, hasMessage, stateCondition } from './select.ts';
 import type { Session } from './session.ts';
@@ -288,6 +289,43 @@ async function byWaiting(reader: Reader, cursor: Cursor | null, most: number, in
   const found = hasFound === 1 || ids.length > 0 ? 1 : 0;
   if (!isAll && last !== undefined) return { ids, next: [found, ...last.at] };
   return { ids, next: inRounds && found === 1 ? [0] : null };
+}
+
+export const RUN_NOW_INSIDE = 'SELECT * FROM @.run_now_inside($1, $2, $3, $4, $5, $6, $7::uuid[], $8, $9)';
+/** Partitions may be parked again between the two calls. */
+const MOST_ADMISSIONS = 10;
+
+/**
+ * `runNow` as part of a caller's transaction, through which `query` sends the values. The transaction does not write to partitions,
+ * which are admitted outside of it.
+ */
+export async function runNowInside(
+  session: Session,
+  { id, order, by, ids }: RunNowInside,
+  notice: string | null,
+  query: (values: unknown[]) => Promise<readonly Readonly<Record<string, unknown>>[]>,
+): Promise<ChangeAnswer> {
+  const selection = { ids };
+  const options = { canary: 0, keepAttempts: false, rate: null, continuedBy: null };
+  const given = [session.identity, id, order, by, JSON.stringify(selection), JSON.stringify(options)];
+  for (let tries = 0; tries < MOST_ADMISSIONS; tries++) {
+    const [first, ...jobs] = await query([...given, plain(ids.filter(isUuid)), tries > 0, notice]);
+    if (first === undefined) break;
+    if (first.parked !== null) {
+      await session.db.query('SELECT @.admit_for_caller($1::bigint[])', [first.parked]);
+      continue;
+    }
+    const at = Number(first.at);
+    const changed = jobs.map(({ job }) => String(job));
+    const operation: Operation = {
+      ...{ id, action: 'runNow', by, selection, options, state: 'done', startedAt: at, updatedAt: at, endedAt: at },
+      ...{ changed: changed.length, skipped: 0, canary: [], note: null, nextDueAt: 0 },
+    };
+    return { operation, ids: changed, skipped: [], cancelling: 0 };
+  }
+  throw new StoreBusyError(
+    'expected the partitions of these jobs to be admitted, but they were parked again; nothing was changed. Try again.',
+  );
 }
 
 export async function operations(session: Session, limit: number): Promise<Operation[]> {
