@@ -166,7 +166,8 @@ export interface JobContext {
   /**
    * Runs `effect` at most until its result has been recorded: later runs of this job get the recorded result.
    * The result must be JSON: when it cannot be stored, the effect is not repeated, and the job is dead (`Unrecoverable`).
-   * A crash between the effect and its recording lets it run again.
+   * A crash between the effect and its recording lets it run again. The run ends only when all effects under way are recorded,
+   * or 5 s after its signal has aborted.
    */
   once<Result>(key: string, effect: () => Result | Promise<Result>): Promise<Result>;
   /**

@@ -192,7 +192,7 @@ function readDebounce(
   return { delayMs, keyLife: 'started', debounce: { maxWaitMs } };
 }
 
-function checkClient(tx: unknown, what: string): TransactionClient {
+export function checkClient(tx: unknown, what: string): TransactionClient {
   // Each query of a pool may use another connection, so it is never part of the caller's transaction.
   if (typeof read(tx, 'totalCount') === 'number') {
     const hint = 'Give the client that has begun the transaction: await pool.connect().';

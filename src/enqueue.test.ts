@@ -745,6 +745,7 @@ describe('group commit', () => {
           return jobs.map(({ id }) => ({ id, existed: false }));
         },
         settleWith: async () => null,
+        runNow: () => Promise.reject(new Error('not asked here')),
       },
     });
     await using mulligan = await Mulligan.open(store, { log: () => {}, maxPayloadBytes: 2 * 1_048_576 });

@@ -9,8 +9,9 @@ import {
   RESUMED_WITHIN_MS,
   type SkippedJob,
   statesFor,
+  statesToChange,
 } from '../store/change.ts';
-import { type JobCount, type JobSelection, statesOf } from '../store/selection.ts';
+import type { JobCount, JobSelection } from '../store/selection.ts';
 import type { ChangeAnswer, Store } from '../store/store.ts';
 import { type CanaryProgress, watchCanaries } from './canary.ts';
 
@@ -153,11 +154,22 @@ const nothing: BulkResult = {
 
 /** What the action can apply to. */
 function narrow(action: ChangeAction, selection: JobSelection): JobSelection {
-  return { ...selection, state: statesOf(selection).filter((state) => statesFor[action].includes(state)) };
+  return { ...selection, state: statesToChange(action, selection) };
 }
 
 export function runBulk(store: Store, clock: Clock, order: BulkOrder): Promise<BulkResult> {
   return new Bulk(store, clock, order).run();
+}
+
+/** Of an order that one answer of the store has ended. */
+export async function bulkResult(
+  store: Store,
+  action: ChangeAction,
+  selection: JobSelection,
+  { operation, ids, skipped, cancelling }: ChangeAnswer,
+): Promise<BulkResult> {
+  const others = await othersOf(store, action, selection, [...ids, ...skipped.map(({ id }) => id)]);
+  return { ...nothing, count: operation.changed, ids, skipped, cancelling, others, operation };
 }
 
 class Bulk {

@@ -68,7 +68,9 @@ be cancelled.${BULK_JSON}`,
   const running = selecting(
     jobs
       .command('run-now')
-      .description('Let scheduled and retrying jobs start now. They keep their history and attempts.')
+      .description(
+        'Let scheduled and retrying jobs start now; of running ones the next wait ends at once. They keep their history and attempts.',
+      )
       .argument('[ids...]', 'the ids of jobs; or choose them by options, which add up'),
     'any',
   );

@@ -11,7 +11,7 @@ export {
   stateAt,
   transitions,
 } from '../job.ts';
-export { isExhausted, OPERATIONS_KEPT_MS, RESUMED_WITHIN_MS, sizeOfPart, statesFor } from './change.ts';
+export { isExhausted, OPERATIONS_KEPT_MS, RESUMED_WITHIN_MS, sizeOfPart, statesFor, statesToChange } from './change.ts';
 export {
   type Counts,
   type ErrorChange,

@@ -270,6 +270,8 @@ export interface TransactionClient {
 export interface Transactions {
   /** Stores jobs as part of the caller's transaction: rolled back, they never existed. */
   enqueue(client: TransactionClient, jobs: readonly NewJob[]): Promise<Enqueued[]>;
+  /** `runNow` of these jobs as part of the caller's transaction: rolled back, it was never ordered. */
+  runNow(client: TransactionClient, order: RunNowInside): Promise<ChangeAnswer>;
   /**
    * Runs `work` and ends a run in one transaction. Null when the fence did not hold: then nothing was written, what
    * `work` wrote included. `settlement` is asked for when the work is done.
@@ -278,6 +280,11 @@ export interface Transactions {
     work: (client: TransactionClient) => Promise<Result>,
     settlement: () => Settlement,
   ): Promise<{ readonly result: Result } | null>;
+}
+
+/** An order of `runNow` in a transaction, which is done when it is answered. */
+export interface RunNowInside extends Pick<ChangeRequest, 'id' | 'order' | 'by'> {
+  readonly ids: readonly string[];
 }
 
 export interface NewJob {

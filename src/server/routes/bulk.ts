@@ -163,7 +163,7 @@ export const bulkRoutes: readonly Route[] = [
     path: '/api/v1/jobs/run-now',
     name: 'runJobsNow',
     tag: 'jobs',
-    summary: 'Let many scheduled or retrying jobs start now',
+    summary: 'Let many scheduled or retrying jobs start now; of running ones the next wait ends at once',
     body: runNowBody,
     act: ({ mulligan }, body) => mulligan.jobs.runNow(body),
   }),

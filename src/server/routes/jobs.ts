@@ -246,11 +246,16 @@ const runNow: Route = route({
   path: '/api/v1/jobs/{id}/run-now',
   name: 'runJobNow',
   tag: TAG,
-  summary: 'Let a scheduled or retrying job start now',
+  summary: 'Let a scheduled or retrying job start now; of a running one the next wait ends at once',
   scopes: ['admin'],
   params: schemas.idParams,
   body: z.strictObject({}),
-  answers: { 200: { description: 'Whether it was put forward.', schema: z.object({ changed: z.boolean() }) } },
+  answers: {
+    200: {
+      description: 'Whether it starts sooner: now, or when its run ends with a wait.',
+      schema: z.object({ changed: z.boolean() }),
+    },
+  },
   async handle({ params: { id }, by, context }) {
     const { ids, others } = await context.mulligan.jobs.runNow({ ids: [id], by });
     if (others[0]?.state === 'not-found') throw unknownJob(id);

@@ -64,14 +64,6 @@ const running: StoreCase[] = cases('change', {
     assert.deepEqual(idsOf((await claim(store)).jobs).toSorted(), ids.toSorted());
   },
 
-  'a job that is due, runs or has ended is left alone by runNow': async ({ store }) => {
-    const dead = await bury(store);
-    const running = await startOne(store);
-    const due = await enqueueOne(store);
-    const { ids } = await changeAll(store, 'runNow', { ids: [dead, running.id, due, 'unknown'] });
-    assert.deepEqual(ids, []);
-  },
-
   'due times are spread by the interval, also over several parts': async ({ store }) => {
     await store.enqueue(newJobs(5, { delayMs: HOUR }));
     const began = await timeOf(store);

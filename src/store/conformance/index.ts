@@ -31,6 +31,7 @@ import { redriveCases } from './redrive.ts';
 import { refundCases } from './refund.ts';
 import { reportCases } from './report.ts';
 import { resultCases } from './result.ts';
+import { runNowCases } from './run-now.ts';
 import { scheduleCases } from './schedules.ts';
 import { selectionCases } from './selection.ts';
 import { settleCases } from './settle.ts';
@@ -74,6 +75,7 @@ const suite: readonly StoreCase[] = [
   ...redriveCases,
   ...discardCases,
   ...changeCases,
+  ...runNowCases,
   ...holdCases,
   ...gateCases,
   ...pruneCases,

@@ -9,7 +9,7 @@ import {
   type SkipReason,
   sizeOfPart,
   stateAfterStop,
-  statesFor,
+  statesToChange,
 } from '../change.ts';
 import { REDRIVEN } from '../error-groups.ts';
 import { isSelected, type JobSelection, statesOf } from '../selection.ts';
@@ -33,7 +33,7 @@ export function change(state: MemoryState, request: ChangeRequest, now: number):
       const why = apply(state, row, request, operation, now);
       if (why === null) ids.push(row.id);
       else skipped.push({ id: row.id, why });
-      if (row.state === 'running') cancelling++;
+      if (request.action === 'cancel' && row.state === 'running') cancelling++;
     }
     operation.changed += ids.length;
     operation.skipped += skipped.length;
@@ -86,8 +86,7 @@ function end(operation: OperationRow, state: 'done' | 'stopped', now: number, no
 
 /** The jobs that the operation is still to look at, in the order in which it does. */
 function candidates(state: MemoryState, { action, selection, startedAt, cursor }: OperationRow, now: number): Row[] {
-  const applicable = statesOf(selection).filter((one) => statesFor[action].includes(one));
-  const narrowed = { ...selection, state: applicable };
+  const narrowed = { ...selection, state: statesToChange(action, selection) };
   return [...state.rows.values()]
     .filter((row) => wasThere(row, action, startedAt) && !row.cancelRequested)
     .filter((row) => (action === 'cancel' ? wasSelected(row, narrowed, startedAt) : isSelected(row, narrowed, now)))
@@ -114,10 +113,10 @@ function isAfter(a: readonly [number, number], b: readonly [number, number]): bo
   return a[0] > b[0] || (a[0] === b[0] && a[1] > b[1]);
 }
 
-/** Whether it was there when the operation began: it neither was enqueued, nor died, nor (to run it now) ran since. */
+/** Whether it was there when the operation began: it neither was enqueued, nor died, nor (to run it now) started since. */
 function wasThere(row: Row, action: ChangeRequest['action'], startedAt: number): boolean {
   if (row.finishedAt !== null) return row.finishedAt <= startedAt;
-  const lastStart = action === 'runNow' ? (row.ledger.at(-1)?.startedAt ?? 0) : 0;
+  const lastStart = action === 'runNow' ? (row.lease?.claimedAt ?? row.ledger.at(-1)?.startedAt ?? 0) : 0;
   return row.enqueuedAt <= startedAt && lastStart <= startedAt;
 }
 
@@ -160,6 +159,10 @@ function nextDueAt(operation: OperationRow, { intervalMs }: ChangeRequest, now: 
 }
 
 function runNow(state: MemoryState, row: Row, dueAt: number, now: number): SkipReason | null {
+  if (row.lease !== null) {
+    row.runNowAt = Math.min(row.runNowAt ?? Number.POSITIVE_INFINITY, dueAt);
+    return null;
+  }
   if (dueAt >= row.dueAt) return 'due-sooner';
   state.reschedule(row, dueAt, Math.min(row.availableAt, Math.max(now, dueAt)));
   return null;

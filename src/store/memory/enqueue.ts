@@ -101,6 +101,7 @@ function accept(state: MemoryState, job: NewJob, now: number): void {
     progress: null,
     result: null,
     cancelRequested: false,
+    runNowAt: null,
   };
   state.accept(row, job.windowMs);
   state.totals.of({ homeQueue: job.queue, name: job.name }).totals.enqueued++;

@@ -62,6 +62,8 @@ export interface Row {
   /** As `encodeResult` wrote it. */
   result: string | null;
   cancelRequested: boolean;
+  /** When it is to run again, as was said while it runs; null when nothing was. */
+  runNowAt: number | null;
 }
 
 export interface Lease {

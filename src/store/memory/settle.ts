@@ -13,7 +13,7 @@ export function settle(state: MemoryState, settlements: readonly Settlement[], n
     if (!row) return wasSettled(state, settlement) ? 'settled' : 'stale';
     if (settlement.outcome === 'crashed' && row.lease.endsAt > now) return 'stale';
 
-    const settled = settledBy(settlement.decision, row.cancelRequested, now);
+    const settled = settledBy(settlement.decision, row.cancelRequested, now, row.runNowAt);
     record(row, settlement, settled);
     if (settlement.log !== undefined) keepLog(state, settlement.id, settlement.run, settlement.log);
     count(state, row, settlement, settled, now);
@@ -129,6 +129,7 @@ function end(state: MemoryState, row: Row, settlement: Settlement, settled: Sett
     deadReason: settled.deadReason,
     lastError: error === null ? row.lastError : kept(error),
     cancelRequested: ended ? false : row.cancelRequested,
+    runNowAt: null,
     progress: settlement.progress ?? row.progress,
     result: settled.state === 'completed' ? (settlement.result ?? null) : row.result,
   });

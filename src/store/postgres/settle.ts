@@ -40,7 +40,7 @@ const answers: readonly SettleAnswer[] = ['settled', 'cancelled', 'stale'];
 /** What became of settlements. */
 interface Result {
   readonly answers: SettleAnswer[];
-  /** Jobs behind limits may start now that could not before. */
+  /** Jobs may start now that could not before: behind limits, or because they were to run now. */
   madeRoom: boolean;
 }
 

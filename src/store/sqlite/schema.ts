@@ -256,6 +256,9 @@ export const migrations: readonly string[] = [
   DROP INDEX partitions_admissible;
   CREATE INDEX partitions_admissible ON partitions (queue, lane, priority, line, admissible_at, turn);
   `,
+  // When a running job is to run again, as was said while it runs. A version without this lets it wait as its settlement says, and may leave
+  // the column as it is: so it counts only when it is not before the start of the run.
+  'ALTER TABLE jobs ADD COLUMN run_now_at INTEGER;',
 ];
 
 /** Brings the file to the newest version. Call inside BEGIN IMMEDIATE: a second process then finds it done. */

@@ -285,4 +285,7 @@ export const migrations: readonly string[] = [
   DROP INDEX partitions_admissible;
   CREATE INDEX partitions_admissible ON partitions (queue, lane, priority, line, admissible_at);
   `,
+  // When a running job is to run again, as was said while it runs. A version without this lets it wait as its settlement says, and may leave
+  // the column as it is: so it counts only when it is not before the start of the run.
+  'ALTER TABLE live ADD COLUMN run_now_at bigint;',
 ];

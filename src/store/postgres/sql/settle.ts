@@ -33,6 +33,10 @@ const RAN = `g.outcome <> ${OUTCOME.released}`;
 /** The note of the job: `refund` is null when the settlement leaves it as it is. */
 const noteOf = (column: string): string => `CASE WHEN g.refund IS NULL THEN l.${column} ELSE g.${column} END`;
 
+/** When the job is due again: sooner than the settlement says where it was to run now while it ran. */
+const NEXT_DUE = `CASE WHEN l.run_now_at >= l.claimed_at
+            THEN least(store_now + g.delay, greatest(store_now, l.run_now_at)) ELSE store_now + g.delay END`;
+
 /** Stores what these ended runs threw. */
 const storeErrors = (runs: string): string => `
   INSERT INTO errors (id, uses, error)
@@ -167,7 +171,7 @@ export const settleSql: string = `
 
   -- Answers only what was not simply applied: 1 for a job that a cancel ended instead, 2 for a stale settlement. p_keyed are
   -- those of the partitions that have a resource. When one of these is gone, nothing is settled, and the answer is at 0.
-  -- p_limited, p_logged and p_logs: see \`complete\`; an answer at -1 says that some of theirs may start now.
+  -- p_limited, p_logged and p_logs: see \`complete\`; an answer at -1 says that jobs may start now that could not before.
   -- p_refund are attempts that are given back; null leaves the job's note (spent_at, spent_count) as it is.
   CREATE FUNCTION settle(
     p_identity uuid, p_id uuid[], p_run int[], p_worker int[], p_outcome smallint[], p_state smallint[], p_counted boolean[],
@@ -184,6 +188,7 @@ export const settleSql: string = `
     applied bigint[] := '{}';
     just_applied bigint[];
     cancelled bigint[] := '{}';
+    is_sooner boolean := false;
     late record;
   BEGIN
     ${CHECK_IDENTITY}
@@ -215,14 +220,14 @@ export const settleSql: string = `
           deferred_since = CASE g.outcome WHEN ${OUTCOME.deferred} THEN coalesce(l.deferred_since, store_now) WHEN ${OUTCOME.snoozed} THEN NULL ELSE l.deferred_since END,
           snoozes = CASE g.outcome WHEN ${OUTCOME.released} THEN l.snoozes WHEN ${OUTCOME.snoozed} THEN l.snoozes + 1 ELSE 0 END,
           -- A job handed back for now keeps its place.
-          due_at = CASE g.state WHEN ${STATE.ready} THEN l.due_at ELSE store_now + g.delay END,
+          due_at = CASE g.state WHEN ${STATE.ready} THEN l.due_at ELSE ${NEXT_DUE} END,
           partition = g.partition,
           previous_delay_ms = coalesce(g.backoff, l.previous_delay_ms),
-          available_at = CASE WHEN ${RAN} THEN store_now + g.delay ELSE l.available_at END,
+          available_at = CASE WHEN ${RAN} THEN ${NEXT_DUE} ELSE l.available_at END,
           first_started_at = CASE WHEN ${RAN} OR l.first_started_at <> l.claimed_at THEN l.first_started_at END,
           last_error = coalesce(g.error, l.last_error), fingerprint = coalesce(g.failure, l.fingerprint),
           progress = coalesce(g.progress, l.progress),
-          worker = NULL, lease_ends_at = NULL
+          worker = NULL, lease_ends_at = NULL, run_now_at = NULL
         FROM (
           -- Read before it is written: the group that the job leaves. Nothing but its settlement changes that while it runs.
           SELECT g.*, b.fingerprint AS before, (SELECT p.lane FROM partitions p WHERE p.id = b.partition) AS lane_before
@@ -233,7 +238,8 @@ export const settleSql: string = `
           ORDER BY g.ord OFFSET 0
         ) g
         WHERE ${FENCE} AND ${BELIEVED} AND NOT l.cancel_requested
-        RETURNING g.ord, l.id, g.run, g.outcome, g.counted, g.worker, g.started, g.ended, store_now + g.delay AS next,
+        RETURNING g.ord, l.id, g.run, g.outcome, g.counted, g.worker, g.started, g.ended, g.delay,
+          CASE g.state WHEN ${STATE.ready} THEN store_now + g.delay ELSE l.due_at END AS next,
           g.decision, g.error, coalesce(g.refund, 0) AS refunded,
           l.attempts + (NOT g.counted)::int + coalesce(g.refund, 0) AS attempt,
           l.job_type, NULL::smallint AS dead_reason, l.state, g.failure, g.before, g.lane_before
@@ -254,7 +260,7 @@ export const settleSql: string = `
           attempt: '0',
         })}
       )
-      SELECT array_agg(put.ord) INTO just_applied FROM put;
+      SELECT array_agg(put.ord), coalesce(bool_or(put.next < store_now + put.delay), false) INTO just_applied, is_sooner FROM put;
       applied := applied || coalesce(just_applied, '{}');
     END IF;
 
@@ -277,10 +283,12 @@ export const settleSql: string = `
       ${keepLogs(isRecorded('p_id[g.at]', 'p_run[g.at]', 'p_worker[g.at]', 'p_outcome[g.at]'))}
     END IF;
     PERFORM tell_ended(p_id);
-    IF p_limited <> '{}' AND free_slots(p_limited, p_limit, p_key, ARRAY (
-      SELECT g.id FROM unnest(p_id, p_outcome) WITH ORDINALITY AS g (id, outcome, ord)
-      WHERE g.outcome = ${OUTCOME.released} AND g.ord = ANY (applied)))
-    THEN
+    IF p_limited <> '{}' THEN
+      is_sooner := free_slots(p_limited, p_limit, p_key, ARRAY (
+        SELECT g.id FROM unnest(p_id, p_outcome) WITH ORDINALITY AS g (id, outcome, ord)
+        WHERE g.outcome = ${OUTCOME.released} AND g.ord = ANY (applied))) OR is_sooner;
+    END IF;
+    IF is_sooner THEN
       at := -1;
       answer := 0;
       RETURN NEXT;
