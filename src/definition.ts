@@ -63,7 +63,7 @@ export interface JobOptions<Input, Parsed = Input, Output = unknown> {
    * @example resource: (input) => ['webhook', new URL(input.url).host]
    */
   readonly resource?: string | ResourceFunction<Parsed> | false;
-  /** For how long an outage may keep failures from counting where no resource is named. Default 1 day. Not together with a named resource. */
+  /** For how long an outage may keep failures from counting where no resource is named. Default 1 day; an hour while fewer than three jobs fail. Not together with a named resource. */
   readonly maxOutage?: Duration;
   /**
    * How many of its jobs may run at once and how often they may start, for each key: one limit or several. All must have room.

@@ -405,6 +405,7 @@ describe('the policy of a job', () => {
       jitter: 'none',
       deadlineMs: null,
       maxCrashes: 7,
+      maxRuns: 10_000,
     });
   });
 

@@ -11,9 +11,9 @@ import { tripByTime, tripOf } from './trip.ts';
 import { addReport, figuresOf, type WindowFigures } from './window.ts';
 
 /*
- * Where no resource is named, the job's name is a soft gate. It holds nothing back and changes no timing: jobs fail and
- * are retried with their own backoff. It only judges whether there is an outage, by the same evidence; while there is,
- * environment failures do not count. Its state is that of a gate whose `open` means "outage".
+ * Where no resource is named, the job's name is a soft gate. It holds nothing back. It only judges whether there is an
+ * outage, by the same evidence; while there is, environment failures do not count, and the jobs wait longer and longer
+ * (retry/decide.ts). Its state is that of a gate whose `open` means "outage".
  *
  *   outage begins   when a trip rule holds
  *   outage ends     with a sign of life, once fewer than 30% of the window have failed; also by time, as failures leave the
