@@ -94,7 +94,8 @@ export function judgeProbe(
   const freed = { ...probes, slotUntil: 0 };
   if (report.environment > 0) {
     const failedLast = report.jobs;
-    if (isOwnFault(probes, report)) return { verdict: 'job', probes: { ...freed, at: now + PROBE_AGAIN_MS, failedLast } };
+    if (isOwnFault(probes, report))
+      return { verdict: 'job', probes: { ...freed, at: now + PROBE_AGAIN_MS, failedLast } };
     const intervalMs = Math.min(longestMs, probes.intervalMs * PROBE_GROWTH);
     const at = now + equal(intervalMs, random);
     const failed = remember(probes.failed, report.jobs);
@@ -123,7 +124,10 @@ function remember(failed: JobBits, jobs: JobBits): JobBits {
 }
 
 /** Of a keyed gate it grows with the outage: strangers choose the keys, so there may be 100,000 dead ones. */
-export function longestInterval({ keyed, downSince }: { readonly keyed: boolean; readonly downSince: number }, now: number): number {
+export function longestInterval(
+  { keyed, downSince }: { readonly keyed: boolean; readonly downSince: number },
+  now: number,
+): number {
   if (!keyed) return PROBE_LONGEST_MS;
   const grown = Math.max(PROBE_LONGEST_MS, (now - downSince) * PROBE_LONGEST_KEYED_SHARE);
   return Math.min(PROBE_LONGEST_KEYED_MS, grown);

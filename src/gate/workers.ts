@@ -1,5 +1,11 @@
 import { equal, type Random } from '../retry/jitter.ts';
-import { PROBE_FIRST_MS, SUSPECT_FORGOTTEN_MS, SUSPECT_LONGEST_MS, SUSPECT_STREAK, SUSPECTS_KEPT } from './constants.ts';
+import {
+  PROBE_FIRST_MS,
+  SUSPECT_FORGOTTEN_MS,
+  SUSPECT_LONGEST_MS,
+  SUSPECT_STREAK,
+  SUSPECTS_KEPT,
+} from './constants.ts';
 import type { GateReport } from './evidence.ts';
 
 /*

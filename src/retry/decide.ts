@@ -111,7 +111,11 @@ function deferred(
   random: Random,
 ): Decision {
   const retryAfterMs = failure.retryAfterMs === null ? null : Math.min(LONGEST_DEFERRAL_MS, failure.retryAfterMs);
-  const { delayMs: fullMs, why } = delayAfterFailure({ ...job, attempts: job.run }, { ...failure, retryAfterMs }, random);
+  const { delayMs: fullMs, why } = delayAfterFailure(
+    { ...job, attempts: job.run },
+    { ...failure, retryAfterMs },
+    random,
+  );
   const isCapped = longestWaitMs !== null && fullMs > longestWaitMs && why === 'backoff';
   const delayMs = isCapped ? Math.max(longestWaitMs, retryAfterMs ?? 0) : fullMs;
   if (isPastDeadline(job, now + delayMs)) return pastDeadline(job, { counted: false });

@@ -34,11 +34,19 @@ export function judge(
 }
 
 function failureOf(
-  { id, worker, run, attempts, gateEpoch }: ClaimedJob,
+  { id, worker, run, attempts, lane, gateEpoch }: ClaimedJob,
   evidence: 'environment' | 'throttled',
 ): Parameters<typeof judgeFailure>[1] {
   const isThrottled = evidence === 'throttled';
-  return { jobId: id, worker: workerKey(worker), epoch: gateEpoch, isThrottled, uncountedRuns: run - attempts };
+  const isSuspect = lane === 'suspect';
+  return {
+    jobId: id,
+    worker: workerKey(worker),
+    epoch: gateEpoch,
+    isThrottled,
+    uncountedRuns: run - attempts,
+    isSuspect,
+  };
 }
 
 function softFailureOf(
