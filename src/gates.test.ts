@@ -98,7 +98,9 @@ describe('gates.show', () => {
     await queue.report(smtp, refused, 6, 'w2');
     await queue.clock.advance(60_000);
     const probe = async (): Promise<string | undefined> => (await queue.gates.show('smtp')).explanation.at(-1);
-    expect(await probe()).toMatch(/^No job waits that could be its probe: the next one that is enqueued will be\. Three/);
+    expect(await probe()).toMatch(
+      /^No job waits that could be its probe: the next one that is enqueued will be\. Three/,
+    );
     await enqueueOne(queue.store, { resource: 'smtp', delayMs: 7_200_000 });
     expect(await probe()).toMatch(/^The next probe may start in 2h\. Three/);
     await enqueueOne(queue.store, { resource: 'smtp' });

@@ -16,7 +16,7 @@ export function delayRange(policy: RetryPolicy, attempts: number, previousDelayM
   if (policy.jitter === 'full') return { least: 0, most: plain };
   if (policy.jitter === 'equal') return { least: Math.floor(plain / 2), most: plain };
   if (policy.jitter === 'decorrelated') {
-    return { least: Math.min(base, cap), most: Math.min(cap, Math.max(base, 3 * (previousDelayMs ?? base))) };
+    return { least: Math.min(base, cap), most: Math.min(cap, 3 * Math.max(base, previousDelayMs ?? base)) };
   }
   const { spread } = policy.jitter;
   return { least: Math.floor(plain * (1 - spread)), most: Math.min(cap, Math.ceil(plain * (1 + spread))) };

@@ -103,7 +103,7 @@ describe('a job that is asked to wait again although others were answered', () =
 
   test('pays for it from the fourth time on', () => {
     const gate = new Gate().serve(60, 30).report(asked).wait(60_000).report({ alive: 5 }).report(asked);
-    const failure = { jobId: 'greedy', worker: 1, epoch: 0, isThrottled: true };
+    const failure = { jobId: 'greedy', worker: 1, epoch: 0, isThrottled: true, isSuspect: false };
     const counts = (uncountedRuns: number) => judgeFailure(gate.state, { ...failure, uncountedRuns }, gate.now).counts;
     expect([0, 1, 2, 3].map(counts)).toEqual([false, false, false, true]);
   });

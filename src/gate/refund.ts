@@ -59,14 +59,22 @@ export interface SettledFailure {
   readonly isThrottled: boolean;
   /** Runs of the job so far whose attempt was given back. */
   readonly uncountedRuns: number;
+  /** Its next run is a trial, which asks no gate: see access.ts. */
+  readonly isSuspect: boolean;
 }
 
 /*
- * How long the job waits then. An open gate starts it when it likes, so it is due at once: a job that slept on in its own backoff
- * would be no probe, and would be late by hours after a long outage. A ramp does not hold a job that fails by itself back, so
- * that one leaves it a step's time to judge. One that was asked to wait is no more urgent than a probe.
+ * How long the job waits when its failure does not count. An open gate starts it when it likes, so it is due at once: a job that
+ * slept on in its own backoff would be no probe, and would be late by hours after a long outage. A ramp does not hold back a
+ * job that fails by itself, so that one leaves it a step's time to judge. One that was asked to wait, and a suspect, which
+ * takes no slot of a probe, are no more urgent than a probe.
  */
 export function judgeFailure(state: GateState, failure: SettledFailure, now: number): FailureVerdict {
+  const verdict = judge(state, failure, now);
+  return failure.isSuspect && !verdict.counts ? { ...verdict, longestWaitMs: PROBE_LONGEST_MS } : verdict;
+}
+
+function judge(state: GateState, failure: SettledFailure, now: number): FailureVerdict {
   if (state.pin === 'closed') return { counts: true, rule: 'gate pinned closed' };
   if (failure.isThrottled) {
     const isOwn = failure.uncountedRuns >= ASKED_UNCOUNTED && waitsAlone(state, jobBit(failure.jobId), now);

@@ -63,10 +63,16 @@ export type GateReason = Pick<GateEvent, 'change' | 'rule' | 'who' | 'at'>;
 
 /** A gate without a row: closed, and not heard of. */
 export function unheardOf(gate: GateRef, reason: GateEvent | null, now: number): GateInfo {
-  return { ...gateInfo({ gate, state: newGate(gate, now), now, waiting: null, firstDueAt: null }, reason), heardAt: null };
+  return {
+    ...gateInfo({ gate, state: newGate(gate, now), now, waiting: null, firstDueAt: null }, reason),
+    heardAt: null,
+  };
 }
 
-export function gateInfo({ gate, state: stored, now, waiting, firstDueAt }: StoredGate, reason: GateEvent | null): GateInfo {
+export function gateInfo(
+  { gate, state: stored, now, waiting, firstDueAt }: StoredGate,
+  reason: GateEvent | null,
+): GateInfo {
   const state = withinBounds(stored, now);
   const { phase, pin, epoch, heardAt, downSince, dormant, workers, ramp } = state;
   const admitsAt = gate.kind === 'resource' ? admissibleAt(state, { pays: 'nothing' }, now) : now;

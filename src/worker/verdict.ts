@@ -34,11 +34,13 @@ export function judge(
 }
 
 function failureOf(
-  { id, worker, givenBack, gateEpoch }: ClaimedJob,
+  { id, worker, givenBack, lane, gateEpoch }: ClaimedJob,
   evidence: 'environment' | 'throttled',
 ): Parameters<typeof judgeFailure>[1] {
   const isThrottled = evidence === 'throttled';
-  return { jobId: id, worker: workerKey(worker), epoch: gateEpoch, isThrottled, uncountedRuns: givenBack };
+  const isSuspect = lane === 'suspect';
+  const epoch = gateEpoch;
+  return { jobId: id, worker: workerKey(worker), epoch, isThrottled, uncountedRuns: givenBack, isSuspect };
 }
 
 function softFailureOf(

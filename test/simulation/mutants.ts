@@ -333,8 +333,14 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'an open gate gives more than its probe',
     file: 'store/memory/claim.ts',
-    find: '? claiming.probe((ids) => pickProbe(admission.state.probes, ids, random), admission.epoch)',
-    replace: '? claiming.admitted({ fresh: 3, retry: 3, epoch: admission.epoch })',
+    find: ': claiming.only(one, admission.epoch);',
+    replace: ': claiming.admitted({ fresh: 3, retry: 3, epoch: admission.epoch });',
+  },
+  {
+    name: 'a worker gets the probe of a job that it does not know',
+    file: 'store/probe-candidates.ts',
+    find: 'return known !== undefined && known >= (version ?? FIRST_VERSION);',
+    replace: 'return true;',
   },
   {
     name: 'a gate that is pinned open admits jobs',

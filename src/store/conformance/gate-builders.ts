@@ -26,7 +26,10 @@ export function gateOf(name: string, kind: GateKind = 'resource'): GateRef {
 }
 
 export const completed: Outcome = { kind: 'completed' };
-export const handedBack: Outcome = { kind: 'released', because: { kind: 'no-handler', known: null, giveUpAfterMs: HOUR } };
+export const handedBack: Outcome = {
+  kind: 'released',
+  because: { kind: 'no-handler', known: null, giveUpAfterMs: HOUR },
+};
 export const refused: Outcome = failedBy('net:ECONNREFUSED', null, null);
 
 /** Status 429 with a wait that was asked for. */

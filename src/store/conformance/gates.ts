@@ -186,7 +186,10 @@ const reading: StoreCase[] = cases('gates', {
     assert.deepEqual(await waiting(), [6, null]);
     const uncounted = await store.gates({ limit: 10, skipWaiting: true });
     assert.deepEqual([uncounted.length, ...uncounted.map((gate) => gate.waiting)], [2, null, null]);
-    assert.deepEqual(uncounted.map((gate) => gate.firstDueAt), [null, null]);
+    assert.deepEqual(
+      uncounted.map((gate) => gate.firstDueAt),
+      [null, null],
+    );
   },
 
   'a gate tells when the first job behind it is due': async ({ store }) => {

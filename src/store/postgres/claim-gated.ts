@@ -168,7 +168,9 @@ class GatedClaiming {
     );
     const candidates = ((JSON.parse(probes ?? '[]') ?? []) as [string, number, number][])
       .map(([id, partition, jobType]): Candidate => ({ id, partition, jobType }))
-      .filter((one) => waiting.some(({ partition }) => partition.id === one.partition && limits.room(partition, 1) > 0));
+      .filter((one) =>
+        waiting.some(({ partition }) => partition.id === one.partition && limits.room(partition, 1) > 0),
+      );
     const typeOf = await loadTypes(this.#session, candidates, this.#request.leaseMs);
     const rooms = numbersOrNull(room);
     const demand: Demand = {
