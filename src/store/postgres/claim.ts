@@ -11,7 +11,7 @@ import type { Lease } from './leases.ts';
 import { lineOf, type Partition } from './partitions.ts';
 import type { Position, Range } from './scan/scan-cursor.ts';
 import type { Session } from './session.ts';
-import { laneKey, share } from './shares.ts';
+import { capsOf, laneKey, share } from './shares.ts';
 import { whatIsLeft } from './what-is-left.ts';
 
 /*
@@ -296,7 +296,7 @@ class Claiming {
       Math.max(0, CLAIM_BYTES - this.#bytes),
       texts(this.#queues),
       plain(queues.map(({ suspect }) => suspect > 0)),
-      plain(queues.map(({ maxRetriesInFlight }) => maxRetriesInFlight)),
+      capsOf(queues),
       this.#candidates.known ?? null,
       this.#candidates.breadth,
       plain(partitions.map(({ id }) => id)),
