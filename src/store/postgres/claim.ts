@@ -246,10 +246,14 @@ class Claiming {
     // The first call of a process is given no partition, and only asks which ones there are.
     if (given.length === 0) return;
     this.#setRoom(header);
-    this.#candidates.tune(
-      header.due.reduce<number>((sum, due) => sum + (due ?? 0), 0),
-      limit,
-    );
+    if (this.#candidates.known !== null) return;
+    const lines = new Map<string, { due: number; partitions: number }>();
+    for (const [index, { supply }] of given.entries()) {
+      const line = lineOf(supply.candidate.partition);
+      const { due, partitions } = lines.get(line) ?? { due: 0, partitions: 0 };
+      lines.set(line, { due: due + (header.due[index] ?? 0), partitions: partitions + 1 });
+    }
+    this.#candidates.tune(lines.values(), limit);
   }
 
   #setAsides(text: string): void {
