@@ -34,8 +34,7 @@ import { checkTags, type TagsFunction } from './tags.ts';
 import { read } from './untrusted/thrown.ts';
 
 /** What `defineJob` takes. `Input` is what is enqueued; `Parsed` is what the schema makes of it; `Output` is what the handler returns. */
-// biome-ignore lint/suspicious/noExplicitAny: unknown where the type arguments are written out.
-export interface JobOptions<Input, Parsed = Input, Output = unknown, DeadInput = any> {
+export interface JobOptions<Input, Parsed = Input, Output = unknown, DeadInput = AnyInput> {
   /** Unique among the jobs of an application; it is stored with each job. */
   readonly name: string;
   /** Any Standard Schema (zod, valibot, ...). Checked at enqueue, and again before each run. */
@@ -99,9 +98,12 @@ export interface JobOptions<Input, Parsed = Input, Output = unknown, DeadInput =
   readonly silence?: readonly WarningName[];
 }
 
+/** Any input, and no function: where the type of the input is not known, a function still makes one. */
+type AnyInput = object | string | number | boolean | null;
+
 /** A job that reacts to the death of another one: its definition or its name, and its input, or what makes the input at enqueue. */
-// biome-ignore lint/suspicious/noExplicitAny: what reacts to any job, by any other.
-export type ReactionTo<Parsed = any, Input = any> = readonly [
+// biome-ignore lint/suspicious/noExplicitAny: what reacts to any job.
+export type ReactionTo<Parsed = any, Input = AnyInput> = readonly [
   // biome-ignore lint/suspicious/noExplicitAny: only the input matters.
   job: JobDefinition<Input, any, any> | string,
   input: NoInfer<Input> | ((input: NoInfer<Parsed>, dead: { readonly id: string }) => NoInfer<Input>),
@@ -246,8 +248,7 @@ const optionNames = namesOf<JobOptions<unknown>>({
 });
 
 /** `Parsed` comes first, so that without a schema the input is what the handler says it takes. */
-// biome-ignore lint/suspicious/noExplicitAny: see JobOptions.
-export function defineJob<Parsed = unknown, Input = Parsed, Output = unknown, DeadInput = any>(
+export function defineJob<Parsed = unknown, Input = Parsed, Output = unknown, DeadInput = AnyInput>(
   options: JobOptions<Input, Parsed, Output, DeadInput> & JsonCheck<Input> & OutputCheck<Output>,
 ): JobDefinition<Input, Parsed, Output> {
   const given = readOptions(options as JobOptions<Input, Parsed, Output>, optionNames, 'defineJob');
@@ -352,7 +353,7 @@ export function checkReaction(value: unknown, what: string, expected = '[job, in
   if (!isDefinition(job) && typeof job !== 'string') {
     throw unexpected(`${what}[0]`, 'a definition made by defineJob, or a job name', job);
   }
-  return [typeof job === 'string' ? checkName(job, `${what}[0]`) : job, input];
+  return [typeof job === 'string' ? checkName(job, `${what}[0]`) : job, input as ReactionTo[1]];
 }
 
 /** No payload is of an earlier version than the first, so that the function would never be called. */
