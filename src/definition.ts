@@ -4,7 +4,6 @@ import {
   checkName,
   copyData,
   describe,
-  isList,
   isPlainObject,
   namesOf,
   readOptions,
@@ -346,14 +345,14 @@ function readOnDead(onDead: unknown, what: string): Pick<JobDefinition, 'onDead'
   return { onDead: undefined, reaction: checkReaction(onDead, what, 'a function, or [job, input]') };
 }
 
-/** `expected` is what else may be there. */
+/** `expected` names what else may be given. */
 export function checkReaction(value: unknown, what: string, expected = '[job, input]'): ReactionTo {
-  if (!isList(value) || value.length !== 2) throw unexpected(what, expected, value);
-  const [job, input] = value;
-  if (!isDefinition(job) && typeof job !== 'string') {
-    throw unexpected(`${what}[0]`, 'a definition made by defineJob, or a job name', job);
-  }
-  return [typeof job === 'string' ? checkName(job, `${what}[0]`) : job, input as ReactionTo[1]];
+  const members = checkList(value, what, expected, (member) => member);
+  if (members.length !== 2) throw unexpected(what, expected, value);
+  const [job, input] = members;
+  if (isDefinition(job)) return [job, input as ReactionTo[1]];
+  if (typeof job !== 'string') throw unexpected(`${what}[0]`, 'a definition made by defineJob, or a job name', job);
+  return [checkName(job, `${what}[0]`), input as ReactionTo[1]];
 }
 
 /** No payload is of an earlier version than the first, so that the function would never be called. */

@@ -25,6 +25,7 @@ import type { Events } from './observe/events.ts';
 import { sendTraced, type Tracing } from './observe/tracing.ts';
 import { partsOf } from './parts.ts';
 import { encodeJson } from './payload.ts';
+import { reactionInput } from './reaction.ts';
 import { resourceOf } from './resource.ts';
 import type { RetryOptions } from './retry/policy.ts';
 import { resolvePolicy } from './retry/resolve.ts';
@@ -248,9 +249,8 @@ export class Enqueuer {
     if (onDead === undefined) return prepared;
     const what = `${target.name}: onDead`;
     const id = idOfDead ?? prepared.job.id;
-    const [job, given] = onDead;
-    const input = typeof given === 'function' ? given(parsed(), { id }) : given;
-    const reaction = this.#prepare(this.#settings.targetOf(job, what), input, NO_OPTIONS, what, id);
+    const input = reactionInput(onDead, parsed, id, what);
+    const reaction = this.#prepare(this.#settings.targetOf(onDead[0], what), input, NO_OPTIONS, what, id);
     return reaction instanceof Promise
       ? reaction.then((made) => reacting(prepared, made))
       : reacting(prepared, reaction);

@@ -51,6 +51,15 @@ it('is checked when the job is enqueued: its input, its name, its form', async (
     'enqueue: onDead[0]: expected a definition made by defineJob, or a job name, got 7.',
   );
   await expect(enqueue((() => {}) as never)).rejects.toThrow('enqueue: onDead: expected [job, input], got');
+  const throws = [
+    refund,
+    () => {
+      throw new Error('no order');
+    },
+  ];
+  await expect(enqueue(throws as never)).rejects.toThrow(
+    'charge: onDead: expected its function to return an input, got an error that it threw: Error: no order',
+  );
   expect(() => defineJob({ name: 'a', onDead: 'refund' as never })).toThrow(
     'job a: onDead: expected a function, or [job, input], got "refund".',
   );
