@@ -327,9 +327,11 @@ export class World implements Faults {
     else if (action <= 4) void store.release(random.pick(HOLD_TARGETS));
     else if (action === 5) void store.change(this.#order('redrive', { name }));
     else if (action === 6) void store.change(this.#order('discard', { name, limit: 1 }));
-    else if (action === 7)
-      void store.change(this.#order(random.pick(['runNow', 'cancel'] as const), { name, limit: 3 }));
-    else if (action >= 10) void this.#operateSchedules();
+    else if (action === 7) {
+      const order = random.pick(['runNow', 'cancel'] as const);
+      // Without a limit, jobs that run are among them.
+      void store.change(this.#order(order, order === 'runNow' ? { name } : { name, limit: 3 }));
+    } else if (action >= 10) void this.#operateSchedules();
     else {
       const gate = { kind: 'resource', name: random.pick(simGates) } as const;
       void store.changeGate(gate, random.pick(gateOrders), 'operator');

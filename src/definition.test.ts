@@ -179,7 +179,11 @@ describe('defineJob', () => {
       { name: 'a', run, backoff: { kind: 'fixed' } },
       'job a: backoff: expected a function, got an object with the key kind.',
     ],
-    ['an onDead that is no function', { name: 'a', run, onDead: 1 }, 'job a: onDead: expected a function, got 1.'],
+    [
+      'an onDead that is neither a function nor a job',
+      { name: 'a', run, onDead: 1 },
+      'job a: onDead: expected a function, or [job, input], got 1.',
+    ],
     ['rules that are no list', { name: 'a', run, rules: {} }, 'job a: rules'],
   ])('refuses %s, and says what was expected', (_, options, message) => {
     expect(complaint(() => define(options))).toContain(message);

@@ -33,7 +33,7 @@ import { checkTags, type TagsFunction } from './tags.ts';
 import { read } from './untrusted/thrown.ts';
 
 /** What `defineJob` takes. `Input` is what is enqueued; `Parsed` is what the schema makes of it; `Output` is what the handler returns. */
-export interface JobOptions<Input, Parsed = Input, Output = unknown> {
+export interface JobOptions<Input, Parsed = Input, Output = unknown, DeadInput = AnyInput> {
   /** Unique among the jobs of an application; it is stored with each job. */
   readonly name: string;
   /** Any Standard Schema (zod, valibot, ...). Checked at enqueue, and again before each run. */
@@ -83,14 +83,30 @@ export interface JobOptions<Input, Parsed = Input, Output = unknown> {
   readonly rules?: readonly ClassifyRule[];
   /** Chooses the delay before the next attempt, instead of the policy's backoff and jitter; its deadline still holds. */
   readonly backoff?: BackoffFunction;
-  /** Called once a job of this kind is dead, in the process that buried it. Best effort: it is not repeated. */
-  readonly onDead?: (job: DeadJob) => unknown;
+  /**
+   * What happens when a job of this kind is dead. `[job, input]` is a job that is stored in the write that buries this one: each time it
+   * dies, whatever process finds that out. The input may be a function of the input of the dead job and of its id. A function is
+   * called in the process that buried the job. Best effort: it is not repeated.
+   * @example onDead: [refund, ({ order }, { id }) => ({ order, failed: id })]
+   */
+  readonly onDead?: ((job: DeadJob) => unknown) | ReactionTo<Parsed, DeadInput>;
   /**
    * Warnings about its settings that are not logged when a worker starts, by name: see docs/advise.md.
    * @example silence: ['no-jitter']
    */
   readonly silence?: readonly WarningName[];
 }
+
+/** Any input, and no function: where the type of the input is not known, a function still makes one. */
+type AnyInput = object | string | number | boolean | null;
+
+/** A job that reacts to the death of another one: its definition or its name, and its input, or what makes the input at enqueue. */
+// biome-ignore lint/suspicious/noExplicitAny: what reacts to any job.
+export type ReactionTo<Parsed = any, Input = AnyInput> = readonly [
+  // biome-ignore lint/suspicious/noExplicitAny: only the input matters.
+  job: JobDefinition<Input, any, any> | string,
+  input: NoInfer<Input> | ((input: NoInfer<Parsed>, dead: { readonly id: string }) => NoInfer<Input>),
+];
 
 export interface DeadJob {
   readonly id: string;
@@ -125,6 +141,7 @@ export interface JobDefinition<Input = unknown, Parsed = unknown, Output = unkno
   readonly rules: readonly ClassifyRule[];
   readonly backoff: BackoffFunction | undefined;
   readonly onDead: ((job: DeadJob) => unknown) | undefined;
+  readonly reaction: ReactionTo | undefined;
   readonly silence: readonly WarningName[];
   // A method, so that definitions of any input fit into one list. Undefined until `implement` adds it.
   run?(input: Parsed, context: JobContext): Output | Promise<Output>;
@@ -230,8 +247,8 @@ const optionNames = namesOf<JobOptions<unknown>>({
 });
 
 /** `Parsed` comes first, so that without a schema the input is what the handler says it takes. */
-export function defineJob<Parsed = unknown, Input = Parsed, Output = unknown>(
-  options: JobOptions<Input, Parsed, Output> & JsonCheck<Input> & OutputCheck<Output>,
+export function defineJob<Parsed = unknown, Input = Parsed, Output = unknown, DeadInput = AnyInput>(
+  options: JobOptions<Input, Parsed, Output, DeadInput> & JsonCheck<Input> & OutputCheck<Output>,
 ): JobDefinition<Input, Parsed, Output> {
   const given = readOptions(options as JobOptions<Input, Parsed, Output>, optionNames, 'defineJob');
   const name = checkName(given.name, 'defineJob: name');
@@ -242,7 +259,8 @@ export function defineJob<Parsed = unknown, Input = Parsed, Output = unknown>(
     throw unexpected(`${what}: input`, 'a Standard Schema (zod, valibot, arktype, ...)', given.input);
   }
   checkOutput(given.output, `${what}: output`);
-  checkHooks(given, what);
+  const { onDead, ...hooks } = given;
+  checkHooks(hooks, what);
   const version = given.version === undefined ? null : checkVersion(given.version, `${what}: version`);
   checkMigrate(given.migrate, version, what);
   return branded({
@@ -261,14 +279,15 @@ export function defineJob<Parsed = unknown, Input = Parsed, Output = unknown>(
     classify: given.classify,
     rules: given.rules === undefined ? [] : validateClassifyRules(copyData(given.rules, what), `${what}: rules`),
     backoff: given.backoff,
-    onDead: given.onDead,
+    ...readOnDead(onDead, `${what}: onDead`),
     silence: checkSilence(given.silence ?? [], `${what}: silence`),
     ...(given.run && { run: given.run }),
   });
 }
 
 /** What only a worker needs of a definition, so that it need not be where jobs are enqueued. */
-export type ImplementOptions = Pick<JobOptions<never>, 'timeout' | 'classify' | 'rules' | 'backoff' | 'onDead'> & {
+export type ImplementOptions = Pick<JobOptions<never>, 'timeout' | 'classify' | 'rules' | 'backoff'> & {
+  readonly onDead?: (job: DeadJob) => unknown;
   readonly migrate?: (payload: never, fromVersion: number) => unknown;
 };
 
@@ -318,6 +337,22 @@ function checkHooks(given: Omit<ImplementOptions, 'timeout' | 'rules'>, what: st
     const value = given[hook];
     if (value !== undefined && typeof value !== 'function') throw unexpected(`${what}: ${hook}`, 'a function', value);
   }
+}
+
+function readOnDead(onDead: unknown, what: string): Pick<JobDefinition, 'onDead' | 'reaction'> {
+  if (onDead === undefined) return { onDead: undefined, reaction: undefined };
+  if (typeof onDead === 'function') return { onDead: onDead as JobDefinition['onDead'], reaction: undefined };
+  return { onDead: undefined, reaction: checkReaction(onDead, what, 'a function, or [job, input]') };
+}
+
+/** `expected` names what else may be given. */
+export function checkReaction(value: unknown, what: string, expected = '[job, input]'): ReactionTo {
+  const members = checkList(value, what, expected, (member) => member);
+  if (members.length !== 2) throw unexpected(what, expected, value);
+  const [job, input] = members;
+  if (isDefinition(job)) return [job, input as ReactionTo[1]];
+  if (typeof job !== 'string') throw unexpected(`${what}[0]`, 'a definition made by defineJob, or a job name', job);
+  return [checkName(job, `${what}[0]`), input as ReactionTo[1]];
 }
 
 /** No payload is of an earlier version than the first, so that the function would never be called. */

@@ -1,5 +1,6 @@
 import { isDate } from './brand.ts';
 import { checkName, checkOneOf, isPlainObject, namesOf, readOptions, unexpected, withoutUndefined } from './config.ts';
+import { checkReaction, type ReactionTo } from './definition.ts';
 import { type Duration, formatDuration, parseDuration } from './duration.ts';
 import { ConfigError } from './errors.ts';
 import { checkPriority, type KeyLife, type KeyUntil, keyUntils } from './job.ts';
@@ -40,6 +41,11 @@ export interface EnqueueOptions {
   /** Overrides the definition's policy, field by field. */
   readonly retry?: RetryOptions;
   /**
+   * A job that is stored in the write that buries this one, if it dies, instead of the one that the definition says.
+   * @example onDead: [refund, { order: 7 }]
+   */
+  readonly onDead?: ReactionTo;
+  /**
    * A client inside a transaction of your own (PostgreSQL): the job is committed or rolled back with it. No worker sees
    * it before the commit. The `enqueued` event is emitted before that, so also for a job that is then rolled back.
    */
@@ -68,6 +74,7 @@ export const optionNames: readonly (keyof EnqueueOptions)[] = namesOf<EnqueueOpt
   throttle: true,
   tags: true,
   retry: true,
+  onDead: true,
   tx: true,
 });
 export const eachOptionNames: readonly (keyof JobToEnqueue)[] = [
@@ -95,6 +102,7 @@ export interface CheckedOptions {
   readonly debounce: Debounce | undefined;
   readonly tags: readonly string[] | null;
   readonly retry: RetryOptions | undefined;
+  readonly onDead: ReactionTo | undefined;
   readonly tx: TransactionClient | null;
 }
 
@@ -125,7 +133,7 @@ export function checkKey({ key, keyUntil, debounce, throttle }: EnqueueOptions, 
 
 /** All but `checkKey`. */
 export function checkEach(given: EnqueueOptions, what: string): CheckedOptions {
-  const { delay, at, priority, queue, key, keyUntil, debounce, throttle, tags, retry, tx } = given;
+  const { delay, at, priority, queue, key, keyUntil, debounce, throttle, tags, retry, onDead, tx } = given;
   if (delay !== undefined && at !== undefined) {
     throw new ConfigError(`${what}: expected delay or at, got both. Give one of them.`);
   }
@@ -140,6 +148,7 @@ export function checkEach(given: EnqueueOptions, what: string): CheckedOptions {
     debounce: undefined,
     tags: tags === undefined ? null : checkTags(tags, `${what}: tags`),
     retry: retry === undefined ? undefined : checkRetry(retry, `${what}: retry`),
+    onDead: onDead === undefined ? undefined : checkReaction(onDead, `${what}: onDead`),
     tx: tx === undefined ? null : checkClient(tx, what),
   };
   return {

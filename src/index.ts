@@ -24,6 +24,7 @@ export type {
   JobDefinition,
   JobOptions,
   PermitOptions,
+  ReactionTo,
 } from './definition.ts';
 export { defineJob, implement } from './definition.ts';
 export type { DrainOptions, DrainResult } from './drain.ts';

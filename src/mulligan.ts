@@ -220,6 +220,7 @@ export class Mulligan {
     this.#metrics = new Metrics(settings.metricsPrefix);
     this.#warnings = new PolicyWarnings(settings, this.#log);
     this.#limitWriter = new LimitWriter(store);
+    const targetOf = (job: unknown, what: string): Target => this.#target(job, what);
     this.#enqueuer = new Enqueuer({
       store,
       clock,
@@ -230,6 +231,7 @@ export class Mulligan {
       hardCap,
       maxPayloadBytes,
       tracing,
+      targetOf,
     });
     this.#waits = new Waits(store, clock);
     const audit = auditTo(store, clock);
@@ -241,7 +243,6 @@ export class Mulligan {
     this.errors = new ErrorGroups(store, clock);
     this.gates = new Gates(store, clock, (answer) => this.#reportGate(answer), audit);
     this.limits = new Limits(store, clock, audit);
-    const targetOf = (job: unknown, what: string): Target => this.#target(job, what);
     this.#scheduleWriter = new ScheduleWriter({ store, clock, enqueuer: this.#enqueuer, targetOf });
     this.schedules = new Schedules(
       store,

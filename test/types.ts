@@ -490,6 +490,40 @@ void mulligan.dead.redrive({ name: 'a', keepAttempts: true, dryRun: true, rate: 
 void mulligan.dead.redrive({ name: 'a', rate: 'fast' });
 same<ReturnType<typeof mulligan.jobs.runNow>, Promise<BulkResult>>(true);
 void mulligan.jobs.runNow({ state: ['scheduled', 'retrying'], since: '2h', attempts: { min: 2 } });
+void mulligan.jobs.runNow({ ids: ['a'], by: 'ann', tx: { query: async () => ({ rows: [] }) } });
+
+// Reactions to a death.
+
+const refund = defineJob<{ order: number; failed: string }>({ name: 'refund', run() {} });
+defineJob({
+  name: 'ship',
+  input: z.object({ order: z.number() }),
+  onDead: [
+    refund,
+    (input, { id }) => {
+      same<typeof input, { order: number }>(true);
+      same<typeof id, string>(true);
+      return { order: input.order, failed: id };
+    },
+  ],
+  run() {},
+});
+defineJob<{ order: number }>({
+  name: 'ship',
+  onDead: [refund, ({ order }, { id }) => ({ order: order + 1, failed: id })],
+  run() {},
+});
+defineJob({ name: 'ship', onDead: ['refund', { order: 7 }], run() {} });
+// @ts-expect-error not the input of the reaction
+defineJob({ name: 'ship', onDead: [refund, { order: 'seven', failed: 'a' }], run() {} });
+// @ts-expect-error no input
+defineJob({ name: 'ship', onDead: [refund], run() {} });
+void mulligan.enqueue('ship', 1, { onDead: [refund, { order: 7, failed: 'a' }] });
+void mulligan.enqueueMany('ship', [{ input: 1, onDead: ['refund', null] }]);
+// @ts-expect-error a function cannot be stored
+void mulligan.enqueue('ship', 1, { onDead: () => {} });
+// @ts-expect-error a worker's half of a definition is not asked at enqueue
+implement(refund, () => {}, { onDead: [refund, { order: 7, failed: 'a' }] });
 
 // Disposal.
 

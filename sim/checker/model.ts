@@ -31,6 +31,8 @@ export interface ModelJob {
   spent: Spent | null;
   holdsKey: boolean;
   cancelRequested: boolean;
+  /** When it is to run again, as was said while it runs. */
+  runNowAt: number | null;
   deadReason: DeadReason | null;
   /** The limits in which it keeps its turn while it waits to run again, or will. */
   turns: readonly string[];
@@ -84,6 +86,7 @@ export class Model {
       spent: null,
       holdsKey: made.key !== null && made.keyLife !== 'window',
       cancelRequested: false,
+      runNowAt: null,
       deadReason: null,
       turns: [],
       lease: null,
@@ -132,6 +135,7 @@ export class Model {
     job.state = state;
     job.lease = null;
     job.cancelRequested = false;
+    job.runNowAt = null;
     if (job.made.keyLife !== 'pruned') job.holdsKey = false;
   }
 }

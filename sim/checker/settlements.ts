@@ -101,7 +101,8 @@ function apply(job: ModelJob, settlement: Settlement, { model, now }: Check): vo
   if (job.lane !== 'retry' && job.lane !== 'suspect') job.turns = [];
   // What is handed back without a delay keeps its place.
   if (decision.kind === 'retry' || decision.kind === 'defer' || decision.delayMs > 0)
-    job.dueAt = now + decision.delayMs;
+    job.dueAt = job.runNowAt === null ? now + decision.delayMs : now;
+  job.runNowAt = null;
 }
 
 function checkDecision(job: ModelJob, settlement: Settlement, check: Check): void {

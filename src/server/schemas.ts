@@ -78,6 +78,10 @@ const enqueueFields = {
   throttle: durationSchema.exactOptional(),
   tags: z.array(jobName).max(100).exactOptional(),
   retry: retryOptions.exactOptional(),
+  onDead: z
+    .tuple([jobName, z.unknown()])
+    .describe('The name and the input of a job that is stored if this one dies.')
+    .exactOptional(),
 };
 
 /** One job, as `enqueue` takes it. */

@@ -14,6 +14,7 @@ import type {
   JobTemplate,
   LimitedClaimRequest,
   NewJob,
+  Reaction,
   Refund,
   Settlement,
 } from '../store/store.ts';
@@ -93,7 +94,7 @@ export const limitKeys: z.ZodType<readonly LimitKey[]> = z
   .max(100)
   .readonly();
 
-const jobFields = {
+const ownFields = {
   name,
   queue: queueName,
   retryQueue: queueName.nullable(),
@@ -102,21 +103,32 @@ const jobFields = {
   priority: z.int().min(0).max(9),
   payload: jsonText,
   policy,
-  key: name.nullable(),
-  keyLife: z.enum(keyLives),
   version: z
     .int()
     .min(1)
     .max(2 ** 31 - 1)
     .optional(),
   tags: z.array(name).min(1).max(1_000).nullable().exactOptional(),
+  trace: text(10_000).optional(),
+  /** The reaction may have one of its own. */
+  get onDead() {
+    return reaction.exactOptional();
+  },
+} satisfies Record<keyof Reaction, z.ZodType>;
+
+const reaction: z.ZodType<Reaction> = z.strictObject(ownFields);
+
+const jobFields = {
+  ...ownFields,
+  onDead: reaction.exactOptional(),
+  key: name.nullable(),
+  keyLife: z.enum(keyLives),
   debounce: z.strictObject({ maxWaitMs: duration.nullable() }).exactOptional(),
   onLimit: z
     .array(z.strictObject({ limit: name, key: name, action: z.enum(['cancel-oldest', 'cancel-newest']) }))
     .max(100)
     .exactOptional(),
   windowMs: duration.exactOptional(),
-  trace: text(10_000).optional(),
 } satisfies Record<keyof JobTemplate, z.ZodType>;
 
 const hasWindow = ({ keyLife, windowMs }: Pick<NewJob, 'keyLife' | 'windowMs'>): boolean =>

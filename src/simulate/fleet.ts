@@ -60,6 +60,7 @@ export class Fleet {
       hardCap: undefined,
       maxPayloadBytes: MOST_BYTES,
       tracing: null,
+      targetOf: () => job,
     });
   }
 

@@ -131,7 +131,8 @@ export interface Store {
   heartbeat(beats: readonly Heartbeat[]): Promise<HeartbeatAnswer[]>;
   /**
    * Ends runs. Only the holder of the fence changes anything; a repeated settlement is a no-op that answers `settled`.
-   * A repeated crash is `stale`: two rescuers can settle the same one, and only the first may report it.
+   * A repeated crash is `stale`: two rescuers can settle the same one, and only the first may report it. A settlement that buries a job
+   * with `onDead` stores `reactionTo` it in the same write.
    */
   settle(settlements: readonly Settlement[]): Promise<SettleAnswer[]>;
   /** Jobs whose lease has run out, oldest first, for a rescuer to settle as `crashed`. */
@@ -326,7 +327,12 @@ export interface NewJob {
    * id: the payload, where it waits, and its due time. Sent again, it does so again.
    */
   readonly debounce?: Debounce;
+  /** Stored as a job when this one dies: each time, and in the settlement that buries it. */
+  readonly onDead?: Reaction;
 }
+
+/** What a job that reacts to the death of another one has. Whatever its definition says of full limits, it is stored, and waits. */
+export type Reaction = Omit<JobTemplate, 'key' | 'keyLife' | 'windowMs' | 'debounce' | 'onLimit'>;
 
 export interface Debounce {
   /** A replaced job is not put off beyond this long after it was first enqueued; null for no bound. */

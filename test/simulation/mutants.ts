@@ -208,8 +208,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a cancel that comes late is lost',
     file: 'job.ts',
-    find: 'cancelRequested && settled.dueAt !== null',
-    replace: 'false',
+    find: 'if (cancelRequested) return',
+    replace: 'if (false) return',
     from: 100,
   },
   {

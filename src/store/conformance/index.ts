@@ -26,6 +26,7 @@ import { memoCases } from './memo.ts';
 import { onLimitCases } from './on-limit.ts';
 import { partitionCases } from './partitions.ts';
 import { pruneCases } from './prune.ts';
+import { reactionCases } from './reactions.ts';
 import { readCases } from './read.ts';
 import { redriveCases } from './redrive.ts';
 import { refundCases } from './refund.ts';
@@ -58,6 +59,7 @@ const suite: readonly StoreCase[] = [
   ...reportCases,
   ...heartbeatCases,
   ...settleCases,
+  ...reactionCases,
   ...refundCases,
   ...fenceCases,
   ...expiredCases,

@@ -6,7 +6,7 @@ import type { Aside, DeadReason } from '../../retry/decision.ts';
 import type { StoredError } from '../../retry/outcome.ts';
 import type { RetryPolicy } from '../../retry/policy.ts';
 import type { Operation } from '../change.ts';
-import type { ClaimedJob } from '../store.ts';
+import type { ClaimedJob, Reaction } from '../store.ts';
 
 /** A job as it is kept. No row ever leaves the store: callers get copies, made below. */
 export interface Row {
@@ -28,6 +28,7 @@ export interface Row {
   readonly keyLife: KeyLife;
   readonly tags: readonly string[];
   readonly trace: string | null;
+  onDead: Reaction | null;
   readonly enqueuedAt: number;
   readonly ledger: RunRecord[];
   readonly memos: Map<string, string>;

@@ -2,7 +2,9 @@ import { isRetry, type Settled, settledBy } from '../../job.ts';
 import { asideAfter } from '../../retry/decision.ts';
 import type { OutcomeKind } from '../../retry/outcome.ts';
 import { errorChanges, failureOf } from '../error-groups.ts';
+import { reactionTo } from '../reaction.ts';
 import type { SettleAnswer, Settlement } from '../store.ts';
+import { enqueue } from './enqueue.ts';
 import { keepLog } from './log.ts';
 import { kept, type Row } from './row.ts';
 import type { MemoryState } from './state.ts';
@@ -19,6 +21,7 @@ export function settle(state: MemoryState, settlements: readonly Settlement[], n
     count(state, row, settlement, settled, now);
     countErrors(state, row, settlement, settled, now);
     end(state, row, settlement, settled, now);
+    if (settled.deadReason !== null && row.onDead !== null) enqueue(state, [reactionTo(settlement, row.onDead)], now);
     return settled.overruled ? 'cancelled' : 'settled';
   });
 }

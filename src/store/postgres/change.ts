@@ -179,8 +179,12 @@ async function partOf(session: Session, operation: Operation, cursor: Cursor | n
   if (tag !== undefined) return byTag(reader, tag, cursor, most);
   if (ofDead) return byEnd(reader, cursor, most);
   if (action === 'runNow' && states.includes('running') && typeof cursor?.[0] !== 'number') {
-    const part = await byRunning(reader, cursor, most, states.length > 1);
-    return part.ids.length > 0 || part.next === null ? part : partOf(session, operation, part.next, most);
+    const running = await byRunning(reader, cursor, most);
+    if (running.next !== null || states.length === 1) return running;
+    const left = most - running.ids.length;
+    if (left === 0) return { ids: running.ids, next: [0] };
+    const waiting = await partOf(session, operation, [0], left);
+    return { ids: [...running.ids, ...waiting.ids], next: waiting.next };
   }
   if (action === 'runNow') where.add('worker IS NULL');
   return byWaiting(reader, cursor, most, action === 'cancel');
@@ -271,13 +275,12 @@ async function byEnd(reader: Reader, cursor: Cursor | null, most: number): Promi
 }
 
 /** The cursor: the id. Those that wait follow, with a cursor that is a number. */
-async function byRunning(reader: Reader, cursor: Cursor | null, most: number, andWaiting: boolean): Promise<Part> {
+async function byRunning(reader: Reader, cursor: Cursor | null, most: number): Promise<Part> {
   const { where, limit } = reader;
   where.add('worker IS NOT NULL').add('id IN (SELECT unnest(h.jobs) FROM @.leases h)');
   if (cursor !== null) where.add('id > ?::uuid', cursor[0]);
   const { ids, last, isAll } = taken(await read(reader, 'seq', 'id'), most, limit);
-  if (!isAll && last !== undefined) return { ids, next: [last.id] };
-  return { ids, next: andWaiting ? [0] : null };
+  return { ids, next: isAll || last === undefined ? null : [last.id] };
 }
 
 /** The cursor: whether this round has found a job (1) or not (0), and the position in it. */

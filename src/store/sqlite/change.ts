@@ -143,8 +143,17 @@ function partOf(session: Session, operation: StoredOperation, most: number): Par
   if (action === 'redrive' || action === 'discard') return byEnd(read, where, cursor);
   if (selection.error !== undefined) return byError(read, where, cursor);
   const part = byWaiting(read, where, cursor, roundsOf(action, applicable));
-  const following = part.rows.length === 0 ? part.next(operation.changed) : null;
-  return following === null ? part : partOf(session, { ...operation, cursor: following }, most);
+  const following = action === 'runNow' && part.rows.length < read.limit ? part.next(operation.changed) : null;
+  return following === null ? part : joined(part, partOf(session, { ...operation, cursor: following }, most));
+}
+
+/** The last of the running jobs, and the first of those that wait. */
+function joined(running: Part, waiting: Part): Part {
+  return {
+    rows: [...running.rows, ...waiting.rows],
+    cursorAfter: (row) => (row.state === STATE.running ? running : waiting).cursorAfter(row),
+    next: waiting.next,
+  };
 }
 
 /** The conditions that `partOf` itself looks jobs up by. */

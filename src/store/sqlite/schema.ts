@@ -7,6 +7,7 @@ import { errorHistoryTables } from './error-history-tables.ts';
 import { historyTables } from './history-tables.ts';
 import { limitTables } from './limit-tables.ts';
 import { logTables } from './log-tables.ts';
+import { reactionsTables } from './reactions-tables.ts';
 import { resultsTables } from './results-tables.ts';
 import { scheduleTables } from './schedules-tables.ts';
 import { selectTables } from './select-tables.ts';
@@ -259,6 +260,7 @@ export const migrations: readonly string[] = [
   // When a running job is to run again, as was said while it runs. A version without this lets it wait as its settlement says, and may leave
   // the column as it is: so it counts only when it is not before the start of the run.
   'ALTER TABLE jobs ADD COLUMN run_now_at INTEGER;',
+  reactionsTables,
 ];
 
 /** Brings the file to the newest version. Call inside BEGIN IMMEDIATE: a second process then finds it done. */

@@ -9,6 +9,7 @@ import { KEY_AFTER_END } from './keys.ts';
 import { settleSlots } from './limit-slots.ts';
 import { keepLog } from './log.ts';
 import { type PackedAnswers, type PackedSettlement, packAnswers, unpackSettlement } from './packed-settlements.ts';
+import { react } from './reactions.ts';
 import type { RunningRow } from './running.ts';
 import type { Session } from './session.ts';
 
@@ -118,6 +119,7 @@ function settleOne(session: Session, settlement: Settlement): SettleAnswer {
   if (settlement.refund !== undefined) writeSpent(session, row.seq, settlement.refund);
   writeLedger(session, ending, settled);
   record(session, ending, settled);
+  if (settled.deadReason !== null) react(session, row.seq, settlement);
   session.madeWork ||= settled.dueAt !== null && settled.dueAt <= session.now;
   return settled.overruled ? 'cancelled' : 'settled';
 }

@@ -8,6 +8,7 @@ import { historyTables } from './history-tables.ts';
 import { identityTables } from './identity.ts';
 import { limitTables } from './limit-tables.ts';
 import { logTables } from './log-tables.ts';
+import { reactionsTables } from './reactions-tables.ts';
 import { resultsTables } from './results-tables.ts';
 import { scheduleTables } from './schedules-tables.ts';
 import { selectTables } from './select-tables.ts';
@@ -288,4 +289,5 @@ export const migrations: readonly string[] = [
   // When a running job is to run again, as was said while it runs. A version without this lets it wait as its settlement says, and may leave
   // the column as it is: so it counts only when it is not before the start of the run.
   'ALTER TABLE live ADD COLUMN run_now_at bigint;',
+  reactionsTables,
 ];

@@ -45,6 +45,7 @@ export const operateSql: string = `
   DECLARE unused bigint[];
   BEGIN
     PERFORM roll_up_jobs(p_ids);
+    DELETE FROM reactions r USING unnest(p_ids) AS g (id) WHERE ${lookUp('r.job', 'g.id')};
     WITH gone AS (
       DELETE FROM finished f USING unnest(p_ids) AS g (id) WHERE ${lookUp('f.id', 'g.id')}
       RETURNING f.id, f.tags, f.job_type, f.state, f.fingerprint, CASE WHEN f.failed THEN f.last_error END AS error

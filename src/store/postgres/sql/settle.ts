@@ -1,6 +1,7 @@
 import { STATE } from '../../codes.ts';
 import { addCounts, asStored, type EndedRun } from '../counts.ts';
 import { addErrorCounts } from '../error-counts.ts';
+import { ENQUEUE_PARAMETERS } from './enqueue.ts';
 import {
   BY_INDEX,
   CHECK_IDENTITY,
@@ -147,6 +148,20 @@ const keepLogs = (condition: string): string => `
   SELECT p_id[g.at], p_run[g.at], g.log FROM unnest(p_logged, p_logs) AS g (at, log) WHERE ${condition}
   ON CONFLICT DO NOTHING;`;
 
+const SETTLE_PARAMETERS = `
+    p_identity uuid, p_id uuid[], p_run int[], p_worker int[], p_outcome smallint[], p_state smallint[], p_counted boolean[],
+    p_delay bigint[], p_partition bigint[], p_backoff bigint[], p_reason smallint[], p_error int[], p_decision int[],
+    p_started bigint[], p_ended bigint[], p_errors text[], p_decisions text[],
+    p_over bigint[], p_keyed bigint[], p_refund int[], p_spent_at bigint[], p_spent_count int[], p_fingerprints text[],
+    p_result text[], p_progress text[], p_limited uuid[], p_limit text[], p_key text[], p_logged int[], p_logs text[]`;
+/** Beside those of `enqueue`, some of which have the same names. */
+const BURY_PARAMETERS = SETTLE_PARAMETERS.replaceAll('p_', 's_');
+const namesOf = (parameters: string): string =>
+  parameters
+    .split(',')
+    .map((parameter) => parameter.trim().split(' ')[0])
+    .join(', ');
+
 export const settleSql: string = `
   -- Answers whether all of them were applied, and whether that lets jobs behind limits start. p_over are leases of which nothing is held any more. p_result and p_progress are
   -- null when no run has a result, or progress that is not stored. p_limited are those of the jobs that have limits,
@@ -173,12 +188,7 @@ export const settleSql: string = `
   -- those of the partitions that have a resource. When one of these is gone, nothing is settled, and the answer is at 0.
   -- p_limited, p_logged and p_logs: see \`complete\`; an answer at -1 says that jobs may start now that could not before.
   -- p_refund are attempts that are given back; null leaves the job's note (spent_at, spent_count) as it is.
-  CREATE FUNCTION settle(
-    p_identity uuid, p_id uuid[], p_run int[], p_worker int[], p_outcome smallint[], p_state smallint[], p_counted boolean[],
-    p_delay bigint[], p_partition bigint[], p_backoff bigint[], p_reason smallint[], p_error int[], p_decision int[],
-    p_started bigint[], p_ended bigint[], p_errors text[], p_decisions text[],
-    p_over bigint[], p_keyed bigint[], p_refund int[], p_spent_at bigint[], p_spent_count int[], p_fingerprints text[],
-    p_result text[], p_progress text[], p_limited uuid[], p_limit text[], p_key text[], p_logged int[], p_logs text[]
+  CREATE FUNCTION settle(${SETTLE_PARAMETERS}
   ) RETURNS TABLE (at bigint, answer int) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   #variable_conflict use_column
   DECLARE
@@ -293,5 +303,31 @@ export const settleSql: string = `
       answer := 0;
       RETURN NEXT;
     END IF;
+  END $$;
+
+  /*
+   * Settles one run, by which its job dies, and stores the job that reacts to it: both or neither. The partition of that job is admitted
+   * first, so that it is still there when the run is settled. Answers what \`settle\` answers; or 0 at 0, and has written nothing, when the
+   * partition is to be looked up again.
+   */
+  CREATE FUNCTION bury(${ENQUEUE_PARAMETERS}, ${BURY_PARAMETERS}
+  ) RETURNS TABLE (at bigint, answer int) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  DECLARE
+    one record;
+    is_stale boolean := false;
+  BEGIN
+    IF p_keyed <> '{}' AND NOT admit(p_keyed) THEN
+      at := 0;
+      answer := 0;
+      RETURN NEXT;
+      RETURN;
+    END IF;
+    FOR one IN SELECT * FROM settle(${namesOf(BURY_PARAMETERS)}) LOOP
+      at := one.at;
+      answer := one.answer;
+      is_stale := is_stale OR answer = 2;
+      RETURN NEXT;
+    END LOOP;
+    IF NOT is_stale THEN PERFORM enqueue(${namesOf(ENQUEUE_PARAMETERS)}); END IF;
   END $$;
 `;
