@@ -134,7 +134,7 @@ export class Jobs {
 
   /**
    * Ends waiting jobs at once; the signal of a running one aborts within a second. Of one job by its id, answers what
-   * became of it; or give a selection. `cancelling` is no promise: a run that returns all the same completes its job.
+   * became of it, and leaves a row in the audit only with `by`: an application cancels its own jobs. Or give a selection. `cancelling` is no promise: a run that returns all the same completes its job.
    * @example await mulligan.jobs.cancel({ tag: 'endpoint:42' })
    */
   async cancel(id: string, options?: OrderOptions): Promise<CancelAnswer['result']>;
@@ -147,8 +147,9 @@ export class Jobs {
       return order(this.#settings, 'cancel', readOptions(which, bulkNames, 'jobs.cancel'), 'jobs.cancel');
     }
     const id = checkName(which, 'jobs.cancel: id');
-    const by = readOperator(readOptions(options, ['by'], 'jobs.cancel').by, 'jobs.cancel');
-    const [answer] = await this.#store.cancel([id], newOrder(this.#settings.clock, by, null));
+    const { by } = readOptions(options, ['by'], 'jobs.cancel');
+    const given = by === undefined ? [] : [newOrder(this.#settings.clock, readOperator(by, 'jobs.cancel'), null)];
+    const [answer] = await this.#store.cancel([id], ...given);
     return (answer as CancelAnswer).result;
   }
 

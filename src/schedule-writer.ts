@@ -44,8 +44,8 @@ export class ScheduleWriter {
   }
 
   /**
-   * Reads, changes and writes back; when another process has written the schedule meanwhile, does that again. With `by`, it
-   * is the order of an operator: it is on record also when the schedule was so before.
+   * Reads, changes and writes back; when another process has written the schedule meanwhile, does that again. What
+   * is answered as it was read is not written. With `by`, the write is on record as an order.
    */
   async change<Changed extends Schedule | null>(
     name: string,
@@ -58,7 +58,7 @@ export class ScheduleWriter {
       const { now, schedules } = await this.read(name);
       const before = schedules[0] ?? null;
       const changed = change(before, now);
-      if (changed === before && (by === null || before === null)) return changed;
+      if (changed === before) return changed;
       const to = changed && { ...changed, version: clock.newId() };
       const write: ScheduleWrite = { name, from: before?.version ?? null, to, jobs: [] };
       if ((await store.writeSchedule(write, this.#order(by, before, write))).written) return to;

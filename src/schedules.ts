@@ -113,14 +113,15 @@ export class Schedules {
   /** No tick is fired until `resume`. Ticks that pass meanwhile are left out. */
   async pause(name: string, order: OrderOptions = {}): Promise<ScheduleInfo> {
     return this.#changeExisting(name, 'schedules.pause', order, (before, now) =>
-      before.paused ? before : { ...before, paused: true, nextAt: null, updatedAt: now },
+      // Written also when it is paused: the order is on record.
+      before.paused ? { ...before } : { ...before, paused: true, nextAt: null, updatedAt: now },
     );
   }
 
   /** Goes on with the first tick from now on. */
   async resume(name: string, order: OrderOptions = {}): Promise<ScheduleInfo> {
     return this.#changeExisting(name, 'schedules.resume', order, (before, now) =>
-      before.paused ? { ...before, paused: false, nextAt: firstTick(before, now), updatedAt: now } : before,
+      before.paused ? { ...before, paused: false, nextAt: firstTick(before, now), updatedAt: now } : { ...before },
     );
   }
 
