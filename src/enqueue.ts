@@ -107,9 +107,11 @@ export class Enqueuer {
     return prepared;
   }
 
-  /** Stores a job that was prepared. */
-  async enqueuePrepared(job: NewJob): Promise<EnqueueResult> {
-    const [answer] = await this.#store([job], null);
+  /** Stores a job that was prepared, by a write that does more than store it. */
+  async enqueueWith(job: NewJob, write: (job: NewJob) => Promise<Enqueued>): Promise<EnqueueResult> {
+    const send = async ([sent]: readonly NewJob[]): Promise<Enqueued[]> => [await write(sent as NewJob)];
+    const { tracing } = this.#settings;
+    const [answer] = tracing === null ? await send([job]) : await sendTraced(tracing, [job], send);
     return this.#answer(job, answer as Enqueued, null);
   }
 

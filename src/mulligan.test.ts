@@ -98,7 +98,7 @@ describe('opening', () => {
     [
       'half a store',
       { claim() {}, enqueue() {} },
-      'expected a store with all its verbs, got an object with the keys claim, enqueue without claimGated, claimLimited, permit, report,',
+      'expected a store with all its verbs, got an object with the keys claim, enqueue without heartbeat, report, settle, remember,',
     ],
   ])('%s is refused with a word on what to write instead', async (_, target, message) => {
     const error = await rejection(Mulligan.open(target as string));

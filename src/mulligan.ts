@@ -1,6 +1,5 @@
 import { hostname } from 'node:os';
 import { type Advice, type AdviseOptions, advise } from './advise/index.ts';
-import { auditTo } from './audit.ts';
 import { AuditLog } from './audit-log.ts';
 import { type Clock, checkClock, systemClock } from './clock.ts';
 import {
@@ -234,22 +233,16 @@ export class Mulligan {
       targetOf,
     });
     this.#waits = new Waits(store, clock);
-    const audit = auditTo(store, clock);
     this.jobs = new Jobs({ store, clock, maxPayloadBytes });
     this.dead = new DeadJobs({ store, clock, maxPayloadBytes });
     this.audit = new AuditLog(store, clock);
-    this.queues = new Queues(store, audit);
+    this.queues = new Queues(store, clock);
     this.workers = new Workers(store);
     this.errors = new ErrorGroups(store, clock);
-    this.gates = new Gates(store, clock, (answer) => this.#reportGate(answer), audit);
-    this.limits = new Limits(store, clock, audit);
+    this.gates = new Gates(store, clock, (answer) => this.#reportGate(answer));
+    this.limits = new Limits(store, clock);
     this.#scheduleWriter = new ScheduleWriter({ store, clock, enqueuer: this.#enqueuer, targetOf });
-    this.schedules = new Schedules(
-      store,
-      this.#scheduleWriter,
-      (template) => this.#enqueuer.enqueuePrepared({ ...template, id: clock.newId(), delayMs: 0, dueAt: null }),
-      audit,
-    );
+    this.schedules = new Schedules(store, this.#scheduleWriter);
   }
 
   /**

@@ -1,4 +1,4 @@
-import { type Audit, type OrderOptions, readOperator } from './audit.ts';
+import { newOrder, type OrderOptions, readOperator } from './audit.ts';
 import { type BulkOrder, type BulkProgress, type BulkResult, bulkResult, preview, runBulk } from './bulk/bulk.ts';
 import { exported } from './bulk/export.ts';
 import { type Rate, readInterval } from './bulk/rate.ts';
@@ -20,6 +20,7 @@ import { findGroup } from './error-groups.ts';
 import { ConfigError } from './errors.ts';
 import type { Job, RunRecord } from './job.ts';
 import { operatorName } from './operator.ts';
+import { holdNote, releaseNote } from './order-notes.ts';
 import { encodeJson } from './payload.ts';
 import type { RunLog } from './run-log.ts';
 import { type ChangeAction, statesFor } from './store/change.ts';
@@ -148,16 +149,22 @@ export class Jobs {
 
   /**
    * Ends waiting jobs at once; the signal of a running one aborts within a second. Of one job by its id, answers what
-   * became of it; or give a selection. `cancelling` is no promise: a run that returns all the same completes its job.
+   * became of it, and leaves a row in the audit only with `by`: an application cancels its own jobs. Or give a selection. `cancelling` is no promise: a run that returns all the same completes its job.
    * @example await mulligan.jobs.cancel({ tag: 'endpoint:42' })
    */
-  async cancel(id: string): Promise<CancelAnswer['result']>;
+  async cancel(id: string, options?: OrderOptions): Promise<CancelAnswer['result']>;
   async cancel(selection: CancelOptions): Promise<BulkResult>;
-  async cancel(which: string | CancelOptions): Promise<CancelAnswer['result'] | BulkResult> {
+  async cancel(
+    which: string | CancelOptions,
+    options: OrderOptions = {},
+  ): Promise<CancelAnswer['result'] | BulkResult> {
     if (isPlainObject(which)) {
       return order(this.#settings, 'cancel', readOptions(which, bulkNames, 'jobs.cancel'), 'jobs.cancel');
     }
-    const [answer] = await this.#store.cancel([checkName(which, 'jobs.cancel: id')]);
+    const id = checkName(which, 'jobs.cancel: id');
+    const { by } = readOptions(options, ['by'], 'jobs.cancel');
+    const given = by === undefined ? [] : [newOrder(this.#settings.clock, readOperator(by, 'jobs.cancel'), null)];
+    const [answer] = await this.#store.cancel([id], ...given);
     return (answer as CancelAnswer).result;
   }
 
@@ -361,11 +368,11 @@ function readFilter(options: ListOptions, { clock }: OperateSettings, what: stri
 
 export class Queues {
   readonly #store: Store;
-  readonly #audit: Audit;
+  readonly #clock: Clock;
 
-  constructor(store: Store, audit: Audit) {
+  constructor(store: Store, clock: Clock) {
     this.#store = store;
-    this.#audit = audit;
+    this.#clock = clock;
   }
 
   async list(): Promise<QueueInfo[]> {
@@ -376,14 +383,14 @@ export class Queues {
   async pause(queue: string, options: OrderOptions = {}): Promise<void> {
     const checked = checkName(queue, 'queues.pause');
     const by = readOperator(readOptions(options, ['by'], 'queues.pause').by, 'queues.pause');
-    await this.#store.hold({ queue: checked }, null);
-    await this.#audit('pause', `queue ${checked} was paused`, by, { queue: checked });
+    const target = { queue: checked };
+    await this.#store.hold(target, null, newOrder(this.#clock, by, holdNote(target, null)));
   }
 
   async resume(queue: string, options: OrderOptions = {}): Promise<void> {
     const checked = checkName(queue, 'queues.resume');
     const by = readOperator(readOptions(options, ['by'], 'queues.resume').by, 'queues.resume');
-    await this.#store.release({ queue: checked });
-    await this.#audit('resume', `queue ${checked} was resumed`, by, { queue: checked });
+    const target = { queue: checked };
+    await this.#store.release(target, newOrder(this.#clock, by, releaseNote(target)));
   }
 }

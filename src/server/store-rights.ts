@@ -1,11 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
+import { newOrder } from '../audit.ts';
 import type { LimitRules } from '../limit/limit.ts';
+import { gateNote, holdNote, limitsNote, releaseNote, scheduleNote } from '../order-notes.ts';
 import { tickOf } from '../schedule/tick.ts';
 import type {
   LimitInfo,
   LimitKeyInfo,
   LimitWrite,
   NewJob,
+  Order,
   Retention,
   Schedule,
   ScheduleWrite,
@@ -31,11 +34,9 @@ type Args = readonly unknown[];
 export type Permitted = { readonly args: Args } | { readonly answer: unknown };
 
 export async function permitted(verb: RemoteVerb, call: Call<unknown, unknown, Args>): Promise<Permitted> {
-  if (verb === 'writeSchedule' && !isAllowed(call.principal, [])) {
-    const isCurrent = await checkSchedule(call.context.store, call.body[0] as ScheduleWrite);
-    if (!isCurrent) return { answer: { written: false, jobs: [] } satisfies ScheduleWritten };
-  }
-  return { args: await argumentsFor(verb, call) };
+  if (verb !== 'writeSchedule') return { args: await argumentsFor(verb, call) };
+  const args = await scheduleArguments(call);
+  return args === null ? { answer: { written: false, jobs: [] } satisfies ScheduleWritten } : { args };
 }
 
 async function argumentsFor(verb: RemoteVerb, call: Call<unknown, unknown, Args>): Promise<Args> {
@@ -55,7 +56,8 @@ async function argumentsFor(verb: RemoteVerb, call: Call<unknown, unknown, Args>
     case 'writeLimits': {
       const writes = body[0] as LimitWrite[];
       if (!isAdmin && writes.some(({ source }) => source === 'set')) throw needs('admin', 'to change limits by hand');
-      return isProducer ? [await firstWrites(context.store, writes)] : body;
+      if (isProducer) return [await firstWrites(context.store, writes)];
+      return writes.some(({ source }) => source === 'set') ? [writes, ordered(call, 1, limitsNote(writes))] : [writes];
     }
     case 'register':
       return [body[0], await context.workerOwners.claim(body[0] as string, body[1] as Description, principal)];
@@ -66,12 +68,33 @@ async function argumentsFor(verb: RemoteVerb, call: Call<unknown, unknown, Args>
       return [{ ...request, by: signed(request.by, by, principal) }];
     }
     case 'changeGate': {
-      const [gate, order, operator] = body as Parameters<Store['changeGate']>;
-      return [gate, order, signed(operator, by, principal)];
+      const [gate, change, operator] = body as Parameters<Store['changeGate']>;
+      return [gate, change, signed(operator, by, principal), ordered(call, 3, gateNote(gate, change))];
     }
+    case 'hold': {
+      const [target, until] = body as Parameters<Store['hold']>;
+      return [target, until, ordered(call, 2, holdNote(target, until))];
+    }
+    case 'release': {
+      const [target] = body as Parameters<Store['release']>;
+      return [target, ordered(call, 1, releaseNote(target))];
+    }
+    case 'cancel':
+      return [body[0], ordered(call, 1, null)];
     default:
       return body;
   }
+}
+
+/** The order of this call: sent or not, it is on record, with the words of the server and the name of the token. */
+function ordered(
+  { body, principal, by, context }: Call<unknown, unknown, Args>,
+  at: number,
+  note: string | null,
+): Order {
+  const sent = body[at] as Order | undefined;
+  const operator = sent === undefined ? by : signed(sent.by, by, principal);
+  return { ...newOrder(context.clock, operator, note), ...(sent && { id: sent.id }) };
 }
 
 type Description = Parameters<Store['register']>[1];
@@ -136,18 +159,25 @@ function isUnsaid(stored: LimitRules | undefined): boolean {
 }
 
 /**
- * Whether the schedule is still as the caller has read it; if not, nothing is written. A worker writes a schedule when it
- * fires a tick, or when its application gives the schedule in code: all else throws.
+ * A worker writes a schedule when it fires a tick, or when its application gives the schedule in code; all else is the order
+ * of an operator. Null when the schedule is not as the caller has read it: then nothing is to be written, because it was
+ * judged by what is stored now.
  */
-async function checkSchedule(store: Store, write: ScheduleWrite): Promise<boolean> {
-  const { now, schedules } = await store.schedules({ names: [write.name], limit: 1 });
+async function scheduleArguments(call: Call<unknown, unknown, Args>): Promise<Args | null> {
+  const write = call.body[0] as ScheduleWrite;
+  const { now, schedules } = await call.context.store.schedules({ names: [write.name], limit: 1 });
   const [before] = schedules;
-  if (!isOfCode(before, write) && !isTick(before, write, now)) {
-    // Judged by what is stored now, so another version of it must not be written over.
-    if ((before?.version ?? null) !== write.from) return false;
-    throw needs('admin', 'to change schedules by hand');
-  }
-  return true;
+  const isAdmin = isAllowed(call.principal, []);
+  const isCurrent = (before?.version ?? null) === write.from || isRepeated(before, write);
+  if (!isAdmin && !isCurrent) return null;
+  if (isOfCode(before, write) || isTick(before, write, now)) return [write];
+  if (!isAdmin) throw needs('admin', 'to change schedules by hand');
+  return [write, ordered(call, 1, scheduleNote(before ?? null, write))];
+}
+
+/** The answer to this very write was lost. */
+function isRepeated(before: Schedule | undefined, { to, jobs }: ScheduleWrite): boolean {
+  return before !== undefined && to !== null && jobs.length === 0 && isDeepStrictEqual(plain(before), plain(to));
 }
 
 /** Code gives a schedule that is new or that it gave before, not one of an operator; what an operator did to it since stays. */

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { HOLD_LONGEST_MS } from '../gate/constants.ts';
 import type { GateRef } from '../gate/index.ts';
 import { misfirePolicies } from '../schedule/plan.ts';
-import { changeActions, recordedActions } from '../store/change.ts';
+import { changeActions } from '../store/change.ts';
 import { groupStates } from '../store/error-groups.ts';
-import type { HoldTarget, NewJob, Schedule, Store } from '../store/store.ts';
+import type { HoldTarget, NewJob, Order, Schedule, Store } from '../store/store.ts';
 import { gateKinds, gateOrders } from '../store/store.ts';
 import type { RemoteVerb } from '../store/verbs.ts';
 import * as schemas from './store-schemas.ts';
@@ -87,26 +87,20 @@ const changeOptions = z.strictObject({
   rate: name.nullable(),
   continuedBy: name.nullable(),
 });
-const change = z
-  .strictObject({
-    id,
-    action: z.enum([...changeActions, ...recordedActions]),
-    selection: schemas.selection,
-    order: schemas.text(1_048_576),
-    by: name,
-    part: limit,
-    intervalMs: duration,
-    keepAttempts: z.boolean(),
-    canary: whole,
-    payload: jsonText.exactOptional(),
-    options: changeOptions.exactOptional(),
-    stop: schemas.text(10_000).exactOptional(),
-  })
-  .refine(({ action, stop }) => stop !== undefined || isChange(action), 'expected a note in stop for this action');
-
-function isChange(action: string): boolean {
-  return (changeActions as readonly string[]).includes(action);
-}
+const change = z.strictObject({
+  id,
+  action: z.enum(changeActions),
+  selection: schemas.selection,
+  order: schemas.text(1_048_576),
+  by: name,
+  part: limit,
+  intervalMs: duration,
+  keepAttempts: z.boolean(),
+  canary: whole,
+  payload: jsonText.exactOptional(),
+  options: changeOptions.exactOptional(),
+  stop: schemas.text(10_000).exactOptional(),
+});
 
 const beat = z.object({
   id: name,
@@ -116,6 +110,12 @@ const beat = z.object({
   alone: z.boolean().exactOptional(),
   progress: jsonText.exactOptional(),
 });
+
+/** The server says itself what was ordered, and by whose token. A program on its machine is believed who gave the order. */
+const order: z.ZodType<Order | undefined> = z
+  .strictObject({ id, by: name, note: schemas.text(10_000).nullable() })
+  .nullish()
+  .transform((given) => given ?? undefined);
 
 const description = z
   .strictObject({
@@ -162,7 +162,10 @@ export const storeArguments: StoreArguments = {
   register: z.tuple([name, description]),
   prune: z.tuple([retention, limit]),
   // Workers fire the ticks of schedules with it.
-  writeSchedule: z.tuple([z.strictObject({ name, from: name.nullable(), to: schedule.nullable(), jobs: newJobs })]),
+  writeSchedule: z.tuple([
+    z.strictObject({ name, from: name.nullable(), to: schedule.nullable(), jobs: newJobs }),
+    order.optional(),
+  ]),
   // What code says of its limits; what an operator says needs more, see routes/store.ts.
   writeLimits: z.tuple([
     batch(
@@ -171,6 +174,7 @@ export const storeArguments: StoreArguments = {
         z.strictObject({ ...limitRule, key: name, settings: z.strictObject(ofKey).nullable() }),
       ]),
     ),
+    order.optional(),
   ]),
 
   rollUp: z.tuple([]),
@@ -244,9 +248,9 @@ export const storeArguments: StoreArguments = {
     }),
   ]),
 
-  cancel: z.tuple([ids]),
+  cancel: z.tuple([ids, order.optional()]),
   change: z.tuple([change]),
-  hold: z.tuple([target, time.nullable()]),
-  release: z.tuple([target]),
-  changeGate: z.tuple([gate, z.enum(gateOrders), name]),
+  hold: z.tuple([target, time.nullable(), order.optional()]),
+  release: z.tuple([target, order.optional()]),
+  changeGate: z.tuple([gate, z.enum(gateOrders), name, order.optional()]),
 };

@@ -7,6 +7,12 @@ const MOST_REMEMBERED = 10_000;
 /** Of a worker that reaches the store by itself. */
 const NO_TOKEN = '';
 
+/** Throws when a worker is that of another token. One without a token may be taken off the list by any that may work. */
+export function checkOwner(token: string | undefined, principal: Principal): void {
+  if (token === undefined || token === principal.name || isAllowed(principal, [])) return;
+  throw new ProblemError(403, 'FORBIDDEN', 'Expected the id of a worker of this token, got that of another one.');
+}
+
 /** A worker is listed, changed and taken off the list by the token with which it was listed first, and by operators. */
 export class WorkerOwners {
   readonly #store: Pick<Store, 'workers'>;
@@ -23,10 +29,7 @@ export class WorkerOwners {
     principal: Principal,
   ): Promise<WorkerDescription | null> {
     const { name, isLocal } = principal;
-    const owner = isAllowed(principal, []) ? name : ((await this.#ownerOf(id)) ?? name);
-    if (owner !== name) {
-      throw new ProblemError(403, 'FORBIDDEN', 'Expected the id of a worker of this token, got that of another one.');
-    }
+    if (!isAllowed(principal, [])) checkOwner((await this.#ownerOf(id)) ?? name, principal);
     if (this.#owners.size >= MOST_REMEMBERED) this.#owners.clear();
     if (description === null) this.#owners.delete(id);
     else this.#owners.set(id, isLocal ? NO_TOKEN : name);

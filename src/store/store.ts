@@ -28,6 +28,7 @@ import type {
   PermitAnswer,
   PermitRequest,
 } from './limit-verbs.ts';
+import type { Order } from './orders.ts';
 import type {
   Claim,
   ClaimedJob,
@@ -60,6 +61,7 @@ export * from './gate-verbs.ts';
 export type { HistoryCounts, HistoryRequest, StoreHistory } from './history.ts';
 export type { LedgerJob, LedgerPage, LedgerRequest, LedgerRun } from './ledger.ts';
 export * from './limit-verbs.ts';
+export type { Order } from './orders.ts';
 export * from './run-verbs.ts';
 export type { JobCount, JobFilter, JobList, JobSelection } from './selection.ts';
 export {
@@ -191,9 +193,9 @@ export interface Store {
   /** How many runs failed with which kind of error, step by step. It outlives jobs and groups. See error-history.ts. */
   errorHistory(request: ErrorHistoryRequest): Promise<StoreErrorHistory>;
 
-  // Operating
+  // Operating. With `order`, an operator says so: the same transaction leaves its row in the audit (orders.ts).
   /** A waiting job ends at once; a running one is told through `onJobs`, and at the latest by its next heartbeat. */
-  cancel(ids: readonly string[]): Promise<CancelAnswer[]>;
+  cancel(ids: readonly string[], order?: Order): Promise<CancelAnswer[]>;
   /** Does the next part of a bulk action: cancel, run now, redrive or discard. See change.ts. */
   change(request: ChangeRequest): Promise<ChangeAnswer>;
   /**
@@ -201,18 +203,18 @@ export interface Store {
    * those made later, are not admissible until then. The jobs are neither read nor written. A later hold of the same target
    * replaces the earlier one; a job starts when neither its queue nor its resource is held.
    */
-  hold(target: HoldTarget, until: number | null): Promise<void>;
+  hold(target: HoldTarget, until: number | null, order?: Order): Promise<void>;
   /** Takes a hold away. */
-  release(target: HoldTarget): Promise<void>;
+  release(target: HoldTarget, order?: Order): Promise<void>;
   /** Changes a gate by hand; makes its row when it has none. */
-  changeGate(gate: GateRef, change: GateOrder, operator: string): Promise<GateAnswer>;
+  changeGate(gate: GateRef, change: GateOrder, operator: string, order?: Order): Promise<GateAnswer>;
   /** Changes what limits allow, for jobs that start from now on: those that run go on. */
-  writeLimits(writes: readonly LimitWrite[]): Promise<void>;
+  writeLimits(writes: readonly LimitWrite[], order?: Order): Promise<void>;
   /**
    * Writes or removes a schedule and stores jobs, all or nothing. Does nothing when the schedule is not in the version
    * that the caller has read. So of all workers that fire a tick, one does, and the tick is passed in the same write.
    */
-  writeSchedule(write: ScheduleWrite): Promise<ScheduleWritten>;
+  writeSchedule(write: ScheduleWrite, order?: Order): Promise<ScheduleWritten>;
   /**
    * Says that a worker lives, and what it is; null when it has stopped. A worker is listed from its first call on, and
    * forgotten an hour after its last one.

@@ -198,7 +198,7 @@ describe.each(storeKinds)('behind a server with tokens, on %s', (kind) => {
     expect((await as('work', '2')('register', 'w1', null)).status).toBe(403);
     expect((await as('work', '2')('register', 'w1', { ...worker, host: 'evil' })).status).toBe(403);
     await using local = mulligan.work();
-    await expect.poll(() => mulligan.workers.list()).toHaveLength(2);
+    await expect.poll(() => mulligan.workers.list(), { timeout: 30_000 }).toHaveLength(2);
     expect((await as('work')('register', local.id, null)).status).toBe(403);
     expect(await mulligan.workers.list()).toHaveLength(2);
     expect((await as('work')('register', 'w1', null)).status).toBe(200);
@@ -231,6 +231,23 @@ describe.each(storeKinds)('behind a server with tokens, on %s', (kind) => {
     expect(body[0].state.heldUntil - body[0].now).toBeLessThanOrEqual(3_600_000);
     expect((await mulligan.gates.show('smtp')).isKnown).toBe(true);
   });
+});
+
+it('a worker that speaks HTTP is taken off the list by its own token and by operators', async () => {
+  const [one, two, ops] = [createToken('one', ['work']), createToken('two', ['work']), createToken('ops', ['admin'])];
+  const { call, mulligan } = await served({ server: { tokens: [one.stored, two.stored, ops.stored] } });
+  const as = ({ token }: { token: string }) => ({ authorization: `Bearer ${token}` });
+  for (const worker of ['a', 'b']) {
+    expect((await call('POST', '/api/v1/claim', { worker, wait: 0 }, as(one))).status).toBe(200);
+    await expect
+      .poll(async () => (await mulligan.workers.list()).map(({ token }) => token), { timeout: 30_000 })
+      .toEqual(['one']);
+    expect((await call('DELETE', `/api/v1/workers/${worker}`, undefined, as(two))).status).toBe(403);
+    expect((await call('POST', '/api/v1/claim', { worker, wait: 0 }, as(two))).status).toBe(200);
+    expect((await call('DELETE', `/api/v1/workers/${worker}`, undefined, as(two))).status).toBe(403);
+    const owner = worker === 'a' ? one : ops;
+    expect((await call('DELETE', `/api/v1/workers/${worker}`, undefined, as(owner))).status).toBe(200);
+  }
 });
 
 it('a producer that listens for hints is told of no jobs', async () => {

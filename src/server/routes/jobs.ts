@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { auditTo } from '../../audit.ts';
+import { newOrder } from '../../audit.ts';
 import { type Duration, parseDuration } from '../../duration.ts';
 import type { EnqueueOptions } from '../../enqueue-options.ts';
 import { JobNotFoundError, ResultTimeoutError } from '../../errors.ts';
@@ -180,7 +180,16 @@ const reveal: Route = route({
     const job = await mulligan.jobs.get(id);
     if (job === null) throw unknownJob(id);
     // On record first: what cannot be recorded is not shown.
-    await auditTo(store, clock)('reveal', `the payload of ${job.name} was shown`, by, { ids: [id] });
+    const { note, ...order } = newOrder(clock, by, `the payload of ${job.name} was shown`);
+    const nothing = { part: 0, intervalMs: 0, keepAttempts: false, canary: 0 };
+    await store.change({
+      ...nothing,
+      ...order,
+      order: order.id,
+      action: 'reveal',
+      selection: { ids: [id] },
+      stop: note as string,
+    });
     const { payload, progress, result } = job;
     return { body: { payload, progress, result, logs: await mulligan.jobs.logs(id) } };
   },

@@ -62,7 +62,7 @@ const claim: Route = route({
   answers: {
     200: { description: 'Jobs to run; none when none came in time.', schema: z.object({ jobs: z.array(claimedJob) }) },
   },
-  async handle({ body, address, request, context }) {
+  async handle({ body, address, principal, request, context }) {
     const { worker, queues, limit } = body;
     const names = body.names ?? null;
     const plan = planWork({ queues, lease: body.lease });
@@ -73,6 +73,7 @@ const claim: Route = route({
       host: body.host ?? address ?? 'unknown',
       version: body.version ?? null,
       agent: request.headers.get('user-agent')?.slice(0, LONGEST_AGENT) ?? null,
+      ...(!principal.isLocal && { token: principal.name }),
     };
     const claim = () => context.claims.claim({ worker, limit, plan, names, waitMs, signal });
     const jobs = await context.remoteWorkers.during(worker, facts, claim);
@@ -200,8 +201,8 @@ const stop: Route = route({
   scopes: ['work'],
   params: schemas.idParams,
   answers: { 200: { description: 'It is not listed any more.', schema: z.object({ stopped: z.literal(true) }) } },
-  async handle({ params: { id }, context }) {
-    if (await context.remoteWorkers.stopped(id)) return { body: { stopped: true } };
+  async handle({ params: { id }, principal, context }) {
+    if (await context.remoteWorkers.stopped(id, principal)) return { body: { stopped: true } };
     throw new ProblemError(404, 'NOT_FOUND', 'Expected a worker that speaks HTTP and is listed, got another name.');
   },
 });

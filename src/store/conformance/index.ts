@@ -24,6 +24,7 @@ import { ledgerCases } from './ledger.ts';
 import { logCases } from './logs.ts';
 import { memoCases } from './memo.ts';
 import { onLimitCases } from './on-limit.ts';
+import { orderCases } from './orders.ts';
 import { partitionCases } from './partitions.ts';
 import { pruneCases } from './prune.ts';
 import { reactionCases } from './reactions.ts';
@@ -86,6 +87,7 @@ const suite: readonly StoreCase[] = [
   ...historyCases,
   ...errorHistoryCases,
   ...scheduleCases,
+  ...orderCases,
   ...workerCases,
   ...errorGroupCases,
   ...wakeCases,

@@ -28,8 +28,15 @@ async function openServed(): Promise<StoreHarness> {
   };
 }
 
+const skip = {
+  'an order that concerns no jobs is on record as done, with its note':
+    'only the server leaves such a row, when it reveals a payload',
+  'the note of an order is kept': 'the server says itself what was ordered (test/server/orders.test.ts)',
+  'what no operator ordered leaves no row': 'a server takes each call of such a verb for an order',
+};
+
 describe('a store behind a server keeps the contract', () => {
-  for (const { verb, name, run } of storeConformance(openServed)) {
-    it(`${verb}: ${name}`, run);
+  for (const { verb, name, skip: reason, run } of storeConformance(openServed, { skip })) {
+    it(`${verb}: ${name}`, { skip: reason !== null }, run);
   }
 });

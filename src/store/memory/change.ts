@@ -12,6 +12,7 @@ import {
   statesToChange,
 } from '../change.ts';
 import { REDRIVEN } from '../error-groups.ts';
+import type { OrderRow } from '../orders.ts';
 import { isSelected, type JobSelection, statesOf } from '../selection.ts';
 import { cancelOne, remove } from './operate.ts';
 import { kept, type OperationRow, type Row } from './row.ts';
@@ -58,7 +59,15 @@ function operationFor(
     if (row.updatedAt > now - RESUMED_WITHIN_MS) return row;
     end(row, 'stopped', now, 'not continued for a day');
   }
-  const row: OperationRow = {
+  const row = newOperation({ id, action, order, selection, by, ...(options && { options }) }, now);
+  state.operations.set(id, row);
+  return row;
+}
+
+type Begun = Pick<ChangeRequest, 'id' | 'action' | 'order' | 'selection' | 'by' | 'options'>;
+
+function newOperation({ id, action, order, selection, by, options }: Begun, now: number): OperationRow {
+  return {
     id,
     action,
     order,
@@ -76,8 +85,15 @@ function operationFor(
     cursor: null,
     nextDueAt: 0,
   };
+}
+
+/** An order that was carried out just now. */
+export function record(state: MemoryState, { id, action, by, selection, note, changed }: OrderRow, now: number): void {
+  if (state.operations.has(id)) return;
+  const row = newOperation({ id, action, order: id, selection, by }, now);
+  end(row, 'done', now, note);
+  row.changed = changed;
   state.operations.set(id, row);
-  return row;
 }
 
 function end(operation: OperationRow, state: 'done' | 'stopped', now: number, note: string | null): void {

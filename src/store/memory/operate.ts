@@ -1,11 +1,15 @@
 import { isTerminal } from '../../job.ts';
 import { OPERATIONS_KEPT_MS } from '../change.ts';
-import type { CancelAnswer, HoldTarget, PruneAnswer, Retention } from '../store.ts';
+import { cancelRow, holdRow } from '../orders.ts';
+import type { CancelAnswer, HoldTarget, Order, PruneAnswer, Retention } from '../store.ts';
+import { record } from './change.ts';
 import type { Row } from './row.ts';
 import type { MemoryState } from './state.ts';
 
-export function cancel(state: MemoryState, ids: readonly string[], now: number): CancelAnswer[] {
-  return ids.map((id) => ({ id, result: cancelOne(state, state.rows.get(id), now) }));
+export function cancel(state: MemoryState, ids: readonly string[], now: number, order?: Order): CancelAnswer[] {
+  const answers = ids.map((id) => ({ id, result: cancelOne(state, state.rows.get(id), now) }));
+  if (order) record(state, cancelRow(order, answers), now);
+  return answers;
 }
 
 export function cancelOne(state: MemoryState, row: Row | undefined, now: number): CancelAnswer['result'] {
@@ -26,13 +30,21 @@ export function remove(state: MemoryState, row: Row): void {
   state.remove(row);
 }
 
-export function hold(state: MemoryState, target: HoldTarget, until: number | null): void {
+export function hold(
+  state: MemoryState,
+  target: HoldTarget,
+  until: number | null,
+  now: number,
+  order: Order | undefined,
+): void {
   state.partitions.hold(target, until);
+  if (order) record(state, holdRow(order, 'pause', target), now);
   state.wake.hint();
 }
 
-export function release(state: MemoryState, target: HoldTarget): void {
+export function release(state: MemoryState, target: HoldTarget, now: number, order: Order | undefined): void {
   state.partitions.release(target);
+  if (order) record(state, holdRow(order, 'resume', target), now);
   state.wake.hint();
 }
 

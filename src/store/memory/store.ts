@@ -7,6 +7,7 @@ import type { RunLog } from '../../run-log.ts';
 import { isNewsToWorkers } from '../gates.ts';
 import { JobsListeners } from '../jobs-listeners.ts';
 import { checkPayloads } from '../json.ts';
+import { orderRow } from '../orders.ts';
 import type {
   CancelAnswer,
   ChangeAnswer,
@@ -47,6 +48,7 @@ import type {
   LimitWrite,
   NewJob,
   Operation,
+  Order,
   PermitAnswer,
   PermitRequest,
   PruneAnswer,
@@ -70,7 +72,7 @@ import type {
   WorkerDescription,
   WorkerReport,
 } from '../store.ts';
-import { change, operations } from './change.ts';
+import { change, operations, record } from './change.ts';
 import { claim, claimGated, claimLimited } from './claim.ts';
 import { enqueue } from './enqueue.ts';
 import { expired } from './expired.ts';
@@ -253,13 +255,13 @@ export class MemoryStore implements Store {
     return schedules(this.#open(), filter, this.#clock.now());
   }
 
-  async writeSchedule(write: ScheduleWrite): Promise<ScheduleWritten> {
+  async writeSchedule(write: ScheduleWrite, order?: Order): Promise<ScheduleWritten> {
     checkPayloads(write.jobs);
-    return writeSchedule(this.#open(), write, this.#clock.now());
+    return writeSchedule(this.#open(), write, this.#clock.now(), order);
   }
 
-  async cancel(ids: readonly string[]): Promise<CancelAnswer[]> {
-    const answers = cancel(this.#open(), ids, this.#clock.now());
+  async cancel(ids: readonly string[], order?: Order): Promise<CancelAnswer[]> {
+    const answers = cancel(this.#open(), ids, this.#clock.now(), order);
     this.#jobs.cancelled(answers);
     return answers;
   }
@@ -270,23 +272,25 @@ export class MemoryStore implements Store {
     return answer;
   }
 
-  async hold(target: HoldTarget, until: number | null): Promise<void> {
-    hold(this.#open(), target, until);
+  async hold(target: HoldTarget, until: number | null, order?: Order): Promise<void> {
+    hold(this.#open(), target, until, this.#clock.now(), order);
   }
 
-  async release(target: HoldTarget): Promise<void> {
-    release(this.#open(), target);
+  async release(target: HoldTarget, order?: Order): Promise<void> {
+    release(this.#open(), target, this.#clock.now(), order);
   }
 
-  async writeLimits(writes: readonly LimitWrite[]): Promise<void> {
+  async writeLimits(writes: readonly LimitWrite[], order?: Order): Promise<void> {
     const state = this.#open();
     state.limits.write(kept(writes), this.#clock.now());
+    if (order) record(state, orderRow(order, 'limit'), this.#clock.now());
     state.wake.hint();
   }
 
-  async changeGate(gate: GateRef, order: GateOrder, operator: string): Promise<GateAnswer> {
+  async changeGate(gate: GateRef, change: GateOrder, operator: string, order?: Order): Promise<GateAnswer> {
     const state = this.#open();
-    const answer = state.gates.change(gate, order, operator, this.#clock.now(), () => this.#clock.random());
+    const answer = state.gates.change(gate, change, operator, this.#clock.now(), () => this.#clock.random());
+    if (order) record(state, orderRow(order, 'gate'), this.#clock.now());
     state.wake.hint();
     return answer;
   }

@@ -20,8 +20,19 @@ import {
   parentGate,
   parentsToCount,
 } from '../gates.ts';
-import type { GateAnswer, GateFilter, GateKind, GateOrder, GateRef, StoredGate, WorkerReport } from '../store.ts';
+import { orderRow } from '../orders.ts';
+import type {
+  GateAnswer,
+  GateFilter,
+  GateKind,
+  GateOrder,
+  GateRef,
+  Order,
+  StoredGate,
+  WorkerReport,
+} from '../store.ts';
 import { texts } from './connection/arrays.ts';
+import { orderValues, recordOrder } from './orders.ts';
 import type { Session } from './session.ts';
 import { FOR_GOOD } from './sql/shared.ts';
 
@@ -33,6 +44,9 @@ import { FOR_GOOD } from './sql/shared.ts';
 const READ = 'SELECT * FROM @.read_gates($1::text[], $2::text[])';
 const CHILDREN = 'SELECT * FROM @.children_of($1, $2)';
 const WRITE = 'SELECT @.write_gates($1::json)';
+const WRITE_BY_ORDER = `
+  WITH w AS MATERIALIZED (SELECT @.write_gates($1::json) AS written)
+  SELECT written, CASE WHEN written THEN ${recordOrder(2)} END FROM w`;
 const QUIET = 'SELECT * FROM @.quiet_gates($1, $2, $3, $4)';
 const FORGET = 'SELECT @.forget_gates($1::json, $2, $3)';
 const LIST = `
@@ -129,16 +143,24 @@ export function gateColumns({ gate, state, events }: GateWrite, version: number,
   };
 }
 
-async function write(session: Session, writes: readonly GateWrite[], { versions, now }: ReadGates): Promise<void> {
+async function write(
+  session: Session,
+  writes: readonly GateWrite[],
+  { versions, now }: ReadGates,
+  order?: Order,
+): Promise<void> {
   if (writes.length === 0) return;
   await writeGates(
     session,
     writes.map((one) => gateColumns(one, versions.get(gateKey(one.gate)) ?? 0, now)),
+    order,
   );
 }
 
-export async function writeGates(session: Session, rows: readonly GateColumns[]): Promise<void> {
-  const [row] = await session.db.query<[written: boolean]>(WRITE, [JSON.stringify(rows)]);
+export async function writeGates(session: Session, rows: readonly GateColumns[], order?: Order): Promise<void> {
+  const values = order === undefined ? [] : orderValues(orderRow(order, 'gate'));
+  const statement = order === undefined ? WRITE : WRITE_BY_ORDER;
+  const [row] = await session.db.query<[written: boolean]>(statement, [JSON.stringify(rows), ...values]);
   if (!(row as [boolean])[0]) throw new GateConflict();
   // Partitions may be admissible now that this process was not offered.
   if (rows.some(({ events }) => events.length > 0)) session.candidates.forget();
@@ -164,14 +186,20 @@ async function childrenOf({ db }: Session, parent: string, now: number): Promise
   return { active, opened };
 }
 
-export function changeGate(session: Session, gate: GateRef, order: GateOrder, operator: string): Promise<GateAnswer> {
+export function changeGate(
+  session: Session,
+  gate: GateRef,
+  change: GateOrder,
+  operator: string,
+  order?: Order,
+): Promise<GateAnswer> {
   const { clock } = session.db;
   return untilWritten(session, async () => {
     const found = await read(session, [gate]);
     const { now, states } = found;
     const before = states.get(gateKey(gate)) ?? null;
-    const { state, events } = applyOrder(gate, before, order, operator, now, () => clock.random());
-    await write(session, [{ gate, state, events }], found);
+    const { state, events } = applyOrder(gate, before, change, operator, now, () => clock.random());
+    await write(session, [{ gate, state, events }], found, order);
     return { gate, state, now, events };
   });
 }

@@ -14,6 +14,7 @@ import type {
   GatedClaimRequest,
   JobsListener,
   NewJob,
+  Order,
   PruneAnswer,
   Retention,
   ScheduleWrite,
@@ -221,8 +222,8 @@ export class PostgresStore extends Forwarded implements Store {
     return answers;
   }
 
-  async cancel(ids: readonly string[]): Promise<CancelAnswer[]> {
-    const answers = await this.#do(cancel, ids);
+  async cancel(ids: readonly string[], order?: Order): Promise<CancelAnswer[]> {
+    const answers = await this.#do(cancel, ids, order);
     this.#jobs.cancelled(answers);
     this.#wake.notifyCancelling(answers.filter(({ result }) => result === 'cancelling').map(({ id }) => id));
     return answers;
@@ -234,8 +235,8 @@ export class PostgresStore extends Forwarded implements Store {
     if (answer.ids.length > 0 && request.action !== 'discard') this.#wake.notify();
     return answer;
   }
-  async writeSchedule(write: ScheduleWrite): Promise<ScheduleWritten> {
-    const answer = await this.#do(writeSchedule, write);
+  async writeSchedule(write: ScheduleWrite, order?: Order): Promise<ScheduleWritten> {
+    const answer = await this.#do(writeSchedule, write, order);
     // Without jobs, too: a worker sleeps until the next tick it knows of. Jobs are due at their ticks, which have passed.
     if (answer.written) this.#wake.notify(answer.jobs.length > 0);
     return answer;

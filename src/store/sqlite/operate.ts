@@ -2,7 +2,8 @@ import { isTerminal, type JobState, states } from '../../job.ts';
 import { OPERATIONS_KEPT_MS } from '../change.ts';
 import { STATE } from '../codes.ts';
 import type { Counts } from '../error-groups.ts';
-import type { CancelAnswer, HoldTarget, PruneAnswer, Retention } from '../store.ts';
+import { cancelRow, holdRow } from '../orders.ts';
+import type { CancelAnswer, HoldTarget, Order, PruneAnswer, Retention } from '../store.ts';
 import { leaveAside } from './aside.ts';
 import { forgetGates } from './forget-gates.ts';
 import { forgetLimits } from './forget-limits.ts';
@@ -10,6 +11,7 @@ import { forgetNames } from './forget-names.ts';
 import { rollUpJob } from './history.ts';
 import { forgetWindows, KEY_AFTER_END } from './keys.ts';
 import { leaveSlots } from './limit-slots.ts';
+import { recordOrder } from './operations.ts';
 import { NEVER } from './restrictions.ts';
 import type { Session } from './session.ts';
 
@@ -46,8 +48,10 @@ export function moveError(session: Session, row: StoredRow, counts: Partial<Coun
   session.errorCounts.move({ homeQueue: row.home_queue, name: row.name }, row.fingerprint, counts);
 }
 
-export function cancel(session: Session, ids: readonly string[]): CancelAnswer[] {
-  return ids.map((id) => ({ id, result: cancelOne(session, id) }));
+export function cancel(session: Session, ids: readonly string[], order?: Order): CancelAnswer[] {
+  const answers = ids.map((id) => ({ id, result: cancelOne(session, id) }));
+  if (order) recordOrder(session, cancelRow(order, answers));
+  return answers;
 }
 
 export function cancelOne(session: Session, id: string): CancelAnswer['result'] {
@@ -103,10 +107,12 @@ export function prune(session: Session, retention: Retention, limit: number): Pr
   return { jobs: pruned, isDone: pruned < limit && !hasMore };
 }
 
-export function hold(session: Session, target: HoldTarget, until: number | null): void {
+export function hold(session: Session, target: HoldTarget, until: number | null, order?: Order): void {
   session.partitions.hold(target, until ?? NEVER);
+  if (order) recordOrder(session, holdRow(order, 'pause', target));
 }
 
-export function release(session: Session, target: HoldTarget): void {
+export function release(session: Session, target: HoldTarget, order?: Order): void {
   session.partitions.hold(target, null);
+  if (order) recordOrder(session, holdRow(order, 'resume', target));
 }

@@ -21,6 +21,7 @@ import type {
   LimitedClaim,
   LimitedClaimRequest,
   NewJob,
+  Order,
   ScheduleWrite,
   ScheduleWritten,
   SettleAnswer,
@@ -160,8 +161,8 @@ export class SqliteStore extends Forwarded implements Store {
       return unpacked;
     });
   }
-  async cancel(ids: readonly string[]): Promise<CancelAnswer[]> {
-    const answers = (await this.#call('cancel', ids)) as CancelAnswer[];
+  async cancel(ids: readonly string[], order?: Order): Promise<CancelAnswer[]> {
+    const answers = (await this.#call('cancel', ids, order)) as CancelAnswer[];
     this.#jobs.cancelled(answers);
     return answers;
   }
@@ -170,9 +171,9 @@ export class SqliteStore extends Forwarded implements Store {
     this.#jobs.changed(request, answer);
     return answer;
   }
-  async writeSchedule({ jobs, ...write }: ScheduleWrite): Promise<ScheduleWritten> {
+  async writeSchedule({ jobs, ...write }: ScheduleWrite, order?: Order): Promise<ScheduleWritten> {
     checkPayloads(jobs);
-    const answer = (await this.#call('writeSchedule', write, packNewJobs(jobs))) as PackedScheduleWritten;
+    const answer = (await this.#call('writeSchedule', write, packNewJobs(jobs), order)) as PackedScheduleWritten;
     return answer === null ? { written: false, jobs: [] } : { written: true, jobs: unpackEnqueued(answer, jobs) };
   }
   async expired(limit: number): Promise<ClaimedJob[]> {

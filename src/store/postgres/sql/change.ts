@@ -53,6 +53,18 @@ export const changeSql: string = `
     RETURN QUERY SELECT * FROM operations o WHERE o.id = p_id;
   END $$;
 
+  -- An order that this transaction carries out; nothing when p_id is null.
+  CREATE FUNCTION record_order(p_id uuid, p_action text, p_by text, p_selection text, p_note text, p_changed bigint)
+  RETURNS void LANGUAGE plpgsql ${HERE} AS $$
+  DECLARE store_now bigint := now_ms();
+  BEGIN
+    IF p_id IS NULL THEN RETURN; END IF;
+    INSERT INTO operations
+      (id, action, by, request, selection, state, started_at, updated_at, ended_at, changed, skipped, canary, note, next_due_at)
+    VALUES (p_id, p_action, p_by, p_id::text, p_selection, 'done', store_now, store_now, store_now, p_changed, 0, '{}', p_note, 0)
+    ON CONFLICT (id) DO NOTHING;
+  END $$;
+
   CREATE FUNCTION prune_operations() RETURNS void LANGUAGE plpgsql ${HERE} AS $$
   BEGIN
     DELETE FROM operations WHERE updated_at <= now_ms() - ${OPERATIONS_KEPT_MS};
