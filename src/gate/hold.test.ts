@@ -148,8 +148,8 @@ describe('while others are answered, a job that is asked to wait', () => {
 
   test('pays for it from the fourth time on', () => {
     const { state, now } = new Gate().serve(60, 30).report(asked('greedy'));
-    const failure = { jobId: 'greedy', worker: 1, epoch: 0, isThrottled: true };
-    const counts = (isSuspect: false, uncountedRuns: number) => judgeFailure(state, { ...failure, uncountedRuns }, now).counts;
+    const failure = { jobId: 'greedy', worker: 1, epoch: 0, isThrottled: true, isSuspect: false };
+    const counts = (uncountedRuns: number) => judgeFailure(state, { ...failure, uncountedRuns }, now).counts;
     expect([0, 1, 2, 3].map(counts)).toEqual([false, false, false, true]);
   });
 });
