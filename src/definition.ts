@@ -21,6 +21,7 @@ import type { Logger } from './observe/log.ts';
 import { checkSilence, type WarningName } from './policy-check/names.ts';
 import { checkResource, type ResourceFunction } from './resource.ts';
 import type { OutputCheck, OutputType } from './result.ts';
+import { type KeptFor, type RetentionOptions, readRetention } from './retention-options.ts';
 import type { BackoffFunction, ClassifyFunction, ClassifyRule } from './retry/classify.ts';
 import { validateClassifyRules } from './retry/classify.ts';
 import { type Decision, FIRST_VERSION } from './retry/decision.ts';
@@ -90,6 +91,12 @@ export interface JobOptions<Input, Parsed = Input, Output = unknown> {
    * @example silence: ['no-jitter']
    */
   readonly silence?: readonly WarningName[];
+  /**
+   * How long its finished jobs and their ledgers are kept, at least 5 minutes; null is for ever. It is stored, for all processes.
+   * A shorter time than the stored one takes an order: `mulligan.retention.set`. Default 1 d, 90 d and 7 d.
+   * @example retention: { completed: '30d', dead: null }
+   */
+  readonly retention?: RetentionOptions;
 }
 
 export interface DeadJob {
@@ -126,6 +133,7 @@ export interface JobDefinition<Input = unknown, Parsed = unknown, Output = unkno
   readonly backoff: BackoffFunction | undefined;
   readonly onDead: ((job: DeadJob) => unknown) | undefined;
   readonly silence: readonly WarningName[];
+  readonly retention: KeptFor;
   // A method, so that definitions of any input fit into one list. Undefined until `implement` adds it.
   run?(input: Parsed, context: JobContext): Output | Promise<Output>;
 }
@@ -226,6 +234,7 @@ const optionNames = namesOf<JobOptions<unknown>>({
   backoff: true,
   onDead: true,
   silence: true,
+  retention: true,
 });
 
 /** `Parsed` comes first, so that without a schema the input is what the handler says it takes. */
@@ -262,6 +271,7 @@ export function defineJob<Parsed = unknown, Input = Parsed, Output = unknown>(
     backoff: given.backoff,
     onDead: given.onDead,
     silence: checkSilence(given.silence ?? [], `${what}: silence`),
+    retention: readRetention(given.retention ?? {}, `${what}: retention`),
     ...(given.run && { run: given.run }),
   });
 }

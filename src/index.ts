@@ -88,6 +88,8 @@ export type {
 export type { WarningName } from './policy-check/names.ts';
 export type { ResourceFunction, ResourceKey } from './resource.ts';
 export { type OutputType, typeOf } from './result.ts';
+export type { Retention, RetentionInfo, RetentionOrderOptions } from './retention.ts';
+export type { KeptFor, RetentionOptions } from './retention-options.ts';
 export type {
   BackoffArgs,
   BackoffFunction,

@@ -16,7 +16,7 @@ import type { Principal, Scope } from './security/scopes.ts';
 
 /** What handlers share. */
 export interface ServerContext
-  extends Pick<MulliganParts, 'store' | 'clock' | 'definitions' | 'log' | 'maxResultBytes' | 'retention'> {
+  extends Pick<MulliganParts, 'store' | 'clock' | 'definitions' | 'log' | 'maxResultBytes'> {
   readonly mulligan: Mulligan;
   readonly claims: Claims;
   readonly runs: RemoteRuns;

@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import type { GateRef } from '../gate/index.ts';
+import { finishedStates } from '../job.ts';
 import { misfirePolicies } from '../schedule/plan.ts';
 import { changeActions, recordedActions } from '../store/change.ts';
 import { groupStates } from '../store/error-groups.ts';
 import type { RemoteVerb } from '../store/http/verbs.ts';
-import type { HoldTarget, NewJob, Schedule, Store } from '../store/store.ts';
+import type { HoldTarget, NewJob, RetentionWrite, Schedule, Store } from '../store/store.ts';
 import { gateKinds, gateOrders } from '../store/store.ts';
 import type { Scope } from './security/scopes.ts';
 import * as schemas from './store-schemas.ts';
@@ -135,12 +136,11 @@ const description = z
   })
   .nullable();
 
-const kept = duration.nullable();
-const retention = z.strictObject({
-  completedMs: kept,
-  deadMs: kept,
-  cancelledMs: kept,
-  asideMs: duration.exactOptional(),
+const retentionWrite: z.ZodType<RetentionWrite> = z.strictObject({
+  name: name.nullable(),
+  state: z.enum(finishedStates),
+  source: z.enum(['code', 'set']),
+  keptMs: duration.nullable().exactOptional(),
 });
 
 const newJobs: z.ZodType<NewJob[]> = batch(schemas.newJob);
@@ -163,7 +163,10 @@ export const storeVerbs: StoreVerbs = {
   recall: { args: z.tuple([name]), scopes: ['work'] },
   cancelRequested: { args: z.tuple([ids]), scopes: ['work'] },
   register: { args: z.tuple([name, description]), scopes: ['work'] },
-  prune: { args: z.tuple([retention, limit]), scopes: ['work'] },
+  prune: { args: z.tuple([limit, duration.nullable().optional()]), scopes: ['work'] },
+  retention: { args: z.tuple([]), scopes: ['read', 'work'] },
+  // What code says of its jobs, where that is longer; what an operator says needs more, see routes/store.ts.
+  writeRetention: { args: z.tuple([batch(retentionWrite)]), scopes: ['work'] },
   // Workers fire the ticks of schedules with it.
   writeSchedule: {
     args: z.tuple([z.strictObject({ name, from: name.nullable(), to: schedule.nullable(), jobs: newJobs })]),

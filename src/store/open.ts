@@ -108,6 +108,8 @@ const verbs: Readonly<Record<Exclude<keyof Store, 'kind' | 'pushes' | 'transacti
   hold: true,
   release: true,
   changeGate: true,
+  retention: true,
+  writeRetention: true,
   prune: true,
   register: true,
   workers: true,

@@ -45,7 +45,7 @@ export function withTimeouts(store: Store, clock: Clock, timeoutMs: number): Wor
     runs: (id) => within(store.runs(id)),
     cancelRequested: (ids) => within(store.cancelRequested(ids)),
     pushes: store.pushes,
-    prune: (retention, limit) => within(store.prune(retention, limit)),
+    prune: (limit, asideMs) => within(store.prune(limit, asideMs)),
     schedules: (filter) => within(store.schedules(filter)),
     writeSchedule: (write) => within(store.writeSchedule(write)),
     register: (id, worker) => within(store.register(id, worker)),

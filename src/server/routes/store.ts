@@ -4,7 +4,16 @@ import type { Job } from '../../job.ts';
 import type { RunLog } from '../../run-log.ts';
 import { ABOUT, HINTS, type RemoteVerb, STORE_PATH } from '../../store/http/verbs.ts';
 import { encode } from '../../store/http/wire.ts';
-import type { EndedJob, LimitWrite, Retention, Schedule, Schedules, ScheduleWrite, Store } from '../../store/store.ts';
+import { keptMs, longer } from '../../store/retention.ts';
+import type {
+  EndedJob,
+  LimitWrite,
+  RetentionWrite,
+  Schedule,
+  Schedules,
+  ScheduleWrite,
+  Store,
+} from '../../store/store.ts';
 import { packageVersion } from '../../version.ts';
 import { eventStream } from '../event-stream.ts';
 import { ProblemError } from '../problem.ts';
@@ -57,8 +66,8 @@ async function permitted(
     case 'writeSchedule':
       if (!isAdmin && !(await isOfWorker(context.store, body[0] as ScheduleWrite))) throw needsAdmin('schedules');
       return body;
-    case 'prune':
-      return isAdmin ? body : [longest(body[0] as Retention, context.retention), ...body.slice(1)];
+    case 'writeRetention':
+      return isAdmin ? body : [await longerOnly(context.store, body[0] as RetentionWrite[])];
     case 'change': {
       const [request] = body as Parameters<Store['change']>;
       return [{ ...request, by: signed(request.by, by, principal) }];
@@ -89,16 +98,16 @@ function rule({ version: _, nextAt: __, lastAt: ___, ...kept }: Schedule): unkno
   return JSON.parse(JSON.stringify(kept));
 }
 
-/** A worker elsewhere cannot shorten what this server keeps. */
-function longest(asked: Retention, kept: Retention): Retention {
-  const longer = (a: number | null, b: number | null): number | null =>
-    a === null || b === null ? null : Math.max(a, b);
-  return {
-    ...asked,
-    completedMs: longer(asked.completedMs, kept.completedMs),
-    deadMs: longer(asked.deadMs, kept.deadMs),
-    cancelledMs: longer(asked.cancelledMs, kept.cancelledMs),
-  };
+/** A worker elsewhere can keep jobs for longer than they are kept now, and no shorter. */
+async function longerOnly(store: Store, writes: readonly RetentionWrite[]): Promise<RetentionWrite[]> {
+  const isOfCode = ({ name, source, keptMs: ms }: RetentionWrite): boolean =>
+    name !== null && source === 'code' && ms !== undefined;
+  if (!writes.every(isOfCode)) throw needsAdmin('retention');
+  const rules = await store.retention();
+  return writes.map((write) => ({
+    ...write,
+    keptMs: longer(keptMs(rules, write.name, write.state), write.keptMs ?? null),
+  }));
 }
 
 const LONGEST_OPERATOR = 200;

@@ -31,6 +31,7 @@ import { redriveCases } from './redrive.ts';
 import { refundCases } from './refund.ts';
 import { reportCases } from './report.ts';
 import { resultCases } from './result.ts';
+import { retentionCases } from './retention.ts';
 import { scheduleCases } from './schedules.ts';
 import { selectionCases } from './selection.ts';
 import { settleCases } from './settle.ts';
@@ -77,6 +78,7 @@ const suite: readonly StoreCase[] = [
   ...holdCases,
   ...gateCases,
   ...pruneCases,
+  ...retentionCases,
   ...statsCases,
   ...forecastCases,
   ...historyCases,

@@ -6,6 +6,7 @@ import {
   enqueueOne,
   giveBack,
   HOUR,
+  pruneWith,
   redrive,
   retryIn,
   settleOne,
@@ -135,7 +136,7 @@ export const closeCases: readonly StoreCase[] = cases('close', {
       changeGate: () => store.changeGate(gateOf('smtp'), 'open', 'ann'),
       register: () => store.register('worker', null),
       workers: () => store.workers(),
-      prune: () => store.prune({ completedMs: 0, deadMs: 0, cancelledMs: 0 }, 1),
+      prune: () => pruneWith(store, { completedMs: 0, deadMs: 0, cancelledMs: 0 }, 1),
     };
     for (const [verb, call] of Object.entries(verbs)) await assert.rejects(call(), { code: 'CLOSED' }, verb);
   },

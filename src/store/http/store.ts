@@ -90,6 +90,8 @@ export class HttpStore implements Store {
   readonly writeLimits: Call<'writeLimits'> = (...args) => this.#call('writeLimits', args);
   readonly writeSchedule: Call<'writeSchedule'> = (...args) => this.#call('writeSchedule', args);
   readonly register: Call<'register'> = (...args) => this.#call('register', args);
+  readonly retention: Call<'retention'> = (...args) => this.#call('retention', args);
+  readonly writeRetention: Call<'writeRetention'> = (...args) => this.#call('writeRetention', args);
   readonly prune: Call<'prune'> = (...args) => this.#call('prune', args);
 
   onWork(listener: () => void): Unsubscribe {

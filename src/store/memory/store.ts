@@ -7,6 +7,7 @@ import type { RunLog } from '../../run-log.ts';
 import { isNewsToWorkers } from '../gates.ts';
 import { JobsListeners } from '../jobs-listeners.ts';
 import { checkPayloads } from '../json.ts';
+import { rulesAfter } from '../retention.ts';
 import type {
   CancelAnswer,
   ChangeAnswer,
@@ -52,7 +53,8 @@ import type {
   PruneAnswer,
   QueueInfo,
   RegisteredWorker,
-  Retention,
+  RetentionRule,
+  RetentionWrite,
   RolledUp,
   ScheduleFilter,
   Schedules,
@@ -291,8 +293,17 @@ export class MemoryStore implements Store {
     return answer;
   }
 
-  async prune(retention: Retention, limit: number): Promise<PruneAnswer> {
-    return prune(this.#open(), retention, limit, this.#clock.now());
+  async retention(): Promise<RetentionRule[]> {
+    return [...this.#open().retention];
+  }
+
+  async writeRetention(writes: readonly RetentionWrite[]): Promise<void> {
+    const state = this.#open();
+    for (const write of kept(writes)) state.retention = rulesAfter(state.retention, write);
+  }
+
+  async prune(limit: number, asideMs: number | null = null): Promise<PruneAnswer> {
+    return prune(this.#open(), limit, asideMs, this.#clock.now());
   }
 
   async register(id: string, worker: WorkerDescription | null): Promise<void> {

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { newSchema, runSql } from '../../../test/support/postgres-schema.ts';
 import { defineJob, JobCancelledError, JobDeadError, Mulligan, Unrecoverable } from '../../index.ts';
-import { claimOne, complete, enqueueOne, newJob, settlement } from '../conformance/builders.ts';
+import { claimOne, complete, enqueueOne, newJob, pruneWith, settlement } from '../conformance/builders.ts';
 import { type PostgresOptions, PostgresStore } from './store.ts';
 
 /* Each store here is what a process has: they share nothing but the database. */
@@ -115,7 +115,7 @@ describe('jobs that another process ends', () => {
     await using own = await store();
     await own.ended([await enqueueOne(own)], -1_000);
     expect(await waitsRows()).toBe(1);
-    await own.prune({ completedMs: null, deadMs: null, cancelledMs: null }, 10);
+    await pruneWith(own, { completedMs: null, deadMs: null, cancelledMs: null }, 10);
     expect(await waitsRows()).toBe(0);
     await emptied();
   });

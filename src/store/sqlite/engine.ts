@@ -21,12 +21,14 @@ import { ledger } from './ledger.ts';
 import { permit, permitNothing, writeLimits } from './limit-orders.ts';
 import { logs } from './log.ts';
 import { recall, remember } from './memo.ts';
-import { cancel, hold, prune, release } from './operate.ts';
+import { cancel, hold, release } from './operate.ts';
 import { operations } from './operations.ts';
 import { Outage } from './outage.ts';
+import { prune } from './prune.ts';
 import { get, queues, runs, stats } from './read.ts';
 import { gateHistory, gates } from './read-gates.ts';
 import { limitKeys, limits } from './read-limits.ts';
+import { retention, writeRetention } from './retention.ts';
 import { schedules, writeSchedule } from './schedules.ts';
 import { count, list } from './select.ts';
 import { Session } from './session.ts';
@@ -47,6 +49,7 @@ export type ReadName =
   | 'gateHistory'
   | 'limits'
   | 'limitKeys'
+  | 'retention'
   | 'count'
   | 'operations'
   | 'schedules'
@@ -81,6 +84,7 @@ const writes: Record<WriteName, Verb> = {
   release,
   changeGate,
   writeLimits,
+  writeRetention,
   permit,
   prune,
   rollUp,
@@ -105,6 +109,7 @@ const reads: Record<ReadName, Verb> = {
   gateHistory,
   limits,
   limitKeys,
+  retention,
   operations,
   schedules,
   workers,

@@ -52,7 +52,8 @@ import type {
   PruneAnswer,
   QueueInfo,
   RegisteredWorker,
-  Retention,
+  RetentionRule,
+  RetentionWrite,
   RolledUp,
   ScheduleFilter,
   Schedules,
@@ -216,8 +217,11 @@ export class SqliteStore implements Store {
   writeLimits(writes: readonly LimitWrite[]): Promise<void> {
     return this.#write('writeLimits', writes);
   }
-  prune(retention: Retention, limit: number): Promise<PruneAnswer> {
-    return this.#write('prune', retention, limit);
+  writeRetention(writes: readonly RetentionWrite[]): Promise<void> {
+    return this.#write('writeRetention', writes);
+  }
+  prune(limit: number, asideMs: number | null = null): Promise<PruneAnswer> {
+    return this.#write('prune', limit, asideMs);
   }
   async writeSchedule({ jobs, ...write }: ScheduleWrite): Promise<ScheduleWritten> {
     checkPayloads(jobs);
@@ -293,6 +297,9 @@ export class SqliteStore implements Store {
     return this.#read('gateHistory', gate, limit);
   }
 
+  retention(): Promise<RetentionRule[]> {
+    return this.#read('retention');
+  }
   limits(filter: LimitFilter): Promise<LimitInfo[]> {
     return this.#read('limits', filter);
   }

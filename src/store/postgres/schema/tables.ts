@@ -9,6 +9,7 @@ import { identityTables } from './identity.ts';
 import { limitTables } from './limit-tables.ts';
 import { logTables } from './log-tables.ts';
 import { resultsTables } from './results-tables.ts';
+import { retentionTables } from './retention-tables.ts';
 import { scheduleTables } from './schedules-tables.ts';
 import { selectTables } from './select-tables.ts';
 import { workersTables } from './workers-tables.ts';
@@ -272,4 +273,5 @@ export const migrations: readonly string[] = [
   historyTables,
   logTables,
   errorHistoryTables,
+  retentionTables,
 ];
