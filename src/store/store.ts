@@ -254,6 +254,8 @@ export interface JobsListener {
   readonly ended?: (ids: readonly string[]) => void;
   /** Running jobs that were cancelled. */
   readonly cancelling?: (ids: readonly string[]) => void;
+  /** The connection was cut and is there again: what was told meanwhile has been missed. */
+  readonly missed?: () => void;
 }
 
 /** How a job ended. Only what a caller that waits for it needs. */

@@ -379,7 +379,7 @@ describe('what PostgreSQL keeps beside the jobs', () => {
       runSql(
         url,
         functions.resolve(
-          `SELECT pg_stat_force_next_flush(), p.* FROM @.prune(${STATE.completed}::smallint, ${keepMs}, 0, '${NO_ID}', '{}', true, 10, 10) p`,
+          `SELECT pg_stat_force_next_flush(), p.* FROM @.prune(${STATE.completed}::smallint, ${keepMs}, 0, '00000000-0000-0000-0000-000000000000', '{}', true, 10, 10) p`,
           schema,
         ),
       );

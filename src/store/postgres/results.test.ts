@@ -100,6 +100,19 @@ describe('jobs that another process ends', () => {
     await all.promise;
   });
 
+  it('are missed while the connection is cut, which is told once it is there again', async () => {
+    await using waiting = await store();
+    await using working = await store();
+    const missed = Promise.withResolvers<void>();
+    waiting.onJobs({ missed: () => missed.resolve() });
+    await listening(waiting, working);
+    await runSql(
+      url,
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND query = 'LISTEN mulligan_${schema}'`,
+    );
+    await missed.promise;
+  });
+
   it('stop when another process cancels them', async () => {
     await using working = await store();
     await using operating = await store();
