@@ -34,6 +34,7 @@ export {
   AccessError,
   ClosedError,
   ConfigError,
+  ConflictError,
   type ErrorCode,
   InputError,
   type InputIssue,

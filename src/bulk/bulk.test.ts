@@ -235,6 +235,11 @@ describe('a bulk action', () => {
         `^dead\\.redrive: expected no canary, as in the unfinished operation ${id} of the same jobs \\(by ann, began \\S+Z, 500 changed so far\\), got a canary of 5\\. Nothing was changed\\. Give the same options to continue it, or end it with audit\\.stop\\('${id}'\\)\\.$`,
       ),
     );
+    await expect(mulligan.dead.redrive({ name: 'hook', canary: 5 })).rejects.toMatchObject({
+      name: 'ConflictError',
+      code: 'CONFLICT',
+      operationId: id,
+    });
     await expect(mulligan.dead.redrive({ name: 'hook', keepAttempts: true })).rejects.toThrow(
       'got no canary, attempts',
     );
