@@ -11,7 +11,7 @@ import {
   withoutUndefined,
 } from './config.ts';
 import { type Duration, parseDuration } from './duration.ts';
-import type { EnqueueOptions, EnqueueResult, JobToEnqueue } from './enqueue-options.ts';
+import type { EnqueueArgs, EnqueueOptions, EnqueueResult, JobToEnqueue } from './enqueue-options.ts';
 import { ConfigError } from './errors.ts';
 import { MAX_OUTAGE_MS } from './gate/constants.ts';
 import { checkPriority, DEFAULT_PRIORITY, DEFAULT_QUEUE } from './job.ts';
@@ -191,8 +191,7 @@ export interface JobContext {
    */
   enqueue<Input, Output>(
     job: JobDefinition<Input, unknown, Output> | string,
-    input: NoInfer<Input>,
-    options?: EnqueueOptions,
+    ...args: EnqueueArgs<NoInfer<Input>>
   ): Promise<EnqueueResult<Output>>;
   /** Enqueues many jobs, as `mulligan.enqueueMany` does. */
   enqueueMany<Input, Output>(

@@ -28,7 +28,7 @@ export type {
 export { defineJob, implement } from './definition.ts';
 export type { DrainOptions, DrainResult } from './drain.ts';
 export type { Duration } from './duration.ts';
-export type { EnqueueOptions, EnqueueResult, JobToEnqueue } from './enqueue-options.ts';
+export type { EnqueueArgs, EnqueueOptions, EnqueueResult, JobToEnqueue } from './enqueue-options.ts';
 export type { ErrorGroups, ErrorListOptions } from './error-groups.ts';
 export {
   AccessError,

@@ -18,7 +18,7 @@ import { type AnyJobDefinition, definitionsByName, isDefinition, type JobDefinit
 import { type DrainOptions, type DrainResult, drain } from './drain.ts';
 import { type Duration, parseDuration } from './duration.ts';
 import { Enqueuer, type Target } from './enqueue.ts';
-import type { EnqueueOptions, EnqueueResult, JobToEnqueue } from './enqueue-options.ts';
+import type { EnqueueArgs, EnqueueOptions, EnqueueResult, JobToEnqueue } from './enqueue-options.ts';
 import { ErrorGroups } from './error-groups.ts';
 import { ClosedError, ConfigError } from './errors.ts';
 import { Gates } from './gates.ts';
@@ -259,9 +259,9 @@ export class Mulligan {
    */
   enqueue<Input, Output = unknown>(
     job: JobDefinition<Input, unknown, Output> | string,
-    input: NoInfer<Input>,
-    options?: EnqueueOptions,
+    ...args: EnqueueArgs<NoInfer<Input>>
   ): Promise<EnqueueResult<Output>> {
+    const [input, options] = args;
     return this.#open(() => this.#enqueuer.enqueue(this.#target(job), input, options)) as Promise<
       EnqueueResult<Output>
     >;

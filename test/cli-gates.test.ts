@@ -180,6 +180,12 @@ describe.concurrent('mulligan gates', () => {
     expect(stdout).toContain('so it is healthy and sees no outage.');
     expect(stdout).not.toMatch(/misspelt|gates open/);
     expect(await cli.json('gates', 'show', 'mail.send')).toMatchObject({ gate: { kind: 'job' }, isKnown: false });
+    expect(await cli.run(['gates', 'show', 'mail.sent'])).toMatchObject({
+      code: 1,
+      stderr: 'mulligan: there is no gate, resource or job mail.sent. Did you mean mail.send?\n',
+    });
+    const nope = await cli.run(['gates', 'show', 'nope', '--json']);
+    expect(JSON.parse(nope.stderr || nope.stdout)).toMatchObject({ error: { code: 'NOT_FOUND' } });
     const resource = await cli.json('gates', 'show', 'mail.send', '--kind', 'resource');
     expect(resource).toMatchObject({ gate: { kind: 'resource' } });
     await cli.json('gates', 'reset', 'mail.send', '--kind', 'resource');

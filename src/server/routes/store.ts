@@ -179,7 +179,8 @@ const hints: Route = route({
   name: 'storeHints',
   tag: TAG,
   summary: 'What the store tells its listeners, as Server-Sent Events',
-  description: '`work`: something may have become claimable. `ended`, `cancelling`: the ids of such jobs. `missed`: it may have failed to tell some.',
+  description:
+    '`work`: something may have become claimable. `ended`, `cancelling`: the ids of such jobs. `missed`: it may have failed to tell some.',
   scopes: ['read', 'write', 'work'],
   answers: { 200: { description: 'A stream without end.', type: 'text/event-stream' } },
   handle: ({ request, context: { clock, store, closing } }) =>

@@ -208,12 +208,7 @@ class Listening {
   #hasBroken = false;
   #closed = false;
 
-  constructor(
-    db: Database,
-    channel: string,
-    onNotification: (notification: string) => void,
-    onResumed: () => void,
-  ) {
+  constructor(db: Database, channel: string, onNotification: (notification: string) => void, onResumed: () => void) {
     this.#db = db;
     this.#pauses = new Pauses(reconnects, () => db.clock.random());
     this.#channel = channel;
