@@ -493,7 +493,7 @@ function readSettings(options: MulliganOptions): Settings {
     hardCap: hardCap === undefined ? undefined : checkInteger(hardCap, 'Mulligan.open: hardCap', { min: 1 }),
     maxPayloadBytes: checkInteger(maxPayloadBytes, 'Mulligan.open: maxPayloadBytes', { min: 1 }),
     maxResultBytes: checkInteger(maxResultBytes, 'Mulligan.open: maxResultBytes', { min: 1 }),
-    retention: readRetention(retention, 'Mulligan.open: retention'),
+    retention: readDefaultRetention(retention, definitions),
     schedules: readSchedules(schedules, 'Mulligan.open: schedules'),
     removeMissingSchedules: checkBoolean(removeMissingSchedules, 'Mulligan.open: removeMissingSchedules'),
     log: sink,
@@ -519,6 +519,18 @@ function readQueues(queues: NonNullable<MulliganOptions['queues']>): Pick<Settin
     if (resource !== undefined) queueResource.set(queue, checkQueueResource(resource, `${what}.resource`));
   }
   return { queueRetry, queueResource };
+}
+
+/** It is stored for each of the jobs, so without any it would say nothing. */
+function readDefaultRetention(
+  retention: RetentionOptions,
+  definitions: ReadonlyMap<string, AnyJobDefinition>,
+): KeptFor {
+  const kept = readRetention(retention, 'Mulligan.open: retention');
+  if (definitions.size > 0 || Object.keys(kept).length === 0) return kept;
+  throw new ConfigError(
+    'Mulligan.open: retention: expected jobs beside it, whose retention it is, got none. For all names use mulligan.retention.set.',
+  );
 }
 
 /** Those that this process can work on. A worker knows no others: their jobs wait for one that does. */
