@@ -67,9 +67,9 @@ describe.concurrent('mulligan gates', () => {
     expect(stdout).toMatch(/^mulligan gates close smtp +let everything start until unpin: .*jobs may die/m);
     const shown = await cli.json<GateDetails>('gates', 'show', 'smtp');
     expect(shown).toMatchObject({ isKnown: true, gate: { phase: 'open' }, history: [{ change: 'opened' }] });
-    const { code: unknown, stdout: closed } = await cli.run(['gates', 'show', 'smpt']);
-    expect(unknown).toBe(0);
-    expect(closed).toContain('It is closed: every due job starts. It has not been heard of lately');
+    const misspelt = await cli.run(['gates', 'show', 'smpt']);
+    expect(misspelt.code).toBe(1);
+    expect(misspelt.stderr).toContain('there is no gate, resource or job smpt. Did you mean smtp?');
   });
 
   it('show quotes a name that a stranger chose, wherever it may be pasted or printed', async ({ cli }) => {

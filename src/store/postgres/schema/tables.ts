@@ -41,6 +41,7 @@ import { workersTables } from './workers-tables.ts';
  *   job_types   what the jobs of one definition share: the queue they are enqueued in, name, policy and retry queue.
  *   workers     the ids of workers, stored once and pointed at.
  *   expiry      whether leases may be taken to have expired; see sql/expired.ts.
+ *   retention   how long finished jobs are kept, by job name; see retention-tables.ts.
  *   counts      totals as additions, each transaction its own row, so that no two of them ever wait for one another;
  *               pruning adds them up.
  *
