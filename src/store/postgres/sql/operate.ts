@@ -104,24 +104,32 @@ export const operateSql: string = `
     seen int;
     chosen uuid[];
   BEGIN
-    WITH looked AS MATERIALIZED (
-      SELECT f.id, f.finished_at, (f.job_type = ANY (types)) <> p_others AS fits,
-        row_number() OVER (ORDER BY f.finished_at, f.id) AS n
-      FROM finished f
-      WHERE f.state = p_state AND f.finished_at >= p_from AND (f.finished_at > p_from OR f.id > p_after)
-        AND f.finished_at <= oldest_kept
-      ORDER BY f.finished_at, f.id LIMIT p_looked
-    ), taken AS (
-      SELECT f.id, l.n FROM looked l JOIN finished f ON f.id = l.id
-      WHERE l.fits ORDER BY l.n LIMIT p_limit FOR UPDATE OF f SKIP LOCKED
-    ), ending AS (
-      SELECT CASE WHEN (SELECT count(*) FROM taken) < p_limit THEN (SELECT max(l.n) FROM looked l) ELSE (SELECT max(t.n) FROM taken t) END AS n
-    )
-    SELECT (SELECT count(*) FROM looked), (SELECT array_agg(t.id) FROM taken t), l.finished_at, l.id
-    INTO seen, chosen, until, last
-    FROM ending e LEFT JOIN looked l ON l.n = e.n;
+    IF p_others AND cardinality(p_names) = 0 THEN
+      -- All of them: nothing is passed over, so nothing is read that is not deleted.
+      SELECT array_agg(old.id), max(old.finished_at) INTO chosen, until FROM (
+        SELECT f.id, f.finished_at FROM finished f
+        WHERE f.state = p_state AND f.finished_at >= p_from AND f.finished_at <= oldest_kept
+        ORDER BY f.finished_at LIMIT p_limit FOR UPDATE SKIP LOCKED) old;
+    ELSE
+      WITH looked AS MATERIALIZED (
+        SELECT f.id, f.finished_at, (f.job_type = ANY (types)) <> p_others AS fits,
+          row_number() OVER (ORDER BY f.finished_at, f.id) AS n
+        FROM finished f
+        WHERE f.state = p_state AND f.finished_at >= p_from AND (f.finished_at > p_from OR f.id > p_after)
+          AND f.finished_at <= oldest_kept
+        ORDER BY f.finished_at, f.id LIMIT p_looked
+      ), taken AS (
+        SELECT f.id, l.n FROM looked l JOIN finished f ON f.id = l.id
+        WHERE l.fits ORDER BY l.n LIMIT p_limit FOR UPDATE OF f SKIP LOCKED
+      ), ending AS (
+        SELECT CASE WHEN (SELECT count(*) FROM taken) < p_limit THEN (SELECT max(l.n) FROM looked l) ELSE (SELECT max(t.n) FROM taken t) END AS n
+      )
+      SELECT (SELECT count(*) FROM looked), (SELECT array_agg(t.id) FROM taken t), l.finished_at, l.id
+      INTO seen, chosen, until, last
+      FROM ending e LEFT JOIN looked l ON l.n = e.n;
+    END IF;
     pruned := coalesce(cardinality(chosen), 0);
-    has_more := seen >= p_looked OR pruned >= p_limit;
+    has_more := coalesce(seen, 0) >= p_looked OR pruned >= p_limit;
     until := coalesce(until, p_from);
     last := coalesce(last, p_after);
     IF pruned > 0 THEN PERFORM forget(chosen); END IF;
