@@ -1,6 +1,6 @@
 import { StoreUnavailableError } from '../src/errors.ts';
 import { forwarding } from '../src/store/forwarding.ts';
-import type { JobsListener, LimitFilter, Store } from '../src/store/store.ts';
+import type { JobsListener, LimitFilter, RetentionWrite, Store } from '../src/store/store.ts';
 import { type VerbName, verbNames } from '../src/store/verbs.ts';
 import { copy } from './copy.ts';
 import type { SimStore } from './engines.ts';
@@ -59,6 +59,9 @@ export function storeFor(process: SimProcess, shared: SharedStore): Store {
     rollUp: () => Promise.resolve({ isDone: true }),
     // It is asked while a process opens, and finds what the world wrote before: see `World`.
     limits: (filter: LimitFilter) => shared.engine.limits(filter),
+    // Everything is kept, whichever process opens first.
+    retention: () => shared.engine.retention(),
+    writeRetention: (writes: readonly RetentionWrite[]) => shared.engine.writeRetention(writes),
     close: () => Promise.resolve(),
   });
 }

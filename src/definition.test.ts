@@ -41,6 +41,7 @@ describe('defineJob', () => {
       backoff: undefined,
       onDead: undefined,
       silence: [],
+      retention: {},
       run,
     });
   });
@@ -100,7 +101,7 @@ describe('defineJob', () => {
     [
       'an option of another place',
       { name: 'a', run, delay: '5m' },
-      'defineJob: there is no option "delay". Valid options: name,',
+      'defineJob: there is no option "delay". Here it is delay of enqueue. Or at, with a Date.',
     ],
     ['maxAttempts beside retry', { name: 'a', run, maxAttempts: 3 }, 'defineJob: there is no option "maxAttempts".'],
     [

@@ -11,7 +11,7 @@ import {
   withoutUndefined,
 } from './config.ts';
 import { type Duration, parseDuration } from './duration.ts';
-import type { EnqueueOptions, EnqueueResult, JobToEnqueue } from './enqueue-options.ts';
+import type { EnqueueArgs, EnqueueOptions, EnqueueResult, JobToEnqueue } from './enqueue-options.ts';
 import { ConfigError } from './errors.ts';
 import { MAX_OUTAGE_MS } from './gate/constants.ts';
 import { checkPriority, DEFAULT_PRIORITY, DEFAULT_QUEUE } from './job.ts';
@@ -21,6 +21,7 @@ import type { Logger } from './observe/log.ts';
 import { checkSilence, type WarningName } from './policy-check/names.ts';
 import { checkResource, type ResourceFunction } from './resource.ts';
 import type { OutputCheck, OutputType } from './result.ts';
+import { type KeptFor, type RetentionOptions, readRetention } from './retention-options.ts';
 import type { BackoffFunction, ClassifyFunction, ClassifyRule } from './retry/classify.ts';
 import { validateClassifyRules } from './retry/classify.ts';
 import { type Decision, FIRST_VERSION } from './retry/decision.ts';
@@ -95,6 +96,12 @@ export interface JobOptions<Input, Parsed = Input, Output = unknown, DeadInput =
    * @example silence: ['no-jitter']
    */
   readonly silence?: readonly WarningName[];
+  /**
+   * How long its finished jobs and their ledgers are kept, at least 5 minutes; null is for ever. It is stored, for all processes.
+   * A shorter time than the stored one takes an order: `mulligan.retention.set`. Default 1 d, 90 d and 7 d.
+   * @example retention: { completed: '30d', dead: null }
+   */
+  readonly retention?: RetentionOptions;
 }
 
 /** Any input, and no function: where the type of the input is not known, a function still makes one. */
@@ -143,6 +150,7 @@ export interface JobDefinition<Input = unknown, Parsed = unknown, Output = unkno
   readonly onDead: ((job: DeadJob) => unknown) | undefined;
   readonly reaction: ReactionTo | undefined;
   readonly silence: readonly WarningName[];
+  readonly retention: KeptFor;
   // A method, so that definitions of any input fit into one list. Undefined until `implement` adds it.
   run?(input: Parsed, context: JobContext): Output | Promise<Output>;
 }
@@ -201,8 +209,7 @@ export interface JobContext {
    */
   enqueue<Input, Output>(
     job: JobDefinition<Input, unknown, Output> | string,
-    input: NoInfer<Input>,
-    options?: EnqueueOptions,
+    ...args: EnqueueArgs<NoInfer<Input>>
   ): Promise<EnqueueResult<Output>>;
   /** Enqueues many jobs, as `mulligan.enqueueMany` does. */
   enqueueMany<Input, Output>(
@@ -244,6 +251,7 @@ const optionNames = namesOf<JobOptions<unknown>>({
   backoff: true,
   onDead: true,
   silence: true,
+  retention: true,
 });
 
 /** `Parsed` comes first, so that without a schema the input is what the handler says it takes. */
@@ -281,6 +289,7 @@ export function defineJob<Parsed = unknown, Input = Parsed, Output = unknown, De
     backoff: given.backoff,
     ...readOnDead(onDead, `${what}: onDead`),
     silence: checkSilence(given.silence ?? [], `${what}: silence`),
+    retention: readRetention(given.retention ?? {}, `${what}: retention`),
     ...(given.run && { run: given.run }),
   });
 }

@@ -52,6 +52,11 @@ export interface EnqueueOptions {
   readonly tx?: TransactionClient;
 }
 
+/** What follows the job: its input, which may be left out where null is one, and options. */
+export type EnqueueArgs<Input> = null extends Input
+  ? [input?: Input, options?: EnqueueOptions]
+  : [input: Input, options?: EnqueueOptions];
+
 /** One of many jobs: its input, and options of its own. A transaction is given for all of them. */
 export interface JobToEnqueue<Input = unknown> extends Omit<EnqueueOptions, 'tx'> {
   readonly input: Input;

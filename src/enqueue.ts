@@ -50,13 +50,8 @@ const NO_OPTIONS = checkOptions({});
 const TOO_LARGE = 'Store the data elsewhere and enqueue a reference to it, or raise maxPayloadBytes.';
 const pausesBeforeResend = doubling(50, 200);
 const MOST_SENDS = 3;
+/** A job is sent again only while a row of it must still be there, if there was one: see LEAST_RETENTION_MS. */
 const RESEND_WITHIN_MS = 60_000;
-/**
- * The shortest time for which finished jobs are kept. A job whose answer was lost is sent again under its id, and only its
- * row shows that it has been accepted, perhaps even run, before. A resend starts at most `RESEND_WITHIN_MS` after the first
- * send, or `KEY_PATIENCE_MS` later when it waits for a key; the rest is for the call itself.
- */
-export const LEAST_RETENTION_MS: number = 5 * 60_000;
 
 export interface EnqueueSettings {
   readonly store: Pick<Store, 'enqueue' | 'transactions'>;

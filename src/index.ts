@@ -29,12 +29,13 @@ export type {
 export { defineJob, implement } from './definition.ts';
 export type { DrainOptions, DrainResult } from './drain.ts';
 export type { Duration } from './duration.ts';
-export type { EnqueueOptions, EnqueueResult, JobToEnqueue } from './enqueue-options.ts';
+export type { EnqueueArgs, EnqueueOptions, EnqueueResult, JobToEnqueue } from './enqueue-options.ts';
 export type { ErrorGroups, ErrorListOptions } from './error-groups.ts';
 export {
   AccessError,
   ClosedError,
   ConfigError,
+  ConflictError,
   type ErrorCode,
   InputError,
   type InputIssue,
@@ -89,6 +90,8 @@ export type {
 export type { WarningName } from './policy-check/names.ts';
 export type { ResourceFunction, ResourceKey } from './resource.ts';
 export { type OutputType, typeOf } from './result.ts';
+export type { Retention, RetentionInfo, RetentionOrderOptions } from './retention.ts';
+export type { KeptFor, RetentionOptions } from './retention-options.ts';
 export type {
   BackoffArgs,
   BackoffFunction,

@@ -175,6 +175,7 @@ describe('opening', () => {
       { retention: { complete: '1d' } },
       'Mulligan.open: retention: there is no option "complete". Did you mean completed?',
     ],
+    ['a retention of no jobs', { retention: { dead: '1d' } }, 'Mulligan.open: retention: expected jobs beside it'],
     ['a negative retention', { retention: { dead: -1 } }, 'Mulligan.open: retention.dead: expected a duration'],
     [
       'a log that is no function and no logger',

@@ -1,6 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import { gateTitle } from './observe/gate-words.ts';
-import type { GateOrder, GateRef, HoldTarget, LimitWrite, Schedule, ScheduleWrite } from './store/store.ts';
+import { textOf } from './retention-options.ts';
+import type {
+  GateOrder,
+  GateRef,
+  HoldTarget,
+  LimitWrite,
+  RetentionWrite,
+  Schedule,
+  ScheduleWrite,
+} from './store/store.ts';
 
 /* What the audit says of an order, made of the arguments of the verb: the library asks for it, and a server of what remote programs send. */
 
@@ -32,6 +41,18 @@ export function limitsNote(writes: readonly LimitWrite[]): string {
     .map(({ limit, key, settings }) => {
       const which = key === null ? `limit ${limit}` : `limit ${limit}, key ${key},`;
       return settings === null ? `${which} was reset` : `${which} was set: ${JSON.stringify(settings)}`;
+    })
+    .join('; ');
+}
+
+export function retentionNote(writes: readonly RetentionWrite[]): string {
+  const names = [...new Set(writes.map(({ name }) => name))];
+  return names
+    .map((name) => {
+      const which = name === null ? 'retention of all other names' : `retention of ${name}`;
+      const said = writes.filter((write) => write.name === name && write.keptMs !== undefined);
+      const kept = Object.fromEntries(said.map(({ state, keptMs }) => [state, keptMs as number | null]));
+      return said.length === 0 ? `${which} was reset` : `${which} was set: ${textOf(kept)}`;
     })
     .join('; ');
 }

@@ -209,7 +209,6 @@ describe.concurrent('mulligan work', () => {
     [['--retry-share', '2'], /^mulligan: --retry-share: expected a number from 0 to 1/],
     [['--max-retries-in-flight', '0'], /^mulligan: --max-retries-in-flight: expected a whole number/],
     [['--grace', 'x'], /^mulligan: --grace: expected a duration/],
-    [['--retention', 'completed'], /^mulligan: --retention: expected state=duration/],
   ])('refuses %j before it makes a database', async ([args, complaint], { cli }) => {
     writeJobs(cli);
     const { code, stderr } = await cli.run(['work', '--jobs', 'jobs.ts', ...args]);

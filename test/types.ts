@@ -111,6 +111,11 @@ const anything = defineJob({
     same<typeof input, unknown>(true);
   },
 });
+// A definition that says nothing of its input, or takes null, needs none.
+void mulligan.enqueue(anything);
+void mulligan.enqueue(defineJob({ name: 'a', run() {} }));
+void mulligan.enqueue(defineJob<null>({ name: 'a' }));
+void mulligan.enqueue('email.send');
 void mulligan.enqueue(anything, 5);
 void mulligan.enqueue(anything, { a: 1 });
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import { ConfigError } from '../errors.ts';
+import { ConflictError } from '../errors.ts';
 import { isTerminal, type Job, type JobState } from '../job.ts';
 import {
   type ChangeAction,
@@ -278,7 +278,8 @@ class Bulk {
 function refuseOtherOptions(order: BulkOrder, { id, by, startedAt, changed, options }: Operation): void {
   if (options === null) return;
   if (options.canary === order.canary && options.keepAttempts === order.keepAttempts) return;
-  throw new ConfigError(
+  throw new ConflictError(
+    id,
     `${order.what}: expected ${optionsText(options)}, as in the unfinished operation ${id} of the same jobs (by ${by}, began ${new Date(startedAt).toISOString()}, ${changed} changed so far), got ${optionsText(order)}. Nothing was changed. Give the same options to continue it, or end it with audit.stop('${id}').`,
   );
 }

@@ -42,7 +42,7 @@ export function reportOf(error: unknown, env: NodeJS.ProcessEnv): FailureReport 
 
 function describeFailure(error: unknown): FailureReport {
   if (error instanceof Failure)
-    return { code: error.code, message: printable(error.message), exitCode: error.exitCode };
+    return { code: error.code, message: printable(inCommands(error.message)), exitCode: error.exitCode };
   // A command checks only what its user typed.
   if (error instanceof ConfigError) return describeFailure(wrongUsage(inCommands(error.message)));
   if (error instanceof MulliganError) {

@@ -7,7 +7,6 @@ import { isServer, shownName, withDatabase } from './database.ts';
 import { loadDefinitions } from './definitions.ts';
 import { wrongUsage } from './failure.ts';
 import { given, namingFlags, read, readDuration, readInteger } from './flags.ts';
-import { readRetention } from './retention.ts';
 import { logTo } from './work.ts';
 
 interface Flags {
@@ -20,7 +19,6 @@ interface Flags {
   readonly jobs?: string;
   readonly maxConnections?: string;
   readonly longestWait?: string;
-  readonly retention?: string;
 }
 
 export function addServe(program: CliCommand, shell: Shell): void {
@@ -44,10 +42,9 @@ export function addServe(program: CliCommand, shell: Shell): void {
     .option('--no-dashboard', 'serve the API alone, without the dashboard at /')
     .option('--max-connections <n>', 'how many connections there may be at once (default: 20000)')
     .option('--longest-wait <duration>', 'how long one request may wait for a job or a result (default: 30s)')
-    .option('--retention <kept>', 'how long finished jobs are kept (default: completed=1d,dead=90d,cancelled=7d)')
     .addHelpText(
       'after',
-      '\nIt also rescues jobs of workers that went silent, deletes finished jobs after their retention and fires schedules.\nSIGINT (Ctrl-C) or SIGTERM stops it. The dashboard is at /, the API at /docs and /openapi.json.\nExamples:\n  mulligan serve --db postgres://localhost/app\n  mulligan token create ci --scopes read,write --token-file tokens\n  mulligan serve --host 0.0.0.0 --token-file tokens --allow-host queue.example.com',
+      '\nIt also rescues jobs of workers that went silent, deletes finished jobs after their retention, as it is stored (mulligan retention), and fires schedules.\nSIGINT (Ctrl-C) or SIGTERM stops it. The dashboard is at /, the API at /docs and /openapi.json.\nExamples:\n  mulligan serve --db postgres://localhost/app\n  mulligan token create ci --scopes read,write --token-file tokens\n  mulligan serve --host 0.0.0.0 --token-file tokens --allow-host queue.example.com',
     )
     .action((flags: Flags) => serve(shell, flags));
 }
@@ -61,8 +58,7 @@ async function serve({ output, ...shell }: Shell, flags: Flags): Promise<void> {
   }
   const options = readFlags(flags);
   const jobs = flags.jobs === undefined ? [] : await loadDefinitions(flags.jobs);
-  const retention = flags.retention === undefined ? {} : readRetention(flags.retention);
-  await withDatabase(database, { jobs, retention, log: logTo(output) }, async (mulligan: Mulligan) => {
+  await withDatabase(database, { jobs, log: logTo(output) }, async (mulligan: Mulligan) => {
     // Loaded here: no other command needs it.
     const { serve: serveQueue } = await import('../server/node.ts');
     const running = await serveQueue(mulligan, options).catch(namingTheFlag);

@@ -49,7 +49,10 @@ const titles: Readonly<Record<number, string>> = {
 };
 
 /** Of codes that share their status with another one. */
-const titlesOfCodes: Readonly<Partial<Record<ProblemCode, string>>> = { NO_DEFINITIONS: 'The server has no handlers' };
+const titlesOfCodes: Readonly<Partial<Record<ProblemCode, string>>> = {
+  NO_DEFINITIONS: 'The server has no handlers',
+  CONFLICT: 'Another order is under way',
+};
 
 /** An error that a route answers with. */
 export class ProblemError extends Error {
@@ -79,6 +82,7 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   CONFIG: 400,
   INPUT: 422,
   PAYLOAD: 422,
+  CONFLICT: 409,
   LEASE_LOST: 409,
   JOB_DEAD: 410,
   JOB_CANCELLED: 410,

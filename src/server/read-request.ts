@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ourNameFor } from '../foreign-options.ts';
 import { ProblemError } from './problem.ts';
 import { notJson } from './security/guard.ts';
 
@@ -91,8 +92,18 @@ export function readQuery(parameters: URLSearchParams): Record<string, string | 
 export function check<Value>(schema: z.ZodType<Value> | undefined, value: unknown, what: string): Value {
   const { success, data, error } = (schema ?? nothing).safeParse(value);
   if (success) return data as Value;
-  const issues = error.issues.slice(0, MOST_ISSUES).map(({ path, message }) => ({ path: path.join('.'), message }));
+  const issues = error.issues
+    .slice(0, MOST_ISSUES)
+    .map((issue) => ({ path: issue.path.join('.'), message: `${issue.message}${ourNames(issue, schema)}` }));
   throw new ProblemError(400, 'BAD_REQUEST', `The ${what} of the request is not valid. See issues.`, { issues });
+}
+
+/** For fields that other queues have: what they are called here. */
+function ourNames(issue: z.core.$ZodIssue, schema: z.ZodType | undefined): string {
+  if (issue.code !== 'unrecognized_keys') return '';
+  const known = issue.path.length === 0 && schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
+  const ours = issue.keys.flatMap((key) => ourNameFor(key, known) ?? []);
+  return ours.length === 0 ? '' : `. ${ours.join(' ')}`;
 }
 
 const nothing: z.ZodType = z.strictObject({});

@@ -153,8 +153,11 @@ export class RemoteRuns {
       classify: given === undefined ? definition?.classify : () => given,
       rules: definition?.rules,
     });
-    if (outcome.kind !== 'failed' || definition?.backoff === undefined) return outcome;
-    return { kind: 'failed', failure: withCustomDelay(outcome.failure, definition.backoff, { ...run, error: thrown }) };
+    if (outcome.kind !== 'failed') return outcome;
+    // The ledger says who chose the class: the worker, not a function of a definition.
+    const failure = given === undefined ? outcome.failure : { ...outcome.failure, rule: `reported:${given}` };
+    if (definition?.backoff === undefined) return { kind: 'failed', failure };
+    return { kind: 'failed', failure: withCustomDelay(failure, definition.backoff, { ...run, error: thrown }) };
   }
 
   /** Ends a run: once it resolves, its outcome is durable. */

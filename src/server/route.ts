@@ -17,7 +17,7 @@ import type { WorkerOwners } from './worker-owners.ts';
 
 /** What handlers share. */
 export interface ServerContext
-  extends Pick<MulliganParts, 'store' | 'clock' | 'definitions' | 'log' | 'maxResultBytes' | 'retention'> {
+  extends Pick<MulliganParts, 'store' | 'clock' | 'definitions' | 'log' | 'maxResultBytes'> {
   readonly mulligan: Mulligan;
   readonly claims: Claims;
   readonly runs: RemoteRuns;

@@ -1,15 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
 import { newOrder } from '../audit.ts';
 import type { LimitRules } from '../limit/limit.ts';
-import { gateNote, holdNote, limitsNote, releaseNote, scheduleNote } from '../order-notes.ts';
+import { gateNote, holdNote, limitsNote, releaseNote, retentionNote, scheduleNote } from '../order-notes.ts';
 import { tickOf } from '../schedule/tick.ts';
+import { keptMs, longer } from '../store/retention.ts';
 import type {
   LimitInfo,
   LimitKeyInfo,
   LimitWrite,
   NewJob,
   Order,
-  Retention,
+  RetentionWrite,
   Schedule,
   ScheduleWrite,
   ScheduleWritten,
@@ -61,8 +62,15 @@ async function argumentsFor(verb: RemoteVerb, call: Call<unknown, unknown, Args>
     }
     case 'register':
       return [body[0], await context.workerOwners.claim(body[0] as string, body[1] as Description, principal)];
-    case 'prune':
-      return isAdmin ? body : [longest(body[0] as Retention, context.retention), ...body.slice(1)];
+    case 'writeRetention': {
+      const writes = body[0] as RetentionWrite[];
+      if (isAdmin)
+        return writes.some(({ source }) => source === 'set')
+          ? [writes, ordered(call, 1, retentionNote(writes))]
+          : [writes];
+      if (!writes.every(isOfDefinition)) throw needs('admin', 'to change retention by hand');
+      return [await longerOnly(context.store, writes)];
+    }
     case 'change': {
       const [request] = body as Parameters<Store['change']>;
       return [{ ...request, by: signed(request.by, by, principal) }];
@@ -205,16 +213,17 @@ function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
 }
 
-/** A worker elsewhere cannot shorten what this server keeps. */
-function longest(asked: Retention, kept: Retention): Retention {
-  const longer = (a: number | null, b: number | null): number | null =>
-    a === null || b === null ? null : Math.max(a, b);
-  return {
-    ...asked,
-    completedMs: longer(asked.completedMs, kept.completedMs),
-    deadMs: longer(asked.deadMs, kept.deadMs),
-    cancelledMs: longer(asked.cancelledMs, kept.cancelledMs),
-  };
+function isOfDefinition({ name, source, keptMs: ms }: RetentionWrite): boolean {
+  return name !== null && source === 'code' && ms !== undefined;
+}
+
+/** A worker elsewhere can keep jobs for longer than they are kept now, and no shorter. */
+async function longerOnly(store: Store, writes: readonly RetentionWrite[]): Promise<RetentionWrite[]> {
+  const rules = await store.retention();
+  return writes.map((write) => ({
+    ...write,
+    keptMs: longer(keptMs(rules, write.name, write.state), write.keptMs ?? null),
+  }));
 }
 
 const LONGEST_OPERATOR = 200;

@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { HOLD_LONGEST_MS } from '../gate/constants.ts';
 import type { GateRef } from '../gate/index.ts';
+import { finishedStates } from '../job.ts';
 import { misfirePolicies } from '../schedule/plan.ts';
 import { changeActions } from '../store/change.ts';
 import { groupStates } from '../store/error-groups.ts';
-import type { HoldTarget, NewJob, Order, Schedule, Store } from '../store/store.ts';
+import type { HoldTarget, NewJob, Order, RetentionWrite, Schedule, Store } from '../store/store.ts';
 import { gateKinds, gateOrders } from '../store/store.ts';
 import type { RemoteVerb } from '../store/verbs.ts';
 import * as schemas from './store-schemas.ts';
@@ -135,12 +136,11 @@ const description = z
   })
   .nullable();
 
-const kept = duration.nullable();
-const retention = z.strictObject({
-  completedMs: kept,
-  deadMs: kept,
-  cancelledMs: kept,
-  asideMs: duration.exactOptional(),
+const retentionWrite: z.ZodType<RetentionWrite> = z.strictObject({
+  name: name.nullable(),
+  state: z.enum(finishedStates),
+  source: z.enum(['code', 'set']),
+  keptMs: duration.nullable().exactOptional(),
 });
 
 const newJobs: z.ZodType<NewJob[]> = batch(schemas.newJob);
@@ -160,7 +160,9 @@ export const storeArguments: StoreArguments = {
   recall: z.tuple([name]),
   cancelRequested: z.tuple([ids]),
   register: z.tuple([name, description]),
-  prune: z.tuple([retention, limit]),
+  prune: z.tuple([limit, duration.nullable().optional()]),
+  retention: z.tuple([]),
+  writeRetention: z.tuple([batch(retentionWrite), order.optional()]),
   // Workers fire the ticks of schedules with it.
   writeSchedule: z.tuple([
     z.strictObject({ name, from: name.nullable(), to: schedule.nullable(), jobs: newJobs }),

@@ -28,6 +28,7 @@ export const statesFor: Readonly<Record<ChangeAction | RecordedAction, readonly 
   schedule: [],
   gate: [],
   reveal: [],
+  retention: [],
 };
 
 /**
@@ -41,7 +42,7 @@ export function statesToChange(action: ChangeAction | RecordedAction, selection:
 }
 
 /** Orders that concern no jobs. Each is on record as an operation that is done, with what was ordered in its note. */
-export const recordedActions = ['pause', 'resume', 'limit', 'schedule', 'gate', 'reveal'] as const;
+export const recordedActions = ['pause', 'resume', 'limit', 'schedule', 'gate', 'reveal', 'retention'] as const;
 export type RecordedAction = (typeof recordedActions)[number];
 
 /** The state in which `stop` ends an operation. */

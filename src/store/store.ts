@@ -220,11 +220,15 @@ export interface Store {
    * forgotten an hour after its last one.
    */
   register(id: string, worker: WorkerDescription | null): Promise<void>;
+  /** The stored rules of how long finished jobs are kept, in no order. */
+  retention(): Promise<RetentionRule[]>;
+  /** Changes these rules. One from code only makes a stored one of code longer: see retention.ts. */
+  writeRetention(writes: readonly RetentionWrite[], order?: Order): Promise<void>;
   /**
    * Deletes up to `limit` finished jobs that outlived their retention, gates that say nothing any more, and keys whose window is over. Up to as many
-   * jobs that have waited aside for too long go back among those that every worker may take.
+   * jobs that were due aside for `asideMs` (null: none) go back among those that every worker may take.
    */
-  prune(retention: Retention, limit: number): Promise<PruneAnswer>;
+  prune(limit: number, asideMs?: number | null): Promise<PruneAnswer>;
 
   /**
    * Adds runs that have ended to the history and to that of errors, each exactly once: a bounded number of them. Any number of processes may call it
@@ -253,6 +257,8 @@ export interface JobsListener {
   readonly ended?: (ids: readonly string[]) => void;
   /** Running jobs that were cancelled. */
   readonly cancelling?: (ids: readonly string[]) => void;
+  /** The connection was cut and is there again: what was told meanwhile has been missed. */
+  readonly missed?: () => void;
 }
 
 /** How a job ended. Only what a caller that waits for it needs. */
@@ -367,14 +373,19 @@ export interface RolledUp {
   readonly isDone: boolean;
 }
 
-/** How long finished jobs and their ledgers are kept; null for ever. */
-export interface Retention {
-  readonly completedMs: number | null;
-  readonly deadMs: number | null;
-  readonly cancelledMs: number | null;
-  /** How long a due job waits aside before it goes back among the jobs that every worker may take; undefined for ever. */
-  readonly asideMs?: number;
+/** For how long finished jobs of one state and their ledgers are kept. */
+export interface RetentionRule {
+  /** Of the jobs; null for all names that have no rule of their own. */
+  readonly name: string | null;
+  readonly state: 'completed' | 'dead' | 'cancelled';
+  /** What definitions say, or what an operator said, which goes before. */
+  readonly source: 'code' | 'set';
+  /** Null for ever. */
+  readonly keptMs: number | null;
 }
+
+/** A rule, or without `keptMs` that there is to be none. */
+export type RetentionWrite = Omit<RetentionRule, 'keptMs'> & { readonly keptMs?: number | null };
 
 /** What the jobs of a schedule have in common. */
 export type JobTemplate = Omit<NewJob, 'id' | 'delayMs' | 'dueAt'>;

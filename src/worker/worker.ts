@@ -6,7 +6,7 @@ import { type Logger, type LogSink, makeLogger } from '../observe/log.ts';
 import type { Tracing } from '../observe/tracing.ts';
 import { asideAfter } from '../retry/decision.ts';
 import type { Outcome, ReleaseCause } from '../retry/outcome.ts';
-import type { Claim, ClaimedJob, Retention, Settlement, Store, WorkerDescription } from '../store/store.ts';
+import type { Claim, ClaimedJob, Settlement, Store, WorkerDescription } from '../store/store.ts';
 import { RecentErrors } from '../untrusted/recent-errors.ts';
 import type { ActiveJob } from './active-job.ts';
 import { ActiveJobs } from './active-jobs.ts';
@@ -61,7 +61,6 @@ export interface WorkerParts {
   readonly report: Reporter;
   readonly logSink: LogSink;
   readonly tracing: Tracing | null;
-  readonly retention: Retention;
   readonly maxPayloadBytes: number;
   readonly maxResultBytes: number;
   readonly enqueue: RunServices['enqueue'];
@@ -467,9 +466,8 @@ export class Worker {
   }
 
   async #prune(): Promise<void> {
-    const { plan, retention } = this.#parts;
-    const kept = { ...retention, asideMs: plan.unknownJobTimeoutMs };
-    while (!this.#stopping && !(await this.#store.prune(kept, PRUNE_BATCH)).isDone);
+    const { unknownJobTimeoutMs } = this.#parts.plan;
+    while (!this.#stopping && !(await this.#store.prune(PRUNE_BATCH, unknownJobTimeoutMs)).isDone);
   }
 
   async #checkCancels(): Promise<void> {

@@ -122,6 +122,30 @@ it('a bulk action in the background answers at once, is stopped by its canaries,
   expect(wrong.status).toBe(400);
 });
 
+it('an order that another one of the same jobs stands in the way of is answered with 409, and names that one', async () => {
+  const job = defineJob<null>({
+    name: 'order.ship',
+    retry: { maxAttempts: 1 },
+    async run() {
+      throw new Error('no address');
+    },
+  });
+  const { call, mulligan } = await served({ queue: { jobs: [job] } });
+  await mulligan.enqueueMany(job, [{ input: null }, { input: null }]);
+  const worker = mulligan.work({ poll: '20ms' });
+  await expect.poll(async () => (await mulligan.stats()).states.dead).toBe(2);
+  await worker.stop();
+  const stop = new AbortController();
+  const onProgress = (): void => stop.abort();
+  const first = mulligan.dead.redrive({ name: 'order.ship', canary: 1, signal: stop.signal, onProgress });
+  await expect(first).rejects.toMatchObject({ name: 'AbortError' });
+  const id = (await mulligan.audit.list())[0]?.id as string;
+  const { status, body } = await call('POST', '/api/v1/dead/redrive', { name: 'order.ship', keepAttempts: true });
+  expect(status).toBe(409);
+  expect(body).toMatchObject({ code: 'CONFLICT', title: 'Another order is under way' });
+  expect(body.detail).toContain(id);
+});
+
 it('an order that is carried out is told to those who follow live changes', async () => {
   const { url, call, mulligan } = await served();
   await mulligan.enqueue('a', null);

@@ -50,6 +50,17 @@ const raw: { readonly [Verb in OrderVerb]: readonly Raw[] } = {
       ],
     ],
   ],
+  writeRetention: [
+    [
+      /^retention of all other names was set: completed=7d; retention of sync was reset$/,
+      () => [
+        [
+          { name: null, state: 'completed', source: 'set', keptMs: 604_800_000 },
+          { name: 'sync', state: 'dead', source: 'set' },
+        ],
+      ],
+    ],
+  ],
   writeSchedule: [
     [/^schedule nightly was paused$/, (before) => [written(before, { paused: true, nextAt: null })]],
     [/^schedule nightly was resumed$/, (before) => [written(before, { paused: false, nextAt: 1 })]],
@@ -78,6 +89,8 @@ const byLibrary: readonly Order[] = [
   ['gate', ({ gates }) => gates.open('smtp')],
   ['limit', ({ limits }) => limits.set('shop', { concurrency: 1 })],
   ['limit', ({ limits }) => limits.reset('shop')],
+  ['retention', ({ retention }) => retention.set({ dead: '1d' }, { name: 'sync' })],
+  ['retention', ({ retention }) => retention.reset({ name: 'sync' })],
   ['schedule', ({ schedules }) => schedules.pause('nightly')],
   ['schedule', ({ schedules }) => schedules.pause('nightly')],
   ['schedule', ({ schedules }) => schedules.trigger('nightly')],

@@ -21,7 +21,6 @@ const fence = { id: ID, run: 1, worker: 'w' };
 const gate = { kind: 'resource', name: 'smtp' } as const;
 const worker = { name: null, version: null, mulligan: null, host: 'h', pid: 1, concurrency: 1, queues: [], jobs: [] };
 const described = { ...worker, running: 0, leaseMs: 1_000, loopDelayMs: 0, http: null };
-const kept = { completedMs: null, deadMs: null, cancelledMs: null };
 
 /** Of every verb that travels, a call that any store carries out. */
 const calls: { readonly [Verb in RemoteVerb]: Parameters<Store[Verb]> } = {
@@ -50,7 +49,8 @@ const calls: { readonly [Verb in RemoteVerb]: Parameters<Store[Verb]> } = {
   changeGate: [gate, 'reset', 'me'],
   writeLimits: [[]],
   permit: [{ limit: 'shop', key: '', cost: 1 }],
-  prune: [kept, 1],
+  writeRetention: [[]],
+  prune: [1],
   rollUp: [],
   register: ['w', described],
   expired: [1],
@@ -75,6 +75,7 @@ const calls: { readonly [Verb in RemoteVerb]: Parameters<Store[Verb]> } = {
   queues: [],
   limits: [{ names: ['shop'], limit: 1 }],
   limitKeys: ['shop', { keys: ['a'], limit: 1 }],
+  retention: [],
   schedules: [{ limit: 1 }],
   workers: [],
   errorGroups: [{ limit: 1 }],

@@ -42,7 +42,7 @@ it('what follows a failure is decided by the policy of the job and by the defaul
   await call('POST', '/api/v1/jobs', { name: 'a', input: 2 });
   expect(await nack({ status: 404 })).toMatchObject({ decision: 'dead', rule: 'http:404' });
   await call('POST', '/api/v1/jobs', { name: 'a', input: 3 });
-  expect(await nack({ class: 'permanent' })).toMatchObject({ decision: 'dead', rule: 'classify()' });
+  expect(await nack({ class: 'permanent' })).toMatchObject({ decision: 'dead', rule: 'reported:permanent' });
 });
 
 it('a Retry-After that the worker was told bounds the wait from below', async () => {

@@ -84,6 +84,7 @@ const result = z.object({
 const answers = {
   200: { description: 'What was done, and what was not.', schema: result },
   202: { description: 'It has begun, in the background.', schema: z.object({ operation: z.unknown() }) },
+  409: { description: 'An unfinished order of the same jobs has other options.' },
 };
 
 interface BulkAction<Body> {

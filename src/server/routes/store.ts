@@ -113,7 +113,7 @@ const hints: Route = route({
   tag: TAG,
   summary: 'What the store tells its listeners, as Server-Sent Events',
   description:
-    '`work`: something may have become claimable. `ended`, `cancelling`: the ids of such jobs, for those that may read or work.',
+    '`work`: something may have become claimable. `ended`, `cancelling`: the ids of such jobs, for those that may read or work. `missed`: it may have failed to tell some.',
   scopes: ['read', 'write', 'work'],
   answers: { 200: { description: 'A stream without end.', type: 'text/event-stream' } },
   handle: ({ request, principal, context: { clock, store, closing } }) =>
@@ -125,6 +125,7 @@ const hints: Route = route({
         const ofJobs = {
           ended: (ids: readonly string[]) => send({ event: 'ended', data: ids }),
           cancelling: (ids: readonly string[]) => send({ event: 'cancelling', data: ids }),
+          missed: () => send({ event: 'missed', data: [] }),
         };
         if (!isOnlyProducer(principal)) unsubscribes.push(store.onJobs(ofJobs));
         return () => {

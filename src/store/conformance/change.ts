@@ -17,6 +17,7 @@ import {
   MINUTE,
   newJobs,
   only,
+  pruneWith,
   quota,
   redrive,
   retryIn,
@@ -358,7 +359,7 @@ const resuming: StoreCase[] = cases('change', {
     await redrive(store, { error: 'f' });
     await settleOne(store, await claimOne(store), complete);
     await advance(91 * 24 * HOUR);
-    await store.prune({ completedMs: null, deadMs: null, cancelledMs: null }, 10);
+    await pruneWith(store, { completedMs: null, deadMs: null, cancelledMs: null }, 10);
     assert.deepEqual(await store.operations(10), []);
   },
 });

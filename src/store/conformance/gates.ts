@@ -1,6 +1,18 @@
 import assert from 'node:assert/strict';
-import type { GateRef, Retention, Store } from '../store.ts';
-import { claim, complete, enqueueOne, HOUR, idsOf, jobOf, MINUTE, only, quota, settleOne } from './builders.ts';
+import type { GateRef, Store } from '../store.ts';
+import {
+  claim,
+  complete,
+  enqueueOne,
+  HOUR,
+  idsOf,
+  jobOf,
+  MINUTE,
+  only,
+  pruneWith,
+  quota,
+  settleOne,
+} from './builders.ts';
 import {
   ask,
   claimGated,
@@ -19,12 +31,12 @@ import { cases, type StoreCase } from './suite.ts';
 
 const smtp = gateOf('smtp');
 const DAY = 24 * HOUR;
-const forEver: Retention = { completedMs: null, deadMs: null, cancelledMs: null };
+const forEver = { completedMs: null, deadMs: null, cancelledMs: null };
 
 /** A store deletes a bounded number of gates per call. */
 async function pruneGates(store: Store): Promise<void> {
   for (let isDone = false; !isDone; ) {
-    const pruned = await store.prune(forEver, 1_000);
+    const pruned = await pruneWith(store, forEver, 1_000);
     assert.equal(pruned.jobs, 0);
     isDone = pruned.isDone;
   }

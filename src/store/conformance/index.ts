@@ -33,6 +33,7 @@ import { redriveCases } from './redrive.ts';
 import { refundCases } from './refund.ts';
 import { reportCases } from './report.ts';
 import { resultCases } from './result.ts';
+import { retentionCases } from './retention.ts';
 import { runNowCases } from './run-now.ts';
 import { scheduleCases } from './schedules.ts';
 import { selectionCases } from './selection.ts';
@@ -82,6 +83,7 @@ const suite: readonly StoreCase[] = [
   ...holdCases,
   ...gateCases,
   ...pruneCases,
+  ...retentionCases,
   ...statsCases,
   ...forecastCases,
   ...historyCases,

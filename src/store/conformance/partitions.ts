@@ -16,6 +16,7 @@ import {
   MINUTE,
   newJob,
   newJobs,
+  pruneWith,
   quota,
   redrive,
   retryIn,
@@ -308,7 +309,7 @@ const resources: StoreCase[] = cases('partitions', {
       assert.equal(job.id, id);
       await settleOne(store, job, complete);
       assert.deepEqual((await claim(store)).jobs, []);
-      await store.prune({ completedMs: 0, deadMs: null, cancelledMs: null }, 100);
+      await pruneWith(store, { completedMs: 0, deadMs: null, cancelledMs: null }, 100);
       await advance(HOUR);
     }
   },

@@ -14,6 +14,7 @@ import {
   MINUTE,
   newJob,
   only,
+  pruneWith,
   quota,
   redrive,
   retryIn,
@@ -141,7 +142,7 @@ export const statsCases: readonly StoreCase[] = cases('stats', {
     const before = (await statsOf(store)).totals;
     await advance(2 * HOUR);
     await discard(store, { ids: [dead] });
-    await store.prune({ completedMs: HOUR, deadMs: null, cancelledMs: null }, 10);
+    await pruneWith(store, { completedMs: HOUR, deadMs: null, cancelledMs: null }, 10);
     const after = await statsOf(store);
     assert.deepEqual(after.totals, before);
     assert.deepEqual([after.states.completed, after.states.dead], [0, 0]);

@@ -149,10 +149,12 @@ export const closeCases: readonly StoreCase[] = cases('close', {
       release: () => store.release({ queue: 'default' }),
       changeGate: () => store.changeGate(gateOf('smtp'), 'open', 'ann'),
       writeLimits: () => store.writeLimits([]),
+      retention: () => store.retention(),
+      writeRetention: () => store.writeRetention([]),
       writeSchedule: () => store.writeSchedule({ name: 'nightly', from: null, to: null, jobs: [] }),
       register: () => store.register('worker', null),
       workers: () => store.workers(),
-      prune: () => store.prune({ completedMs: 0, deadMs: 0, cancelledMs: 0 }, 1),
+      prune: () => store.prune(1),
     };
     for (const [verb, call] of Object.entries(calls)) await assert.rejects(call(), { code: 'CLOSED' }, verb);
   },

@@ -40,3 +40,17 @@ describe('a store behind a server keeps the contract', () => {
     it(`${verb}: ${name}`, { skip: reason !== null }, run);
   }
 });
+
+it('tells what was missed once the server is there again', async () => {
+  await using mulligan = await Mulligan.open('memory:', { log: () => {} });
+  const first = await serve(mulligan, { port: 0, chores: false });
+  const store = await HttpStore.open({ url: first.url });
+  const missed = Promise.withResolvers<void>();
+  store.onJobs({ missed: () => missed.resolve() });
+  await store.stats();
+  await first.close();
+  const second = await serve(mulligan, { port: Number(new URL(first.url).port), chores: false });
+  await missed.promise;
+  await store.close();
+  await second.close();
+});

@@ -153,6 +153,7 @@ function apply(
     case 'schedule':
     case 'gate':
     case 'reveal':
+    case 'retention':
       // They select no jobs.
       return null;
     case 'discard':

@@ -8,6 +8,7 @@ import { isNewsToWorkers } from '../gates.ts';
 import { JobsListeners } from '../jobs-listeners.ts';
 import { checkPayloads } from '../json.ts';
 import { orderRow } from '../orders.ts';
+import { rulesAfter } from '../retention.ts';
 import type {
   CancelAnswer,
   ChangeAnswer,
@@ -54,7 +55,8 @@ import type {
   PruneAnswer,
   QueueInfo,
   RegisteredWorker,
-  Retention,
+  RetentionRule,
+  RetentionWrite,
   RolledUp,
   ScheduleFilter,
   Schedules,
@@ -295,8 +297,18 @@ export class MemoryStore implements Store {
     return answer;
   }
 
-  async prune(retention: Retention, limit: number): Promise<PruneAnswer> {
-    return prune(this.#open(), retention, limit, this.#clock.now());
+  async retention(): Promise<RetentionRule[]> {
+    return [...this.#open().retention];
+  }
+
+  async writeRetention(writes: readonly RetentionWrite[], order?: Order): Promise<void> {
+    const state = this.#open();
+    for (const write of kept(writes)) state.retention = rulesAfter(state.retention, write);
+    if (order) record(state, orderRow(order, 'retention'), this.#clock.now());
+  }
+
+  async prune(limit: number, asideMs: number | null = null): Promise<PruneAnswer> {
+    return prune(this.#open(), limit, asideMs, this.#clock.now());
   }
 
   async register(id: string, worker: WorkerDescription | null): Promise<void> {

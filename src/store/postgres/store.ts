@@ -16,7 +16,6 @@ import type {
   NewJob,
   Order,
   PruneAnswer,
-  Retention,
   ScheduleWrite,
   ScheduleWritten,
   SettleAnswer,
@@ -45,8 +44,10 @@ import { heartbeat, remember } from './heartbeat.ts';
 import { history, rollUp } from './history.ts';
 import { ledger } from './ledger.ts';
 import { limitKeys, limits, permit, writeLimits } from './limits.ts';
-import { cancel, hold, prune, release } from './operate.ts';
+import { cancel, hold, release } from './operate.ts';
+import { prune } from './prune.ts';
 import { get, logs, queues, recall, runs, stats } from './read.ts';
+import { retention, writeRetention } from './retention.ts';
 import { schedules, writeSchedule } from './schedules.ts';
 import { migrate, refuseOutdated } from './schema/migrate.ts';
 import { count, list } from './select.ts';
@@ -132,6 +133,8 @@ const forwarded: {
   release,
   changeGate,
   writeLimits,
+  retention,
+  writeRetention,
   register,
   workers,
 };
@@ -241,8 +244,8 @@ export class PostgresStore extends Forwarded implements Store {
     if (answer.written) this.#wake.notify(answer.jobs.length > 0);
     return answer;
   }
-  async prune(retention: Retention, limit: number): Promise<PruneAnswer> {
-    const { answer, moved } = await this.#do(prune, retention, limit);
+  async prune(limit: number, asideMs: number | null = null): Promise<PruneAnswer> {
+    const { answer, moved } = await this.#do(prune, limit, asideMs);
     if (moved > 0) this.#wake.notify(true);
     return answer;
   }

@@ -303,6 +303,7 @@ function apply(session: Session, row: Row, request: ChangeRequest, spread: Sprea
     case 'schedule':
     case 'gate':
     case 'reveal':
+    case 'retention':
       // They select no jobs.
       return null;
     case 'discard':

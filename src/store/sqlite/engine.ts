@@ -29,12 +29,14 @@ import { ledger } from './ledger.ts';
 import { permit, permitNothing, writeLimits } from './limit-orders.ts';
 import { logs } from './log.ts';
 import { recall, remember } from './memo.ts';
-import { cancel, hold, prune, release } from './operate.ts';
+import { cancel, hold, release } from './operate.ts';
 import { operations } from './operations.ts';
 import { Outage } from './outage.ts';
+import { prune } from './prune.ts';
 import { get, queues, runs, stats } from './read.ts';
 import { gateHistory, gates } from './read-gates.ts';
 import { limitKeys, limits } from './read-limits.ts';
+import { retention, writeRetention } from './retention.ts';
 import { schedules, writeSchedule } from './schedules.ts';
 import { count, list } from './select.ts';
 import { Session } from './session.ts';
@@ -56,6 +58,7 @@ const writes: Record<WriteVerb, Verb> = {
   release,
   changeGate,
   writeLimits,
+  writeRetention,
   permit,
   prune,
   rollUp,
@@ -80,6 +83,7 @@ const reads: Record<ReadVerb, Verb> = {
   gateHistory,
   limits,
   limitKeys,
+  retention,
   operations,
   schedules,
   workers,

@@ -9,6 +9,7 @@ import { limitTables } from './limit-tables.ts';
 import { logTables } from './log-tables.ts';
 import { reactionsTables } from './reactions-tables.ts';
 import { resultsTables } from './results-tables.ts';
+import { retentionTables } from './retention-tables.ts';
 import { scheduleTables } from './schedules-tables.ts';
 import { selectTables } from './select-tables.ts';
 import { workersTables } from './workers-tables.ts';
@@ -36,6 +37,7 @@ import { workersTables } from './workers-tables.ts';
  *   error_counts error groups, as counters; error_samples what their first job threw. See error-counts.ts.
  *   history      runs by minute and hour, history_names and history_mark how far they are counted. See history-tables.ts.
  *   run_logs     the last lines that runs logged. See log-tables.ts.
+ *   retention    how long finished jobs are kept. See retention-tables.ts.
  *   error_history failures by kind of error, by five minutes and hour; error_series what is counted. See error-history-tables.ts.
  *
  * Codes are positions in the lists of codes.ts.
@@ -261,6 +263,7 @@ export const migrations: readonly string[] = [
   // the column as it is: so it counts only when it is not before the start of the run.
   'ALTER TABLE jobs ADD COLUMN run_now_at INTEGER;',
   reactionsTables,
+  retentionTables,
 ];
 
 /** Brings the file to the newest version. Call inside BEGIN IMMEDIATE: a second process then finds it done. */

@@ -1,6 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Random } from '../../retry/jitter.ts';
 import type { KnownJobs } from '../aside.ts';
+import { PruneCursors } from '../retention.ts';
 import type { NewJob } from '../store.ts';
 import { formatPolicy, parsePolicy, type StoredPolicy } from '../stored-policy.ts';
 import { Turns } from '../turns.ts';
@@ -11,6 +12,7 @@ import { LastText } from './last-text.ts';
 import { LimitTexts } from './limit-keys.ts';
 import type { Outage } from './outage.ts';
 import { Partitions } from './partitions.ts';
+import { type FinishedPlace, OLDEST_FINISHED } from './retention-tables.ts';
 import { RunningRows } from './running.ts';
 import { ADD_TALLY, Tally } from './tally.ts';
 
@@ -37,6 +39,7 @@ export class Session {
   lastRateLookedAt: readonly [name: string, key: string] = ['', ''];
   lastListLookedAt: readonly [name: string, key: string, limits: string] = ['', '', ''];
   lastSlotLookedAt: readonly [name: string, key: string, seq: number] = ['', '', 0];
+  readonly pruneCursors: PruneCursors<FinishedPlace> = new PruneCursors<FinishedPlace>(OLDEST_FINISHED);
   /** Set by a verb that made work claimable at once. */
   madeWork = false;
   readonly running: RunningRows = new RunningRows();
@@ -128,6 +131,7 @@ export class Session {
     this.partitions.forget();
     this.running.clear();
     this.strings.forget();
+    this.pruneCursors.keep([]);
     this.#policies.clear();
   }
 }

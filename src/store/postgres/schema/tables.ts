@@ -10,6 +10,7 @@ import { limitTables } from './limit-tables.ts';
 import { logTables } from './log-tables.ts';
 import { reactionsTables } from './reactions-tables.ts';
 import { resultsTables } from './results-tables.ts';
+import { retentionTables } from './retention-tables.ts';
 import { scheduleTables } from './schedules-tables.ts';
 import { selectTables } from './select-tables.ts';
 import { workersTables } from './workers-tables.ts';
@@ -41,6 +42,7 @@ import { workersTables } from './workers-tables.ts';
  *   job_types   what the jobs of one definition share: the queue they are enqueued in, name, policy and retry queue.
  *   workers     the ids of workers, stored once and pointed at.
  *   expiry      whether leases may be taken to have expired; see sql/expired.ts.
+ *   retention   how long finished jobs are kept, by job name; see retention-tables.ts.
  *   counts      totals as additions, each transaction its own row, so that no two of them ever wait for one another;
  *               pruning adds them up.
  *
@@ -290,4 +292,5 @@ export const migrations: readonly string[] = [
   // the column as it is: so it counts only when it is not before the start of the run.
   'ALTER TABLE live ADD COLUMN run_now_at bigint;',
   reactionsTables,
+  retentionTables,
 ];
