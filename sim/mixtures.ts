@@ -82,12 +82,6 @@ export function startsOf(mixture: Mixture, engine: Engine): Promise<string[]> {
     await run(mixture.seconds);
     process.kill();
     await store.close();
-    console.info(
-      'FIGURES',
-      engine.name,
-      JSON.stringify(mixture.work),
-      mixture.flows.map((f) => f.name + ' ' + count(starts.slice(before), f.name)).join(', '),
-    );
     return starts.slice(before);
   });
 }

@@ -315,6 +315,14 @@ const budgets: StoreCase[] = cases('claimGated', {
     assert.equal((await claimGated(store, 'smtp', { queues })).jobs.length, 2);
   },
 
+  'a maxRetriesInFlight that no queue can reach caps nothing behind a gate either': async ({ store, advance }) => {
+    await enqueueBehind(store, 'smtp', 'retry', 5);
+    await spendBudget(store, 'smtp');
+    await advance(MINUTE);
+    const queues = [quota({ maxRetriesInFlight: 2 ** 31 })];
+    assert.ok((await claimGated(store, 'smtp', { queues })).jobs.length > 0);
+  },
+
   'a gated claim stops at the bytes that a claim may carry': async ({ store, advance }) => {
     const payload = JSON.stringify('x'.repeat(CLAIM_BYTES / 4 - 2));
     for (let made = 0; made < 6; made++) await store.enqueue([newJob({ resource: 'smtp', payload })]);

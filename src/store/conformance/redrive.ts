@@ -82,6 +82,11 @@ const bringing: StoreCase[] = cases('redrive', {
     assert.deepEqual((await redrive(store, { ids: [id] })).ids, [id]);
   },
 
+  'attempts that no job can spend leave some to keep': async ({ store }) => {
+    const id = await bury(store, { policy: { ...policy, maxAttempts: 2 ** 31, maxCrashes: 2 ** 31 } });
+    assert.deepEqual((await redrive(store, { ...keep, ids: [id] })).ids, [id]);
+  },
+
   'a poisonous job has no crashes left to keep, and gets them again by a reset': async ({ store, advance }) => {
     const job = await startOne(store, { policy: { ...policy, maxCrashes: 1 } });
     await advance(2 * LEASE);

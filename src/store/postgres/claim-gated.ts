@@ -12,6 +12,7 @@ import { readUses } from './limits.ts';
 import { lineOf, type Partition, type PartitionRow, toPartition } from './partitions.ts';
 import type { Found, Position, Range } from './scan/scan-cursor.ts';
 import type { Session } from './session.ts';
+import { capsOf } from './shares.ts';
 
 /*
  * A gated claim is two calls. The first reads the gate, its parent, and what is due behind it. The gate says how many jobs may
@@ -130,7 +131,7 @@ class GatedClaiming {
       resource,
       parentRef?.name ?? null,
       texts(this.#queues),
-      plain(queues.map(({ maxRetriesInFlight }) => maxRetriesInFlight)),
+      capsOf(queues),
       limit + 1,
       plain(known.map(({ id }) => id)),
       plain(ranges.map(({ from }) => from.dueAt)),
@@ -222,7 +223,7 @@ class GatedClaiming {
       leaseMs,
       CLAIM_BYTES,
       texts(this.#queues),
-      plain(queues.map(({ maxRetriesInFlight }) => maxRetriesInFlight)),
+      capsOf(queues),
       JSON.stringify(rows),
       plain(partitions.map(({ id }) => id)),
       plain(partitions.map(({ queue }) => this.#queues.indexOf(queue) + 1)),

@@ -7,7 +7,7 @@ import type { Blocked, LimitRooms } from './limit-rooms.ts';
 import { LimitConflict, roomsOf, untilTaken } from './limits.ts';
 import { lineOf, type Partition, type PartitionRow, toPartition } from './partitions.ts';
 import type { Session } from './session.ts';
-import { laneKey, type Room, share } from './shares.ts';
+import { capsOf, laneKey, type Room, share } from './shares.ts';
 import { MOST_CANDIDATES } from './sql/partitions.ts';
 
 /*
@@ -130,7 +130,7 @@ class LimitedClaiming {
       const read = asides.limited(this.#queues, this.#request);
       const [row] = await db.lookUp<DemandRow>(DEMAND, [
         texts(this.#queues),
-        plain(queues.map(({ maxRetriesInFlight }) => maxRetriesInFlight)),
+        capsOf(queues),
         texts(read),
         asides.known(this.#queues),
         this.#breadth,
@@ -213,7 +213,7 @@ class LimitedClaiming {
       leaseMs,
       CLAIM_BYTES,
       texts(this.#queues),
-      plain(queues.map(({ maxRetriesInFlight }) => maxRetriesInFlight)),
+      capsOf(queues),
       limits.given(partitions),
       plain(partitions.map(({ id }) => id)),
       plain(partitions.map(({ queue }) => this.#queues.indexOf(queue) + 1)),

@@ -11,7 +11,7 @@ import type { Lease } from './leases.ts';
 import { lineOf, type Partition } from './partitions.ts';
 import type { Position, Range } from './scan/scan-cursor.ts';
 import type { Session } from './session.ts';
-import { laneKey, share } from './shares.ts';
+import { capsOf, laneKey, share } from './shares.ts';
 import { whatIsLeft } from './what-is-left.ts';
 
 /*
@@ -246,10 +246,14 @@ class Claiming {
     // The first call of a process is given no partition, and only asks which ones there are.
     if (given.length === 0) return;
     this.#setRoom(header);
-    this.#candidates.tune(
-      header.due.reduce<number>((sum, due) => sum + (due ?? 0), 0),
-      limit,
-    );
+    if (this.#candidates.known !== null) return;
+    const lines = new Map<string, { due: number; partitions: number }>();
+    for (const [index, { supply }] of given.entries()) {
+      const line = lineOf(supply.candidate.partition);
+      const { due, partitions } = lines.get(line) ?? { due: 0, partitions: 0 };
+      lines.set(line, { due: due + (header.due[index] ?? 0), partitions: partitions + 1 });
+    }
+    this.#candidates.tune(lines.values(), limit);
   }
 
   #setAsides(text: string): void {
@@ -296,7 +300,7 @@ class Claiming {
       Math.max(0, CLAIM_BYTES - this.#bytes),
       texts(this.#queues),
       plain(queues.map(({ suspect }) => suspect > 0)),
-      plain(queues.map(({ maxRetriesInFlight }) => maxRetriesInFlight)),
+      capsOf(queues),
       this.#candidates.known ?? null,
       this.#candidates.breadth,
       plain(partitions.map(({ id }) => id)),

@@ -2,10 +2,18 @@ import type { Lane } from '../../job.ts';
 import { fillLines, fillQuotas } from '../fill.ts';
 import type { ClaimRequest } from '../store.ts';
 import type { Turns } from '../turns.ts';
+import { plain } from './connection/arrays.ts';
 import { lineOf, type Partition } from './partitions.ts';
 
 /** How many jobs of a lane may be claimed. Any number where nothing is said. */
 export type Room = ReadonlyMap<string, number>;
+
+const MOST_INT = 2 ** 31 - 1;
+
+/** The cap on running retries of each queue, as SQL takes it: what no queue can reach is a cap that an `int` holds. */
+export function capsOf(queues: ClaimRequest['queues']): string {
+  return plain(queues.map(({ maxRetriesInFlight: cap }) => (cap === null ? null : Math.min(cap, MOST_INT))));
+}
 
 export function laneKey(queue: string, lane: Lane): string {
   return `${lane} ${queue}`;

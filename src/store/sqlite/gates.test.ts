@@ -187,7 +187,8 @@ describe('names of resources with a key', () => {
       await store.enqueue(flood);
       await store.changeGate(gateOf('hook/gate'), 'open', 'me');
       await store.hold({ resource: 'hook/hold' }, null);
-      await store.enqueue([newJob({ queue: 'hook/queue' })]);
+      // With a name that comes after all of theirs: the last one stays.
+      await store.enqueue([newJob({ queue: 'hook/queue', name: 'after' })]);
       await store.cancel(idsOf(flood));
       await pruneAll(opened);
       const texts = ['hook/gate', 'hook/hold', 'hook/queue'].map((text) => ({ text }));

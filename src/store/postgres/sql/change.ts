@@ -54,8 +54,8 @@ export const changeSql: string = `
     store_now bigint := now_ms();
     holder uuid;
   BEGIN
-    IF NOT p_reset AND (job.attempts >= (job_type.policy::jsonb->>'maxAttempts')::int
-      OR job.crashes >= (job_type.policy::jsonb->>'maxCrashes')::int) THEN
+    IF NOT p_reset AND (job.attempts >= (job_type.policy::jsonb->>'maxAttempts')::bigint
+      OR job.crashes >= (job_type.policy::jsonb->>'maxCrashes')::bigint) THEN
       RETURN 'nothing-left';
     END IF;
     IF job.key IS NOT NULL AND job.key_life NOT IN (${STARTED}, ${WINDOW}) THEN
