@@ -1,6 +1,6 @@
 import { describe, expect, inject, it } from 'vitest';
 import { memory, postgres, sqlite } from '../../sim/engines.ts';
-import { count, type Flow, type Mixture, startsOf } from '../../sim/mixtures.ts';
+import { count, type Flow, startsOf } from '../../sim/mixtures.ts';
 
 /* Who gets the places of a worker, seen at the starts of handlers, while jobs of all kinds wait. */
 

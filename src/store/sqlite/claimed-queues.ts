@@ -51,12 +51,10 @@ export class ClaimedQueue {
    */
   takeTurns(lane: Lane, places: number, take: (tier: Tier, count: number) => number): number {
     const { turns } = this.#session;
-    const tiers = this.tiers.filter((tier) => tier.lane === lane && this.isAdmissible(tier));
-    const priorities = [...new Set(tiers.map(({ priority }) => priority))].sort((a, b) => a - b);
+    const tiers = this.tiers.filter((tier) => tier.lane === lane && this.isAdmissible(tier)).sort(byPriority);
     let left = places;
-    for (const priority of priorities) {
-      const same = tiers.filter((tier) => tier.priority === priority);
-      left -= fillTurns(turns.inOrder(same, tierName), left, (tier, count) => {
+    for (const ofPriority of Map.groupBy(tiers, ({ priority }) => priority).values()) {
+      left -= fillTurns(turns.inOrder(ofPriority, tierName), left, (tier, count) => {
         const taken = take(tier, count);
         if (taken > 0) turns.served(tierName(tier));
         return taken;
@@ -100,8 +98,13 @@ export class ClaimedQueue {
   }
 }
 
+/** And inside a priority, the one first whose first partition would come first in a tier of all. */
+function byPriority(a: Tier, b: Tier): number {
+  return a.priority - b.priority || a.admissibleAt - b.admissibleAt || a.turn - b.turn || a.first - b.first;
+}
+
 /** For its turn. */
-export function tierName({ queue, lane, priority, line }: Omit<Tier, 'admissibleAt'>): string {
+export function tierName({ queue, lane, priority, line }: Pick<Tier, 'queue' | 'lane' | 'priority' | 'line'>): string {
   return `${queue} ${lane} ${priority} ${line}`;
 }
 

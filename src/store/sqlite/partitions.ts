@@ -58,8 +58,10 @@ export interface Tier {
   readonly priority: number;
   /** The number of the name that makes the line; 0 for fresh jobs without a resource. */
   readonly line: number;
-  /** When its first partition becomes admissible. */
+  /** When its first partition becomes admissible, and what else says which is the first. */
   readonly admissibleAt: number;
+  readonly turn: number;
+  readonly first: number;
 }
 
 export interface Partition extends Restriction {
@@ -108,9 +110,9 @@ const FIRST_DUE = 'SELECT due_at FROM jobs WHERE partition = ? ORDER BY due_at L
 
 /* Behind all partitions of the tier: with (lane, priority, line) alone, SQLite would walk over them. */
 const NEXT_TIER = `
-  SELECT lane, priority, line, admissible_at AS admissibleAt FROM partitions
+  SELECT lane, priority, line, admissible_at AS admissibleAt, turn, id AS first FROM partitions
   WHERE queue = ? AND (lane, priority, line, admissible_at) > (?, ?, ?, ${NEVER} + 1)
-  ORDER BY lane, priority, line, admissible_at LIMIT 1`;
+  ORDER BY lane, priority, line, admissible_at, turn LIMIT 1`;
 const NEXT_IN_TIER = `
   SELECT admissible_at AS at FROM partitions WHERE ${IN_TIER} AND admissible_at > ? ORDER BY admissible_at LIMIT 1`;
 const ADMISSIBLE = `
@@ -203,10 +205,10 @@ export class Partitions {
     for (;;) {
       const row = this.#session.sql(NEXT_TIER).get(queue, lane, priority, line);
       if (!row) return tiers;
-      const next = row as { lane: number; priority: number; line: number; admissibleAt: number };
+      const next = row as unknown as Omit<Tier, 'queue' | 'lane'> & { readonly lane: number };
       ({ lane, priority, line } = next);
       const admissibleAt = Math.max(queueHeldUntil, next.admissibleAt);
-      tiers.push({ queue, lane: lanes[lane] as Lane, priority, line, admissibleAt });
+      tiers.push({ ...next, queue, lane: lanes[lane] as Lane, admissibleAt });
     }
   }
 
