@@ -19,6 +19,7 @@ import type { JsonCheck } from './json.ts';
 import { checkLimits, type LimitDefinition, type LimitOptions } from './limit/options.ts';
 import type { Logger } from './observe/log.ts';
 import { checkSilence, type WarningName } from './policy-check/names.ts';
+import { type AnyInput, checkReaction, definitionBrand, hasBrand, type ReactionTo } from './reaction.ts';
 import { checkResource, type ResourceFunction } from './resource.ts';
 import type { OutputCheck, OutputType } from './result.ts';
 import { type KeptFor, type RetentionOptions, readRetention } from './retention-options.ts';
@@ -103,17 +104,6 @@ export interface JobOptions<Input, Parsed = Input, Output = unknown, DeadInput =
    */
   readonly retention?: RetentionOptions;
 }
-
-/** Any input, and no function: where the type of the input is not known, a function still makes one. */
-type AnyInput = object | string | number | boolean | null;
-
-/** A job that reacts to the death of another one: its definition or its name, and its input, or what makes the input at enqueue. */
-// biome-ignore lint/suspicious/noExplicitAny: what reacts to any job.
-export type ReactionTo<Parsed = any, Input = AnyInput> = readonly [
-  // biome-ignore lint/suspicious/noExplicitAny: only the input matters.
-  job: JobDefinition<Input, any, any> | string,
-  input: NoInfer<Input> | ((input: NoInfer<Parsed>, dead: { readonly id: string }) => NoInfer<Input>),
-];
 
 export interface DeadJob {
   readonly id: string;
@@ -354,16 +344,6 @@ function readOnDead(onDead: unknown, what: string): Pick<JobDefinition, 'onDead'
   return { onDead: undefined, reaction: checkReaction(onDead, what, 'a function, or [job, input]') };
 }
 
-/** `expected` names what else may be given. */
-export function checkReaction(value: unknown, what: string, expected = '[job, input]'): ReactionTo {
-  const members = checkList(value, what, expected, (member) => member);
-  if (members.length !== 2) throw unexpected(what, expected, value);
-  const [job, input] = members;
-  if (isDefinition(job)) return [job, input as ReactionTo[1]];
-  if (typeof job !== 'string') throw unexpected(`${what}[0]`, 'a definition made by defineJob, or a job name', job);
-  return [checkName(job, `${what}[0]`), input as ReactionTo[1]];
-}
-
 /** No payload is of an earlier version than the first, so that the function would never be called. */
 function checkMigrate(migrate: unknown, version: number | null, what: string): void {
   if (migrate === undefined || (version !== null && version > FIRST_VERSION)) return;
@@ -406,11 +386,8 @@ function readResource(value: unknown, what: string): JobDefinition['resource'] {
   return typeof value === 'function' ? (value as ResourceFunction) : checkResource(value, what);
 }
 
-/** Registered, so that a definition made by another copy of this package is recognised. */
-const brand = Symbol.for('mulligan.definition');
-
 function branded<Definition extends object>(definition: Definition): Readonly<Definition> {
-  return Object.freeze(Object.defineProperty(definition, brand, { value: true }));
+  return Object.freeze(Object.defineProperty(definition, definitionBrand, { value: true }));
 }
 
 /** Definitions by name. A Map, so that no name can reach into a prototype. Of a split definition the half with `run` is kept. */
@@ -430,7 +407,7 @@ export function definitionsByName(jobs: unknown, what: string): ReadonlyMap<stri
 
 /** Recognised by its brand: an object that only looks like a definition was never checked. */
 export function isDefinition(value: unknown): value is AnyJobDefinition {
-  return read(value, brand) === true;
+  return hasBrand(value);
 }
 
 function isSchema(value: unknown): value is InputSchema {

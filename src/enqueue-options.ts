@@ -1,9 +1,9 @@
 import { isDate } from './brand.ts';
 import { checkName, checkOneOf, isPlainObject, namesOf, readOptions, unexpected, withoutUndefined } from './config.ts';
-import { checkReaction, type ReactionTo } from './definition.ts';
 import { type Duration, formatDuration, parseDuration } from './duration.ts';
 import { ConfigError } from './errors.ts';
 import { checkPriority, type KeyLife, type KeyUntil, keyUntils } from './job.ts';
+import { checkReaction, type ReactionTo } from './reaction.ts';
 import type { OutputType } from './result.ts';
 import { LONGEST_DELAY_MS } from './retry/backoff.ts';
 import { checkRetry } from './retry/options.ts';

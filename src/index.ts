@@ -24,7 +24,6 @@ export type {
   JobDefinition,
   JobOptions,
   PermitOptions,
-  ReactionTo,
 } from './definition.ts';
 export { defineJob, implement } from './definition.ts';
 export type { DrainOptions, DrainResult } from './drain.ts';
@@ -88,6 +87,7 @@ export type {
   RunNowOptions,
 } from './operate.ts';
 export type { WarningName } from './policy-check/names.ts';
+export type { ReactionTo } from './reaction.ts';
 export type { ResourceFunction, ResourceKey } from './resource.ts';
 export { type OutputType, typeOf } from './result.ts';
 export type { Retention, RetentionInfo, RetentionOrderOptions } from './retention.ts';
