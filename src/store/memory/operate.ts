@@ -2,7 +2,7 @@ import { isTerminal } from '../../job.ts';
 import { OPERATIONS_KEPT_MS } from '../change.ts';
 import { cancelRow, holdRow } from '../orders.ts';
 import type { CancelAnswer, HoldTarget, Order, PruneAnswer, Retention } from '../store.ts';
-import { record } from './change.ts';
+import { record } from './operations.ts';
 import type { Row } from './row.ts';
 import type { MemoryState } from './state.ts';
 
