@@ -50,6 +50,16 @@ export function stateAfterStop(action: ChangeAction | RecordedAction): 'done' | 
   return (recordedActions as readonly string[]).includes(action) ? 'done' : 'stopped';
 }
 
+/** Of an operator, by a verb that is no bulk action: see orders.ts. */
+export interface Order {
+  /** A UUID. */
+  readonly id: string;
+  /** Who gave it. */
+  readonly by: string;
+  /** What was ordered, in a sentence. Null where action and selection say it all. */
+  readonly note: string | null;
+}
+
 export interface ChangeRequest {
   /** A UUID for the operation, if this call begins one. */
   readonly id: string;

@@ -1,4 +1,4 @@
-import type { ChangeAction, RecordedAction } from './change.ts';
+import type { ChangeAction, Order, RecordedAction } from './change.ts';
 import type { JobSelection } from './selection.ts';
 import type { CancelAnswer, HoldTarget } from './store.ts';
 
@@ -6,15 +6,6 @@ import type { CancelAnswer, HoldTarget } from './store.ts';
  * Orders of operators by verbs that are no bulk actions: each leaves a row among the operations, done, in the transaction
  * that carries it out. A write that failed left neither; an order that is sent again under its id leaves no second row.
  */
-
-export interface Order {
-  /** A UUID. */
-  readonly id: string;
-  /** Who gave it. */
-  readonly by: string;
-  /** What was ordered, in a sentence. Null where action and selection say it all. */
-  readonly note: string | null;
-}
 
 /** The row that an order leaves. */
 export interface OrderRow extends Order {

@@ -5,12 +5,11 @@ import type { Decision } from '../retry/decision.ts';
 import type { OutcomeKind, StoredError } from '../retry/outcome.ts';
 import type { RetryPolicy } from '../retry/policy.ts';
 import type { Reader } from './aside.ts';
-import { verbs } from './verbs.ts';
 
 /* What workers ask of a store and hear from it: claims, heartbeats, settlements. */
 
 /** At most this many bytes of payload travel in one claim, unless a single job is larger. */
-export const CLAIM_BYTES: number = verbs.claim.answerBytes;
+export const CLAIM_BYTES: number = 8 * 1_048_576;
 
 /** The right to write about a run. A caller that cannot name all three is late. */
 export interface Fence {

@@ -10,7 +10,7 @@ import type { RetryPolicy } from '../retry/policy.ts';
 import type { RunLog } from '../run-log.ts';
 import type { MisfirePolicy } from '../schedule/plan.ts';
 import type { Timing } from '../schedule/timing.ts';
-import type { ChangeAnswer, ChangeRequest, Operation } from './change.ts';
+import type { ChangeAnswer, ChangeRequest, Operation, Order } from './change.ts';
 import type { ErrorGroup, ErrorGroupFilter } from './error-groups.ts';
 import type { ErrorHistoryRequest, StoreErrorHistory } from './error-history.ts';
 import type { ForecastRequest, StoreForecast } from './forecast.ts';
@@ -28,7 +28,6 @@ import type {
   PermitAnswer,
   PermitRequest,
 } from './limit-verbs.ts';
-import type { Order } from './orders.ts';
 import type {
   Claim,
   ClaimedJob,
@@ -51,6 +50,7 @@ export type {
   ChangeRequest,
   Operation,
   OperationOptions,
+  Order,
   SkippedJob,
   SkipReason,
 } from './change.ts';
@@ -61,7 +61,6 @@ export * from './gate-verbs.ts';
 export type { HistoryCounts, HistoryRequest, StoreHistory } from './history.ts';
 export type { LedgerJob, LedgerPage, LedgerRequest, LedgerRun } from './ledger.ts';
 export * from './limit-verbs.ts';
-export type { Order } from './orders.ts';
 export * from './run-verbs.ts';
 export type { JobCount, JobFilter, JobList, JobSelection } from './selection.ts';
 export {

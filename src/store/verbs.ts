@@ -1,3 +1,4 @@
+import { CLAIM_BYTES } from './run-verbs.ts';
 import type { Store } from './store.ts';
 
 /*
@@ -57,9 +58,21 @@ export const verbs = {
   rollUp: { mode: 'write', scopes: ['work'], isOftenIdle: true },
   register: { mode: 'write', scopes: ['work'] },
   expired: { mode: 'write', scopes: ['work'], isOftenIdle: true },
-  claimGated: { mode: 'write', scopes: ['work'], answerBytes: 8_388_608, isOftenIdle: true, isAwaited: true },
-  claimLimited: { mode: 'write', scopes: ['work'], answerBytes: 8_388_608, isOftenIdle: true, isAwaited: true },
-  claim: { mode: 'write', scopes: ['work'], answerBytes: 8_388_608, isOftenIdle: true, isAwaited: true },
+  claimGated: {
+    mode: 'write',
+    scopes: ['work'],
+    answerBytes: CLAIM_BYTES as number,
+    isOftenIdle: true,
+    isAwaited: true,
+  },
+  claimLimited: {
+    mode: 'write',
+    scopes: ['work'],
+    answerBytes: CLAIM_BYTES as number,
+    isOftenIdle: true,
+    isAwaited: true,
+  },
+  claim: { mode: 'write', scopes: ['work'], answerBytes: CLAIM_BYTES as number, isOftenIdle: true, isAwaited: true },
 
   recall: { mode: 'read', scopes: ['work'] },
   cancelRequested: { mode: 'read', scopes: ['work'] },

@@ -170,8 +170,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a release of a resource is lost',
     file: 'store/memory/partitions.ts',
-    find: 'return this.#holds.delete(keyOf(target));',
-    replace: "return 'queue' in target && this.#holds.delete(keyOf(target));",
+    find: 'this.#holds.delete(keyOf(target));',
+    replace: "if ('queue' in target) this.#holds.delete(keyOf(target));",
   },
   {
     name: 'a partition is forgotten when its first job leaves',
@@ -669,7 +669,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'ticks are fired too early',
     file: 'worker/schedules.ts',
-    find: 'nextAt: schedule.nextAt as number }, now)',
-    replace: 'nextAt: schedule.nextAt as number }, now + 1_000)',
+    find: 'clock.newId(), now)',
+    replace: 'clock.newId(), now + 1_000)',
   },
 ];

@@ -3,7 +3,6 @@ import {
   type ChangeAnswer,
   type ChangeRequest,
   isExhausted,
-  type Operation,
   RESUMED_WITHIN_MS,
   runningSince,
   type SkipReason,
@@ -12,10 +11,10 @@ import {
   statesToChange,
 } from '../change.ts';
 import { REDRIVEN } from '../error-groups.ts';
-import type { OrderRow } from '../orders.ts';
 import { isSelected, type JobSelection, statesOf } from '../selection.ts';
 import { cancelOne, remove } from './operate.ts';
-import { kept, type OperationRow, type Row } from './row.ts';
+import { end, newOperation, toOperation } from './operations.ts';
+import type { OperationRow, Row } from './row.ts';
 import type { MemoryState } from './state.ts';
 
 export function change(state: MemoryState, request: ChangeRequest, now: number): ChangeAnswer {
@@ -62,42 +61,6 @@ function operationFor(
   const row = newOperation({ id, action, order, selection, by, ...(options && { options }) }, now);
   state.operations.set(id, row);
   return row;
-}
-
-type Begun = Pick<ChangeRequest, 'id' | 'action' | 'order' | 'selection' | 'by' | 'options'>;
-
-function newOperation({ id, action, order, selection, by, options }: Begun, now: number): OperationRow {
-  return {
-    id,
-    action,
-    order,
-    by,
-    selection: kept(selection),
-    options: options ?? null,
-    state: 'running',
-    startedAt: now,
-    updatedAt: now,
-    endedAt: null,
-    changed: 0,
-    skipped: 0,
-    canary: [],
-    note: null,
-    cursor: null,
-    nextDueAt: 0,
-  };
-}
-
-/** An order that was carried out just now. */
-export function record(state: MemoryState, { id, action, by, selection, note, changed }: OrderRow, now: number): void {
-  if (state.operations.has(id)) return;
-  const row = newOperation({ id, action, order: id, selection, by }, now);
-  end(row, 'done', now, note);
-  row.changed = changed;
-  state.operations.set(id, row);
-}
-
-function end(operation: OperationRow, state: 'done' | 'stopped', now: number, note: string | null): void {
-  Object.assign(operation, { state, endedAt: now, updatedAt: now, note });
 }
 
 /** The jobs that the operation is still to look at, in the order in which it does. */
@@ -216,12 +179,4 @@ function redrive(state: MemoryState, row: Row, request: ChangeRequest, dueAt: nu
   });
   if (wantsKey(row)) state.keys.take(row);
   state.errorGroups.move(row, REDRIVEN);
-}
-
-export function operations(state: MemoryState, limit: number): Operation[] {
-  return [...state.operations.values()].reverse().slice(0, limit).map(toOperation);
-}
-
-function toOperation({ cursor: _cursor, order: _order, ...operation }: OperationRow): Operation {
-  return kept(operation);
 }

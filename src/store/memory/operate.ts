@@ -3,7 +3,7 @@ import { OPERATIONS_KEPT_MS } from '../change.ts';
 import { cancelRow, holdRow } from '../orders.ts';
 import { pruneSteps } from '../retention.ts';
 import type { CancelAnswer, HoldTarget, Order, PruneAnswer } from '../store.ts';
-import { record } from './change.ts';
+import { record } from './operations.ts';
 import type { Row } from './row.ts';
 import type { MemoryState } from './state.ts';
 

@@ -1,7 +1,7 @@
 import { orderRow } from '../orders.ts';
 import type { Order, Schedule, ScheduleFilter, Schedules, ScheduleWrite, ScheduleWritten } from '../store.ts';
-import { record } from './change.ts';
 import { enqueue } from './enqueue.ts';
+import { record } from './operations.ts';
 import type { MemoryState } from './state.ts';
 
 export function schedules(state: MemoryState, filter: ScheduleFilter, now: number): Schedules {

@@ -74,7 +74,7 @@ import type {
   WorkerDescription,
   WorkerReport,
 } from '../store.ts';
-import { change, operations, record } from './change.ts';
+import { change } from './change.ts';
 import { claim, claimGated, claimLimited } from './claim.ts';
 import { enqueue } from './enqueue.ts';
 import { expired } from './expired.ts';
@@ -84,6 +84,7 @@ import { ledger } from './ledger.ts';
 import { logs } from './log.ts';
 import { recall, remember } from './memo.ts';
 import { cancel, hold, prune, release } from './operate.ts';
+import { operations, record } from './operations.ts';
 import { count, ended, get, list, queues, runs, stats } from './read.ts';
 import { kept } from './row.ts';
 import { schedules, writeSchedule } from './schedules.ts';
