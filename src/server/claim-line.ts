@@ -1,7 +1,9 @@
 import type { Clock, Timer } from '../clock.ts';
+import type { Unrecoverable } from '../retry/control-errors.ts';
 import type { ClaimedJob, ClaimRequest, KnownJobs, Reader, Store } from '../store/store.ts';
 import { Quotas } from '../worker/lanes.ts';
 import type { WorkPlan } from '../worker/options.ts';
+import { decode } from '../worker/versions.ts';
 import type { Receipt } from './receipt.ts';
 import type { RemoteRuns } from './remote-runs.ts';
 
@@ -28,6 +30,7 @@ export interface ClaimOrder {
 }
 
 export interface StartedJob {
+  /** With its payload as JSON text that was looked at: the answer takes it as it is. */
   readonly job: ClaimedJob;
   readonly receipt: Receipt;
 }
@@ -177,10 +180,22 @@ export class Line {
           return null;
         }
         const receipt = await this.#runs.start(job, leaseMs);
-        return receipt && { job: { ...receipt.job, payload: job.payload }, receipt };
+        if (receipt === null || !(await this.#isReadable(job.payload, receipt))) return null;
+        return { job: { ...receipt.job, payload: job.payload }, receipt };
       }),
     );
     return started.filter((one) => one !== null);
+  }
+
+  /** A job whose payload no answer can carry is dead, as a worker would have it; those beside it start. */
+  async #isReadable(payload: string, receipt: Receipt): Promise<boolean> {
+    try {
+      decode(payload);
+      return true;
+    } catch (error) {
+      await this.#runs.settle(receipt, this.#runs.unreadable(receipt, error as Unrecoverable));
+      return false;
+    }
   }
 
   /** Jobs behind gates and limits, and suspects, go first every other time: ordinary ones must not starve them. */

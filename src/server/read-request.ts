@@ -1,9 +1,8 @@
 import { z } from 'zod';
+import { DEEPEST_JSON, isTooDeep } from '../json-shape.ts';
 import { ProblemError } from './problem.ts';
 import { notJson } from './security/guard.ts';
 
-/** Deeper data than this is refused: what reads it would run out of stack. */
-const DEEPEST_JSON = 128;
 const MOST_ISSUES = 20;
 
 /** The body as JSON, read no further than `maxBytes`. None is `{}`: most actions need to be told nothing. */
@@ -51,29 +50,6 @@ function tooLarge(maxBytes: number): ProblemError {
   // The rest of the body is not read, so the connection cannot be used for another request.
   const headers = { connection: 'close' };
   return new ProblemError(413, 'TOO_LARGE', `Expected a body of at most ${maxBytes} bytes, got more.`, { headers });
-}
-
-/** Looks at brackets outside of texts, before anything is parsed. */
-function isTooDeep(text: string): boolean {
-  let depth = 0;
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === 0x22) at = endOfText(text, at);
-    else if (code === 0x5b || code === 0x7b) {
-      if (++depth > DEEPEST_JSON) return true;
-    } else if (code === 0x5d || code === 0x7d) depth--;
-  }
-  return false;
-}
-
-/** Where the text ends that begins at `start` with a quote. */
-function endOfText(text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
-    let slashes = 0;
-    while (text[end - 1 - slashes] === '\\') slashes++;
-    if (slashes % 2 === 0) return end;
-  }
-  return text.length;
 }
 
 /** Query parameters by name; those that are given more than once as lists. */

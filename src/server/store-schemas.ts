@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { keyLives, lanes, states } from '../job.ts';
+import { DEEPEST_JSON, isTooDeep } from '../json-shape.ts';
 import type { LimitKey } from '../limit/limit.ts';
 import { logLevels } from '../observe/log.ts';
+import { isMissingResult } from '../result.ts';
 import { type Decision, deadReasons } from '../retry/decision.ts';
 import { outcomeKinds, type StoredError } from '../retry/outcome.ts';
 import { jitterNames, type RetryPolicy } from '../retry/policy.ts';
@@ -51,10 +53,18 @@ export const whole: z.ZodType<number> = z
 export const time: z.ZodType<number> = z.int().min(-8.64e15).max(8.64e15);
 /** Some 300 years: with it, a time is still a safe integer. */
 export const duration: z.ZodType<number> = z.int().min(0).max(1e13);
+/** JSON inside of JSON: the check of the body's own depth does not look into it. */
+const notDeep = (value: string): boolean => !isTooDeep(value);
+const TOO_DEEP = `expected JSON of at most ${DEEPEST_JSON} levels`;
 export const jsonText: z.ZodType<string> = z
   .string()
   .max(LONGEST_JSON)
+  .refine(notDeep, TOO_DEEP)
   .refine((value) => value.isWellFormed() && isJson(value), 'expected JSON text');
+/** JSON, or the reason why there is none. */
+const resultText: z.ZodType<string> = text(LONGEST_JSON)
+  .refine(notDeep, TOO_DEEP)
+  .refine((value) => isMissingResult(value) || isJson(value), 'expected a result as JSON text, or why there is none');
 
 function isJson(value: string): boolean {
   try {
@@ -214,7 +224,7 @@ const storedLog = z.strictObject({
 });
 /** Those that show logs rely on their shape. */
 const logText: z.ZodType<string> = text(LONGEST_LOG).refine(
-  (value) => isJson(value) && storedLog.safeParse(JSON.parse(value)).success,
+  (value) => notDeep(value) && isJson(value) && storedLog.safeParse(JSON.parse(value)).success,
   'expected the log of a run, as JSON text',
 );
 
@@ -226,8 +236,7 @@ export const settlement: z.ZodType<Settlement> = z.strictObject({
   decision,
   error: storedError.nullable(),
   refund: refund.exactOptional(),
-  // Not only JSON: the reason why there is none is written in front of it.
-  result: text(LONGEST_JSON).exactOptional(),
+  result: resultText.exactOptional(),
   progress: jsonText.exactOptional(),
   log: logText.exactOptional(),
   startedAt: time,

@@ -6,6 +6,7 @@ import { groupStates } from '../store/error-groups.ts';
 import type { RemoteVerb } from '../store/http/verbs.ts';
 import type { HoldTarget, NewJob, Schedule, Store } from '../store/store.ts';
 import { gateKinds, gateOrders } from '../store/store.ts';
+import { RESULT_UNKNOWN } from '../worker/once.ts';
 import type { Scope } from './security/scopes.ts';
 import * as schemas from './store-schemas.ts';
 
@@ -159,7 +160,7 @@ export const storeVerbs: StoreVerbs = {
   heartbeat: { args: z.tuple([batch(beat)]), scopes: ['work'] },
   settle: { args: z.tuple([batch(schemas.settlement)]), scopes: ['work'] },
   expired: { args: z.tuple([limit]), scopes: ['work'] },
-  remember: { args: z.tuple([fence, name, jsonText]), scopes: ['work'] },
+  remember: { args: z.tuple([fence, name, z.union([jsonText, z.literal(RESULT_UNKNOWN)])]), scopes: ['work'] },
   recall: { args: z.tuple([name]), scopes: ['work'] },
   cancelRequested: { args: z.tuple([ids]), scopes: ['work'] },
   register: { args: z.tuple([name, description]), scopes: ['work'] },

@@ -10,7 +10,7 @@ import { whileLeased } from './persist.ts';
 const TOO_LARGE = 'Store the data elsewhere and answer a reference to it, or raise maxPayloadBytes.';
 
 /** Stored in place of a result that could not be. It is no JSON, so no result looks like it. */
-const RESULT_UNKNOWN = 'result unknown';
+export const RESULT_UNKNOWN = 'result unknown';
 
 /** The durable memo of one run: what earlier runs recorded, and what this one adds. */
 export class Memos {

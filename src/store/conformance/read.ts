@@ -58,7 +58,25 @@ const getting: StoreCase[] = cases('get', {
   },
 });
 
+/** Thread messages and JSON.stringify run out of stack at some thousand levels; a parser reads any depth. */
+const deep = (levels: number): string => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+
 const listing: StoreCase[] = cases('list', {
+  'data too deep to be written again is shown as a note, and the jobs beside it as they are': async ({ store }) => {
+    const deepest = '[JSON of more than 500 levels]';
+    for (const levels of [501, 6_000, 20_000]) {
+      const job = await startOne(store, { payload: deep(levels) });
+      assert.equal(job.payload, deep(levels));
+      await store.heartbeat([{ ...job, leaseMs: HOUR, progress: deep(levels) }]);
+      await settleOne(store, job, complete, { result: deep(levels) });
+      assert.partialDeepStrictEqual(await jobOf(store, job.id), { payload: deepest, progress: deepest, result: null });
+    }
+    const id = await enqueueOne(store, { payload: deep(500) });
+    const found = await store.list({ limit: 10 });
+    assert.equal(found.length, 4);
+    assert.equal(JSON.stringify(found.find((job) => job.id === id)?.payload), deep(500));
+  },
+
   'jobs are listed newest first, whenever they fall due': async ({ store }) => {
     const jobs = newJobs(10);
     await store.enqueue(jobs.slice(0, 5).map((job) => ({ ...job, delayMs: HOUR })));

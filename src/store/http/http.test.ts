@@ -28,8 +28,13 @@ async function openServed(): Promise<StoreHarness> {
   };
 }
 
+const skip = {
+  'data too deep to be written again is shown as a note, and the jobs beside it as they are':
+    'the server refuses such data (test/server/security.test.ts)',
+};
+
 describe('a store behind a server keeps the contract', () => {
-  for (const { verb, name, run } of storeConformance(openServed)) {
-    it(`${verb}: ${name}`, run);
+  for (const { verb, name, skip: why, run } of storeConformance(openServed, { skip })) {
+    it.skipIf(why !== null)(`${verb}: ${name}`, run);
   }
 });

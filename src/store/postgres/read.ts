@@ -7,6 +7,7 @@ import type { StoredError } from '../../retry/outcome.ts';
 import { outcomeKinds } from '../../retry/outcome.ts';
 import { parseRunLog, type RunLog } from '../../run-log.ts';
 import { STATE } from '../codes.ts';
+import { parseData } from '../json.ts';
 import type { QueueInfo, StatsRow, StoreStats } from '../store.ts';
 import { emptyTotals, type MutableTotals } from '../totals.ts';
 import { plain } from './connection/arrays.ts';
@@ -111,7 +112,7 @@ function toJob(row: JobRow, { name, policy, version }: JobType, workerName: (id:
     state: stateAt(states[state] as JobState, dueAt, now),
     lane: lanes[lane] as Lane,
     priority,
-    payload: JSON.parse(payload),
+    payload: parseData(payload),
     version,
     key,
     tags: parse<string[]>(tags) ?? [],
@@ -130,7 +131,7 @@ function toJob(row: JobRow, { name, policy, version }: JobType, workerName: (id:
     worker: worker === null ? null : workerName(worker),
     deadReason: deadReason === null ? null : (deadReasons[deadReason] as Job['deadReason']),
     lastError: parse<StoredError>(lastError),
-    progress: parse<unknown>(progress),
+    progress: parseData(progress),
     ...decodeResult(result),
     cancelRequested,
   };
