@@ -1,12 +1,18 @@
 import { z } from 'zod';
+import { checkName } from '../config.ts';
+import { checkGateName } from '../gates.ts';
 import { keyLives, lanes, states } from '../job.ts';
 import { DEEPEST_JSON, isTooDeep } from '../json-shape.ts';
-import type { LimitKey } from '../limit/limit.ts';
+import { type LimitKey, MOST_LIMITS } from '../limit/limit.ts';
+import { checkLimitName } from '../limit/options.ts';
 import { logLevels } from '../observe/log.ts';
+import { checkStoredResource } from '../resource.ts';
 import { isMissingResult } from '../result.ts';
+import { LONGEST_DELAY_MS } from '../retry/backoff.ts';
 import { type Decision, deadReasons } from '../retry/decision.ts';
 import { outcomeKinds, type StoredError } from '../retry/outcome.ts';
 import { jitterNames, type RetryPolicy } from '../retry/policy.ts';
+import { isStoredKey } from '../storable-key.ts';
 import { MARK } from '../store/aside.ts';
 import type {
   ClaimRequest,
@@ -19,12 +25,14 @@ import type {
   Refund,
   Settlement,
 } from '../store/store.ts';
+import { checkTags } from '../tags.ts';
 import type { Receipt } from './receipt.ts';
 
 /*
  * What travels between a remote store and the server: the types of the store contract as schemas. They refuse what would
- * break a store or those that read from it: a text that PostgreSQL cannot hold, a payload that is no JSON. They also refuse
- * fields that they do not list. The type of a schema does not notice when an optional field is missing in it, so
+ * break a store or those that read from it: a text that PostgreSQL cannot hold, a payload that is no JSON. What is written is
+ * checked by the functions that the library checks it with, so that no name is stored which no call of the library takes. They
+ * also refuse fields that they do not list. The type of a schema does not notice when an optional field is missing in it, so
  * `satisfies Record<keyof ...>` says that all are listed.
  */
 
@@ -39,9 +47,35 @@ export function text(longest: number): z.ZodType<string> {
 const LONGEST_NAME = 1_000;
 const LONGEST_JSON = 64 * 1_048_576;
 const LONGEST_LOG = 16 * 1_024;
+/** Of what is only looked up. */
 export const name: z.ZodType<string> = text(LONGEST_NAME);
 /** The mark names the queues of partitions aside (store/aside.ts). */
 export const queueName: z.ZodType<string> = name.refine((value) => !value.includes(MARK), 'expected no U+0001');
+
+/** What a check of the library takes; its message says what was expected. */
+function checked<Value>(schema: z.ZodType<Value>, check: (value: Value, what: string) => unknown): z.ZodType<Value> {
+  return schema.superRefine((value, { addIssue }) => {
+    try {
+      check(value, 'value');
+    } catch (error) {
+      addIssue({ code: 'custom', message: (error as Error).message.replace(/^value[^:]*: /, '') });
+    }
+  });
+}
+
+/** Of jobs, queues, keys, workers and operators that are written. */
+export const storedName: z.ZodType<string> = checked(z.string(), checkName);
+export const gateName: z.ZodType<string> = checked(z.string(), checkGateName);
+export const resource: z.ZodType<string> = checked(z.string(), checkStoredResource);
+export const limitName: z.ZodType<string> = checked(z.string(), checkLimitName);
+/** '' where a definition gives no key. */
+export const limitKey: z.ZodType<string> = z.string().refine(isStoredKey, 'expected a key of at most 200 bytes');
+/** With a prefix of its own where a schedule gives it. */
+const jobKey = checked(z.string(), (value, what) => checkName(value, what, LONGEST_NAME));
+const tags = checked(z.array(z.string()).min(1), checkTags).refine(
+  (value) => new Set(value).size === value.length,
+  'expected each tag once',
+);
 /** Of an operation or a job that is stored. Where a job is only looked up, any name will do. */
 export const id: z.ZodType<string> = z.string().regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, 'expected a UUID');
 /** As large as a column of PostgreSQL holds. */
@@ -75,16 +109,17 @@ function isJson(value: string): boolean {
   }
 }
 
+const delay = z.number().min(0).max(LONGEST_DELAY_MS);
 export const policy: z.ZodType<RetryPolicy> = z.strictObject({
   maxAttempts: z
     .int()
     .min(1)
     .max(2 ** 31 - 1),
   backoff: z.discriminatedUnion('kind', [
-    z.strictObject({ kind: z.literal('exponential'), baseMs: duration, factor: z.number().min(1), maxMs: duration }),
-    z.strictObject({ kind: z.enum(['linear', 'fibonacci']), baseMs: duration, maxMs: duration }),
-    z.strictObject({ kind: z.literal('fixed'), baseMs: duration }),
-    z.strictObject({ kind: z.literal('table'), delaysMs: z.array(duration).min(1).max(1_000) }),
+    z.strictObject({ kind: z.literal('exponential'), baseMs: delay, factor: z.number().min(1), maxMs: delay }),
+    z.strictObject({ kind: z.enum(['linear', 'fibonacci']), baseMs: delay, maxMs: delay }),
+    z.strictObject({ kind: z.literal('fixed'), baseMs: delay }),
+    z.strictObject({ kind: z.literal('table'), delaysMs: z.array(delay).min(1).max(1_000) }),
   ]),
   jitter: z.union([z.enum(jitterNames), z.strictObject({ spread: z.number().min(0).max(1) })]),
   deadlineMs: duration.nullable(),
@@ -94,32 +129,32 @@ export const policy: z.ZodType<RetryPolicy> = z.strictObject({
     .max(2 ** 31 - 1),
 }) as z.ZodType<RetryPolicy>;
 
-export const limitKeys: z.ZodType<readonly LimitKey[]> = z
-  .array(z.strictObject({ limit: name, key: name }))
-  .max(100)
+const limitKeys: z.ZodType<readonly LimitKey[]> = z
+  .array(z.strictObject({ limit: limitName, key: limitKey }))
+  .max(MOST_LIMITS)
   .readonly();
 
 const jobFields = {
-  name,
-  queue: queueName,
-  retryQueue: queueName.nullable(),
-  resource: name.nullable(),
+  name: storedName,
+  queue: storedName,
+  retryQueue: storedName.nullable(),
+  resource: resource.nullable(),
   limits: limitKeys.exactOptional(),
   priority: z.int().min(0).max(9),
   payload: jsonText,
   policy,
-  key: name.nullable(),
+  key: jobKey.nullable(),
   keyLife: z.enum(keyLives),
   version: z
     .int()
     .min(1)
     .max(2 ** 31 - 1)
     .optional(),
-  tags: z.array(name).min(1).max(1_000).nullable().exactOptional(),
+  tags: tags.nullable().exactOptional(),
   debounce: z.strictObject({ maxWaitMs: duration.nullable() }).exactOptional(),
   onLimit: z
-    .array(z.strictObject({ limit: name, key: name, action: z.enum(['cancel-oldest', 'cancel-newest']) }))
-    .max(100)
+    .array(z.strictObject({ limit: limitName, key: limitKey, action: z.enum(['cancel-oldest', 'cancel-newest']) }))
+    .max(MOST_LIMITS)
     .exactOptional(),
   windowMs: duration.exactOptional(),
   trace: text(10_000).optional(),
@@ -143,11 +178,11 @@ const quota = z.strictObject({
   retry: whole,
   redrive: whole,
   suspect: whole,
-  maxRetriesInFlight: z.int().min(0).nullable(),
+  maxRetriesInFlight: whole.nullable(),
 });
 
 const claimFields = {
-  worker: name,
+  worker: storedName,
   leaseMs: duration,
   limit: z.int().min(0).max(100_000),
   queues: z.array(quota).max(10_000),
@@ -276,7 +311,7 @@ export const receipt: z.ZodType<Receipt> = z.strictObject({
     queue: name,
     homeQueue: name,
     resource: name.nullable(),
-    limits: limitKeys,
+    limits: z.array(z.strictObject({ limit: name, key: name })).max(100),
     lane,
     priority: whole,
     policy,

@@ -18,13 +18,13 @@ export interface StoreVerb<Verb extends RemoteVerb = RemoteVerb> {
 
 type StoreVerbs = { readonly [Verb in RemoteVerb]: StoreVerb<Verb> };
 
-const { id, name, whole, time, duration, fence, jsonText } = schemas;
+const { id, name, storedName, whole, time, duration, fence, jsonText } = schemas;
 const ids = z.array(name).max(100_000);
 /** How many rows one call may ask for. */
 const limit = z.int().min(0).max(100_000);
 const batch = <Member>(member: z.ZodType<Member>): z.ZodType<Member[]> => z.array(member).max(100_000);
 
-const gate: z.ZodType<GateRef> = z.strictObject({ kind: z.enum(gateKinds), name });
+const gate: z.ZodType<GateRef> = z.strictObject({ kind: z.enum(gateKinds), name: schemas.gateName });
 /** 32 bits, as gates hash workers and jobs. */
 const hash = z
   .int()
@@ -55,13 +55,13 @@ const report = z.strictObject({
 });
 
 const target: z.ZodType<HoldTarget> = z.union([
-  z.strictObject({ queue: schemas.queueName }),
-  z.strictObject({ resource: name }),
+  z.strictObject({ queue: schemas.storedName }),
+  z.strictObject({ resource: schemas.gateName }),
 ]);
 const rate = z.strictObject({ limit: z.number().min(0), perMs: duration, burst: z.number().min(0) });
 const ofKey = { concurrency: whole.nullable().exactOptional(), rate: rate.nullable().exactOptional() };
 const ofLimit = { ...ofKey, total: whole.nullable().exactOptional(), concurrencyBefore: whole.exactOptional() };
-const limitRule = { limit: name, source: z.enum(['code', 'set']), merge: z.literal(true).exactOptional() };
+const limitRule = { limit: schemas.limitName, source: z.enum(['code', 'set']), merge: z.literal(true).exactOptional() };
 
 const timing = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('cron'), cron: name, timezone: name }),
@@ -69,7 +69,7 @@ const timing = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('at'), at: time }),
 ]);
 const schedule: z.ZodType<Schedule> = z.strictObject({
-  name,
+  name: storedName,
   version: name,
   nextAt: time.nullable(),
   timing,
@@ -94,7 +94,7 @@ const change = z
     action: z.enum([...changeActions, ...recordedActions]),
     selection: schemas.selection,
     order: schemas.text(1_048_576),
-    by: name,
+    by: storedName,
     part: limit,
     intervalMs: duration,
     keepAttempts: z.boolean(),
@@ -152,18 +152,21 @@ export const storeVerbs: StoreVerbs = {
   claim: { args: z.tuple([schemas.claimRequest]), scopes: ['work'] },
   claimGated: { args: z.tuple([schemas.gatedClaimRequest]), scopes: ['work'] },
   claimLimited: { args: z.tuple([schemas.limitedClaimRequest]), scopes: ['work'] },
-  permit: { args: z.tuple([z.strictObject({ limit: name, key: name, cost: z.number().min(0) })]), scopes: ['work'] },
+  permit: {
+    args: z.tuple([z.strictObject({ limit: schemas.limitName, key: schemas.limitKey, cost: z.number().min(0) })]),
+    scopes: ['work'],
+  },
   report: {
-    args: z.tuple([batch(z.strictObject({ gate, report: report.nullable(), worker: name.exactOptional() }))]),
+    args: z.tuple([batch(z.strictObject({ gate, report: report.nullable(), worker: storedName.exactOptional() }))]),
     scopes: ['work'],
   },
   heartbeat: { args: z.tuple([batch(beat)]), scopes: ['work'] },
   settle: { args: z.tuple([batch(schemas.settlement)]), scopes: ['work'] },
   expired: { args: z.tuple([limit]), scopes: ['work'] },
-  remember: { args: z.tuple([fence, name, z.union([jsonText, z.literal(RESULT_UNKNOWN)])]), scopes: ['work'] },
+  remember: { args: z.tuple([fence, storedName, z.union([jsonText, z.literal(RESULT_UNKNOWN)])]), scopes: ['work'] },
   recall: { args: z.tuple([name]), scopes: ['work'] },
   cancelRequested: { args: z.tuple([ids]), scopes: ['work'] },
-  register: { args: z.tuple([name, description]), scopes: ['work'] },
+  register: { args: z.tuple([storedName, description]), scopes: ['work'] },
   prune: { args: z.tuple([retention, limit]), scopes: ['work'] },
   // Workers fire the ticks of schedules with it.
   writeSchedule: {
@@ -176,7 +179,7 @@ export const storeVerbs: StoreVerbs = {
       batch(
         z.union([
           z.strictObject({ ...limitRule, key: z.null(), settings: z.strictObject(ofLimit).nullable() }),
-          z.strictObject({ ...limitRule, key: name, settings: z.strictObject(ofKey).nullable() }),
+          z.strictObject({ ...limitRule, key: schemas.limitKey, settings: z.strictObject(ofKey).nullable() }),
         ]),
       ),
     ]),
@@ -279,5 +282,5 @@ export const storeVerbs: StoreVerbs = {
   change: { args: z.tuple([change]), scopes: ['admin'] },
   hold: { args: z.tuple([target, time.nullable()]), scopes: ['admin'] },
   release: { args: z.tuple([target]), scopes: ['admin'] },
-  changeGate: { args: z.tuple([gate, z.enum(gateOrders), name]), scopes: ['admin'] },
+  changeGate: { args: z.tuple([gate, z.enum(gateOrders), storedName]), scopes: ['admin'] },
 };

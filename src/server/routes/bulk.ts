@@ -26,8 +26,8 @@ const selectionFields = {
   key: schemas.jobName.exactOptional(),
   since: schemas.moment.exactOptional(),
   until: schemas.moment.exactOptional(),
-  attempts: z.int().min(0).exactOptional().describe('At least so many attempts were spent.'),
-  limit: z.int().min(1).exactOptional(),
+  attempts: z.int().min(0).max(schemas.LARGEST_COUNT).exactOptional().describe('At least so many attempts were spent.'),
+  limit: z.int().min(1).max(schemas.LARGEST_COUNT).exactOptional(),
   dryRun: z.boolean().exactOptional().describe('Only count the jobs, and show a few of them.'),
   background,
 };

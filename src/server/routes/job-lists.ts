@@ -30,13 +30,19 @@ const selectionQuery = {
   key: schemas.jobName.exactOptional(),
   since: schemas.moment.exactOptional(),
   until: schemas.moment.exactOptional(),
-  attempts: z.coerce.number().int().min(0).exactOptional().describe('At least so many attempts were spent.'),
+  attempts: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(schemas.LARGEST_COUNT)
+    .exactOptional()
+    .describe('At least so many attempts were spent.'),
 };
 type SelectionQuery = Omit<Selection, 'limit' | 'ids'>;
 
 const countSchema: z.ZodType<SelectionQuery & { readonly limit?: number }> = z.strictObject({
   ...selectionQuery,
-  limit: z.coerce.number().int().min(1).exactOptional().describe('Stop counting there.'),
+  limit: z.coerce.number().int().min(1).max(schemas.LARGEST_COUNT).exactOptional().describe('Stop counting there.'),
 }) as unknown as z.ZodType<SelectionQuery & { readonly limit?: number }>;
 
 type ListQuery = SelectionQuery & { readonly limit: number; readonly cursor?: string; readonly payload?: string };

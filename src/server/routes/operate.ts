@@ -193,7 +193,7 @@ const scheduleBody: z.ZodType<ScheduleBody> = z.strictObject({
   anchor: schemas.instant.exactOptional(),
   at: schemas.instant.exactOptional(),
   misfire: z.enum(['skip', 'once', 'all']).exactOptional(),
-  misfireLimit: z.int().min(1).exactOptional(),
+  misfireLimit: z.int().min(1).max(schemas.LARGEST_COUNT).exactOptional(),
   overlap: z.enum(['skip', 'allow']).exactOptional(),
   queue: schemas.jobName.exactOptional(),
   priority: z.int().min(0).max(9).exactOptional(),
