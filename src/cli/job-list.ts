@@ -56,7 +56,8 @@ function whenOf(job: Job): number {
 /** What to say below a page that may not be the last. */
 export function pageNote(jobs: JobList, limit: number): string | null {
   if (jobs.stoppedAfter !== undefined) {
-    return `Stopped after ${SCAN_ROWS.toLocaleString('en-US')} jobs. Go on with --after ${jobs.stoppedAfter}, or select by --error.`;
+    const most = SCAN_ROWS.toLocaleString('en-US');
+    return `Stopped early: a list carries 8 MiB of inputs, and a search looks at ${most} jobs. Go on with --after ${jobs.stoppedAfter}.`;
   }
   const last = jobs.at(-1);
   return last === undefined || jobs.length < limit ? null : `More may follow: --after ${last.id}`;

@@ -101,7 +101,7 @@ async function searchPayloads(
       if (JSON.stringify(shown.payload).toLowerCase().includes(sought)) items.push(shown);
       if (items.length === limit) return { items, next: job.id, lookedAt };
     }
-    if (page.length < SEARCHED_AT_ONCE) return { items, next: null, lookedAt };
+    if (page.length < SEARCHED_AT_ONCE && page.stoppedAfter === undefined) return { items, next: null, lookedAt };
   }
   return { items, next: after ?? null, lookedAt };
 }

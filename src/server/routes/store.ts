@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import type { Job } from '../../job.ts';
 import type { RunLog } from '../../run-log.ts';
 import { ABOUT, HINTS, type RemoteVerb, STORE_PATH } from '../../store/http/verbs.ts';
 import { encode } from '../../store/http/wire.ts';
@@ -113,7 +112,6 @@ function shown(verb: RemoteVerb, answer: unknown, { principal, context }: Call):
   if (seesPayloads(principal)) return answer;
   switch (verb) {
     case 'get':
-      return (answer as Job[]).map((job) => shownJob(job, context));
     case 'list': {
       const list = answer as Awaited<ReturnType<Store['list']>>;
       const { stoppedAfter } = list;

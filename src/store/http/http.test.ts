@@ -12,7 +12,7 @@ import { HttpStore } from './store.ts';
 async function openServed(): Promise<StoreHarness> {
   const clock = new VirtualClock();
   const served = new MemoryStore({ clock });
-  const mulligan = await Mulligan.open(served, { log: () => {} });
+  const mulligan = await Mulligan.open(served, { log: () => {}, maxPayloadBytes: 64 * 1_048_576 });
   const server = await serve(mulligan, { port: 0, chores: false });
   const store = await HttpStore.open({ url: server.url });
   return {

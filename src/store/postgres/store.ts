@@ -2,7 +2,7 @@ import { type Clock, checkClock, systemClock } from '../../clock.ts';
 import { checkBoolean, readOptions } from '../../config.ts';
 import { ClosedError } from '../../errors.ts';
 import type { GateEvent } from '../../gate/index.ts';
-import type { Job, RunRecord } from '../../job.ts';
+import type { RunRecord } from '../../job.ts';
 import type { RunLog } from '../../run-log.ts';
 import { isNewsToWorkers } from '../gates.ts';
 import { JobsListeners } from '../jobs-listeners.ts';
@@ -240,7 +240,7 @@ export class PostgresStore implements Store {
     return this.#do(recall, jobId);
   }
 
-  get(ids: readonly string[]): Promise<Job[]> {
+  get(ids: readonly string[]): Promise<JobList> {
     return this.#do(get, ids);
   }
   ended(ids: readonly string[], watchMs: number | null): Promise<EndedJob[]> {

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import type { Clock } from '../../clock.ts';
 import { ClosedError } from '../../errors.ts';
 import type { GateEvent } from '../../gate/index.ts';
-import type { Job, RunRecord } from '../../job.ts';
+import type { RunRecord } from '../../job.ts';
 import { partsOf } from '../../parts.ts';
 import type { RunLog } from '../../run-log.ts';
 import { JobsListeners } from '../jobs-listeners.ts';
@@ -234,7 +234,7 @@ export class SqliteStore implements Store {
   recall(jobId: string): Promise<ReadonlyMap<string, string>> {
     return this.#read('recall', jobId);
   }
-  get(ids: readonly string[]): Promise<Job[]> {
+  get(ids: readonly string[]): Promise<JobList> {
     return this.#read('get', ids);
   }
   ended(ids: readonly string[], watchMs: number | null): Promise<EndedJob[]> {
