@@ -7,6 +7,9 @@
 /** Deeper than any sane data, and shallow enough for all that recurses. */
 export const DEEPEST_JSON = 500;
 
+/** More in one request is refused: a million empty objects take 64 MB. */
+export const MOST_VALUES = 1_000_000;
+
 /** Values of a text: every object, every list and every member of them. */
 export interface JsonShape {
   readonly depth: number;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { checkName } from '../config.ts';
 import { checkGateName } from '../gates.ts';
 import { keyLives, lanes, states } from '../job.ts';
-import { DEEPEST_JSON, isTooDeep } from '../json-shape.ts';
+import { DEEPEST_JSON, isTooDeep, MOST_VALUES, shapeOf } from '../json-shape.ts';
 import { type LimitKey, MOST_LIMITS } from '../limit/limit.ts';
 import { checkLimitName } from '../limit/options.ts';
 import { logLevels } from '../observe/log.ts';
@@ -87,17 +87,21 @@ export const whole: z.ZodType<number> = z
 export const time: z.ZodType<number> = z.int().min(-8.64e15).max(8.64e15);
 /** Some 300 years: with it, a time is still a safe integer. */
 export const duration: z.ZodType<number> = z.int().min(0).max(1e13);
-/** JSON inside of JSON: the check of the body's own depth does not look into it. */
+/** JSON inside of JSON: the check of the body itself does not look into it. */
 const notDeep = (value: string): boolean => !isTooDeep(value);
 const TOO_DEEP = `expected JSON of at most ${DEEPEST_JSON} levels`;
+const notMany = (value: string): boolean => value.length <= MOST_VALUES || shapeOf(value).values <= MOST_VALUES;
+const TOO_MANY = `expected JSON of at most ${MOST_VALUES} values`;
 export const jsonText: z.ZodType<string> = z
   .string()
   .max(LONGEST_JSON)
-  .refine(notDeep, TOO_DEEP)
+  .refine(notDeep, { message: TOO_DEEP, abort: true })
+  .refine(notMany, { message: TOO_MANY, abort: true })
   .refine((value) => value.isWellFormed() && isJson(value), 'expected JSON text');
 /** JSON, or the reason why there is none. */
 const resultText: z.ZodType<string> = text(LONGEST_JSON)
-  .refine(notDeep, TOO_DEEP)
+  .refine(notDeep, { message: TOO_DEEP, abort: true })
+  .refine(notMany, { message: TOO_MANY, abort: true })
   .refine((value) => isMissingResult(value) || isJson(value), 'expected a result as JSON text, or why there is none');
 
 function isJson(value: string): boolean {
@@ -280,7 +284,7 @@ export const settlement: z.ZodType<Settlement> = z.strictObject({
 
 const state = z.enum(states);
 const selectionFields = {
-  ids: z.array(name).max(100_000).exactOptional(),
+  ids: z.array(name).max(10_000).exactOptional(),
   name: name.exactOptional(),
   queue: name.exactOptional(),
   state: z.union([state, z.array(state).max(states.length)]).exactOptional(),
@@ -297,7 +301,7 @@ const selectionFields = {
 export const selection: z.ZodType<JobSelection> = z.strictObject(selectionFields);
 export const jobFilter: z.ZodType<JobFilter> = z.strictObject({
   ...selectionFields,
-  limit: z.int().min(0).max(100_000),
+  limit: z.int().min(0).max(10_000),
   after: name.exactOptional(),
   idPrefix: name.exactOptional(),
 });

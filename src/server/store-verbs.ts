@@ -19,9 +19,9 @@ export interface StoreVerb<Verb extends RemoteVerb = RemoteVerb> {
 type StoreVerbs = { readonly [Verb in RemoteVerb]: StoreVerb<Verb> };
 
 const { id, name, storedName, whole, time, duration, fence, jsonText } = schemas;
-const ids = z.array(name).max(100_000);
-/** How many rows one call may ask for. */
-const limit = z.int().min(0).max(100_000);
+const ids = z.array(name).max(10_000);
+/** How many rows one call may ask for: as many as any call of the library does. */
+const limit = z.int().min(0).max(10_000);
 const batch = <Member>(member: z.ZodType<Member>): z.ZodType<Member[]> => z.array(member).max(100_000);
 
 const gate: z.ZodType<GateRef> = z.strictObject({ kind: z.enum(gateKinds), name: schemas.gateName });

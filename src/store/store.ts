@@ -2,7 +2,7 @@ import type { GateEvent, GateRef } from '../gate/index.ts';
 
 export { type GateKind, type GateRef, gateKinds } from '../gate/index.ts';
 
-import type { Job, JobState, KeyLife, RunRecord } from '../job.ts';
+import type { JobState, KeyLife, RunRecord } from '../job.ts';
 import type { LimitAction, LimitKey } from '../limit/limit.ts';
 import type { DeadReason } from '../retry/decision.ts';
 import type { OutcomeKind, StoredError } from '../retry/outcome.ts';

@@ -5,6 +5,7 @@ import { states } from '../../job.ts';
 import type { BulkOptions, RedriveOptions } from '../../operate.ts';
 import { deadReasons } from '../../retry/decision.ts';
 import type { Operation } from '../../store/store.ts';
+import { PAGE_IN_MEMORY } from '../budget.ts';
 import { type Call, type Route, route, type ServerContext } from '../route.ts';
 import * as schemas from '../schemas.ts';
 import { listJobs, listSchema, shownJob } from './job-lists.ts';
@@ -129,6 +130,7 @@ const list: Route = route({
   summary: 'List dead jobs, the newest dead first',
   scopes: ['read'],
   query: listSchema,
+  answerBytes: PAGE_IN_MEMORY,
   answers: { 200: { description: 'A page of jobs.', schema: schemas.pageOf(schemas.job) } },
   handle: async (call) => ({ body: await listJobs(call, { state: 'dead' }) }),
 });

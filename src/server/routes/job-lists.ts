@@ -3,6 +3,8 @@ import type { Selection } from '../../bulk/selection.ts';
 import { type Job, states } from '../../job.ts';
 import { deadReasons } from '../../retry/decision.ts';
 import type { RunLog } from '../../run-log.ts';
+import { PAGE_BYTES } from '../../store/page.ts';
+import { PAGE_IN_MEMORY } from '../budget.ts';
 import { type Call, type Route, route, type ServerContext } from '../route.ts';
 import * as schemas from '../schemas.ts';
 
@@ -91,6 +93,7 @@ async function searchPayloads(
   const sought = text.toLowerCase();
   const items: Job[] = [];
   let [lookedAt, after] = [0, cursor];
+  let carried = 0;
   while (lookedAt < MOST_SEARCHED) {
     const from = after === undefined ? {} : { after };
     const page = await context.mulligan.jobs.list({ ...filter, ...from, limit: SEARCHED_AT_ONCE });
@@ -98,8 +101,12 @@ async function searchPayloads(
       lookedAt++;
       after = job.id;
       const shown = shownJob(job, context);
-      if (JSON.stringify(shown.payload).toLowerCase().includes(sought)) items.push(shown);
-      if (items.length === limit) return { items, next: job.id, lookedAt };
+      const text = JSON.stringify(shown.payload);
+      if (text.toLowerCase().includes(sought)) {
+        items.push(shown);
+        carried += text.length;
+      }
+      if (items.length === limit || carried > PAGE_BYTES) return { items, next: job.id, lookedAt };
     }
     if (page.length < SEARCHED_AT_ONCE && page.stoppedAfter === undefined) return { items, next: null, lookedAt };
   }
@@ -114,6 +121,7 @@ const list: Route = route({
   summary: 'List jobs, newest first',
   scopes: ['read'],
   query: listSchema,
+  answerBytes: PAGE_IN_MEMORY,
   answers: { 200: { description: 'A page of jobs.', schema: schemas.pageOf(schemas.job) } },
   handle: async (call) => ({ body: await listJobs(call) }),
 });

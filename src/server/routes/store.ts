@@ -5,18 +5,20 @@ import { ABOUT, HINTS, type RemoteVerb, STORE_PATH } from '../../store/http/verb
 import { encode } from '../../store/http/wire.ts';
 import type { EndedJob, LimitWrite, Retention, Schedule, Schedules, ScheduleWrite, Store } from '../../store/store.ts';
 import { packageVersion } from '../../version.ts';
+import { answerBytes } from '../answer-bytes.ts';
 import { eventStream } from '../event-stream.ts';
 import { ProblemError } from '../problem.ts';
 import { type Call, type Route, route } from '../route.ts';
 import { isAllowed, type Principal, seesPayloads } from '../security/scopes.ts';
+import { checkSizes } from '../sizes.ts';
 import { storeVerbs } from '../store-verbs.ts';
 import { shownJob, shownLog } from './job-lists.ts';
 
 /* The store contract over HTTP, for `Mulligan.open('https://...')`. */
 
 const TAG = 'store';
-/** A batch of 8 MiB of payloads, as JSON text inside of JSON. */
-const LARGEST_BODY = 64 * 1_048_576;
+/** A batch of 8 MiB of payloads, as JSON text inside of JSON, which doubles quotes; and what goes with 1,000 jobs. */
+const LARGEST_BODY = 24 * 1_048_576;
 
 type Args = readonly unknown[];
 
@@ -33,12 +35,12 @@ function verbRoute(verb: RemoteVerb): Route {
     body: args as z.ZodType<Args>,
     isTagged: true,
     maxBodyBytes: LARGEST_BODY,
+    answerBytes: answerBytes[verb] ?? 0,
     answers: { 200: { description: 'What the store answers.' } },
     async handle(call) {
       const given = await permitted(verb, call);
       const answer = await (call.context.store[verb] as (...all: Args) => Promise<unknown>)(...given);
-      const body = encode(shown(verb, answer, call)) ?? 'null';
-      return new Response(body, { headers: { 'content-type': 'application/json' } });
+      return { json: encode(shown(verb, answer, call)) ?? 'null' };
     },
   });
 }
@@ -48,6 +50,7 @@ async function permitted(
   verb: RemoteVerb,
   { body, principal, by, context }: Call<unknown, unknown, Args>,
 ): Promise<Args> {
+  checkSizes(verb, body, context);
   const isAdmin = isAllowed(principal, []);
   switch (verb) {
     case 'writeLimits':

@@ -44,6 +44,7 @@ const claim: Route = route({
   description:
     'Each job comes with a `lease`, to be sent with heartbeats and with the outcome. A job whose lease ends without either counts as crashed, and another worker gets it. The server registers the worker from its claims, so that lists and `doctor` see it.',
   scopes: ['work'],
+  waits: true,
   body: z.strictObject({
     worker: schemas.jobName.describe('Names this worker in the ledger. Two workers must not share a name.'),
     queues: z.array(schemas.jobName).min(1).max(100).default(['default']),
@@ -63,21 +64,21 @@ const claim: Route = route({
     200: { description: 'Jobs to run; none when none came in time.', schema: z.object({ jobs: z.array(claimedJob) }) },
   },
   async handle({ body, address, request, context }) {
-    const { worker, queues, limit } = body;
-    const names = body.names ?? null;
-    const plan = planWork({ queues, lease: body.lease });
+    const { worker, limit } = body;
+    const line = context.claims.lineOf(planWork({ queues: body.queues, lease: body.lease }), body.names ?? null);
+    const { plan, names } = line.terms;
     const waitMs = waitOf(body.wait, context);
     const signal = AbortSignal.any([request.signal, context.closing]);
     const facts: ClaimFacts = {
-      ...{ queues, names, limit, leaseMs: plan.leaseMs },
+      ...{ queues: line.queues, names, limit, leaseMs: plan.leaseMs },
       host: body.host ?? address ?? 'unknown',
       version: body.version ?? null,
       agent: request.headers.get('user-agent')?.slice(0, LONGEST_AGENT) ?? null,
     };
-    const claim = () => context.claims.claim({ worker, limit, plan, names, waitMs, signal });
-    const jobs = await context.remoteWorkers.during(worker, facts, claim);
-    const text = `{"jobs":[${jobs.map(shownClaim).join(',')}]}`;
-    return new Response(text, { headers: { 'content-type': 'application/json' } });
+    const claim = () => context.claims.claim({ line, worker, limit, waitMs, signal });
+    const { jobs, share } = await context.remoteWorkers.during(worker, facts, claim);
+    const json = `{"jobs":[${jobs.map(shownClaim).join(',')}]}`;
+    return share === null ? { json } : { json, share };
   },
 });
 
