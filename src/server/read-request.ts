@@ -5,6 +5,8 @@ import { ProblemError } from './problem.ts';
 import { notJson } from './security/guard.ts';
 
 const MOST_ISSUES = 20;
+/** One that lists unknown fields has as many as were sent. */
+const LONGEST_ISSUE = 500;
 
 export interface ReadOptions {
   readonly maxBytes: number;
@@ -128,7 +130,10 @@ export function readQuery(parameters: URLSearchParams): Record<string, string | 
 export function check<Value>(schema: z.ZodType<Value> | undefined, value: unknown, what: string): Value {
   const { success, data, error } = (schema ?? nothing).safeParse(value);
   if (success) return data as Value;
-  const issues = error.issues.slice(0, MOST_ISSUES).map(({ path, message }) => ({ path: path.join('.'), message }));
+  const issues = error.issues.slice(0, MOST_ISSUES).map(({ path, message }) => ({
+    path: path.join('.'),
+    message: message.slice(0, LONGEST_ISSUE).toWellFormed(),
+  }));
   throw new ProblemError(400, 'BAD_REQUEST', `The ${what} of the request is not valid. See issues.`, { issues });
 }
 

@@ -18,7 +18,8 @@ process.on('message', () => {
   look();
   globalThis.gc?.();
   const { heapUsed, rss } = process.memoryUsage();
-  process.send?.({ peakHeap: peak / MB, heap: heapUsed / MB, rss: rss / MB });
+  const isPolluted = ({} as { polluted?: boolean }).polluted === true;
+  process.send?.({ peakHeap: peak / MB, heap: heapUsed / MB, rss: rss / MB, isPolluted });
 });
 process.on('disconnect', () => process.exit());
 process.send?.(server.url);

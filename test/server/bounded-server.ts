@@ -14,13 +14,21 @@ export interface ServerSpec {
   readonly longestWait?: `${number}ms` | `${number}s`;
 }
 
+export interface Figures {
+  readonly peakHeap: number;
+  readonly heap: number;
+  readonly rss: number;
+  /** Whether something that a client sent has become a property of all objects. */
+  readonly isPolluted: boolean;
+}
+
 export interface BoundedServer {
   readonly url: string;
   readonly pid: number;
   /** Null while it lives. */
   readonly ended: () => string | null;
   /** In MB: the most that was in use, garbage included, and what is in use after a collection. */
-  figures(): Promise<{ readonly peakHeap: number; readonly heap: number; readonly rss: number }>;
+  figures(): Promise<Figures>;
 }
 
 export async function startBounded(spec: ServerSpec): Promise<BoundedServer> {

@@ -5,7 +5,7 @@ import { createToken } from '../../src/server/index.ts';
 import { newJobs } from '../../src/store/conformance/builders.ts';
 import { openStore } from '../../src/store/open.ts';
 import { TestDatabase } from '../support/postgres-database.ts';
-import { startBounded } from './bounded-server.ts';
+import { type Figures, startBounded } from './bounded-server.ts';
 import { caller, type Served, temporaryFolder } from './served.ts';
 
 /* What clients ask for at once, in a heap of 512 MB. */
@@ -14,7 +14,7 @@ const PAYLOAD_BYTES = 262_000;
 
 interface Client {
   readonly call: Served['call'];
-  readonly figures: () => Promise<{ readonly peakHeap: number }>;
+  readonly figures: () => Promise<Figures>;
 }
 
 /** A server over jobs with these payloads, and a client with these scopes. */
@@ -73,4 +73,22 @@ it.each([
 it('the same on PostgreSQL', async () => {
   await using database = await TestDatabase.create(inject('postgresUrl'));
   await survivesLists(database.url, text, 1_000);
+});
+
+it('claims that wait for queues and names of their own are bounded in words, and the others told to come later', async () => {
+  const { call, figures } = await client(`sqlite:${join(temporaryFolder(), 'jobs.db')}`, '1', 0, ['work']);
+  const before = await figures();
+  const words = (prefix: string, count: number): string[] =>
+    Array.from({ length: count }, (_, at) => `${prefix}-of-some-length-${at}`);
+  const answers = Array.from({ length: 400 }, (_, at) => {
+    const [queues, names] = [words(`queue-${at}`, 100), words(`name-${at}`, 200)];
+    return call('POST', '/api/v1/claim', { worker: `w${at}`, queues, names, wait: '10s' });
+  });
+  // Those that are refused are answered at once: by then the others wait.
+  const refused = await Promise.race(answers);
+  expect([refused.status, refused.body.code]).toEqual([429, 'TOO_MANY_WAITING']);
+  const after = await figures();
+  const statuses = (await Promise.all(answers)).map(({ status }) => status);
+  expect(statuses.filter((status) => status === 200)).toHaveLength(333);
+  expect(after.heap - before.heap).toBeLessThan(60);
 });
