@@ -26,6 +26,7 @@ import type {
   Settlement,
 } from '../store/store.ts';
 import { checkTags } from '../tags.ts';
+import { RESULT_UNKNOWN } from '../worker/once.ts';
 import type { Receipt } from './receipt.ts';
 
 /*
@@ -87,22 +88,19 @@ export const whole: z.ZodType<number> = z
 export const time: z.ZodType<number> = z.int().min(-8.64e15).max(8.64e15);
 /** Some 300 years: with it, a time is still a safe integer. */
 export const duration: z.ZodType<number> = z.int().min(0).max(1e13);
-/** JSON inside of JSON: the check of the body itself does not look into it. */
-const notDeep = (value: string): boolean => !isTooDeep(value);
-const TOO_DEEP = `expected JSON of at most ${DEEPEST_JSON} levels`;
-const notMany = (value: string): boolean => value.length <= MOST_VALUES || shapeOf(value).values <= MOST_VALUES;
-const TOO_MANY = `expected JSON of at most ${MOST_VALUES} values`;
-export const jsonText: z.ZodType<string> = z
-  .string()
-  .max(LONGEST_JSON)
-  .refine(notDeep, { message: TOO_DEEP, abort: true })
-  .refine(notMany, { message: TOO_MANY, abort: true })
-  .refine((value) => value.isWellFormed() && isJson(value), 'expected JSON text');
-/** JSON, or the reason why there is none. */
-const resultText: z.ZodType<string> = text(LONGEST_JSON)
-  .refine(notDeep, { message: TOO_DEEP, abort: true })
-  .refine(notMany, { message: TOO_MANY, abort: true })
-  .refine((value) => isMissingResult(value) || isJson(value), 'expected a result as JSON text, or why there is none');
+/** JSON inside of JSON, into which the check of the body itself does not look; or a text that stands for none. */
+function dataText(what: string, isOther: (value: string) => boolean = () => false): z.ZodType<string> {
+  const notMany = (value: string): boolean => value.length <= MOST_VALUES || shapeOf(value).values <= MOST_VALUES;
+  return text(LONGEST_JSON)
+    .refine((value) => !isTooDeep(value), { message: `expected JSON of at most ${DEEPEST_JSON} levels`, abort: true })
+    .refine(notMany, { message: `expected JSON of at most ${MOST_VALUES} values`, abort: true })
+    .refine((value) => isOther(value) || isJson(value), `expected ${what}`);
+}
+
+export const jsonText: z.ZodType<string> = dataText('JSON text');
+const resultText = dataText('a result as JSON text, or why there is none', isMissingResult);
+/** What a once-only effect returned. */
+export const memoText: z.ZodType<string> = dataText('JSON text', (value) => value === RESULT_UNKNOWN);
 
 function isJson(value: string): boolean {
   try {
@@ -263,7 +261,7 @@ const storedLog = z.strictObject({
 });
 /** Those that show logs rely on their shape. */
 const logText: z.ZodType<string> = text(LONGEST_LOG).refine(
-  (value) => notDeep(value) && isJson(value) && storedLog.safeParse(JSON.parse(value)).success,
+  (value) => !isTooDeep(value) && isJson(value) && storedLog.safeParse(JSON.parse(value)).success,
   'expected the log of a run, as JSON text',
 );
 

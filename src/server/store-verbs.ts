@@ -6,7 +6,6 @@ import { groupStates } from '../store/error-groups.ts';
 import type { RemoteVerb } from '../store/http/verbs.ts';
 import type { HoldTarget, NewJob, Schedule, Store } from '../store/store.ts';
 import { gateKinds, gateOrders } from '../store/store.ts';
-import { RESULT_UNKNOWN } from '../worker/once.ts';
 import type { Scope } from './security/scopes.ts';
 import * as schemas from './store-schemas.ts';
 
@@ -163,7 +162,7 @@ export const storeVerbs: StoreVerbs = {
   heartbeat: { args: z.tuple([batch(beat)]), scopes: ['work'] },
   settle: { args: z.tuple([batch(schemas.settlement)]), scopes: ['work'] },
   expired: { args: z.tuple([limit]), scopes: ['work'] },
-  remember: { args: z.tuple([fence, storedName, z.union([jsonText, z.literal(RESULT_UNKNOWN)])]), scopes: ['work'] },
+  remember: { args: z.tuple([fence, storedName, schemas.memoText]), scopes: ['work'] },
   recall: { args: z.tuple([name]), scopes: ['work'] },
   cancelRequested: { args: z.tuple([ids]), scopes: ['work'] },
   register: { args: z.tuple([storedName, description]), scopes: ['work'] },
@@ -209,7 +208,10 @@ export const storeVerbs: StoreVerbs = {
     scopes: ['read'],
   },
   stats: { args: z.tuple([]), scopes: ['read', 'work'] },
-  forecast: { args: z.tuple([z.strictObject({ queue: name.exactOptional(), rows: limit })]), scopes: ['read', 'work'] },
+  forecast: {
+    args: z.tuple([z.strictObject({ queue: name.exactOptional(), rows: z.int().min(0).max(100_000) })]),
+    scopes: ['read', 'work'],
+  },
   history: {
     args: z.tuple([
       z.strictObject({

@@ -147,7 +147,8 @@ export interface Store {
   /** In the order asked for. Like `list`, it may stop early; `getAll` goes on. */
   get(ids: readonly string[]): Promise<JobList>;
   /**
-   * Those of these jobs that have ended, or do not exist. With `watchMs`, the others are watched for that long: when one
+   * Those of these jobs that have ended, or do not exist; when their results are more than an answer carries (see page.ts), some
+   * of them, and the next call tells others. With `watchMs`, the others are watched for that long: when one
    * ends, `onJobs` of the process that asked tells so, whichever process ended it, where the store `pushes`.
    */
   ended(ids: readonly string[], watchMs: number | null): Promise<EndedJob[]>;

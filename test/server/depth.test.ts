@@ -72,3 +72,15 @@ it('the same on PostgreSQL', async () => {
   await using database = await TestDatabase.create(inject('postgresUrl'));
   await withDeepJobs(database.url, goOn);
 });
+
+it('a result of once that could not be stored is recorded over HTTP as it is in other stores', async () => {
+  const { call } = await served();
+  await call('POST', '/api/v1/jobs', { name: 'a', input: 1 });
+  const { id } = await claimOne(call);
+  const { status, body } = await call('POST', '/api/v1/store/remember', [
+    { id, run: 1, worker: 'w1' },
+    'charge',
+    'result unknown',
+  ]);
+  expect([status, body]).toEqual([200, true]);
+});

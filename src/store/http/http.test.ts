@@ -8,11 +8,14 @@ import { type StoreHarness, storeConformance } from '../conformance/index.ts';
 import { MemoryStore } from '../memory/store.ts';
 import { HttpStore } from './store.ts';
 
+/** The contract has jobs that are as large as a whole answer. */
+const MAX_BYTES = { maxPayloadBytes: 2 ** 26, maxResultBytes: 2 ** 26 };
+
 /** A store behind a server on loopback. Its time is virtual; requests take theirs. */
 async function openServed(): Promise<StoreHarness> {
   const clock = new VirtualClock();
   const served = new MemoryStore({ clock });
-  const mulligan = await Mulligan.open(served, { log: () => {}, maxPayloadBytes: 64 * 1_048_576 });
+  const mulligan = await Mulligan.open(served, { log: () => {}, ...MAX_BYTES });
   const server = await serve(mulligan, { port: 0, chores: false });
   const store = await HttpStore.open({ url: server.url });
   return {

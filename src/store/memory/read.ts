@@ -32,10 +32,11 @@ function inOnePage(rows: readonly Row[], now: number): JobList {
 }
 
 export function ended(state: MemoryState, ids: readonly string[]): EndedJob[] {
+  const page = new JobPage();
   return [...new Set(ids)].flatMap((id): EndedJob[] => {
     const row = state.rows.get(id);
     if (!row) return [{ id, state: 'not-found', result: null, deadReason: null, error: null }];
-    if (!isTerminal(row.state)) return [];
+    if (!isTerminal(row.state) || (row.result !== null && !page.takes(row.result))) return [];
     const { result, deadReason, lastError } = row;
     return [{ id, state: row.state as EndedJob['state'], result, deadReason, error: lastError }];
   });
