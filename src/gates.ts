@@ -162,8 +162,13 @@ function cannotPin(order: GateOrder, { kind, name }: GateRef): ConfigError {
   return new ConfigError(`gates.${order}: ${reason}`);
 }
 
-function checkGateName(value: unknown, what: string): string {
+/** False for a name that no enqueue takes. A store may hold it all the same: then nothing can be said of its gate. */
+export function isGateName(value: unknown): value is string {
   const fits = typeof value === 'string' && value.trim() !== '' && value.length <= LONGEST_NAME;
-  if (fits && value.isWellFormed() && !/\p{Cc}/u.test(value)) return value;
+  return fits && value.isWellFormed() && !/\p{Cc}/u.test(value);
+}
+
+export function checkGateName(value: unknown, what: string): string {
+  if (isGateName(value)) return value;
   throw unexpected(what, "the name of a gate, such as 'smtp' or 'webhook/example.com'", value);
 }

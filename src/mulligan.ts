@@ -138,7 +138,8 @@ export interface ResultOptions {
 const resultOptionNames = namesOf<ResultOptions>({ timeout: true, signal: true });
 
 /** What the server needs of an open queue. Not published. */
-export interface MulliganParts extends Pick<Settings, 'clock' | 'definitions' | 'maxResultBytes' | 'metricsPrefix'> {
+export interface MulliganParts
+  extends Pick<Settings, 'clock' | 'definitions' | 'maxPayloadBytes' | 'maxResultBytes' | 'metricsPrefix'> {
   readonly store: Store;
   readonly events: Events;
   readonly metrics: Metrics;
@@ -295,10 +296,11 @@ export class Mulligan {
   }
 
   #readParts(): MulliganParts {
-    const { clock, decisions, definitions, maxResultBytes, metricsPrefix } = this.#settings;
+    const { clock, decisions, definitions, maxPayloadBytes, maxResultBytes, metricsPrefix } = this.#settings;
     const [store, events, metrics, log] = [this.#store, this.#events, this.#metrics, this.#log];
     const report = new Reporter({ events, metrics, log, decisions, definitions, clock, tracing: this.#tracing });
-    return { clock, definitions, maxResultBytes, metricsPrefix, store, events, metrics, log, report };
+    const settings = { clock, definitions, maxPayloadBytes, maxResultBytes, metricsPrefix };
+    return { ...settings, store, events, metrics, log, report };
   }
 
   /** Starts a worker for the given definitions. Stop it with `worker.stop()`, or by closing the queue. */

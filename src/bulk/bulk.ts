@@ -11,6 +11,7 @@ import {
   statesFor,
   statesToChange,
 } from '../store/change.ts';
+import { getAll } from '../store/page.ts';
 import type { JobCount, JobSelection } from '../store/selection.ts';
 import type { ChangeAnswer, Store } from '../store/store.ts';
 import { type CanaryProgress, watchCanaries } from './canary.ts';
@@ -118,7 +119,9 @@ async function samplesOf(
   if (!isBounded) return store.list({ ...narrowed, limit: SAMPLES });
   if (action !== 'redrive' && action !== 'discard') return [];
   const jobs = await store.list({ ...narrowed, limit: MOST_SORTED + 1 });
-  return jobs.length > MOST_SORTED ? [] : jobs.toReversed().slice(0, Math.min(SAMPLES, limit));
+  return jobs.length > MOST_SORTED || jobs.stoppedAfter !== undefined
+    ? []
+    : jobs.toReversed().slice(0, Math.min(SAMPLES, limit));
 }
 
 /** The operation that the order would continue. The store knows it by the order; here only its selection can be compared. */
@@ -299,11 +302,12 @@ async function othersOf(
   if (ids === undefined) return [];
   const handled = new Set(done);
   const left = ids.filter((id) => !handled.has(id));
-  const found = new Map((await store.get(left)).map((job) => [job.id, job]));
+  const found = new Map<string, JobState>();
+  for await (const { id, state } of getAll(store, left)) found.set(id, state);
   return left.flatMap((id): OtherJob[] => {
-    const job = found.get(id);
-    if (job === undefined) return [{ id, state: 'not-found', use: null }];
-    if (!statesFor[action].includes(job.state)) return [{ id, state: job.state, use: callFor(job.state) }];
+    const state = found.get(id);
+    if (state === undefined) return [{ id, state: 'not-found', use: null }];
+    if (!statesFor[action].includes(state)) return [{ id, state, use: callFor(state) }];
     // A dry run counts those that would be changed, and does not name them.
     return done === null ? [] : [{ id, state: 'not-selected', use: null }];
   });

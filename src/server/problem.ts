@@ -16,6 +16,7 @@ export type ProblemCode =
   | 'NOT_JSON'
   | 'TOO_LARGE'
   | 'TOO_MANY_WAITING'
+  | 'TOO_BUSY'
   | 'NO_DEFINITIONS'
   | 'INTERNAL';
 
@@ -52,6 +53,7 @@ const titles: Readonly<Record<number, string>> = {
 const titlesOfCodes: Readonly<Partial<Record<ProblemCode, string>>> = {
   NO_DEFINITIONS: 'The server has no handlers',
   CONFLICT: 'Another order is under way',
+  TOO_BUSY: 'The server is busy',
 };
 
 /** An error that a route answers with. */

@@ -2,7 +2,8 @@ import type { Clock } from '../clock.ts';
 import type { AnyJobDefinition } from '../definition.ts';
 import type { Logger, LogLevel } from '../observe/log.ts';
 import { encodeResult } from '../result.ts';
-import { classify, withCustomDelay } from '../retry/classify.ts';
+import { classify, type FailedRun, withCustomDelay } from '../retry/classify.ts';
+import type { Unrecoverable } from '../retry/control-errors.ts';
 import { isPastDeadline } from '../retry/decide.ts';
 import type { Decision } from '../retry/decision.ts';
 import type { Outcome } from '../retry/outcome.ts';
@@ -134,19 +135,18 @@ export class RemoteRuns {
     );
   }
 
+  /** The outcome of a run that never began: no worker can read the payload. */
+  unreadable({ job }: Receipt, error: Unrecoverable): Outcome {
+    return classify(error, { now: this.storeNow, run: factsOf(job) });
+  }
+
   /** Classified as a worker would, by the rules of the definition where it is known, then by the default ones. */
   failed({ job }: Receipt, error: ReportedError): Outcome {
     const { class: given, retryAfter, ...rest } = error;
     const definition = this.#parts.definitions.get(job.name);
     const headers = retryAfter === undefined ? {} : { headers: { 'retry-after': String(retryAfter) } };
     const thrown = { name: 'Error', message: '', stack: '', ...rest, ...headers };
-    const run = {
-      name: job.name,
-      run: job.run,
-      attempt: job.attempts,
-      maxAttempts: job.policy.maxAttempts,
-      previousDelayMs: job.previousDelayMs,
-    };
+    const run = factsOf(job);
     const outcome = classify(thrown, {
       now: this.storeNow,
       run,
@@ -246,6 +246,10 @@ export class RemoteRuns {
     oldest[1].stop();
     this.#gates.delete(oldest[0]);
   }
+}
+
+function factsOf({ name, run, attempts, policy, previousDelayMs }: Receipt['job']): FailedRun {
+  return { name, run, attempt: attempts, maxAttempts: policy.maxAttempts, previousDelayMs };
 }
 
 /** What is known here of a run elsewhere. */

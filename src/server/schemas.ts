@@ -12,6 +12,8 @@ import type { ReportedError, ReportedLine } from './remote-runs.ts';
 /* What the API takes and answers, for people and programs. Names and bounds are those of the library, which checks them again. */
 
 const LONGEST_NAME = 200;
+/** As large as a column of PostgreSQL holds. */
+export const LARGEST_COUNT: number = 2 ** 31 - 1;
 
 export const jobName: z.ZodType<string> = z.string().min(1).max(LONGEST_NAME);
 export const jobId: z.ZodType<string> = z.string().min(1).max(LONGEST_NAME).describe('The id of a job: a UUID.');

@@ -13,13 +13,13 @@ import * as schemas from './store-schemas.ts';
 /** The arguments of each verb, as a remote store sends them. */
 type StoreArguments = { readonly [Verb in RemoteVerb]: z.ZodType<Parameters<Store[Verb]>> };
 
-const { id, name, whole, time, duration, fence, jsonText } = schemas;
-const ids = z.array(name).max(100_000);
-/** How many rows one call may ask for. */
-const limit = z.int().min(0).max(100_000);
+const { id, name, storedName, whole, time, duration, fence, jsonText } = schemas;
+const ids = z.array(name).max(10_000);
+/** How many rows one call may ask for: as many as any call of the library does. */
+const limit = z.int().min(0).max(10_000);
 const batch = <Member>(member: z.ZodType<Member>): z.ZodType<Member[]> => z.array(member).max(100_000);
 
-const gate: z.ZodType<GateRef> = z.strictObject({ kind: z.enum(gateKinds), name });
+const gate: z.ZodType<GateRef> = z.strictObject({ kind: z.enum(gateKinds), name: schemas.gateName });
 /** 32 bits, as gates hash workers and jobs. */
 const hash = z
   .int()
@@ -55,13 +55,13 @@ const report = z.strictObject({
 });
 
 const target: z.ZodType<HoldTarget> = z.union([
-  z.strictObject({ queue: schemas.queueName }),
-  z.strictObject({ resource: name }),
+  z.strictObject({ queue: schemas.storedName }),
+  z.strictObject({ resource: schemas.gateName }),
 ]);
 const rate = z.strictObject({ limit: z.number().min(0), perMs: duration, burst: z.number().min(0) });
 const ofKey = { concurrency: whole.nullable().exactOptional(), rate: rate.nullable().exactOptional() };
 const ofLimit = { ...ofKey, total: whole.nullable().exactOptional(), concurrencyBefore: whole.exactOptional() };
-const limitRule = { limit: name, source: z.enum(['code', 'set']), merge: z.literal(true).exactOptional() };
+const limitRule = { limit: schemas.limitName, source: z.enum(['code', 'set']), merge: z.literal(true).exactOptional() };
 
 const timing = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('cron'), cron: name, timezone: name }),
@@ -69,7 +69,7 @@ const timing = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('at'), at: time }),
 ]);
 const schedule: z.ZodType<Schedule> = z.strictObject({
-  name,
+  name: storedName,
   version: name,
   nextAt: time.nullable(),
   timing,
@@ -93,7 +93,7 @@ const change = z.strictObject({
   action: z.enum(changeActions),
   selection: schemas.selection,
   order: schemas.text(1_048_576),
-  by: name,
+  by: storedName,
   part: limit,
   intervalMs: duration,
   keepAttempts: z.boolean(),
@@ -151,15 +151,15 @@ export const storeArguments: StoreArguments = {
   claim: z.tuple([schemas.claimRequest]),
   claimGated: z.tuple([schemas.gatedClaimRequest]),
   claimLimited: z.tuple([schemas.limitedClaimRequest]),
-  permit: z.tuple([z.strictObject({ limit: name, key: name, cost: z.number().min(0) })]),
-  report: z.tuple([batch(z.strictObject({ gate, report: report.nullable(), worker: name.exactOptional() }))]),
+  permit: z.tuple([z.strictObject({ limit: schemas.limitName, key: schemas.limitKey, cost: z.number().min(0) })]),
+  report: z.tuple([batch(z.strictObject({ gate, report: report.nullable(), worker: storedName.exactOptional() }))]),
   heartbeat: z.tuple([batch(beat)]),
   settle: z.tuple([batch(schemas.settlement)]),
   expired: z.tuple([limit]),
-  remember: z.tuple([fence, name, jsonText]),
+  remember: z.tuple([fence, storedName, schemas.memoText]),
   recall: z.tuple([name]),
   cancelRequested: z.tuple([ids]),
-  register: z.tuple([name, description]),
+  register: z.tuple([storedName, description]),
   prune: z.tuple([limit, duration.nullable().optional()]),
   retention: z.tuple([]),
   writeRetention: z.tuple([batch(retentionWrite), order.optional()]),
@@ -173,7 +173,7 @@ export const storeArguments: StoreArguments = {
     batch(
       z.union([
         z.strictObject({ ...limitRule, key: z.null(), settings: z.strictObject(ofLimit).nullable() }),
-        z.strictObject({ ...limitRule, key: name, settings: z.strictObject(ofKey).nullable() }),
+        z.strictObject({ ...limitRule, key: schemas.limitKey, settings: z.strictObject(ofKey).nullable() }),
       ]),
     ),
     order.optional(),
@@ -199,7 +199,7 @@ export const storeArguments: StoreArguments = {
     }),
   ]),
   stats: z.tuple([]),
-  forecast: z.tuple([z.strictObject({ queue: name.exactOptional(), rows: limit })]),
+  forecast: z.tuple([z.strictObject({ queue: name.exactOptional(), rows: z.int().min(0).max(100_000) })]),
   history: z.tuple([
     z.strictObject({
       from: time,
@@ -254,5 +254,5 @@ export const storeArguments: StoreArguments = {
   change: z.tuple([change]),
   hold: z.tuple([target, time.nullable(), order.optional()]),
   release: z.tuple([target, order.optional()]),
-  changeGate: z.tuple([gate, z.enum(gateOrders), name, order.optional()]),
+  changeGate: z.tuple([gate, z.enum(gateOrders), storedName, order.optional()]),
 };

@@ -79,6 +79,7 @@ export {
   nextPosition,
   positionAfter,
 } from './ledger.ts';
+export { JobPage, PAGE_BYTES, PAGE_VALUES } from './page.ts';
 export { isListedByEnd, isSelected, MOST_COUNTED, SCAN_ROWS, statesOf } from './selection.ts';
 export type {
   CancelAnswer,

@@ -2,7 +2,7 @@ import type { GateEvent, GateRef } from '../gate/index.ts';
 
 export { type GateKind, type GateRef, gateKinds } from '../gate/index.ts';
 
-import type { Job, JobState, KeyLife, RunRecord } from '../job.ts';
+import type { JobState, KeyLife, RunRecord } from '../job.ts';
 import type { LimitAction, LimitKey } from '../limit/limit.ts';
 import type { DeadReason } from '../retry/decision.ts';
 import type { OutcomeKind, StoredError } from '../retry/outcome.ts';
@@ -146,13 +146,18 @@ export interface Store {
   cancelRequested(ids: readonly string[]): Promise<string[]>;
 
   // Reading
-  get(ids: readonly string[]): Promise<Job[]>;
+  /** In the order asked for. Like `list`, it may stop early; `getAll` goes on. */
+  get(ids: readonly string[]): Promise<JobList>;
   /**
-   * Those of these jobs that have ended, or do not exist. With `watchMs`, the others are watched for that long: when one
+   * Those of these jobs that have ended, or do not exist; when their results are more than an answer carries (see page.ts), some
+   * of them, and the next call tells others. With `watchMs`, the others are watched for that long: when one
    * ends, `onJobs` of the process that asked tells so, whichever process ended it, where the store `pushes`.
    */
   ended(ids: readonly string[], watchMs: number | null): Promise<EndedJob[]>;
-  /** Newest first, by id or by acceptance: the two differ no more than producers' clocks do. */
+  /**
+   * Newest first, by id or by acceptance: the two differ no more than producers' clocks do. Stops where the jobs carry as much
+   * as one answer may, and says so with `stoppedAfter`.
+   */
   list(filter: JobFilter): Promise<JobList>;
   count(selection: JobSelection): Promise<JobCount>;
   /** The audit: bulk actions and other orders of operators, newest first. */

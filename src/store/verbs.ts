@@ -1,4 +1,3 @@
-import { CLAIM_BYTES } from './run-verbs.ts';
 import type { Store } from './store.ts';
 
 /*
@@ -16,12 +15,17 @@ export type VerbName = Exclude<
 /** What a token may hold; any of those that a verb lists is enough, and `admin` holds all. */
 export type VerbScope = 'read' | 'write' | 'work' | 'admin';
 
+export type AnswerSize = 'claim' | 'page' | 'rows';
+
 export interface Verb {
   readonly mode: 'read' | 'write';
   /** Who may call it over HTTP. Without it, no remote program needs the verb and it is not offered. */
   readonly scopes?: readonly VerbScope[];
-  /** At most so many bytes are in an answer, unless one item alone is larger. Without it, the request bounds the answer. */
-  readonly answerBytes?: number;
+  /**
+   * How large an answer may be, unless one item alone is larger: a claim ends at CLAIM_BYTES, a page at PAGE_BYTES, and rows
+   * are as many as were asked for. Without it, the answer is a few rows.
+   */
+  readonly answer?: AnswerSize;
   /** Whatever it changed, workers look for work afterwards. Other verbs wake them by what they did: each store sees to that. */
   readonly wakes?: 'workers';
   /**
@@ -57,45 +61,45 @@ export const verbs = {
   prune: { mode: 'write', scopes: ['work'] },
   rollUp: { mode: 'write', scopes: ['work'], isOftenIdle: true },
   register: { mode: 'write', scopes: ['work'] },
-  expired: { mode: 'write', scopes: ['work'], isOftenIdle: true },
+  expired: { mode: 'write', scopes: ['work'], answer: 'claim', isOftenIdle: true },
   claimGated: {
     mode: 'write',
     scopes: ['work'],
-    answerBytes: CLAIM_BYTES as number,
+    answer: 'claim',
     isOftenIdle: true,
     isAwaited: true,
   },
   claimLimited: {
     mode: 'write',
     scopes: ['work'],
-    answerBytes: CLAIM_BYTES as number,
+    answer: 'claim',
     isOftenIdle: true,
     isAwaited: true,
   },
-  claim: { mode: 'write', scopes: ['work'], answerBytes: CLAIM_BYTES as number, isOftenIdle: true, isAwaited: true },
+  claim: { mode: 'write', scopes: ['work'], answer: 'claim', isOftenIdle: true, isAwaited: true },
 
-  recall: { mode: 'read', scopes: ['work'] },
+  recall: { mode: 'read', scopes: ['work'], answer: 'rows' },
   cancelRequested: { mode: 'read', scopes: ['work'] },
-  get: { mode: 'read', scopes: ['read', 'work'] },
-  ended: { mode: 'read', scopes: ['read', 'work'] },
-  list: { mode: 'read', scopes: ['read', 'work'] },
+  get: { mode: 'read', scopes: ['read', 'work'], answer: 'page' },
+  ended: { mode: 'read', scopes: ['read', 'work'], answer: 'page' },
+  list: { mode: 'read', scopes: ['read', 'work'], answer: 'page' },
   count: { mode: 'read', scopes: ['read', 'work'] },
-  operations: { mode: 'read', scopes: ['read'] },
-  runs: { mode: 'read', scopes: ['read', 'work'] },
-  logs: { mode: 'read', scopes: ['read', 'work'] },
-  ledger: { mode: 'read', scopes: ['read'] },
+  operations: { mode: 'read', scopes: ['read'], answer: 'rows' },
+  runs: { mode: 'read', scopes: ['read', 'work'], answer: 'rows' },
+  logs: { mode: 'read', scopes: ['read', 'work'], answer: 'rows' },
+  ledger: { mode: 'read', scopes: ['read'], answer: 'rows' },
   stats: { mode: 'read', scopes: ['read', 'work'] },
   forecast: { mode: 'read', scopes: ['read', 'work'] },
   history: { mode: 'read', scopes: ['read', 'work'] },
-  gates: { mode: 'read', scopes: ['read', 'work'] },
+  gates: { mode: 'read', scopes: ['read', 'work'], answer: 'rows' },
   gateHistory: { mode: 'read', scopes: ['read', 'work'] },
   queues: { mode: 'read', scopes: ['read', 'work'] },
-  limits: { mode: 'read', scopes: ['read', 'write', 'work'] },
-  limitKeys: { mode: 'read', scopes: ['read', 'write', 'work'] },
+  limits: { mode: 'read', scopes: ['read', 'write', 'work'], answer: 'rows' },
+  limitKeys: { mode: 'read', scopes: ['read', 'write', 'work'], answer: 'rows' },
   retention: { mode: 'read', scopes: ['read', 'work'] },
-  schedules: { mode: 'read', scopes: ['read', 'work'] },
+  schedules: { mode: 'read', scopes: ['read', 'work'], answer: 'rows' },
   workers: { mode: 'read', scopes: ['read', 'work'] },
-  errorGroups: { mode: 'read', scopes: ['read', 'work'] },
+  errorGroups: { mode: 'read', scopes: ['read', 'work'], answer: 'rows' },
   errorHistory: { mode: 'read', scopes: ['read', 'work'] },
 } as const;
 

@@ -10,7 +10,7 @@ import { whileLeased } from './persist.ts';
 const TOO_LARGE = 'Store the data elsewhere and answer a reference to it, or raise maxPayloadBytes.';
 
 /** Stored in place of a result that could not be. It is no JSON, so no result looks like it. */
-const RESULT_UNKNOWN = 'result unknown';
+export const RESULT_UNKNOWN = 'result unknown';
 
 interface MemosOptions {
   /** Of one result. */

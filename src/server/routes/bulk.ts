@@ -5,6 +5,7 @@ import { states } from '../../job.ts';
 import type { BulkOptions, RedriveOptions } from '../../operate.ts';
 import { deadReasons } from '../../retry/decision.ts';
 import type { Operation } from '../../store/store.ts';
+import { PAGE_IN_MEMORY } from '../budget.ts';
 import { type Call, type Route, route, type ServerContext } from '../route.ts';
 import * as schemas from '../schemas.ts';
 import { listJobs, listSchema, shownJob } from './job-lists.ts';
@@ -26,8 +27,8 @@ const selectionFields = {
   key: schemas.jobName.exactOptional(),
   since: schemas.moment.exactOptional(),
   until: schemas.moment.exactOptional(),
-  attempts: z.int().min(0).exactOptional().describe('At least so many attempts were spent.'),
-  limit: z.int().min(1).exactOptional(),
+  attempts: z.int().min(0).max(schemas.LARGEST_COUNT).exactOptional().describe('At least so many attempts were spent.'),
+  limit: z.int().min(1).max(schemas.LARGEST_COUNT).exactOptional(),
   dryRun: z.boolean().exactOptional().describe('Only count the jobs, and show a few of them.'),
   background,
 };
@@ -130,6 +131,7 @@ const list: Route = route({
   summary: 'List dead jobs, the newest dead first',
   scopes: ['read'],
   query: listSchema,
+  answerBytes: PAGE_IN_MEMORY,
   answers: { 200: { description: 'A page of jobs.', schema: schemas.pageOf(schemas.job) } },
   handle: async (call) => ({ body: await listJobs(call, { state: 'dead' }) }),
 });

@@ -6,6 +6,7 @@ import { JobNotFoundError, ResultTimeoutError } from '../../errors.ts';
 import { isTerminal } from '../../job.ts';
 import { waitReasons } from '../../observe/wait-reasons.ts';
 import { LOGS_SHOWN } from '../../operate.ts';
+import { JOB_IN_MEMORY, ROWS_IN_MEMORY } from '../budget.ts';
 import { ProblemError } from '../problem.ts';
 import { type Route, route, type ServerContext } from '../route.ts';
 import * as schemas from '../schemas.ts';
@@ -76,6 +77,7 @@ const get: Route = route({
   summary: 'One job',
   scopes: ['read'],
   params: schemas.idParams,
+  answerBytes: JOB_IN_MEMORY,
   answers: { 200: { description: 'The job.', schema: schemas.job } },
   async handle({ params: { id }, context }) {
     const job = await context.mulligan.jobs.get(id);
@@ -96,6 +98,7 @@ const ledger: Route = route({
   summary: 'The ledger of a job: what each run did, and what was decided',
   scopes: ['read'],
   params: schemas.idParams,
+  answerBytes: ROWS_IN_MEMORY,
   answers: { 200: { description: 'Oldest run first.', schema: z.object({ runs: z.array(schemas.runRecord) }) } },
   async handle({ params: { id }, context }) {
     const runs = await context.mulligan.jobs.runs(id);
@@ -113,6 +116,7 @@ const logs: Route = route({
   description: 'The last lines of each run that has ended. A run that crashed has none.',
   scopes: ['read'],
   params: schemas.idParams,
+  answerBytes: ROWS_IN_MEMORY,
   query: z.strictObject({
     limit: z.coerce.number().int().min(1).max(1_000).default(LOGS_SHOWN).describe('Of at most so many runs.'),
   }),
@@ -164,6 +168,7 @@ const reveal: Route = route({
   description: 'Leaves an operation on record: who has seen it, and when.',
   scopes: ['admin'],
   params: schemas.idParams,
+  answerBytes: JOB_IN_MEMORY,
   body: z.strictObject({}),
   answers: {
     200: {

@@ -1,14 +1,15 @@
 import { z } from 'zod';
-import type { Job } from '../../job.ts';
 import type { RunLog } from '../../run-log.ts';
 import { ABOUT, HINTS, STORE_PATH } from '../../store/http/verbs.ts';
 import { encode } from '../../store/http/wire.ts';
 import type { EndedJob, LimitInfo, LimitKeyInfo, Schedule, Schedules, Store } from '../../store/store.ts';
 import { type RemoteVerb, remoteVerbs, verbs } from '../../store/verbs.ts';
 import { packageVersion } from '../../version.ts';
+import { answerBytes } from '../answer-bytes.ts';
 import { eventStream } from '../event-stream.ts';
 import { type Call, type Route, route } from '../route.ts';
 import { seesPayloads } from '../security/scopes.ts';
+import { checkSizes } from '../sizes.ts';
 import { isOnlyProducer, permitted, withoutUse } from '../store-rights.ts';
 import { storeArguments } from '../store-verbs.ts';
 import { shownJob, shownLog } from './job-lists.ts';
@@ -16,8 +17,8 @@ import { shownJob, shownLog } from './job-lists.ts';
 /* The store contract over HTTP, for `Mulligan.open('https://...')`. */
 
 const TAG = 'store';
-/** A batch of 8 MiB of payloads, as JSON text inside of JSON. */
-const LARGEST_BODY = 64 * 1_048_576;
+/** A batch of 8 MiB of payloads, as JSON text inside of JSON, which doubles quotes; and what goes with 1,000 jobs. */
+const LARGEST_BODY = 24 * 1_048_576;
 
 type Args = readonly unknown[];
 
@@ -33,12 +34,13 @@ function verbRoute(verb: RemoteVerb): Route {
     body: storeArguments[verb] as z.ZodType<Args>,
     isTagged: true,
     maxBodyBytes: LARGEST_BODY,
+    answerBytes: answerBytes(verb),
     answers: { 200: { description: 'What the store answers.' } },
     async handle(call) {
+      checkSizes(verb, call.body, call.context);
       const given = await permitted(verb, call);
       const answer = 'answer' in given ? given.answer : await carryOut(call.context.store, verb, given.args);
-      const body = encode(shown(verb, answer, call)) ?? 'null';
-      return new Response(body, { headers: { 'content-type': 'application/json' } });
+      return { json: encode(shown(verb, answer, call)) ?? 'null' };
     },
   });
 }
@@ -55,7 +57,6 @@ function shown(verb: RemoteVerb, answer: unknown, { principal, context }: Call):
     case 'limitKeys':
       return isOnlyProducer(principal) ? (answer as (LimitInfo | LimitKeyInfo)[]).map(withoutUse) : answer;
     case 'get':
-      return (answer as Job[]).map((job) => shownJob(job, context));
     case 'list': {
       const list = answer as Awaited<ReturnType<Store['list']>>;
       const { stoppedAfter } = list;

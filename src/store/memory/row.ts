@@ -6,6 +6,7 @@ import type { Aside, DeadReason } from '../../retry/decision.ts';
 import type { StoredError } from '../../retry/outcome.ts';
 import type { RetryPolicy } from '../../retry/policy.ts';
 import type { Operation } from '../change.ts';
+import { parseData } from '../json.ts';
 import type { ClaimedJob, Reaction } from '../store.ts';
 
 /** A job as it is kept. No row ever leaves the store: callers get copies, made below. */
@@ -92,7 +93,7 @@ export function toJob(row: Row, now: number): Job {
     state: stateAt(row.state, row.dueAt, now),
     lane: row.lane,
     priority: row.priority,
-    payload: JSON.parse(row.payload),
+    payload: parseData(row.payload),
     version: row.version,
     key: row.key,
     tags: row.tags,
@@ -111,7 +112,7 @@ export function toJob(row: Row, now: number): Job {
     worker: row.lease?.worker ?? null,
     deadReason: row.deadReason,
     lastError: row.lastError,
-    progress: row.progress === null ? null : JSON.parse(row.progress),
+    progress: parseData(row.progress),
     ...decodeResult(row.result),
     cancelRequested: row.cancelRequested,
   };

@@ -2,7 +2,7 @@ import { type Clock, checkClock, systemClock } from '../../clock.ts';
 import { readOptions } from '../../config.ts';
 import { ClosedError } from '../../errors.ts';
 import type { GateEvent } from '../../gate/index.ts';
-import type { Job, RunRecord } from '../../job.ts';
+import type { RunRecord } from '../../job.ts';
 import type { RunLog } from '../../run-log.ts';
 import { isNewsToWorkers } from '../gates.ts';
 import { JobsListeners } from '../jobs-listeners.ts';
@@ -174,7 +174,7 @@ export class MemoryStore implements Store {
     return ids.filter((id) => rows.get(id)?.cancelRequested);
   }
 
-  async get(ids: readonly string[]): Promise<Job[]> {
+  async get(ids: readonly string[]): Promise<JobList> {
     return get(this.#open(), ids, this.#clock.now());
   }
 

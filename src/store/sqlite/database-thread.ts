@@ -85,6 +85,7 @@ export class DatabaseThread {
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
     });
     this.#thread.on('message', (message: FromThread) => this.#receive(message));
+    this.#thread.on('messageerror', (cause) => this.#answersLost(cause));
     let thrown: Error | null = null;
     this.#thread.on('error', (error) => {
       thrown = error;
@@ -162,11 +163,21 @@ export class DatabaseThread {
     this.#onAnswered();
   }
 
-  #died(end: StoreUnavailableError): void {
-    this.#end = end;
-    for (const pending of this.#pending.values()) pending.reject(end);
+  /** A message of the thread cannot be read, and so not whose answers it has: all that wait are told. The thread goes on. */
+  #answersLost(cause: unknown): void {
+    this.#rejectAll(new StoreUnavailableError('an answer of the database thread cannot be read', { cause }));
+    this.#thread.unref();
+  }
+
+  #rejectAll(error: StoreUnavailableError): void {
+    for (const pending of this.#pending.values()) pending.reject(error);
     this.#pending.clear();
     this.#onAnswered();
+  }
+
+  #died(end: StoreUnavailableError): void {
+    this.#end = end;
+    this.#rejectAll(end);
     this.#opened.reject(end);
     this.#ended.resolve();
   }
