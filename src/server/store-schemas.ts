@@ -113,11 +113,10 @@ function isJson(value: string): boolean {
 }
 
 const delay = z.number().min(0).max(LONGEST_DELAY_MS);
+/** Plain data for the library: no store keeps it in a column. */
+const count = z.int().min(1);
 export const policy: z.ZodType<RetryPolicy> = z.strictObject({
-  maxAttempts: z
-    .int()
-    .min(1)
-    .max(2 ** 31 - 1),
+  maxAttempts: count,
   backoff: z.discriminatedUnion('kind', [
     z.strictObject({ kind: z.literal('exponential'), baseMs: delay, factor: z.number().min(1), maxMs: delay }),
     z.strictObject({ kind: z.enum(['linear', 'fibonacci']), baseMs: delay, maxMs: delay }),
@@ -126,14 +125,8 @@ export const policy: z.ZodType<RetryPolicy> = z.strictObject({
   ]),
   jitter: z.union([z.enum(jitterNames), z.strictObject({ spread: z.number().min(0).max(1) })]),
   deadlineMs: duration.nullable(),
-  maxCrashes: z
-    .int()
-    .min(1)
-    .max(2 ** 31 - 1),
-  maxRuns: z
-    .int()
-    .min(1)
-    .max(2 ** 31 - 1),
+  maxCrashes: count,
+  maxRuns: count,
 }) as z.ZodType<RetryPolicy>;
 
 const limitKeys: z.ZodType<readonly LimitKey[]> = z
@@ -196,7 +189,7 @@ const quota = z.strictObject({
   retry: whole,
   redrive: whole,
   suspect: whole,
-  maxRetriesInFlight: whole.nullable(),
+  maxRetriesInFlight: z.int().min(0).nullable(),
 });
 
 const claimFields = {

