@@ -1,4 +1,4 @@
-import type { Mulligan } from '../mulligan.ts';
+import type { Mulligan, MulliganOptions } from '../mulligan.ts';
 import { printable } from '../printable.ts';
 import { DEFAULT_PORT, type ServeOptions } from '../server/options.ts';
 import { scrubAddress } from '../untrusted/scrub.ts';
@@ -19,6 +19,8 @@ interface Flags {
   readonly jobs?: string;
   readonly maxConnections?: string;
   readonly longestWait?: string;
+  readonly maxPayloadBytes?: string;
+  readonly maxResultBytes?: string;
 }
 
 export function addServe(program: CliCommand, shell: Shell): void {
@@ -42,6 +44,8 @@ export function addServe(program: CliCommand, shell: Shell): void {
     .option('--no-dashboard', 'serve the API alone, without the dashboard at /')
     .option('--max-connections <n>', 'how many connections there may be at once (default: 20000)')
     .option('--longest-wait <duration>', 'how long one request may wait for a job or a result (default: 30s)')
+    .option('--max-payload-bytes <n>', 'the largest input that it takes (default: 262144)')
+    .option('--max-result-bytes <n>', 'the largest result that it takes (default: 262144)')
     .addHelpText(
       'after',
       '\nIt also rescues jobs of workers that went silent, deletes finished jobs after their retention, as it is stored (mulligan retention), and fires schedules.\nSIGINT (Ctrl-C) or SIGTERM stops it. The dashboard is at /, the API at /docs and /openapi.json.\nExamples:\n  mulligan serve --db postgres://localhost/app\n  mulligan token create ci --scopes read,write --token-file tokens\n  mulligan serve --host 0.0.0.0 --token-file tokens --allow-host queue.example.com',
@@ -58,7 +62,7 @@ async function serve({ output, ...shell }: Shell, flags: Flags): Promise<void> {
   }
   const options = readFlags(flags);
   const jobs = flags.jobs === undefined ? [] : await loadDefinitions(flags.jobs);
-  await withDatabase(database, { jobs, log: logTo(output) }, async (mulligan: Mulligan) => {
+  await withDatabase(database, { jobs, log: logTo(output), ...readSizes(flags) }, async (mulligan: Mulligan) => {
     // Loaded here: no other command needs it.
     const { serve: serveQueue } = await import('../server/node.ts');
     const running = await serveQueue(mulligan, options).catch(namingTheFlag);
@@ -88,6 +92,16 @@ function readFlags(flags: Flags): ServeOptions {
     ...read('port', port, (text) => readInteger(text, '--port', { min: 0, max: 65_535 })),
     ...read('maxConnections', maxConnections, (text) => readInteger(text, '--max-connections', { min: 1 })),
     ...read('longestWait', longestWait, (text) => readDuration(text, '--longest-wait')),
+  };
+}
+
+function readSizes({
+  maxPayloadBytes,
+  maxResultBytes,
+}: Flags): Pick<MulliganOptions, 'maxPayloadBytes' | 'maxResultBytes'> {
+  return {
+    ...read('maxPayloadBytes', maxPayloadBytes, (text) => readInteger(text, '--max-payload-bytes', { min: 1 })),
+    ...read('maxResultBytes', maxResultBytes, (text) => readInteger(text, '--max-result-bytes', { min: 1 })),
   };
 }
 
