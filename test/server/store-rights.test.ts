@@ -220,6 +220,7 @@ describe.each(storeKinds)('behind a server with tokens, on %s', (kind) => {
       tail: 0,
       jobs: [1, 0],
       askers: [1, 0],
+      asks: 1,
       retryAfterMs: 1e300,
       firstSuccesses: 0,
       retries: 0,

@@ -4,6 +4,7 @@ import { CLAIM_BYTES, type ClaimedJob } from '../store.ts';
 import {
   claim,
   claimOne,
+  claimRequest,
   complete,
   countLanes,
   enqueueInLane,
@@ -141,6 +142,21 @@ const probes: StoreCase[] = cases('claimGated', {
       await trip(store, resource);
       assert.ok(first.includes((await claimProbe(harness, resource)).id));
     }
+  },
+
+  'however many jobs are due before it behind a full key, a job that may start becomes the probe': async (harness) => {
+    const { store, advance } = harness;
+    const limits = [{ limit: 'shop', key: 'a' }];
+    await store.writeLimits([
+      { limit: 'shop', key: null, source: 'code', settings: { concurrency: 1, total: null, rate: null } },
+    ]);
+    await store.enqueue(newJobs(20, { resource: 'smtp', limits }));
+    const first = only((await store.claimLimited({ ...claimRequest(), limit: 5 })).jobs);
+    await advance(1);
+    // It keeps its key's turn, so that the others wait for it.
+    await settleOne(store, first, retryIn(1));
+    await trip(store, 'smtp');
+    assert.equal((await claimProbe(harness, 'smtp')).id, first.id);
   },
 
   'a job that failed as a probe is not the next one while others are due': async (harness) => {

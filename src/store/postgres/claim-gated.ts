@@ -2,7 +2,7 @@ import { admitClaim, type ClaimAdmission, type GateState, workerKey } from '../.
 import { LANE } from '../codes.ts';
 import { fillLines, fillQuotas } from '../fill.ts';
 import { type GateWrite, parentGate } from '../gates.ts';
-import { canRun, oneOf } from '../probe-candidates.ts';
+import { canRun, oneOf, PROBE_CANDIDATES } from '../probe-candidates.ts';
 import { CLAIM_BYTES, type GatedClaim, type GatedClaimRequest, type GateRef } from '../store.ts';
 import { loadTypes } from './claim.ts';
 import type { TakenRow } from './claimed.ts';
@@ -171,7 +171,8 @@ class GatedClaiming {
       .map(([id, partition, jobType]): Candidate => ({ id, partition, jobType }))
       .filter((one) =>
         waiting.some(({ partition }) => partition.id === one.partition && limits.room(partition, 1) > 0),
-      );
+      )
+      .slice(0, PROBE_CANDIDATES);
     const typeOf = await loadTypes(this.#session, candidates, this.#request.leaseMs);
     const rooms = numbersOrNull(room);
     const demand: Demand = {

@@ -64,7 +64,7 @@ export const claimGatedSql: string = `
   /*
    * The first call of a gated claim: the rows of the gate and of its parent; the gated partitions of the resource in these
    * queues that are not held, as JSON, each with the number of its due jobs (up to p_most); how many more retries of each
-   * queue may start, null for any number; and, when the gate is open, the jobs that are due first, of which one may become the probe. p_known are
+   * queue may start, null for any number; and, when the gate is open, the jobs that are due first, of all and of each partition, of which one may become the probe. p_known are
    * partitions of which the caller knows that nothing waits up to p_from. p_read: see \`claim\`.
    */
   CREATE FUNCTION gated_demand(
@@ -96,15 +96,18 @@ export const claimGatedSql: string = `
         AND ${holdUntil('p')} <= store_now);
     IF is_open THEN
       probes := (
-        SELECT json_agg(json_build_array(c.id, c.partition, c.job_type)) FROM (
-          SELECT w.id, w.partition, w.job_type FROM json_array_elements(waiting::json) AS a (partition)
+        SELECT json_agg(json_build_array(c.id, c.partition, c.job_type) ORDER BY c.nth) FROM (
+          SELECT w.id, w.partition, w.job_type, w.nth_of_partition, row_number() OVER (ORDER BY w.due_at, w.seq) AS nth
+          FROM json_array_elements(waiting::json) AS a (partition)
           CROSS JOIN LATERAL (
-            SELECT w.id, w.partition, w.job_type, w.due_at, w.seq FROM live w
+            SELECT w.id, w.partition, w.job_type, w.due_at, w.seq, row_number() OVER (ORDER BY w.due_at, w.seq) AS nth_of_partition
+            FROM live w
             WHERE w.partition = (a.partition ->> 0)::bigint AND w.worker IS NULL AND w.due_at <= store_now
             ORDER BY w.due_at, w.seq LIMIT ${PROBE_CANDIDATES}) w
           WHERE (a.partition ->> 2)::int <> ${LANE.retry} OR room[array_position(p_queue, ${queueOf('a.partition ->> 1')})] IS DISTINCT FROM 0
-          ORDER BY w.due_at, w.seq LIMIT ${PROBE_CANDIDATES}
-        ) c);
+        ) c
+        -- The first ones may all wait for room under a full key, which is not known here.
+        WHERE c.nth <= ${PROBE_CANDIDATES} OR c.nth_of_partition = 1);
     END IF;
   END $$;
 
