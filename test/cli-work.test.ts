@@ -200,7 +200,7 @@ describe.concurrent('mulligan work', () => {
   it.for<[string[], RegExp]>([
     [
       ['--lease', '10'],
-      /^mulligan: --lease: expected a duration such as [^,]+(, '\w+')* or '3d', got "10". Add a unit, such as 10s/,
+      /^mulligan: --lease: expected a duration such as [^,]+(, '\w+')* or '1w', got "10". Add a unit, such as 10s/,
     ],
     [['--lease', '10ms'], /^mulligan: --lease: expected at least 1s, got "10ms"/],
     [['--lease', 'long'], /^mulligan: --lease: expected a duration/],

@@ -129,7 +129,7 @@ describe('mistakes are reported by their path, with what to do', () => {
     [null, /^retry: expected an object with options, got null\. Valid options: maxAttempts, maxRetries/],
     ['standard', /^retry: expected an object/],
     [{ maxAttempt: 3 }, 'retry: there is no option "maxAttempt". Did you mean maxAttempts?'],
-    [{ attempts: 3 }, 'Did you mean maxAttempts?'],
+    [{ attempts: 3 }, 'Here it is maxAttempts.'],
     [
       { maxAttempts: 0 },
       /^retry\.maxAttempts: expected a whole number of at least 1, got 0\. .*1 means never retry\.$/,

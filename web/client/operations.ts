@@ -29,7 +29,7 @@ export interface Operations {
     body: { ids?: readonly (string)[]; name?: string; queue?: string; reason?: "exhausted" | "unrecoverable" | "deadline" | "poison" | "no-handler" | "runs"; error?: string; message?: string; tag?: string; key?: string; since?: string; until?: string; attempts?: number; limit?: number; dryRun?: boolean; background?: boolean; state?: readonly ("scheduled" | "ready" | "retrying" | "running" | "completed" | "dead" | "cancelled")[] };
     answer: { dryRun: boolean; count: number; isExact: boolean; ids: readonly (string)[]; samples: readonly ({ id: string; name: string; queue: string; state: "scheduled" | "ready" | "retrying" | "running" | "completed" | "dead" | "cancelled"; lane: "fresh" | "retry" | "redrive" | "suspect"; priority: number; payload: unknown; version: number | null; key: string | null; tags: readonly (string)[]; resource: string | null; limits: readonly ({ limit: string; key: string })[]; policy: { maxAttempts: number }; runs: number; attempts: number; crashes: number; enqueuedAt: number; dueAt: number; firstStartedAt: number | null; finishedAt: number | null; leaseEndsAt: number | null; worker: string | null; deadReason: "exhausted" | "unrecoverable" | "deadline" | "poison" | "no-handler" | "runs" | null; lastError: { name: string; message: string; code: string | null; status: number | null; stack: string | null; fingerprint?: string; issues?: readonly ({ message: string; path: string })[] } | null; progress: unknown; result: unknown; resultError: string | null; cancelRequested: boolean; trace?: string | null })[]; skipped: readonly ({ id: string; why: string })[]; cancelling: number; dueUntil: number | null; others: readonly ({ id: string; state: string; use: string | null })[]; operation: unknown; resumed: boolean; stopped: string | null } | { operation: unknown };
   };
-  /** Let many scheduled or retrying jobs start now. */
+  /** Let many scheduled or retrying jobs start now; of running ones the next wait ends at once. */
   runJobsNow: {
     params: undefined;
     query: undefined;
@@ -40,7 +40,7 @@ export interface Operations {
   enqueueJob: {
     params: undefined;
     query: undefined;
-    body: { name: string; input?: unknown; delay?: number | string; at?: string; priority?: number; queue?: string; key?: string; keyUntil?: "started" | "finished" | "pruned"; debounce?: number | string | { wait: number | string; maxWait?: number | string }; throttle?: number | string; tags?: readonly (string)[]; retry?: { maxAttempts?: number; maxRetries?: number; backoff?: { kind: "exponential" | "linear" | "fixed" | "fibonacci" | "table"; base?: number | string; factor?: number; max?: number | string; delays?: readonly (number | string)[] }; jitter?: "none" | "full" | "equal" | "decorrelated" | { spread: number }; deadline?: number | string | null; maxCrashes?: number; maxRuns?: number } };
+    body: { name: string; input?: unknown; delay?: number | string; at?: string; priority?: number; queue?: string; key?: string; keyUntil?: "started" | "finished" | "pruned"; debounce?: number | string | { wait: number | string; maxWait?: number | string }; throttle?: number | string; tags?: readonly (string)[]; retry?: { maxAttempts?: number; maxRetries?: number; backoff?: { kind: "exponential" | "linear" | "fixed" | "fibonacci" | "table"; base?: number | string; factor?: number; max?: number | string; delays?: readonly (number | string)[] }; jitter?: "none" | "full" | "equal" | "decorrelated" | { spread: number }; deadline?: number | string | null; maxCrashes?: number; maxRuns?: number }; onDead?: readonly (never)[] };
     answer: { id: string; existed: boolean; replaced?: true; capped?: { asked: number; hardCap: number } };
   };
   /** List jobs, newest first. */
@@ -54,7 +54,7 @@ export interface Operations {
   enqueueJobs: {
     params: undefined;
     query: undefined;
-    body: { name: string; jobs: readonly ({ input?: unknown; delay?: number | string; at?: string; priority?: number; queue?: string; key?: string; keyUntil?: "started" | "finished" | "pruned"; debounce?: number | string | { wait: number | string; maxWait?: number | string }; throttle?: number | string; tags?: readonly (string)[]; retry?: { maxAttempts?: number; maxRetries?: number; backoff?: { kind: "exponential" | "linear" | "fixed" | "fibonacci" | "table"; base?: number | string; factor?: number; max?: number | string; delays?: readonly (number | string)[] }; jitter?: "none" | "full" | "equal" | "decorrelated" | { spread: number }; deadline?: number | string | null; maxCrashes?: number; maxRuns?: number } })[] };
+    body: { name: string; jobs: readonly ({ input?: unknown; delay?: number | string; at?: string; priority?: number; queue?: string; key?: string; keyUntil?: "started" | "finished" | "pruned"; debounce?: number | string | { wait: number | string; maxWait?: number | string }; throttle?: number | string; tags?: readonly (string)[]; retry?: { maxAttempts?: number; maxRetries?: number; backoff?: { kind: "exponential" | "linear" | "fixed" | "fibonacci" | "table"; base?: number | string; factor?: number; max?: number | string; delays?: readonly (number | string)[] }; jitter?: "none" | "full" | "equal" | "decorrelated" | { spread: number }; deadline?: number | string | null; maxCrashes?: number; maxRuns?: number }; onDead?: readonly (never)[] })[] };
     answer: { jobs: readonly ({ id: string; existed: boolean; replaced?: true; capped?: { asked: number; hardCap: number } })[] };
   };
   /** Count jobs. */
@@ -113,7 +113,7 @@ export interface Operations {
     body: Record<string, never>;
     answer: { result: string };
   };
-  /** Let a scheduled or retrying job start now. */
+  /** Let a scheduled or retrying job start now; of a running one the next wait ends at once. */
   runJobNow: {
     params: { id: string };
     query: undefined;

@@ -169,9 +169,7 @@ class GatedClaiming {
     );
     const candidates = ((JSON.parse(probes ?? '[]') ?? []) as [string, number, number][])
       .map(([id, partition, jobType]): Candidate => ({ id, partition, jobType }))
-      .filter((one) =>
-        waiting.some(({ partition }) => partition.id === one.partition && limits.room(partition, 1) > 0),
-      )
+      .filter((one) => waiting.some(({ partition }) => partition.id === one.partition && limits.room(partition, 1) > 0))
       .slice(0, PROBE_CANDIDATES);
     const typeOf = await loadTypes(this.#session, candidates, this.#request.leaseMs);
     const rooms = numbersOrNull(room);
