@@ -47,7 +47,7 @@ function describeFailure(error: unknown): FailureReport {
   if (error instanceof ConfigError) return describeFailure(wrongUsage(inCommands(error.message)));
   if (error instanceof MulliganError) {
     const isAboutInput = error instanceof InputError || error instanceof PayloadError;
-    return { code: error.code, message: printable(error.message), exitCode: isAboutInput ? 2 : 1 };
+    return { code: error.code, message: printable(inCommands(error.message)), exitCode: isAboutInput ? 2 : 1 };
   }
   const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   const message = `unexpected error: ${printable(text)}. Set MULLIGAN_DEBUG=1 to see where.`;
