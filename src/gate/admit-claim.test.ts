@@ -78,7 +78,10 @@ describe('a claim behind an open gate', () => {
 describe('a probe of a keyed gate', () => {
   test('is paid for by the parent, and waits for the rate of all probes without taking its slot', () => {
     const [first, second] = [new Gate().trip().wait(2_000), new Gate().trip().wait(2_000)];
-    const { parent, isProbe } = claim(first, { fresh: 1 }, closedGate(T0));
+    const asked = closedGate(T0);
+    // Nine others have just begun.
+    const busy = { ...asked, children: { ...asked.children, probesTat: first.now + 900 } };
+    const { parent, isProbe } = claim(first, { fresh: 1 }, busy);
     expect(isProbe).toBe(true);
     const waiting = claim(second, { fresh: 1 }, parent);
     expect(waiting).toMatchObject({ isProbe: false, epoch: 0, parent });
@@ -195,4 +198,19 @@ describe('a claim behind a closed gate', () => {
     const { fresh, events, epoch } = claim(gate, { fresh: 50 });
     expect([fresh, events.map(({ change }) => change), epoch]).toEqual([50, ['closed'], 0]);
   });
+});
+
+test('the keys of a parent that are due together probe together, and one that finds no room keeps to the longest wait', () => {
+  const down = new Gate(closedGate(T0, { keyed: true })).trip().wait(2_000);
+  const { now } = down;
+  let parent: GateState | null = closedGate(now);
+  const probed = Array.from({ length: 12 }, () => {
+    const admission = admitClaim(down.state, parent, demand({ fresh: 1 }), now, steady);
+    parent = admission.parent;
+    return admission.isProbe;
+  });
+  expect(probed).toEqual([...Array(10).fill(true), false, false]);
+  const slow = { ...down.state, probes: { ...down.state.probes, intervalMs: 19_000 } };
+  const { state } = admitClaim(slow, parent, demand({ fresh: 1 }), now, steady);
+  expect(state.probes.intervalMs).toBe(20_000);
 });

@@ -3,7 +3,7 @@ import { type AdmitRequest, admissibleAt, admit } from './admit.ts';
 import type { GateEvent } from './event.ts';
 import { passTime } from './gate.ts';
 import { admitChildProbe, childProbeAt } from './parent.ts';
-import { postpone } from './probe.ts';
+import { longestInterval, postpone } from './probe.ts';
 import type { GateState } from './state.ts';
 import { recover, type Transition } from './transition.ts';
 
@@ -103,7 +103,10 @@ function admitProbe(
   if (!canProbe) return { ...none, movesAside: true };
   const paid = parent === null ? null : admitChildProbe(parent, now);
   if (parent !== null && paid === null)
-    return { ...none, state: { ...before, probes: postpone(before.probes, now, random) } };
+    return {
+      ...none,
+      state: { ...before, probes: postpone(before.probes, longestInterval(before, now), now, random) },
+    };
   return { state, parent: paid, fresh: 0, retry: 0, isProbe: true, movesAside: false, epoch };
 }
 

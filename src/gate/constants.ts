@@ -74,6 +74,8 @@ export const PROBE_AGAIN_MS: number = SECOND_MS;
 export const PROBES_REMEMBERED = 8;
 /** All probes of one parent's children together. */
 export const PARENT_PROBES_PER_SECOND = 10;
+/** Ten at once: keys that went down together are due together, and a key that must wait for the others is late. */
+export const PARENT_PROBES_BURST_MS = 900;
 /** After this long without a report, what tripped the gate is no news any more. */
 export const FORGET_OPEN_MS: number = DAY_MS;
 /** Open for so long, a gate needs a person (Svix disables an endpoint then; a gate only says so). */

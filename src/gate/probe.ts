@@ -76,8 +76,8 @@ export function startProbe(probes: Probes, now: number): Probes {
  * The probes of all keys of a parent keep to a rate, and this one found no room: it waits as if it had failed. If it asked
  * again at once, thousands of keys would keep claims busy with asking.
  */
-export function postpone(probes: Probes, now: number, random: Random): Probes {
-  const intervalMs = Math.min(PROBE_LONGEST_KEYED_MS, probes.intervalMs * PROBE_GROWTH);
+export function postpone(probes: Probes, longestMs: number, now: number, random: Random): Probes {
+  const intervalMs = Math.min(longestMs, probes.intervalMs * PROBE_GROWTH);
   return { ...probes, intervalMs, at: now + equal(intervalMs, random) };
 }
 
