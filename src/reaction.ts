@@ -27,7 +27,7 @@ export type AnyInput = object | string | number | boolean | null;
 /** A job that reacts to the death of another one: its definition or its name, and its input, or what makes the input at enqueue. */
 // biome-ignore lint/suspicious/noExplicitAny: what reacts to any job.
 export type ReactionTo<Parsed = any, Input = AnyInput> = readonly [
-  job: Reacting<Input> | string,
+  job: Reacting<Input> | Reacting<unknown> | string,
   input: NoInfer<Input> | ((input: NoInfer<Parsed>, dead: { readonly id: string }) => NoInfer<Input>),
 ];
 

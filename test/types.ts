@@ -519,6 +519,10 @@ defineJob<{ order: number }>({
   run() {},
 });
 defineJob({ name: 'ship', onDead: ['refund', { order: 7 }], run() {} });
+// A reaction that takes no input, also where the type of the own input is given.
+const page = defineJob({ name: 'page', run() {} });
+const paged = defineJob<{ order: number }>({ name: 'ship', onDead: [page, null], run() {} });
+void mulligan.enqueue(paged, { order: 7 }, { onDead: [page, null] });
 // @ts-expect-error not the input of the reaction
 defineJob({ name: 'ship', onDead: [refund, { order: 'seven', failed: 'a' }], run() {} });
 // @ts-expect-error no input
