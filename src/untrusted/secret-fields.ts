@@ -8,7 +8,7 @@ export type IsSecret = (name: string, value: unknown) => boolean;
 const LONGEST_NAME = 64;
 /** Members that hold a name, and the value of what is named so: `{ name: 'Authorization', stringValue: '...' }`. */
 const named =
-  /^(?:.{0,32}name|key|field|header|param(?:eter)?|prop(?:erty)?|attr(?:ibute)?|var(?:iable)?|label|type|id|k|n)$/i;
+  /^(?:name|(?:key|field|header|param(?:eter)?|prop(?:erty)?|attr(?:ibute)?|var(?:iable)?)(?:[-_]?name)?|label|type|id|k|n)$/i;
 const valued = /^(?:(?!min|max).{0,32}values?|val|content|contents|data|text|v)$/i;
 
 /**

@@ -57,6 +57,7 @@ describe('what is none is shown as it is', () => {
     [{ session: { room: 5, speaker: 'Ada' } }],
     [{ name: 'Ada', value: 5 }],
     [{ attr: 'user', stringValue: 'Ada' }],
+    [{ lastName: 'Cookie', text: 'hello' }],
     [{ type: 'password', minValue: 8, maxValue: 64 }],
     [{ name: 'reset-password', user: 'ada', value: true }],
     [['a', 'password', 'b']],
