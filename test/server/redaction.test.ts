@@ -38,6 +38,12 @@ const probes: Readonly<Record<string, unknown>> = {
   'a header in text': { note: `curl -H 'Authorization: Bearer ${S}'` },
   'a secret as a name': { [`https://ada:${S}@example.com/x`]: 'ok' },
   'an object in a text': { note: `{ passwords: ['${S}', '${S}'] } was refused` },
+  'Armenian letters': { 'passw\u0585rd': S },
+  'an attribute beside its value': { attributes: [{ attr: 'password', stringValue: S }] },
+  'a secret behind a harmless word': { note: `compass=[pin="${S}"]` },
+  'a form in text': { note: `name="password"\r\n\r\n${S}\r\n--x` },
+  'YAML in text': { note: `password: >\n  a\n  ${S}` },
+  'escapes in JSON beside text': { note: `got {"pass\\u0077ord":"${S}"}` },
   'a number': { pin: 4_711_471_147, nested: { cvv: 4_711_471_147 } },
 };
 

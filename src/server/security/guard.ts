@@ -78,9 +78,12 @@ export class Guard {
     throw new ProblemError(401, 'UNAUTHENTICATED', detail, { headers: { 'www-authenticate': 'Bearer' } });
   }
 
-  /** Of a page of the dashboard. It has no data, but who may not ask for any has no use for it. */
+  /**
+   * Of a page of the dashboard. It has no data, but who may not ask for any has no use for it. Where the peer is not known, it is
+   * the application's to say who sees the page.
+   */
   checkPage(incoming: Incoming): void {
-    if (this.#settings.tokens.size === 0) local(incoming);
+    if (this.#settings.tokens.size === 0 && incoming.address !== null) local(incoming);
   }
 
   /** Of a request that changes something. */
