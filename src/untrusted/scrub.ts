@@ -59,22 +59,21 @@ const rules: readonly (readonly [RegExp, string])[] = [
   [/(:\/\/)[^\s:/?#@]{1,1024}@/g, `$1${SECRET}@`],
   [/\b(bearer|basic)(\s{1,8})[\w.~+/=-]{8,}/gi, `$1$2${SECRET}`],
   [new RegExp(`(${CREDENTIALS})(${plural}${ENDINGS}${separator})${value}`, 'gi'), `$1$2${SECRET}`],
-  // Arguments of a command that failed, and elements of XML.
+  // Arguments of a command that failed, elements of XML, and fields of forms, which end before a line that begins with two dashes.
   [new RegExp(`((?<![\\w-])--[\\w-]{0,32}(?:${CREDENTIALS})s?\\s{1,8})(?!-)${value}`, 'gi'), `$1${SECRET}`],
   [
     new RegExp(
-      `(?<=<[\\w:.-]{0,64})(${CREDENTIALS})(s?(?:\\s[^<>]{0,128})?>)(?:<!\\[CDATA\\[[\\s\\S]*?(?:\\]\\]>|$)|[^<>]{1,1024}(?=</))`,
+      `(<[\\w:.-]{0,64}?(?:${CREDENTIALS})s?(?:\\s[^<>]{0,128})?>)(?:<!\\[CDATA\\[[\\s\\S]*?(?:\\]\\]>|$)|[^<>]{1,1024}(?=</))`,
       'gi',
     ),
-    `$1$2${SECRET}`,
+    `$1${SECRET}`,
   ],
-  // Fields of a form, to the line that ends the part.
   [
     new RegExp(
-      `(?<=name=\\\\?"[\\w.-]{0,64})(${CREDENTIALS})(s?${ENDINGS}${headersOfPart})[\\s\\S]*?(?=${lineEnd}--|$)`,
+      `(name=\\\\?"[\\w.-]{0,64}?(?:${CREDENTIALS})s?${ENDINGS}${headersOfPart})[\\s\\S]*?(?=${lineEnd}--|$)`,
       'gi',
     ),
-    `$1$2${SECRET}`,
+    `$1${SECRET}`,
   ],
   [new RegExp(String.raw`(?<![\w-])(?:${tokenShapes})`, 'g'), SECRET],
 ];
