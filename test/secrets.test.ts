@@ -64,6 +64,11 @@ const errors: Readonly<Record<string, () => unknown>> = {
         ]),
       ),
     ),
+  'a form, XML and YAML': () =>
+    new Error(
+      `name="password"\r\n\r\n${S}\r\n--x <add key="token" value="${S}"/> <pwd><![CDATA[${S}]]></pwd>\npwd: |\n  ${S}\n`,
+    ),
+  'harmless words': () => new Error(`spin=[pin="${S}"], compass="a&pass=${S}"`),
   'a text': () => `refused: client_secret=${S}`,
 };
 

@@ -28,7 +28,7 @@ const config: UserConfig = defineConfig({
     alias: [
       { find: 'croner', replacement: file('without-cron.ts') },
       { find: /^.*\/foreign-options\.ts$/, replacement: file('without-foreign-options.ts') },
-      { find: /^.*\/scrub\.ts$/, replacement: file('without-scrub.ts') },
+      { find: /^.*\/(?:scrub|secret-names)\.ts$/, replacement: file('without-scrub.ts') },
     ],
   },
   plugins: [languageOfCharts],

@@ -1,7 +1,11 @@
-/* What the pages have in the place of src/untrusted/scrub.ts: the server shows no credentials, and errors that are simulated have none. */
+/* What the pages have in the place of src/untrusted/scrub.ts and secret-names.ts: the server shows no credentials, and errors that are simulated have none. */
 
 export const SECRET = '***';
 
 export function scrub(text: string): string {
   return text;
+}
+
+export function isSecretField(): boolean {
+  return false;
 }

@@ -136,7 +136,9 @@ class HttpServer implements Server {
     const prefix = basePath === '/' ? '' : basePath;
     if (this.#pages === null || !(pathname === prefix || pathname.startsWith(`${prefix}/`))) return null;
     const page = this.#pages(pathname.slice(prefix.length), incoming);
-    if (page !== null) incoming.route = 'dashboard';
+    if (page === null) return null;
+    incoming.route = 'dashboard';
+    this.#guard.checkPage(incoming);
     return page;
   }
 

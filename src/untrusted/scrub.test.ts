@@ -60,6 +60,22 @@ describe('credentials are taken out', () => {
     ['pa\u0308sswo\u0308rd: hunter2', 'password: ***'],
     ['密码 password：hunter2', '密码 password：***'],
     ['“password”: “hunter2 hunter2”', '“password”: ***'],
+    ['spin=[pin="hunter2"]', 'spin=[pin=***]'],
+    ['compass="a&pass=hunter2"', 'compass="a&pass=***"'],
+    ["spin=[compass='pin=hunter2', pin='hunter2']", "spin=[compass='pin=***', pin=***]"],
+    ["{ name: 'password', stringValue: 'hunter2' }", "{ name: 'password', stringValue: *** }"],
+    ['<add key="password" value="hunter2 hunter2"/>', '<add key="password" value=***/>'],
+    ['<password><![CDATA[<hunter2>]]></password>', '<password>***</password>'],
+    ['name="password"\r\n\r\nhunter2\nhunter2\r\n--x--', 'name="password"\r\n\r\n***\r\n--x--'],
+    ['name="token"\nContent-Type: text/plain\n\nhunter2', 'name="token"\nContent-Type: text/plain\n\n***'],
+    ['\'name="password"\\r\\n\\r\\nhunter2\\r\\n--x\'', '\'name="password"\\r\\n\\r\\n***\\r\\n--x\''],
+    ['password = """hunter2 "hunter2" x""" y', 'password = *** y'],
+    ["password = '''\nhunter2'''\ny", 'password = ***\ny'],
+    ['db:\n  password: >\n    a\n\n    hunter2\n  user: b', 'db:\n  password: ***\n  user: b'],
+    ['authorization: |-\n  hunter2', 'authorization: ***'],
+    ['body: {"pass\\u0077ord":"hunter2"}', 'body: {"password":***}'],
+    ['body: {\\"\\\\u0070assword\\":\\"hunter2\\"}', 'body: {\\"password\\":\\***}'],
+    ['a\\u003d1\\u0026password\\u003dhunter2', 'a\\u003d1\\u0026password\\u003d***'],
     ['-----BEGIN RSA PRIVATE KEY-----\nhunter2\n-----END RSA PRIVATE KEY----- is bad', '*** is bad'],
     ['"-----BEGIN PRIVATE KEY-----\\nhunter2\\n-----END PRIVATE KEY-----"', '"***"'],
     ['-----BEGIN OPENSSH PRIVATE KEY-----\nhunter2, and cut', '***'],
@@ -89,6 +105,11 @@ describe('ordinary text stays as it is', () => {
     ['passwordResetAt: 2026-01-01, tokenType: bearer'],
     ['session: morning, pin: 13, bypass=1, compass=north'],
     ['Map<Token> is not <b>a token</b>, and --token-file FILE is missing'],
+    ['spin=[a, b], design={x: 1}, compass="a&b=1"'],
+    ['Expected "password" value to be longer, got <add key="user" value="ada"/>'],
+    ['name="user"\r\n\r\nada\r\n--x--'],
+    ['<title><![CDATA[a token]]></title>, title: >\n  a token\n'],
+    ['{"n\\u0061me":"ada"} at C:\\users\\u1234'],
     ['-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----'],
     ['ключ: 5, ｆｕｌｌ width, ﬁ'],
     ['密码：很长，über: schön'],
@@ -132,6 +153,23 @@ test.each([
   'password%3D',
   'access key ',
   'session="',
+  'spin=[',
+  'spin="pin=',
+  'pin=[',
+  'name="password"',
+  'name="password"\n\n',
+  'name="password"\na:b',
+  'name="password"\r\n\r\n--',
+  'password" value',
+  '<password><![CDATA[',
+  '<password><![CDATA[]]>',
+  'password="""',
+  'password: >\n ',
+  'password: |\n\n',
+  '\n \n',
+  '\\u0077',
+  '\\\\',
+  'pass\\u0077ord=',
   'a_pass',
   'eyJ',
   'authorization: ',
@@ -154,10 +192,10 @@ test('a text of more than a mebibyte is removed whole', () => {
   expect(scrub('a'.repeat(1_048_577))).toBe('***');
 });
 
-test.each(['"\\n', '"a', "'a", '“a', '[a', '{a', 'a'])(
+test.each(['"\\n', '|\n a', '"a', "'a", '“a', '[a', '{a', 'a'])(
   'a value that begins %o and does not end is removed whole',
   (value) => {
     const [first = '', ...rest] = value;
-    expect(scrub(`password=${first}${rest.join('').repeat(500_000)}`)).toBe('password=***');
+    expect(scrub(`password=${first}${rest.join('').repeat(250_000)}`)).toBe('password=***');
   },
 );

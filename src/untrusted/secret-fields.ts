@@ -6,9 +6,10 @@ export type IsSecret = (name: string, value: unknown) => boolean;
 
 /** A text that is longer is no name of a field. */
 const LONGEST_NAME = 64;
-/** Members that hold a name, and the value of what is named so: `{ name: 'Authorization', value: '...' }`. */
-const named = /^(?:name|key|field|header|param(?:eter)?|property|attribute|variable|label|type|id|k|n)$/i;
-const valued = /^(?:value|val|values|content|contents|data|text|v)$/i;
+/** Members that hold a name, and the value of what is named so: `{ name: 'Authorization', stringValue: '...' }`. */
+const named =
+  /^(?:name|(?:key|field|header|param(?:eter)?|prop(?:erty)?|attr(?:ibute)?|var(?:iable)?)(?:[-_]?name)?|label|type|id|k|n)$/i;
+const valued = /^(?:(?!min|max).{0,32}values?|val|content|contents|data|text|v)$/i;
 
 /**
  * A list or an object with `hidden` in place of the credentials among its own members; the same one when it has none. What its

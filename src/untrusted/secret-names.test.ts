@@ -93,6 +93,11 @@ test.each([
   'ΤΟΚΕΝ',
   'pa\u0308ssword',
   'tok\u0435n\ufeff',
+  'p\u0251ssword',
+  'passw\u0585rd',
+  '\u13e2\u13aa\u13da\u13da\u13b3O\u13a1\u13a0',
+  '\u1d18\u1d00ss\u1d21\u1d0f\u0280\u1d05',
+  '\u{1d429}assword',
 ])('a field named %o is a credential', (name) => {
   expect(isSecretName(name)).toBe(true);
   expect(isSecretField(name, 'hunter2')).toBe(true);
@@ -140,6 +145,8 @@ test.each([
   'email',
   'пароль',
   'ключ',
+  'գաղտնաբառ',
+  'ᏣᎳᎩ',
 ])('a field named %o is none', (name) => {
   expect(isSecretName(name)).toBe(false);
   expect(isSecretField(name, 'hunter2')).toBe(false);

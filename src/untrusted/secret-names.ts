@@ -78,9 +78,21 @@ export function plainName(name: string): string {
     .replace(/^-|-$/g, '');
 }
 
-/** Cyrillic, then Greek; capitals, then small letters. */
-const LOOK_ALIKE = 'АВЕКМНОРСТУХІЅЈаеорсухіѕјкԁһԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧαεικνορτυı';
-const LATIN = 'ABEKMHOPCTYXISJaeopcyxisjkdhwABEZHIKMNOPTYXaeikvoptui';
+/** Letters of other alphabets, each with the one that it looks like. */
+const alphabets: readonly (readonly [string, string])[] = [
+  // Cyrillic
+  ['АВЕКМНОРСТУХІЅЈаеорсухіѕјкԁһԝԛѵ', 'ABEKMHOPCTYXISJaeopcyxisjkdhwqv'],
+  // Greek
+  ['ΑΒΕΖΗΙΚΜΝΟΡΤΥΧαεικνορτυ', 'ABEZHIKMNOPTYXaeikvoptu'],
+  // Armenian
+  ['ՍՏՕօսհոցզ', 'USOouhngq'],
+  // Cherokee
+  ['ᎠᎡᎢᎥᎩᎪᎫᎬᎳᎻᎷᏀᏃᏎᏏᏒᏔᏙᏚᏞᏟᏢᏦᏫᎾ', 'DRTiYAJEWHMGZ4bRWVSLCPKOO'],
+  // Small capitals, and forms of Latin letters that Unicode does not take for the same
+  ['ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢɑɡıɩ', 'abcdefghijklmnoprstuvwyzagii'],
+];
+const LOOK_ALIKE = alphabets.map(([letters]) => letters).join('');
+const LATIN = alphabets.map(([, latin]) => latin).join('');
 const likes: ReadonlyMap<string, string> = new Map([...LOOK_ALIKE].map((letter, i) => [letter, LATIN.charAt(i)]));
 const masked = new RegExp(`[${LOOK_ALIKE}]`, 'g');
 

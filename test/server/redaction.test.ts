@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest';
 import { createToken } from '../../src/server/index.ts';
+import { MemoryStore } from '../../src/store/memory/store.ts';
+import type { Reaction, Schedule } from '../../src/store/store.ts';
 import { claimOne, served } from './served.ts';
 
 /* What a token that may only read sees of secrets in payloads, progress, results, logs and inputs of schedules. */
@@ -36,6 +38,12 @@ const probes: Readonly<Record<string, unknown>> = {
   'a header in text': { note: `curl -H 'Authorization: Bearer ${S}'` },
   'a secret as a name': { [`https://ada:${S}@example.com/x`]: 'ok' },
   'an object in a text': { note: `{ passwords: ['${S}', '${S}'] } was refused` },
+  'Armenian letters': { 'passw\u0585rd': S },
+  'an attribute beside its value': { attributes: [{ attr: 'password', stringValue: S }] },
+  'a secret behind a harmless word': { note: `compass=[pin="${S}"]` },
+  'a form in text': { note: `name="password"\r\n\r\n${S}\r\n--x` },
+  'YAML in text': { note: `password: >\n  a\n  ${S}` },
+  'escapes in JSON beside text': { note: `got {"pass\\u0077ord":"${S}"}` },
   'a number': { pin: 4_711_471_147, nested: { cvv: 4_711_471_147 } },
 };
 
@@ -49,7 +57,7 @@ it.each(Object.entries(probes))('a reader does not see %s, whichever way is aske
     call(method, path, body, bearer(who));
   const [read, operate] = [as(reader), as(admin)];
   const input = { user: 'ada', probe };
-  const { id } = (await operate('POST', '/api/v1/jobs', { name: 'a', input })).body;
+  const { id } = (await operate('POST', '/api/v1/jobs', { name: 'a', input, onDead: ['b', input] })).body;
   await operate('PUT', '/api/v1/schedules/s', { job: 'a', every: '1h', input });
   const { lease } = await claimOne((method, path, body) => operate(method, path, body));
   const lines = [{ level: 'info', message: 'called', fields: input }];
@@ -76,4 +84,24 @@ it.each(Object.entries(probes))('a reader does not see %s, whichever way is aske
   expect((await read('GET', '/api/v1/jobs?payload=hunter2')).body.items).toEqual([]);
   const { body: revealed } = await operate('POST', `/api/v1/jobs/${id}/reveal`, {});
   expect(revealed.payload).toEqual(input);
+});
+
+it('a reader does not see inputs of jobs that follow the death of the job of a schedule', async () => {
+  const store = new MemoryStore();
+  const { call, mulligan } = await served({ target: store, server: { dashboard: false, tokens: [reader.stored] } });
+  await mulligan.schedules.set('s', 'a', null, { every: '1h' }, { by: 'ada' });
+  const { schedules } = await store.schedules({ limit: 10 });
+  const schedule = schedules[0] as Schedule;
+  const { key: _, keyLife: __, ...job } = schedule.job;
+  const reaction: Reaction = { ...job, payload: JSON.stringify({ user: 'ada', password: S }) };
+  const written = { ...schedule, name: 't', job: { ...schedule.job, onDead: { ...reaction, onDead: reaction } } };
+  await store.writeSchedule({ name: 't', from: null, to: written, jobs: [] });
+  const asked = [
+    await call('POST', '/api/v1/store/schedules', [{ limit: 10 }], bearer(reader)),
+    await call('GET', '/api/v1/schedules', undefined, bearer(reader)),
+    await call('GET', '/api/v1/schedules/t', undefined, bearer(reader)),
+  ];
+  expect(asked.map(({ status }) => status)).toEqual([200, 200, 200]);
+  expect(JSON.stringify(asked[0]?.body).match(/ada/g)).toHaveLength(2);
+  expect(JSON.stringify(asked.map(({ body }) => body))).not.toContain(S);
 });

@@ -93,6 +93,15 @@ it.each([
   'fly-client-ip',
   'x-vercel-id',
   'x-arr-log-id',
+  'x-host',
+  'x-scheme',
+  'max-forwards',
+  'akamai-origin-hop',
+  'x-akamai-edgescape',
+  'ngrok-skip-browser-warning',
+  'tailscale-user-login',
+  'x_forwarded_for',
+  'X_Real_IP',
 ])('without tokens, a request with the header %s of a proxy is not served; with one, it is', async (name) => {
   const { url } = await served();
   expect((await raw(`${url}/api/v1/jobs`, { [name]: 'a' })).status).toBe(403);
@@ -114,19 +123,21 @@ it('without tokens, programs are served whatever other headers they send', async
     'accept-encoding': 'gzip',
     'x-description': 'a',
     'x-membership': 'a',
+    'x-hostname': 'a',
+    'x-schemes': 'a',
   };
   expect((await raw(`${url}/api/v1/jobs`, headers)).status).toBe(200);
 });
 
 /** What nginx sends to its upstream unless it is told otherwise: HTTP/1.0, and no header that tells of it. */
-function askAsProxy(url: string, more: Record<string, string> = {}): Promise<string> {
+function askAsProxy(url: string, more: Record<string, string> = {}, path = '/api/v1/jobs'): Promise<string> {
   const { hostname, port, host } = new URL(url);
   const lines = Object.entries({ Host: host, Connection: 'close', ...more }).map(
     ([name, value]) => `${name}: ${value}`,
   );
   return new Promise((resolve, reject) => {
     const socket = connect(Number(port), hostname, () =>
-      socket.write(`GET /api/v1/jobs HTTP/1.0\r\n${lines.join('\r\n')}\r\n\r\n`),
+      socket.write(`GET ${path} HTTP/1.0\r\n${lines.join('\r\n')}\r\n\r\n`),
     );
     let text = '';
     socket.setEncoding('utf8').on('data', (part: string) => {
@@ -141,9 +152,13 @@ it('without tokens, a request by HTTP/1.0 is not served, because proxies without
   const refused = await askAsProxy(url);
   expect(refused).toMatch(/^HTTP\/1\.1 403 /);
   expect(refused).toContain('HTTP/1.0');
+  expect(await askAsProxy(url, {}, '/')).toMatch(/^HTTP\/1\.1 403 /);
+  expect((await raw(`${url}/`, { 'x-forwarded-for': 'a' })).status).toBe(403);
+  expect((await raw(`${url}/`, {})).status).toBe(200);
   const { token, stored } = createToken('a', ALL);
   const closed = await served({ server: { tokens: [stored] } });
   expect(await askAsProxy(closed.url, bearer(token))).toMatch(/^HTTP\/1\.1 200 /);
+  expect(await askAsProxy(closed.url, {}, '/')).toMatch(/^HTTP\/1\.1 200 /);
 });
 
 it('a token is shown once, and its file holds only a digest that no other user can read', async () => {

@@ -2,12 +2,13 @@ import { z } from 'zod';
 import type { RunLog } from '../../run-log.ts';
 import { ABOUT, HINTS, STORE_PATH } from '../../store/http/verbs.ts';
 import { encode } from '../../store/http/wire.ts';
-import type { EndedJob, LimitInfo, LimitKeyInfo, Schedule, Schedules, Store } from '../../store/store.ts';
+import type { EndedJob, LimitInfo, LimitKeyInfo, Reaction, Schedules, Store } from '../../store/store.ts';
 import { type RemoteVerb, remoteVerbs, verbs } from '../../store/verbs.ts';
 import { packageVersion } from '../../version.ts';
 import { answerBytes } from '../answer-bytes.ts';
 import { eventStream } from '../event-stream.ts';
 import { type Call, type Route, route } from '../route.ts';
+import type { Redact } from '../security/redact.ts';
 import { seesPayloads } from '../security/scopes.ts';
 import { checkSizes } from '../sizes.ts';
 import { isOnlyProducer, permitted, withoutUse } from '../store-rights.ts';
@@ -65,11 +66,7 @@ function shown(verb: RemoteVerb, answer: unknown, { principal, context }: Call):
     }
     case 'schedules': {
       const { now, schedules } = answer as Schedules;
-      const hidden = ({ job }: Schedule): Schedule['job'] => ({
-        ...job,
-        payload: redactText(job.payload, context.redact) as string,
-      });
-      return { now, schedules: schedules.map((one) => ({ ...one, job: hidden(one) })) };
+      return { now, schedules: schedules.map((one) => ({ ...one, job: withoutSecrets(one.job, context.redact) })) };
     }
     case 'logs':
       return (answer as RunLog[]).map((log) => shownLog(log, context));
@@ -80,8 +77,14 @@ function shown(verb: RemoteVerb, answer: unknown, { principal, context }: Call):
   }
 }
 
+/** The payload of a job that is to be enqueued, and those of the jobs that its death would enqueue. */
+function withoutSecrets<Template extends Reaction>(job: Template, redact: Redact): Template {
+  const payload = redactText(job.payload, redact) as string;
+  return { ...job, payload, ...(job.onDead && { onDead: withoutSecrets(job.onDead, redact) }) };
+}
+
 /** A result is JSON text, or says why there is none. */
-function redactText(text: string | null, redact: (value: unknown) => unknown): string | null {
+function redactText(text: string | null, redact: Redact): string | null {
   try {
     return text === null ? null : JSON.stringify(redact(JSON.parse(text)));
   } catch {

@@ -17,11 +17,12 @@ const LOCAL = 'local';
 const loopbackHosts = ['localhost', '127.0.0.1', '[::1]'];
 const tokenParameters = ['token', 'access_token', 'api_key', 'apikey', 'authorization'];
 /**
- * Headers that proxies add, and programs do not: those of the standards, those that name the client, and those of the large networks.
+ * Headers that proxies add, and programs do not: those of the standards, those that name the client, and those of the large networks
+ * and tunnels. Some proxies write `_` in the place of `-`.
  * Headers of tracing are not among them, because libraries in programs send them, too.
  */
 const forwarding =
-  /^(?:via|(?:x-)?forwarded(?:-.+)?|x-original-.+|cdn-loop|proxy-connection|(?:.+-)?(?:real|client|remote|originating|proxyuser)-?(?:ip|addr)|(?:cf|x-amz-cf|x-arr|x-azure|x-envoy|fly|x-vercel|fastly)-.+)$/;
+  /^(?:via|max-forwards|x-host|x-scheme|(?:x-)?forwarded(?:-.+)?|x-original-.+|cdn-loop|proxy-connection|(?:.+-)?(?:real|client|remote|originating|proxyuser)-?(?:ip|addr)|(?:(?:x-)?akamai|cf|x-amz-cf|x-arr|x-azure|x-envoy|fly|x-vercel|fastly|ngrok|tailscale)-.+)$/;
 
 export interface GuardSettings {
   readonly tokens: Tokens;
@@ -77,6 +78,14 @@ export class Guard {
     throw new ProblemError(401, 'UNAUTHENTICATED', detail, { headers: { 'www-authenticate': 'Bearer' } });
   }
 
+  /**
+   * Of a page of the dashboard. It has no data, but who may not ask for any has no use for it. Where the peer is not known, it is
+   * the application's to say who sees the page.
+   */
+  checkPage(incoming: Incoming): void {
+    if (this.#settings.tokens.size === 0 && incoming.address !== null) local(incoming);
+  }
+
   /** Of a request that changes something. */
   checkWrite({ request, url }: Incoming): void {
     if (bearerOf(request) === null) refuseOtherSites(request, url);
@@ -115,7 +124,7 @@ function local(incoming: Incoming): Principal {
 /** Why a request may be of another machine; null when nothing says so. */
 function fromElsewhere({ request, address, httpVersion }: Incoming): string | null {
   if (address === null || !isLoopback(address)) return 'this request comes from elsewhere';
-  const header = [...request.headers.keys()].find((name) => forwarding.test(name));
+  const header = [...request.headers.keys()].find((name) => forwarding.test(name.replaceAll('_', '-')));
   if (header !== undefined) return `this request has the header ${header}, which proxies add`;
   return httpVersion === '1.0' ? 'this request is HTTP/1.0, which proxies send' : null;
 }

@@ -28,6 +28,18 @@ describe('credentials are hidden', () => {
       { Value: { S: 'hunter2' }, Key: 'TOKEN' },
       { Value: HIDDEN, Key: 'TOKEN' },
     ],
+    [
+      { attr: 'password', value: 'hunter2' },
+      { attr: 'password', value: HIDDEN },
+    ],
+    [
+      { name: 'password', stringValue: 'hunter2' },
+      { name: 'password', stringValue: HIDDEN },
+    ],
+    [
+      { field_name: 'password', fieldValue: 'hunter2' },
+      { field_name: 'password', fieldValue: HIDDEN },
+    ],
     [{ body: '{"a":[{"token":"hunter2"}], "b":1}' }, { body: '{"a":[{"token":"[redacted]"}],"b":1}' }],
     [{ url: 'https://ada:hunter2@example.com' }, { url: 'https://***@example.com' }],
     [{ 'https://ada:hunter2@example.com': 1 }, { 'https://***@example.com': 1 }],
@@ -44,6 +56,9 @@ describe('what is none is shown as it is', () => {
     [{ tokens: 4_096, maxTokens: 5, hasPassword: true, token: null }],
     [{ session: { room: 5, speaker: 'Ada' } }],
     [{ name: 'Ada', value: 5 }],
+    [{ attr: 'user', stringValue: 'Ada' }],
+    [{ lastName: 'Cookie', text: 'hello' }],
+    [{ type: 'password', minValue: 8, maxValue: 64 }],
     [{ name: 'reset-password', user: 'ada', value: true }],
     [['a', 'password', 'b']],
     [['password', 'email', 'name']],
