@@ -142,9 +142,7 @@ export function withoutUse<Info extends LimitInfo | LimitKeyInfo>(info: Info): I
 async function firstWrites(store: Store, writes: readonly LimitWrite[]): Promise<LimitWrite[]> {
   for (const { settings } of writes) {
     if (settings === null) throw needs('work', 'to remove what code says of a limit');
-    const { concurrency, rate } = settings;
-    const total = 'total' in settings ? settings.total : undefined;
-    if (concurrency === 0 || total === 0 || rate?.limit === 0) throw needs('work', 'to set a limit to 0');
+    if (Object.values(settings).includes(0)) throw needs('work', 'to set a limit to 0');
   }
   const names = [...new Set(writes.map(({ limit }) => limit))];
   const limits = new Map((await store.limits({ names, limit: names.length })).map((one) => [one.name, one]));

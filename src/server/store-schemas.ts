@@ -55,7 +55,10 @@ export const name: z.ZodType<string> = text(LONGEST_NAME);
 export const queueName: z.ZodType<string> = name.refine((value) => !value.includes(MARK), 'expected no U+0001');
 
 /** What a check of the library takes; its message says what was expected. */
-function checked<Value>(schema: z.ZodType<Value>, check: (value: Value, what: string) => unknown): z.ZodType<Value> {
+export function checked<Value>(
+  schema: z.ZodType<Value>,
+  check: (value: Value, what: string) => unknown,
+): z.ZodType<Value> {
   return schema.superRefine((value, { addIssue }) => {
     try {
       check(value, 'value');

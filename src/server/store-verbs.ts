@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { HOLD_LONGEST_MS } from '../gate/constants.ts';
 import type { GateRef } from '../gate/index.ts';
 import { finishedStates } from '../job.ts';
+import { checkStoredCount, checkStoredRate } from '../limit/options.ts';
 import { misfirePolicies } from '../schedule/plan.ts';
 import { changeActions } from '../store/change.ts';
 import { groupStates } from '../store/error-groups.ts';
@@ -58,9 +59,10 @@ const target: z.ZodType<HoldTarget> = z.union([
   z.strictObject({ queue: schemas.storedName }),
   z.strictObject({ resource: schemas.gateName }),
 ]);
-const rate = z.strictObject({ limit: z.number().min(0), perMs: duration, burst: z.number().min(0) });
-const ofKey = { concurrency: whole.nullable().exactOptional(), rate: rate.nullable().exactOptional() };
-const ofLimit = { ...ofKey, total: whole.nullable().exactOptional(), concurrencyBefore: whole.exactOptional() };
+const rate = schemas.checked(z.strictObject({ limit: whole, perMs: duration, burst: whole }), checkStoredRate);
+const bound = schemas.checked(whole, checkStoredCount);
+const ofKey = { concurrency: bound.nullable().exactOptional(), rate: rate.nullable().exactOptional() };
+const ofLimit = { ...ofKey, total: bound.nullable().exactOptional(), concurrencyBefore: bound.exactOptional() };
 const limitRule = { limit: schemas.limitName, source: z.enum(['code', 'set']), merge: z.literal(true).exactOptional() };
 
 const timing = z.discriminatedUnion('kind', [

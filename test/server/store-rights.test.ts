@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { partsOf } from '../../src/mulligan.ts';
 import { createToken, type Scope } from '../../src/server/index.ts';
+import { claimRequest, quota, newJob as someJob } from '../../src/store/conformance/builders.ts';
 import { decode, encode } from '../../src/store/http/wire.ts';
 import type { NewJob, Schedule } from '../../src/store/store.ts';
 import { type Served, served } from './served.ts';
@@ -136,6 +138,44 @@ describe.each(storeKinds)('behind a server with tokens, on %s', (kind) => {
     const [limit] = (await as('read')('limits', { limit: 10 })).body;
     expect(limit).toMatchObject({ name: 'shop', code: { concurrency: 5, total: null }, set: null });
     expect((await as('read')('limitKeys', 'shop', { limit: 10 })).body).toEqual([]);
+  });
+
+  it('limits that the library refuses are refused', async () => {
+    const { as } = await open(kind);
+    const of = (settings: object, source = 'code') => [{ limit: 'bad', key: null, source, settings }];
+    const good = { limit: 10, perMs: 1_000, burst: 1 };
+    const changes = [{ burst: 0 }, { burst: 11 }, { burst: 1.5 }, { perMs: 0 }, { perMs: 0.5 }, { limit: 0 }];
+    for (const change of [...changes, { limit: 1e-300 }, { limit: 1e308, burst: 1e308 }, { limit: 1_000_001 }]) {
+      const rate = { ...good, ...change };
+      expect([rate, (await as('write')('writeLimits', of({ rate }))).status]).toEqual([rate, 400]);
+      expect([rate, (await as('admin')('writeLimits', of({ rate }, 'set'))).status]).toEqual([rate, 400]);
+    }
+    for (const settings of [{ concurrency: 0.5 }, { total: 1_000_001 }, { concurrencyBefore: -1 }]) {
+      expect([settings, (await as('work')('writeLimits', of(settings))).status]).toEqual([settings, 400]);
+    }
+    const zeros = [{ concurrency: 0 }, { total: 0 }, { concurrencyBefore: 0 }];
+    for (const settings of zeros) expect((await as('write')('writeLimits', of(settings))).status).toBe(403);
+    expect((await as('read')('limits', { limit: 10 })).body).toEqual([]);
+  });
+
+  it('a bad rate that is stored already stops no claim of other limits', async () => {
+    const opened = await open(kind);
+    const { as, mulligan } = opened;
+    const { store } = partsOf(mulligan);
+    const bad = [{ burst: 0 }, { burst: 2 }, { burst: 5 }, { perMs: 0 }, { limit: 1e-300 }, { burst: 1e308 }];
+    for (const [at, change] of bad.entries()) {
+      const rate = { limit: 1, perMs: 3_600_000, burst: 1, ...change };
+      const [limit, other] = [`bad${at}`, `good${at}`];
+      await store.writeLimits([{ limit, key: null, source: 'code', settings: { rate } }]);
+      await store.writeLimits([{ limit: other, key: null, source: 'code', settings: { concurrency: 5 } }]);
+      await store.enqueue([1, 2].map(() => someJob({ limits: [{ limit, key: 'k' }] })));
+      const request = claimRequest({ queues: [quota({ share: 10 })] });
+      const first = (await as('work')('claimLimited', request)).body.jobs;
+      expect([rate, first.length > 0]).toEqual([rate, true]);
+      const [{ id } = { id: '' }] = await store.enqueue([someJob({ limits: [{ limit: other, key: 'k' }] })]);
+      const { body } = await as('work')('claimLimited', request);
+      expect([rate, body.jobs.map((job: { id: string }) => job.id)]).toEqual([rate, expect.arrayContaining([id])]);
+    }
   });
 
   it('a producer does not overwrite what an operator set before any code did', async () => {
