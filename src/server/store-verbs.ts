@@ -4,9 +4,11 @@ import type { GateRef } from '../gate/index.ts';
 import { finishedStates } from '../job.ts';
 import { checkStoredCount, checkStoredRate } from '../limit/options.ts';
 import { misfirePolicies } from '../schedule/plan.ts';
+import { checkTiming, EARLIEST, LATEST, type Timing } from '../schedule/timing.ts';
+import { checkMisfireLimit, checkScheduleName } from '../schedule-options.ts';
 import { changeActions } from '../store/change.ts';
 import { groupStates } from '../store/error-groups.ts';
-import type { HoldTarget, NewJob, Order, RetentionWrite, Schedule, Store } from '../store/store.ts';
+import type { HoldTarget, NewJob, Order, RetentionWrite, Schedule, ScheduleWrite, Store } from '../store/store.ts';
 import { gateKinds, gateOrders } from '../store/store.ts';
 import type { RemoteVerb } from '../store/verbs.ts';
 import * as schemas from './store-schemas.ts';
@@ -65,24 +67,36 @@ const ofKey = { concurrency: bound.nullable().exactOptional(), rate: rate.nullab
 const ofLimit = { ...ofKey, total: bound.nullable().exactOptional(), concurrencyBefore: bound.exactOptional() };
 const limitRule = { limit: schemas.limitName, source: z.enum(['code', 'set']), merge: z.literal(true).exactOptional() };
 
-const timing = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('cron'), cron: name, timezone: name }),
-  z.strictObject({ kind: z.literal('every'), everyMs: z.number().min(1), anchor: time }),
-  z.strictObject({ kind: z.literal('at'), at: time }),
-]);
+const newJobs: z.ZodType<NewJob[]> = batch(schemas.newJob);
+
+const tick = z.int().min(EARLIEST).max(LATEST);
+const timing: z.ZodType<Timing> = schemas.checked(
+  z.discriminatedUnion('kind', [
+    z.strictObject({ kind: z.literal('cron'), cron: name, timezone: name }),
+    z.strictObject({ kind: z.literal('every'), everyMs: z.int(), anchor: tick }),
+    z.strictObject({ kind: z.literal('at'), at: tick }),
+  ]),
+  checkTiming,
+);
 const schedule: z.ZodType<Schedule> = z.strictObject({
-  name: storedName,
+  name: schemas.checked(z.string(), checkScheduleName),
   version: name,
-  nextAt: time.nullable(),
+  nextAt: tick.nullable(),
   timing,
   job: schemas.jobTemplate,
   misfire: z.enum(misfirePolicies),
-  misfireLimit: whole,
+  misfireLimit: schemas.checked(z.int(), checkMisfireLimit),
   paused: z.boolean(),
-  lastAt: time.nullable(),
+  lastAt: tick.nullable(),
   code: name.nullable(),
   updatedAt: time,
 });
+const scheduleWrite: z.ZodType<ScheduleWrite> = z
+  .strictObject({ name, from: name.nullable(), to: schedule.nullable(), jobs: newJobs })
+  .refine(({ name: written, to }) => to === null || to.name === written, {
+    message: 'expected to.name to be the name that is written',
+    path: ['to', 'name'],
+  });
 
 const changeOptions = z.strictObject({
   canary: whole,
@@ -145,8 +159,6 @@ const retentionWrite: z.ZodType<RetentionWrite> = z.strictObject({
   keptMs: duration.nullable().exactOptional(),
 });
 
-const newJobs: z.ZodType<NewJob[]> = batch(schemas.newJob);
-
 export const storeArguments: StoreArguments = {
   enqueue: z.tuple([newJobs]),
 
@@ -166,10 +178,7 @@ export const storeArguments: StoreArguments = {
   retention: z.tuple([]),
   writeRetention: z.tuple([batch(retentionWrite), order.optional()]),
   // Workers fire the ticks of schedules with it.
-  writeSchedule: z.tuple([
-    z.strictObject({ name, from: name.nullable(), to: schedule.nullable(), jobs: newJobs }),
-    order.optional(),
-  ]),
+  writeSchedule: z.tuple([scheduleWrite, order.optional()]),
   // What code says of its limits; what an operator says needs more, see routes/store.ts.
   writeLimits: z.tuple([
     batch(

@@ -63,7 +63,7 @@ describe.each(storeKinds)('behind a server with tokens, on %s', (kind) => {
       { ...evil, paused: true, nextAt: null },
       { ...before, version: 'v2', paused: true, nextAt: null },
       { ...before, version: 'v2', nextAt: (before.nextAt as number) + 1e9 },
-      { ...before, timing: { kind: 'every', everyMs: 1, anchor: 0 } },
+      { ...before, timing: { kind: 'every', everyMs: 1_000, anchor: 0 } },
       null,
     ];
     for (const to of writes) {
@@ -71,6 +71,41 @@ describe.each(storeKinds)('behind a server with tokens, on %s', (kind) => {
       expect((await opened.as('work')('writeSchedule', write)).status).toBe(403);
     }
     expect(await scheduleOf(opened, 'nightly')).toEqual(before);
+  });
+
+  it('a schedule that the library refuses, or of another name than is written, is refused', async () => {
+    const opened = await open(kind);
+    await opened.mulligan.schedules.set('nightly', 'report', {}, { every: '1h' });
+    const before = await scheduleOf(opened, 'nightly');
+    const own = { ...before, name: 'own', version: 'v1', code: 'mine' };
+    const timings: unknown[] = [
+      { kind: 'cron', cron: 'x', timezone: 'UTC' },
+      { kind: 'cron', cron: '0 3 * * * * 2030', timezone: 'UTC' },
+      { kind: 'cron', cron: '0 3 * * *', timezone: 'Mars/Base' },
+      { kind: 'every', everyMs: 1, anchor: 0 },
+      { kind: 'every', everyMs: 1_000.5, anchor: 0 },
+      { kind: 'every', everyMs: 1e308, anchor: 0 },
+      { kind: 'every', everyMs: 1_000, anchor: -8.64e15 },
+      { kind: 'at', at: 8.64e15 },
+    ];
+    const writes: unknown[] = [
+      ...timings.map((timing) => ({ ...own, timing })),
+      ...[0, 10_001, 2 ** 31 - 1].map((misfireLimit) => ({ ...own, misfire: 'all', misfireLimit })),
+      ...[-8.64e15, 8.64e15].flatMap((at) => [
+        { ...own, nextAt: at },
+        { ...own, lastAt: at },
+      ]),
+      { ...own, name: 'nightly' },
+    ];
+    for (const scope of ['work', 'admin'] as const) {
+      for (const to of writes) {
+        const { status } = await opened.as(scope)('writeSchedule', { name: 'own', from: null, to, jobs: [] });
+        expect([to, status]).toEqual([to, 400]);
+      }
+    }
+    expect(await opened.mulligan.schedules.list()).toMatchObject([{ name: 'nightly', job: 'report' }]);
+    const { body } = await opened.as('work')('writeSchedule', { name: 'own', from: null, to: own, jobs: [] });
+    expect(body).toEqual({ written: true, jobs: [] });
   });
 
   it('a write over another version than the caller has read changes nothing, whatever it says', async () => {
