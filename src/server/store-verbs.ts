@@ -8,7 +8,7 @@ import { checkTiming, EARLIEST, LATEST, type Timing } from '../schedule/timing.t
 import { checkMisfireLimit, checkScheduleName } from '../schedule-options.ts';
 import { changeActions } from '../store/change.ts';
 import { groupStates } from '../store/error-groups.ts';
-import type { HoldTarget, NewJob, Order, RetentionWrite, Schedule, ScheduleWrite, Store } from '../store/store.ts';
+import type { HoldTarget, Order, RetentionWrite, Schedule, ScheduleWrite, Store } from '../store/store.ts';
 import { gateKinds, gateOrders } from '../store/store.ts';
 import type { RemoteVerb } from '../store/verbs.ts';
 import * as schemas from './store-schemas.ts';
@@ -67,8 +67,6 @@ const ofKey = { concurrency: bound.nullable().exactOptional(), rate: rate.nullab
 const ofLimit = { ...ofKey, total: bound.nullable().exactOptional(), concurrencyBefore: bound.exactOptional() };
 const limitRule = { limit: schemas.limitName, source: z.enum(['code', 'set']), merge: z.literal(true).exactOptional() };
 
-const newJobs: z.ZodType<NewJob[]> = batch(schemas.newJob);
-
 const tick = z.int().min(EARLIEST).max(LATEST);
 const timing: z.ZodType<Timing> = schemas.checked(
   z.discriminatedUnion('kind', [
@@ -92,7 +90,7 @@ const schedule: z.ZodType<Schedule> = z.strictObject({
   updatedAt: time,
 });
 const scheduleWrite: z.ZodType<ScheduleWrite> = z
-  .strictObject({ name, from: name.nullable(), to: schedule.nullable(), jobs: newJobs })
+  .strictObject({ name, from: name.nullable(), to: schedule.nullable(), jobs: batch(schemas.scheduledJob) })
   .refine(({ name: written, to }) => to === null || to.name === written, {
     message: 'expected to.name to be the name that is written',
     path: ['to', 'name'],
@@ -160,7 +158,7 @@ const retentionWrite: z.ZodType<RetentionWrite> = z.strictObject({
 });
 
 export const storeArguments: StoreArguments = {
-  enqueue: z.tuple([newJobs]),
+  enqueue: z.tuple([batch(schemas.newJob)]),
 
   claim: z.tuple([schemas.claimRequest]),
   claimGated: z.tuple([schemas.gatedClaimRequest]),

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { partsOf } from '../../src/mulligan.ts';
+import { type Tick, tickOf } from '../../src/schedule/tick.ts';
 import { createToken, type Scope } from '../../src/server/index.ts';
 import { claimRequest, quota, newJob as someJob } from '../../src/store/conformance/builders.ts';
 import { decode, encode } from '../../src/store/http/wire.ts';
+import { reactionTo } from '../../src/store/reaction.ts';
 import type { NewJob, Schedule } from '../../src/store/store.ts';
 import { type Served, served } from './served.ts';
 import { emptyStore, storeKinds } from './stores.ts';
@@ -106,6 +108,32 @@ describe.each(storeKinds)('behind a server with tokens, on %s', (kind) => {
     expect(await opened.mulligan.schedules.list()).toMatchObject([{ name: 'nightly', job: 'report' }]);
     const { body } = await opened.as('work')('writeSchedule', { name: 'own', from: null, to: own, jobs: [] });
     expect(body).toEqual({ written: true, jobs: [] });
+  });
+
+  it('a stored schedule has the name under which it was written, whatever it says itself', async () => {
+    const opened = await open(kind);
+    await opened.mulligan.schedules.set('nightly', 'report', {}, { every: '1h' });
+    const to = { ...(await scheduleOf(opened, 'nightly')), version: 'v1' };
+    await partsOf(opened.mulligan).store.writeSchedule({ name: 'other', from: null, to, jobs: [] });
+    expect(await scheduleOf(opened, 'other')).toEqual({ ...to, name: 'other' });
+  });
+
+  it('no program enqueues a job in the place of a tick or of a reaction to a death', async () => {
+    const opened = await open(kind);
+    const { as, mulligan } = opened;
+    await mulligan.schedules.set('payroll', 'payroll.run', {}, { every: '1h' });
+    const before = await scheduleOf(opened, 'payroll');
+    const { jobs } = tickOf(before, 'v2', before.nextAt as number) as Tick;
+    const id = jobs[0]?.id as string;
+    for (const scope of ['write', 'admin'] as const) {
+      for (const taken of [id, id.toUpperCase()]) {
+        expect((await as(scope)('enqueue', [newJob(before, { id: taken, name: 'harmless' })])).status).toBe(400);
+      }
+    }
+    const reaction = reactionTo({ id, run: 1, endedAt: 1 }, someJob());
+    expect((await as('write')('enqueue', [reaction])).status).toBe(400);
+    expect((await mulligan.jobs.count({})).count).toBe(0);
+    expect((await as('write')('enqueue', [newJob(before)])).status).toBe(200);
   });
 
   it('a write over another version than the caller has read changes nothing, whatever it says', async () => {

@@ -43,13 +43,6 @@ export const scheduleCases: readonly StoreCase[] = [
       assert.deepEqual(await read(store), written);
     },
 
-    'a schedule has the name under which it was written, whatever it says itself': async ({ store }) => {
-      const to = schedule({ name: 'weekly' });
-      assert.equal((await store.writeSchedule({ name: 'nightly', from: null, to, jobs: [] })).written, true);
-      assert.deepEqual(await read(store), { ...to, name: 'nightly' });
-      assert.equal(await read(store, 'weekly'), null);
-    },
-
     'schedules come by name, in pages': async ({ store }) => {
       for (const name of ['c', 'a', 'b']) await put(store, schedule({ name }));
       const first = await store.schedules({ limit: 2 });
