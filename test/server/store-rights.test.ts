@@ -18,6 +18,7 @@ interface Answer {
 }
 
 interface Opened extends Served {
+  header(scope: Scope, app?: string): Record<string, string>;
   /** Calls a verb of the store as a program with such a token would; `app` tells two of one scope apart. */
   as(scope: Scope, app?: string): (verb: string, ...args: unknown[]) => Promise<Answer>;
 }
@@ -30,18 +31,21 @@ async function open(kind: (typeof storeKinds)[number]): Promise<Opened> {
     target: await emptyStore(kind),
     server: { tokens: tokens.map(({ stored }) => stored), chores: false },
   });
-  const as: Opened['as'] = (scope, app = '') => {
+  const header: Opened['header'] = (scope, app = '') => {
     const token = tokens.find((one) => one.scope === scope && one.app === app)?.token;
+    return { authorization: `Bearer ${token}` };
+  };
+  const as: Opened['as'] = (scope, app) => {
     return async (verb, ...args) => {
       const response = await fetch(`${opened.url}/api/v1/store/${verb}`, {
         method: 'POST',
-        headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+        headers: { 'content-type': 'application/json', ...header(scope, app) },
         body: encode(args),
       });
       return { status: response.status, body: decode(await response.text()) };
     };
   };
-  return { ...opened, as };
+  return { ...opened, as, header };
 }
 
 async function scheduleOf({ as }: Opened, name: string): Promise<Schedule> {
@@ -116,6 +120,23 @@ describe.each(storeKinds)('behind a server with tokens, on %s', (kind) => {
     const to = { ...(await scheduleOf(opened, 'nightly')), version: 'v1' };
     await partsOf(opened.mulligan).store.writeSchedule({ name: 'other', from: null, to, jobs: [] });
     expect(await scheduleOf(opened, 'other')).toEqual({ ...to, name: 'other' });
+  });
+
+  it('a stored schedule that cannot be read is shown, paused and set anew', async () => {
+    const opened = await open(kind);
+    await opened.mulligan.schedules.set('nightly', 'report', {}, { every: '1h' });
+    const stored = await scheduleOf(opened, 'nightly');
+    const timing = { kind: 'cron', cron: '0 3 * * *', timezone: 'Mars/Base' } as const;
+    const to = { ...stored, version: 'v1', nextAt: 1, timing };
+    for (const name of ['bad', 'worse']) {
+      await partsOf(opened.mulligan).store.writeSchedule({ name, from: null, to, jobs: [] });
+    }
+    expect(await opened.mulligan.schedules.show('bad')).toMatchObject({ nextTimes: [1] });
+    expect((await opened.call('GET', '/api/v1/schedules/bad', undefined, opened.header('read'))).status).toBe(200);
+    const path = '/api/v1/schedules/bad/pause';
+    expect((await opened.call('POST', path, {}, opened.header('admin'))).status).toBe(200);
+    const write = { name: 'worse', from: 'v1', to: { ...stored, name: 'worse', version: 'v2' }, jobs: [] };
+    expect((await opened.as('admin')('writeSchedule', write)).body).toEqual({ written: true, jobs: [] });
   });
 
   it('no program enqueues a job in the place of a tick or of a reaction to a death', async () => {
