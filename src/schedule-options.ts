@@ -1,7 +1,7 @@
 import { checkInteger, checkList, checkName, checkOneOf, namesOf, readOptions, unexpected } from './config.ts';
 import type { AnyJobDefinition, JobDefinition } from './definition.ts';
 import type { EnqueueOptions } from './enqueue-options.ts';
-import { type MisfirePolicy, misfirePolicies } from './schedule/plan.ts';
+import { LARGEST_MISFIRE_LIMIT, type MisfirePolicy, misfirePolicies } from './schedule/plan.ts';
 import { readTiming, type Timing, type TimingOptions } from './schedule/timing.ts';
 
 export const overlaps = ['allow', 'skip'] as const;
@@ -53,7 +53,6 @@ export interface ReadSchedule {
 }
 
 const DEFAULT_MISFIRE_LIMIT = 100;
-const LARGEST_MISFIRE_LIMIT = 10_000;
 /** So that the key of its jobs, which has it as a part, is no longer than a key may be. */
 const LONGEST_NAME = 190;
 
@@ -92,10 +91,7 @@ export function readSchedule({ name, job, input, options }: Given, what: string)
     input,
     timing: readTiming(timing, what),
     misfire: checkOneOf(misfire ?? 'once', misfirePolicies, `${what}: misfire`),
-    misfireLimit: checkInteger(misfireLimit ?? DEFAULT_MISFIRE_LIMIT, `${what}: misfireLimit`, {
-      min: 1,
-      max: LARGEST_MISFIRE_LIMIT,
-    }),
+    misfireLimit: checkMisfireLimit(misfireLimit ?? DEFAULT_MISFIRE_LIMIT, `${what}: misfireLimit`),
     overlap: checkOneOf(overlap ?? 'allow', overlaps, `${what}: overlap`),
     jobOptions: {
       ...(queue === undefined ? {} : { queue }),
@@ -117,6 +113,10 @@ export function readSchedules(schedules: unknown, what: string): ReadSchedule[] 
   const doubled = names.find((name, index) => names.indexOf(name) !== index);
   if (doubled !== undefined) throw unexpected(what, 'each name once', doubled);
   return read;
+}
+
+export function checkMisfireLimit(value: unknown, what: string): number {
+  return checkInteger(value, what, { min: 1, max: LARGEST_MISFIRE_LIMIT });
 }
 
 export function checkScheduleName(value: unknown, what: string): string {

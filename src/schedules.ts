@@ -106,7 +106,7 @@ export class Schedules {
     const info = toInfo(schedule);
     const [lastJob = null] = info.lastJobId === null ? [] : await this.#store.get([info.lastJobId]);
     const first = schedule.paused ? firstTick(schedule, now) : schedule.nextAt;
-    const nextTimes = first === null || count === 0 ? [] : [first, ...nextTicks(timing, first, count - 1)];
+    const nextTimes = first === null || count === 0 ? [] : [first, ...knownTicks(timing, first, count - 1)];
     return { schedule: info, nextTimes, lastJob, now };
   }
 
@@ -163,6 +163,15 @@ export class Schedules {
     const names = schedules.map((schedule) => schedule.name);
     const meant = closest(name, names);
     return unknownName(what, 'the name of a schedule', name, meant === null ? undefined : `Did you mean ${meant}?`);
+  }
+}
+
+/** None where the timing cannot be read: its time zone may be unknown to this system. All else can be shown. */
+function knownTicks(timing: Timing, after: number, count: number): number[] {
+  try {
+    return nextTicks(timing, after, count);
+  } catch {
+    return [];
   }
 }
 

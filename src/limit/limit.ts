@@ -33,6 +33,27 @@ export interface Rate {
   readonly burst: number;
 }
 
+/** No bound of a limit is higher. */
+export const MOST_PER_LIMIT = 1_000_000;
+/** Some 300 years. */
+const LONGEST_WINDOW_MS = 1e13;
+
+/**
+ * A rate that no check took, because something else wrote it into the database, is held to the nearest that one takes: with no
+ * space between starts, or none that is a number, a claim would fail for all limits.
+ */
+function soundRate(rate: Rate): Rate {
+  const limit = held(rate.limit, MOST_PER_LIMIT);
+  const burst = held(rate.burst, limit);
+  const perMs = held(rate.perMs, LONGEST_WINDOW_MS);
+  return limit === rate.limit && burst === rate.burst && perMs === rate.perMs ? rate : { limit, perMs, burst };
+}
+
+/** Negated, so that what is no number is 1. */
+function held(value: number, most: number): number {
+  return !(value >= 1) ? 1 : Math.min(Math.floor(value), most);
+}
+
 /** What a key has in use, as far as it matters for its limit. */
 export interface KeyUse {
   /** Jobs of the key that run. */
@@ -103,7 +124,8 @@ export function rulesAfter(rules: LimitRules, { source, settings, merge }: Limit
 export function settingsFor(ofLimit: LimitRules | undefined, ofKey: LimitRules | undefined): LimitSettings {
   const { concurrencyBefore = null, ...code } = ofLimit?.code ?? {};
   const { concurrency = concurrencyBefore, ...codeOfKey } = ofKey?.code ?? {};
-  return { ...unlimited, concurrency, ...code, ...codeOfKey, ...ofLimit?.set, ...ofKey?.set };
+  const settings = { ...unlimited, concurrency, ...code, ...codeOfKey, ...ofLimit?.set, ...ofKey?.set };
+  return settings.rate === null ? settings : { ...settings, rate: soundRate(settings.rate) };
 }
 
 /** The limits of a job as one text, by which its partition is found; '' for none. */

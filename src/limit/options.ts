@@ -9,6 +9,7 @@ import {
   type LimitKey,
   type LimitSettings,
   MOST_LIMITS,
+  MOST_PER_LIMIT,
   type OnLimit,
   onLimits,
   type Rate,
@@ -75,7 +76,6 @@ const limitNames = namesOf<LimitOptions>({
 });
 const valueNames = namesOf<LimitValues>({ concurrency: true, total: true, rate: true });
 const rateNames = namesOf<RateOptions>({ limit: true, per: true, burst: true });
-const MOST = 1_000_000;
 const LONGEST_NAME = 100;
 const STARTS_PER_BURST = 50;
 
@@ -157,7 +157,7 @@ function changed<Name extends string, Value>(
 }
 
 function checkCount(value: unknown, what: string, min = 1): number {
-  return checkInteger(value, what, { min, max: MOST });
+  return checkInteger(value, what, { min, max: MOST_PER_LIMIT });
 }
 
 function checkRate(value: unknown, what: string, now: Rate | null): Rate {
@@ -171,6 +171,15 @@ function checkRate(value: unknown, what: string, now: Rate | null): Rate {
     burst:
       burst === undefined ? burstAfter(now, checked) : checkInteger(burst, `${what}: burst`, { min: 1, max: checked }),
   };
+}
+
+/** What a program sends that is not this one, of a limit or of a key: 0 lets nothing start. */
+export function checkStoredCount(value: unknown, what: string): number {
+  return checkCount(value, what, 0);
+}
+
+export function checkStoredRate({ limit, perMs, burst }: Rate, what: string): Rate {
+  return checkRate({ limit, per: perMs, burst }, what, null);
 }
 
 /** See `RateOptions.burst`. */

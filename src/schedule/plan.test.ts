@@ -56,6 +56,14 @@ describe('of missed ticks', () => {
     expect(planTicks(every(7 * MINUTE), now).ticks).toEqual([7 * MINUTE]);
   });
 
+  it('all fires no more than the largest limit that there is, whatever is stored', () => {
+    const timing = { kind: 'every', everyMs: 1, anchor: 0 } as const;
+    const stored = { timing, misfire: 'all', misfireLimit: 2 ** 31 - 1, nextAt: -8.64e15 } as const;
+    const { ticks, nextAt } = planTicks(stored, 1e12);
+    expect([ticks.length, ticks[0], nextAt]).toEqual([100, 1e12 - 9_999, 1e12 - 9_899]);
+    expect(planTicks({ ...stored, misfireLimit: 0 }, 1e12).ticks).toEqual([]);
+  });
+
   it('all fires each, and no more than its limit, of the last', () => {
     expect(planTicks(every(MINUTE, { misfire: 'all' }), now).ticks).toHaveLength(10);
     const limited = planTicks(every(MINUTE, { misfire: 'all', misfireLimit: 3 }), now);

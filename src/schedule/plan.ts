@@ -10,6 +10,9 @@ export const MISSED_AFTER_MS = 60_000;
 /** More jobs than this are not stored in one transaction. */
 export const MOST_AT_ONCE = 100;
 
+/** Of `misfire: 'all'`, whatever is stored. */
+export const LARGEST_MISFIRE_LIMIT = 10_000;
+
 export interface DueSchedule {
   readonly timing: Timing;
   readonly misfire: MisfirePolicy;
@@ -48,8 +51,9 @@ function chosenTicks({ timing, misfire, misfireLimit, nextAt }: DueSchedule, now
     case 'once':
       return [lastTicks(timing, nextAt, now, 1)[0] ?? nextAt];
     case 'all': {
-      const later = lastTicks(timing, nextAt, now, misfireLimit);
-      return later.length < misfireLimit ? [nextAt, ...later] : later;
+      const most = Math.min(misfireLimit, LARGEST_MISFIRE_LIMIT);
+      const later = lastTicks(timing, nextAt, now, most);
+      return later.length < most ? [nextAt, ...later] : later;
     }
   }
 }

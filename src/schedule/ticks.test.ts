@@ -43,6 +43,22 @@ describe('ticks', () => {
     expect(iso(ticks)).toEqual(['2026-06-01T03:30', '2026-06-08T03:30']);
   });
 
+  it('the last ones are found among millions without going through all of them', () => {
+    const upTo = time('2026-12-31T00:00:00Z');
+    expect(iso(lastTicks(cron('* * * 1 *'), time('2000-01-01T00:00:00Z'), upTo, 2))).toEqual([
+      '2026-01-31T23:58',
+      '2026-01-31T23:59',
+    ]);
+    expect(lastTicks({ kind: 'every', everyMs: 1, anchor: -8.64e15 }, -8.64e15, upTo, 3)).toEqual([
+      upTo - 2,
+      upTo - 1,
+      upTo,
+    ]);
+    // No library takes these.
+    expect(lastTicks({ kind: 'every', everyMs: 1e-9, anchor: 0.5 }, 0, upTo, 3)).toEqual([]);
+    expect(nextTick({ kind: 'every', everyMs: 1e308, anchor: 0 }, upTo)).toBeNull();
+  });
+
   it.each([
     cron('*/20 * * * *', 'Europe/Berlin'),
     cron('30 2 * * *', 'America/New_York'),

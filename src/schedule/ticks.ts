@@ -36,35 +36,60 @@ const SPAN_FACTOR = 8;
 
 /**
  * The last ticks after one time and up to another, earliest first, `most` at most. They are looked for in spans that grow
- * backwards from the end: after an outage of a month, a schedule of each second has missed millions of ticks.
+ * backwards from the end, and are halved where there are many ticks: after an outage of a month, a schedule of each second has
+ * missed millions.
  */
 export function lastTicks(timing: Timing, after: number, upTo: number, most: number): number[] {
-  for (let span = FIRST_SPAN_MS; ; span *= SPAN_FACTOR) {
-    const from = Math.max(after, upTo - span);
-    const ticks: number[] = [];
-    for (const tick of ticksAfter(timing, from)) {
-      if (tick > upTo) break;
-      ticks.push(tick);
+  const spans: number[][] = [];
+  let found = 0;
+  let span = FIRST_SPAN_MS;
+  for (let end = upTo; found < most && end > after; ) {
+    const from = Math.max(after, end - span);
+    const ticks = ticksOfSpan(timing, from, end, 2 * most);
+    if (ticks === null) {
+      span = Math.ceil((end - from) / 2);
+      continue;
     }
-    if (ticks.length >= most || from === after) return ticks.slice(Math.max(0, ticks.length - most));
+    spans.unshift(ticks);
+    found += ticks.length;
+    end = from;
+    span *= SPAN_FACTOR;
   }
+  const ticks = spans.flat();
+  return ticks.slice(Math.max(0, ticks.length - most));
 }
 
+/** Null when there are more than `most`. */
+function ticksOfSpan(timing: Timing, after: number, upTo: number, most: number): number[] | null {
+  const ticks: number[] = [];
+  for (const tick of ticksAfter(timing, after)) {
+    if (tick > upTo) break;
+    if (ticks.length === most) return null;
+    ticks.push(tick);
+  }
+  return ticks;
+}
+
+/** Whole times that rise, whatever is stored: so every loop over ticks ends. */
 function nextOf(timing: Timing): (after: number) => number | null {
+  const next = foundBy(timing);
+  return (after) => {
+    const tick = next(after);
+    return tick !== null && tick > after && Number.isSafeInteger(tick) ? tick : null;
+  };
+}
+
+function foundBy(timing: Timing): (after: number) => number | null {
   switch (timing.kind) {
     case 'at':
-      return (after) => (timing.at > after ? timing.at : null);
+      return () => timing.at;
     case 'every': {
       const { everyMs, anchor } = timing;
       return (after) => anchor + (Math.floor((after - anchor) / everyMs) + 1) * everyMs;
     }
     case 'cron': {
       const cron = new Cron(timing.cron, { timezone: timing.timezone, paused: true });
-      return (after) => {
-        const tick = cron.nextRun(new Date(after))?.getTime() ?? null;
-        // Every loop over ticks ends because they rise.
-        return tick !== null && tick > after ? tick : null;
-      };
+      return (after) => cron.nextRun(new Date(after))?.getTime() ?? null;
     }
   }
 }

@@ -29,6 +29,9 @@ export interface TimingOptions {
 }
 
 const SHORTEST_INTERVAL_MS = 1_000;
+/** Times of schedules: the years 1 to 9999. A clock may be set wrong, and before 1970; but ids of ticks hold no later times. */
+export const EARLIEST: number = Date.parse('0001-01-01T00:00:00Z');
+export const LATEST: number = Date.parse('9999-12-31T23:59:59.999Z');
 const DEFAULT_TIMEZONE = 'UTC';
 
 /** Whether an `at` has passed is not checked here: that depends on the store's clock. */
@@ -44,6 +47,18 @@ export function readTiming(options: TimingOptions, what: string): Timing {
   if (cron !== undefined) return readCron(cron, timezone ?? DEFAULT_TIMEZONE, what);
   if (every !== undefined) return readInterval(every, anchor, what);
   return { kind: 'at', at: readDate(at, `${what}: at`) };
+}
+
+/** What a program sends that is not this one. */
+export function checkTiming(timing: Timing, what: string): Timing {
+  switch (timing.kind) {
+    case 'cron':
+      return readTiming({ cron: timing.cron, timezone: timing.timezone }, what);
+    case 'every':
+      return readTiming({ every: timing.everyMs, anchor: new Date(timing.anchor) }, what);
+    case 'at':
+      return readTiming({ at: new Date(timing.at) }, what);
+  }
 }
 
 function refuseWithout(option: string, value: unknown, other: string, otherValue: unknown, what: string): void {
@@ -121,5 +136,6 @@ function readDate(value: unknown, what: string): number {
   // Not instanceof: a test runner's realm has a Date of its own.
   const ms = isDate(value) ? Date.prototype.getTime.call(value) : Number.NaN;
   if (Number.isNaN(ms)) throw unexpected(what, 'a valid Date', value);
+  if (ms < EARLIEST || ms > LATEST) throw unexpected(what, 'a Date of the years 1 to 9999', value);
   return ms;
 }

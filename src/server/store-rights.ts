@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { newOrder } from '../audit.ts';
 import type { LimitRules } from '../limit/limit.ts';
 import { gateNote, holdNote, limitsNote, releaseNote, retentionNote, scheduleNote } from '../order-notes.ts';
-import { tickOf } from '../schedule/tick.ts';
+import { type Tick, tickOf } from '../schedule/tick.ts';
 import { keptMs, longer } from '../store/retention.ts';
 import type {
   LimitInfo,
@@ -142,9 +142,7 @@ export function withoutUse<Info extends LimitInfo | LimitKeyInfo>(info: Info): I
 async function firstWrites(store: Store, writes: readonly LimitWrite[]): Promise<LimitWrite[]> {
   for (const { settings } of writes) {
     if (settings === null) throw needs('work', 'to remove what code says of a limit');
-    const { concurrency, rate } = settings;
-    const total = 'total' in settings ? settings.total : undefined;
-    if (concurrency === 0 || total === 0 || rate?.limit === 0) throw needs('work', 'to set a limit to 0');
+    if (Object.values(settings).includes(0)) throw needs('work', 'to set a limit to 0');
   }
   const names = [...new Set(writes.map(({ limit }) => limit))];
   const limits = new Map((await store.limits({ names, limit: names.length })).map((one) => [one.name, one]));
@@ -203,9 +201,18 @@ function isTick(before: Schedule | undefined, { to, jobs }: ScheduleWrite, now: 
   // Another tick may have fallen due since the worker looked.
   const looks = nextAt !== null && nextAt <= now ? [now, nextAt - 1] : [now];
   return looks.some((at) => {
-    const tick = tickOf(before, version, at);
+    const tick = readableTick(before, version, at);
     return tick !== null && isDeepStrictEqual(plain({ to: tick.to, jobs: tick.jobs }), plain({ to, jobs }));
   });
+}
+
+/** A schedule whose time zone this system does not know ticks elsewhere; here an operator can set it anew. */
+function readableTick(...given: Parameters<typeof tickOf>): Tick | null {
+  try {
+    return tickOf(...given);
+  } catch {
+    return null;
+  }
 }
 
 /** A property that is undefined does not survive the way. */

@@ -55,7 +55,10 @@ export const name: z.ZodType<string> = text(LONGEST_NAME);
 export const queueName: z.ZodType<string> = name.refine((value) => !value.includes(MARK), 'expected no U+0001');
 
 /** What a check of the library takes; its message says what was expected. */
-function checked<Value>(schema: z.ZodType<Value>, check: (value: Value, what: string) => unknown): z.ZodType<Value> {
+export function checked<Value>(
+  schema: z.ZodType<Value>,
+  check: (value: Value, what: string) => unknown,
+): z.ZodType<Value> {
   return schema.superRefine((value, { addIssue }) => {
     try {
       check(value, 'value');
@@ -80,6 +83,8 @@ const tags = checked(z.array(z.string()).min(1), checkTags).refine(
 );
 /** Of an operation or a job that is stored. Where a job is only looked up, any name will do. */
 export const id: z.ZodType<string> = z.string().regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, 'expected a UUID');
+/** Of a job that a program enqueues: not that of a tick or of a reaction, in whose place it would be (derived-id.ts). */
+const chosenId = id.refine((value) => value.charAt(14) === '7', 'expected a UUID of version 7');
 /** As large as a column of PostgreSQL holds. */
 export const whole: z.ZodType<number> = z
   .int()
@@ -175,9 +180,11 @@ const hasWindow = ({ keyLife, windowMs }: Pick<NewJob, 'keyLife' | 'windowMs'>):
   (keyLife === 'window') === (windowMs !== undefined);
 const NO_WINDOW = 'expected windowMs with the key life window, and only then';
 
-export const newJob: z.ZodType<NewJob> = z
-  .strictObject({ ...jobFields, id, delayMs: duration, dueAt: time.nullable() })
-  .refine(hasWindow, NO_WINDOW);
+const newJobFields = { ...jobFields, delayMs: duration, dueAt: time.nullable() };
+/** What code enqueues. */
+export const newJob: z.ZodType<NewJob> = z.strictObject({ ...newJobFields, id: chosenId }).refine(hasWindow, NO_WINDOW);
+/** With the ids of ticks. */
+export const scheduledJob: z.ZodType<NewJob> = z.strictObject({ ...newJobFields, id }).refine(hasWindow, NO_WINDOW);
 
 export const jobTemplate: z.ZodType<JobTemplate> = z.strictObject(jobFields).refine(hasWindow, NO_WINDOW);
 

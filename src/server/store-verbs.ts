@@ -2,10 +2,13 @@ import { z } from 'zod';
 import { HOLD_LONGEST_MS } from '../gate/constants.ts';
 import type { GateRef } from '../gate/index.ts';
 import { finishedStates } from '../job.ts';
+import { checkStoredCount, checkStoredRate } from '../limit/options.ts';
 import { misfirePolicies } from '../schedule/plan.ts';
+import { checkTiming, EARLIEST, LATEST, type Timing } from '../schedule/timing.ts';
+import { checkMisfireLimit, checkScheduleName } from '../schedule-options.ts';
 import { changeActions } from '../store/change.ts';
 import { groupStates } from '../store/error-groups.ts';
-import type { HoldTarget, NewJob, Order, RetentionWrite, Schedule, Store } from '../store/store.ts';
+import type { HoldTarget, Order, RetentionWrite, Schedule, ScheduleWrite, Store } from '../store/store.ts';
 import { gateKinds, gateOrders } from '../store/store.ts';
 import type { RemoteVerb } from '../store/verbs.ts';
 import * as schemas from './store-schemas.ts';
@@ -58,29 +61,40 @@ const target: z.ZodType<HoldTarget> = z.union([
   z.strictObject({ queue: schemas.storedName }),
   z.strictObject({ resource: schemas.gateName }),
 ]);
-const rate = z.strictObject({ limit: z.number().min(0), perMs: duration, burst: z.number().min(0) });
-const ofKey = { concurrency: whole.nullable().exactOptional(), rate: rate.nullable().exactOptional() };
-const ofLimit = { ...ofKey, total: whole.nullable().exactOptional(), concurrencyBefore: whole.exactOptional() };
+const rate = schemas.checked(z.strictObject({ limit: whole, perMs: duration, burst: whole }), checkStoredRate);
+const bound = schemas.checked(whole, checkStoredCount);
+const ofKey = { concurrency: bound.nullable().exactOptional(), rate: rate.nullable().exactOptional() };
+const ofLimit = { ...ofKey, total: bound.nullable().exactOptional(), concurrencyBefore: bound.exactOptional() };
 const limitRule = { limit: schemas.limitName, source: z.enum(['code', 'set']), merge: z.literal(true).exactOptional() };
 
-const timing = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('cron'), cron: name, timezone: name }),
-  z.strictObject({ kind: z.literal('every'), everyMs: z.number().min(1), anchor: time }),
-  z.strictObject({ kind: z.literal('at'), at: time }),
-]);
+const tick = z.int().min(EARLIEST).max(LATEST);
+const timing: z.ZodType<Timing> = schemas.checked(
+  z.discriminatedUnion('kind', [
+    z.strictObject({ kind: z.literal('cron'), cron: name, timezone: name }),
+    z.strictObject({ kind: z.literal('every'), everyMs: z.int(), anchor: tick }),
+    z.strictObject({ kind: z.literal('at'), at: tick }),
+  ]),
+  checkTiming,
+);
 const schedule: z.ZodType<Schedule> = z.strictObject({
-  name: storedName,
+  name: schemas.checked(z.string(), checkScheduleName),
   version: name,
-  nextAt: time.nullable(),
+  nextAt: tick.nullable(),
   timing,
   job: schemas.jobTemplate,
   misfire: z.enum(misfirePolicies),
-  misfireLimit: whole,
+  misfireLimit: schemas.checked(z.int(), checkMisfireLimit),
   paused: z.boolean(),
-  lastAt: time.nullable(),
+  lastAt: tick.nullable(),
   code: name.nullable(),
   updatedAt: time,
 });
+const scheduleWrite: z.ZodType<ScheduleWrite> = z
+  .strictObject({ name, from: name.nullable(), to: schedule.nullable(), jobs: batch(schemas.scheduledJob) })
+  .refine(({ name: written, to }) => to === null || to.name === written, {
+    message: 'expected to.name to be the name that is written',
+    path: ['to', 'name'],
+  });
 
 const changeOptions = z.strictObject({
   canary: whole,
@@ -143,10 +157,8 @@ const retentionWrite: z.ZodType<RetentionWrite> = z.strictObject({
   keptMs: duration.nullable().exactOptional(),
 });
 
-const newJobs: z.ZodType<NewJob[]> = batch(schemas.newJob);
-
 export const storeArguments: StoreArguments = {
-  enqueue: z.tuple([newJobs]),
+  enqueue: z.tuple([batch(schemas.newJob)]),
 
   claim: z.tuple([schemas.claimRequest]),
   claimGated: z.tuple([schemas.gatedClaimRequest]),
@@ -164,10 +176,7 @@ export const storeArguments: StoreArguments = {
   retention: z.tuple([]),
   writeRetention: z.tuple([batch(retentionWrite), order.optional()]),
   // Workers fire the ticks of schedules with it.
-  writeSchedule: z.tuple([
-    z.strictObject({ name, from: name.nullable(), to: schedule.nullable(), jobs: newJobs }),
-    order.optional(),
-  ]),
+  writeSchedule: z.tuple([scheduleWrite, order.optional()]),
   // What code says of its limits; what an operator says needs more, see routes/store.ts.
   writeLimits: z.tuple([
     batch(

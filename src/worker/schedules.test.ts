@@ -162,6 +162,31 @@ describe('workers that fire ticks', () => {
     ]);
   });
 
+  it('fire a schedule that is due after more broken ones than are read at once', async () => {
+    await using fleet = await ticking(1);
+    const timing = { kind: 'cron', cron: 'x', timezone: 'UTC' } as const;
+    const nextAt = fleet.clock.now() + 1;
+    for (let at = 0; at < 250; at++) await fleet.put({ name: `broken ${at}`, timing, nextAt });
+    await fleet.put({ name: 'well' });
+    fleet.start();
+    await fleet.clock.advance(3 * MINUTE + SECOND);
+    expect(fleet.fired).toHaveLength(3);
+    expect(fleet.log.length).toBeLessThanOrEqual(4 * 250);
+    expect(fleet.looks()).toBeLessThan(400);
+  });
+
+  it('fire a schedule that was mended at once', async () => {
+    await using fleet = await ticking(1);
+    await fleet.put({ timing: { kind: 'cron', cron: 'x', timezone: 'UTC' } });
+    fleet.start();
+    await fleet.clock.advance(MINUTE + 10 * SECOND);
+    const [broken] = (await fleet.memory.schedules({ limit: 1 })).schedules;
+    const to = scheduleOf(fleet.clock, { nextAt: fleet.clock.now() });
+    await fleet.memory.writeSchedule({ name: to.name, from: broken?.version ?? null, to, jobs: [] });
+    await fleet.clock.advance(2 * SECOND);
+    expect(fleet.fired).toHaveLength(1);
+  });
+
   it('log ticks that were missed, and fire as the misfire policy says', async () => {
     await using fleet = await ticking(1);
     await fleet.put({ misfire: 'all' });

@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '../clock.ts';
-import { StoreUnavailableError } from '../errors.ts';
+import { StoreBusyError, StoreUnavailableError } from '../errors.ts';
 import type { Logger } from '../observe/log.ts';
 import { tickOf } from '../schedule/tick.ts';
 import type { Enqueued, NewJob, Schedule, Store } from '../store/store.ts';
@@ -14,14 +14,16 @@ import type { Enqueued, NewJob, Schedule, Store } from '../store/store.ts';
  * that wakes too early looks again.
  */
 
-/** How many schedules are read at once. */
+/** How many schedules are read at once, besides those that were put off. */
 const READ_AT_ONCE = 100;
+/** As many as one call of a remote store may ask for. */
+const MOST_READ = 10_000;
 /** A hint that something was written is followed by a look, but no more often than this: most writes are no schedules. */
 const WAKE_EVERY_MS = 1_000;
 /** Workers that wait for the same tick do not all come at once: the first fires it, and the others find it fired. */
 export const SPREAD_MS = 40;
-/** A schedule that cannot be fired is logged once in this time. */
-const COMPLAIN_EVERY_MS = 60_000;
+/** A schedule that cannot be fired is tried, and logged, once in this time; at once when it was written meanwhile. */
+const PUT_OFF_MS = 60_000;
 
 export interface TickerParts {
   readonly store: Pick<Store, 'schedules' | 'writeSchedule'>;
@@ -35,9 +37,17 @@ export interface TickerParts {
   readonly onError: (error: unknown) => void;
 }
 
+interface Failed {
+  readonly version: string;
+  readonly at: number;
+  /** Another process is in the way: it is tried with each look. */
+  readonly isBusy: boolean;
+}
+
 export class Ticker {
   readonly #parts: TickerParts;
-  readonly #complainedAt: Map<string, number> = new Map();
+  /** Of schedules that are due and could not be fired. */
+  #failed: Map<string, Failed> = new Map();
   #timer: Timer | null = null;
   /** When the timer fires; null during a look. */
   #wakesAt: number | null = null;
@@ -92,13 +102,17 @@ export class Ticker {
   /** Fires what is due; answers how long to sleep. */
   async #look(): Promise<number> {
     const { store, pollMs } = this.#parts;
-    const { now, schedules } = await store.schedules({ soonest: true, limit: READ_AT_ONCE });
+    const limit = Math.min(READ_AT_ONCE + this.#failed.size, MOST_READ);
+    const { now, schedules } = await store.schedules({ soonest: true, limit });
     const due = schedules.filter(({ nextAt }) => nextAt !== null && nextAt <= now);
+    const names = new Set(due.map(({ name }) => name));
+    this.#failed = new Map([...this.#failed].filter(([name]) => names.has(name)));
+    const tried = due.filter((schedule) => !this.#isPutOff(schedule));
     let next = schedules[due.length]?.nextAt ?? Number.POSITIVE_INFINITY;
-    if (due.length === READ_AT_ONCE) next = now;
-    for (const schedule of due) {
+    if (due.length === limit && tried.length > 0) next = now;
+    for (const schedule of tried) {
       if (this.#stopped) return 0;
-      next = Math.min(next, await this.#fire(schedule, now).catch((error) => this.#failed(schedule, error)));
+      next = Math.min(next, await this.#fire(schedule, now).catch((error) => this.#failedAt(schedule, error)));
     }
     return next <= now ? 0 : Math.min(pollMs, next - now);
   }
@@ -112,6 +126,7 @@ export class Ticker {
     const { to, jobs, isLate } = tick;
     const { nextAt } = to;
     const answer = await store.writeSchedule({ name, from: schedule.version, to, jobs });
+    this.#failed.delete(name);
     // Another worker has fired it, by the same plan.
     if (!answer.written) return nextAt ?? Number.POSITIVE_INFINITY;
     if (isLate) {
@@ -122,17 +137,25 @@ export class Ticker {
     return nextAt ?? Number.POSITIVE_INFINITY;
   }
 
+  #isPutOff({ name, version }: Schedule): boolean {
+    const failed = this.#failed.get(name);
+    if (failed === undefined || failed.isBusy || failed.version !== version) return false;
+    return this.#parts.clock.monotonic() - failed.at < PUT_OFF_MS;
+  }
+
   /**
    * One schedule that cannot be fired must not keep the others from it: its time zone may be unknown to this system, or a
-   * lock was not given in time. It is tried again with the next look.
+   * lock was not given in time.
    */
-  #failed({ name }: Schedule, error: unknown): number {
+  #failedAt({ name, version }: Schedule, error: unknown): number {
     if (error instanceof StoreUnavailableError) throw error;
     const now = this.#parts.clock.monotonic();
-    if (now - (this.#complainedAt.get(name) ?? Number.NEGATIVE_INFINITY) >= COMPLAIN_EVERY_MS) {
-      this.#complainedAt.set(name, now);
+    const isBusy = error instanceof StoreBusyError;
+    const before = this.#failed.get(name);
+    const isLogged = before !== undefined && now - before.at < PUT_OFF_MS;
+    this.#failed.set(name, { version, at: isLogged ? before.at : now, isBusy });
+    if (!isLogged)
       this.#parts.log.error('a tick of a schedule could not be fired; trying again', { schedule: name, error });
-    }
     return Number.POSITIVE_INFINITY;
   }
 }

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { partsOf } from '../../src/mulligan.ts';
+import { type Tick, tickOf } from '../../src/schedule/tick.ts';
 import { createToken, type Scope } from '../../src/server/index.ts';
+import { claimRequest, quota, newJob as someJob } from '../../src/store/conformance/builders.ts';
 import { decode, encode } from '../../src/store/http/wire.ts';
+import { reactionTo } from '../../src/store/reaction.ts';
 import type { NewJob, Schedule } from '../../src/store/store.ts';
 import { type Served, served } from './served.ts';
 import { emptyStore, storeKinds } from './stores.ts';
@@ -14,6 +18,7 @@ interface Answer {
 }
 
 interface Opened extends Served {
+  header(scope: Scope, app?: string): Record<string, string>;
   /** Calls a verb of the store as a program with such a token would; `app` tells two of one scope apart. */
   as(scope: Scope, app?: string): (verb: string, ...args: unknown[]) => Promise<Answer>;
 }
@@ -26,18 +31,21 @@ async function open(kind: (typeof storeKinds)[number]): Promise<Opened> {
     target: await emptyStore(kind),
     server: { tokens: tokens.map(({ stored }) => stored), chores: false },
   });
-  const as: Opened['as'] = (scope, app = '') => {
+  const header: Opened['header'] = (scope, app = '') => {
     const token = tokens.find((one) => one.scope === scope && one.app === app)?.token;
+    return { authorization: `Bearer ${token}` };
+  };
+  const as: Opened['as'] = (scope, app) => {
     return async (verb, ...args) => {
       const response = await fetch(`${opened.url}/api/v1/store/${verb}`, {
         method: 'POST',
-        headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+        headers: { 'content-type': 'application/json', ...header(scope, app) },
         body: encode(args),
       });
       return { status: response.status, body: decode(await response.text()) };
     };
   };
-  return { ...opened, as };
+  return { ...opened, as, header };
 }
 
 async function scheduleOf({ as }: Opened, name: string): Promise<Schedule> {
@@ -61,7 +69,7 @@ describe.each(storeKinds)('behind a server with tokens, on %s', (kind) => {
       { ...evil, paused: true, nextAt: null },
       { ...before, version: 'v2', paused: true, nextAt: null },
       { ...before, version: 'v2', nextAt: (before.nextAt as number) + 1e9 },
-      { ...before, timing: { kind: 'every', everyMs: 1, anchor: 0 } },
+      { ...before, timing: { kind: 'every', everyMs: 1_000, anchor: 0 } },
       null,
     ];
     for (const to of writes) {
@@ -69,6 +77,84 @@ describe.each(storeKinds)('behind a server with tokens, on %s', (kind) => {
       expect((await opened.as('work')('writeSchedule', write)).status).toBe(403);
     }
     expect(await scheduleOf(opened, 'nightly')).toEqual(before);
+  });
+
+  it('a schedule that the library refuses, or of another name than is written, is refused', async () => {
+    const opened = await open(kind);
+    await opened.mulligan.schedules.set('nightly', 'report', {}, { every: '1h' });
+    const before = await scheduleOf(opened, 'nightly');
+    const own = { ...before, name: 'own', version: 'v1', code: 'mine' };
+    const timings: unknown[] = [
+      { kind: 'cron', cron: 'x', timezone: 'UTC' },
+      { kind: 'cron', cron: '0 3 * * * * 2030', timezone: 'UTC' },
+      { kind: 'cron', cron: '0 3 * * *', timezone: 'Mars/Base' },
+      { kind: 'every', everyMs: 1, anchor: 0 },
+      { kind: 'every', everyMs: 1_000.5, anchor: 0 },
+      { kind: 'every', everyMs: 1e308, anchor: 0 },
+      { kind: 'every', everyMs: 1_000, anchor: -8.64e15 },
+      { kind: 'at', at: 8.64e15 },
+    ];
+    const writes: unknown[] = [
+      ...timings.map((timing) => ({ ...own, timing })),
+      ...[0, 10_001, 2 ** 31 - 1].map((misfireLimit) => ({ ...own, misfire: 'all', misfireLimit })),
+      ...[-8.64e15, 8.64e15].flatMap((at) => [
+        { ...own, nextAt: at },
+        { ...own, lastAt: at },
+      ]),
+      { ...own, name: 'nightly' },
+    ];
+    for (const scope of ['work', 'admin'] as const) {
+      for (const to of writes) {
+        const { status } = await opened.as(scope)('writeSchedule', { name: 'own', from: null, to, jobs: [] });
+        expect([to, status]).toEqual([to, 400]);
+      }
+    }
+    expect(await opened.mulligan.schedules.list()).toMatchObject([{ name: 'nightly', job: 'report' }]);
+    const { body } = await opened.as('work')('writeSchedule', { name: 'own', from: null, to: own, jobs: [] });
+    expect(body).toEqual({ written: true, jobs: [] });
+  });
+
+  it('a stored schedule has the name under which it was written, whatever it says itself', async () => {
+    const opened = await open(kind);
+    await opened.mulligan.schedules.set('nightly', 'report', {}, { every: '1h' });
+    const to = { ...(await scheduleOf(opened, 'nightly')), version: 'v1' };
+    await partsOf(opened.mulligan).store.writeSchedule({ name: 'other', from: null, to, jobs: [] });
+    expect(await scheduleOf(opened, 'other')).toEqual({ ...to, name: 'other' });
+  });
+
+  it('a stored schedule that cannot be read is shown, paused and set anew', async () => {
+    const opened = await open(kind);
+    await opened.mulligan.schedules.set('nightly', 'report', {}, { every: '1h' });
+    const stored = await scheduleOf(opened, 'nightly');
+    const timing = { kind: 'cron', cron: '0 3 * * *', timezone: 'Mars/Base' } as const;
+    const to = { ...stored, version: 'v1', nextAt: 1, timing };
+    for (const name of ['bad', 'worse']) {
+      await partsOf(opened.mulligan).store.writeSchedule({ name, from: null, to, jobs: [] });
+    }
+    expect(await opened.mulligan.schedules.show('bad')).toMatchObject({ nextTimes: [1] });
+    expect((await opened.call('GET', '/api/v1/schedules/bad', undefined, opened.header('read'))).status).toBe(200);
+    const path = '/api/v1/schedules/bad/pause';
+    expect((await opened.call('POST', path, {}, opened.header('admin'))).status).toBe(200);
+    const write = { name: 'worse', from: 'v1', to: { ...stored, name: 'worse', version: 'v2' }, jobs: [] };
+    expect((await opened.as('admin')('writeSchedule', write)).body).toEqual({ written: true, jobs: [] });
+  });
+
+  it('no program enqueues a job in the place of a tick or of a reaction to a death', async () => {
+    const opened = await open(kind);
+    const { as, mulligan } = opened;
+    await mulligan.schedules.set('payroll', 'payroll.run', {}, { every: '1h' });
+    const before = await scheduleOf(opened, 'payroll');
+    const { jobs } = tickOf(before, 'v2', before.nextAt as number) as Tick;
+    const id = jobs[0]?.id as string;
+    for (const scope of ['write', 'admin'] as const) {
+      for (const taken of [id, id.toUpperCase()]) {
+        expect((await as(scope)('enqueue', [newJob(before, { id: taken, name: 'harmless' })])).status).toBe(400);
+      }
+    }
+    const reaction = reactionTo({ id, run: 1, endedAt: 1 }, someJob());
+    expect((await as('write')('enqueue', [reaction])).status).toBe(400);
+    expect((await mulligan.jobs.count({})).count).toBe(0);
+    expect((await as('write')('enqueue', [newJob(before)])).status).toBe(200);
   });
 
   it('a write over another version than the caller has read changes nothing, whatever it says', async () => {
@@ -136,6 +222,44 @@ describe.each(storeKinds)('behind a server with tokens, on %s', (kind) => {
     const [limit] = (await as('read')('limits', { limit: 10 })).body;
     expect(limit).toMatchObject({ name: 'shop', code: { concurrency: 5, total: null }, set: null });
     expect((await as('read')('limitKeys', 'shop', { limit: 10 })).body).toEqual([]);
+  });
+
+  it('limits that the library refuses are refused', async () => {
+    const { as } = await open(kind);
+    const of = (settings: object, source = 'code') => [{ limit: 'bad', key: null, source, settings }];
+    const good = { limit: 10, perMs: 1_000, burst: 1 };
+    const changes = [{ burst: 0 }, { burst: 11 }, { burst: 1.5 }, { perMs: 0 }, { perMs: 0.5 }, { limit: 0 }];
+    for (const change of [...changes, { limit: 1e-300 }, { limit: 1e308, burst: 1e308 }, { limit: 1_000_001 }]) {
+      const rate = { ...good, ...change };
+      expect([rate, (await as('write')('writeLimits', of({ rate }))).status]).toEqual([rate, 400]);
+      expect([rate, (await as('admin')('writeLimits', of({ rate }, 'set'))).status]).toEqual([rate, 400]);
+    }
+    for (const settings of [{ concurrency: 0.5 }, { total: 1_000_001 }, { concurrencyBefore: -1 }]) {
+      expect([settings, (await as('work')('writeLimits', of(settings))).status]).toEqual([settings, 400]);
+    }
+    const zeros = [{ concurrency: 0 }, { total: 0 }, { concurrencyBefore: 0 }];
+    for (const settings of zeros) expect((await as('write')('writeLimits', of(settings))).status).toBe(403);
+    expect((await as('read')('limits', { limit: 10 })).body).toEqual([]);
+  });
+
+  it('a bad rate that is stored already stops no claim of other limits', async () => {
+    const opened = await open(kind);
+    const { as, mulligan } = opened;
+    const { store } = partsOf(mulligan);
+    const bad = [{ burst: 0 }, { burst: 2 }, { burst: 5 }, { perMs: 0 }, { limit: 1e-300 }, { burst: 1e308 }];
+    for (const [at, change] of bad.entries()) {
+      const rate = { limit: 1, perMs: 3_600_000, burst: 1, ...change };
+      const [limit, other] = [`bad${at}`, `good${at}`];
+      await store.writeLimits([{ limit, key: null, source: 'code', settings: { rate } }]);
+      await store.writeLimits([{ limit: other, key: null, source: 'code', settings: { concurrency: 5 } }]);
+      await store.enqueue([1, 2].map(() => someJob({ limits: [{ limit, key: 'k' }] })));
+      const request = claimRequest({ queues: [quota({ share: 10 })] });
+      const first = (await as('work')('claimLimited', request)).body.jobs;
+      expect([rate, first.length > 0]).toEqual([rate, true]);
+      const [{ id } = { id: '' }] = await store.enqueue([someJob({ limits: [{ limit: other, key: 'k' }] })]);
+      const { body } = await as('work')('claimLimited', request);
+      expect([rate, body.jobs.map((job: { id: string }) => job.id)]).toEqual([rate, expect.arrayContaining([id])]);
+    }
   });
 
   it('a producer does not overwrite what an operator set before any code did', async () => {

@@ -29,7 +29,7 @@ export function writeSchedule(
   if (version !== from && version !== (to?.version ?? null)) return { written: false, jobs: [] };
   if (to === null) state.schedules.delete(name);
   // As JSON would keep it, and apart from the caller's object.
-  else state.schedules.set(name, structuredClone(to));
+  else state.schedules.set(name, { ...structuredClone(to), name });
   if (order) record(state, orderRow(order, 'schedule'), now);
   // A worker sleeps until the next tick it knows of.
   state.wake.hint();

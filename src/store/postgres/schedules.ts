@@ -16,13 +16,13 @@ const WRITE_BY_ORDER = `
 const BY_NAME = 'name COLLATE "C"';
 /** With the time also when there is no schedule. */
 const list = (condition: string, order: string): string => `
-  SELECT n.now, s.schedule FROM (SELECT @.now_ms() AS now OFFSET 0) n LEFT JOIN (
+  SELECT n.now, s.name, s.schedule FROM (SELECT @.now_ms() AS now OFFSET 0) n LEFT JOIN (
     SELECT * FROM @.schedules WHERE ${condition} ORDER BY ${order} LIMIT $1
   ) s ON true ORDER BY ${order}`;
 const SOONEST = list('next_at IS NOT NULL', 'next_at, name COLLATE "C"');
 const LIST = list(`${BY_NAME} > $2 AND ($3::text[] IS NULL OR name = ANY ($3))`, BY_NAME);
 
-type ListRow = [now: number, schedule: string | null];
+type ListRow = [now: number, name: string | null, schedule: string | null];
 
 export async function schedules(
   { db }: Session,
@@ -34,7 +34,9 @@ export async function schedules(
     : await db.read<ListRow>(LIST, [limit, after, names === undefined ? null : texts(names)]);
   return {
     now: (rows[0] as ListRow)[0],
-    schedules: rows.flatMap(([, schedule]) => (schedule === null ? [] : [JSON.parse(schedule) as Schedule])),
+    schedules: rows.flatMap(([, name, schedule]) =>
+      schedule === null ? [] : [{ ...JSON.parse(schedule), name } as Schedule],
+    ),
   };
 }
 

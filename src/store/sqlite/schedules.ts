@@ -10,10 +10,10 @@ const WRITE = `
   INSERT INTO schedules (name, version, next_at, schedule) VALUES (?, ?, ?, ?)
   ON CONFLICT (name) DO UPDATE SET version = excluded.version, next_at = excluded.next_at, schedule = excluded.schedule`;
 const REMOVE = 'DELETE FROM schedules WHERE name = ?';
-const SOONEST = 'SELECT schedule FROM schedules WHERE next_at IS NOT NULL ORDER BY next_at, name LIMIT ?';
+const SOONEST = 'SELECT name, schedule FROM schedules WHERE next_at IS NOT NULL ORDER BY next_at, name LIMIT ?';
 const NAMED = `
-  SELECT schedule FROM schedules WHERE name IN (SELECT value FROM json_each(?1)) AND name > ?2 ORDER BY name LIMIT ?3`;
-const BY_NAME = 'SELECT schedule FROM schedules WHERE name > ? ORDER BY name LIMIT ?';
+  SELECT name, schedule FROM schedules WHERE name IN (SELECT value FROM json_each(?1)) AND name > ?2 ORDER BY name LIMIT ?3`;
+const BY_NAME = 'SELECT name, schedule FROM schedules WHERE name > ? ORDER BY name LIMIT ?';
 
 export function schedules(session: Session, { names, soonest = false, limit, after = '' }: ScheduleFilter): Schedules {
   const rows = soonest
@@ -21,7 +21,10 @@ export function schedules(session: Session, { names, soonest = false, limit, aft
     : names === undefined
       ? session.sql(BY_NAME).all(after, limit)
       : session.sql(NAMED).all(JSON.stringify(names), after, limit);
-  return { now: session.now, schedules: rows.map(({ schedule }) => JSON.parse(schedule as string) as Schedule) };
+  return {
+    now: session.now,
+    schedules: rows.map(({ name, schedule }) => ({ ...JSON.parse(schedule as string), name }) as Schedule),
+  };
 }
 
 /** The answer to its jobs; null when the schedule was not in the version that was read. */

@@ -143,8 +143,8 @@ export const limitsSql: string = `
   -- How far apart the starts of a key are by the rate that holds, 0 without one: see \`settingsFor\` and \`spaceOf\`.
   CREATE FUNCTION space_of(p_limit text, p_key text) RETURNS double precision LANGUAGE sql STABLE AS $$
     SELECT coalesce((
-      SELECT (r.rule -> 'rate' ->> 'perMs')::double precision
-        / ((r.rule -> 'rate' ->> 'limit')::double precision - (r.rule -> 'rate' ->> 'burst')::double precision + 1)
+      SELECT greatest((r.rule -> 'rate' ->> 'perMs')::double precision, 1)
+        / greatest((r.rule -> 'rate' ->> 'limit')::double precision - (r.rule -> 'rate' ->> 'burst')::double precision + 1, 1)
       FROM (
         SELECT 1 AS ord, operator::jsonb AS rule FROM limit_keys WHERE limit_name = p_limit AND key = p_key
         UNION ALL SELECT 2, operator::jsonb FROM limit_settings WHERE name = p_limit
