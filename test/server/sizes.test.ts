@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { createToken } from '../../src/server/index.ts';
 import { newJob } from '../../src/store/conformance/builders.ts';
 import { claimOne, served } from './served.ts';
 
@@ -91,3 +92,26 @@ it('a trace is no longer than the library makes one', async () => {
     expect((await call('POST', '/api/v1/store/enqueue', [[job]])).status).toBe(status);
   }
 });
+
+it('a worker says of itself no more than 64 KiB, and a token has at most 1,000 workers', async () => {
+  const { stored, token } = createToken('app', ['work']);
+  const { call } = await served({ server: { tokens: [stored], chores: false } });
+  const register = (id: string, jobs: readonly string[]) =>
+    call('POST', '/api/v1/store/register', [id, { ...described, jobs }], { authorization: `Bearer ${token}` });
+  const long = Array.from({ length: 328 }, (_, at) => `${at}`.padStart(200, 'n'));
+  expect((await register('w', long)).status).toBe(400);
+  expect((await register('w', long.slice(1))).status).toBe(200);
+  for (let at = 1; at < 1_000; at++) expect((await register(`w${at}`, [])).status).toBe(200);
+  const { status, body } = await register('one more', []);
+  expect([status, body.code]).toEqual([429, 'TOO_MANY_WORKERS']);
+  // One that is listed goes on, and one that stops makes room.
+  expect((await register('w', [])).status).toBe(200);
+  const stop = ['w', null];
+  await call('POST', '/api/v1/store/register', stop, { authorization: `Bearer ${token}` });
+  expect((await register('one more', [])).status).toBe(200);
+});
+
+const described = {
+  ...{ name: null, version: null, mulligan: null, host: 'h', pid: 1, concurrency: 1, queues: [] },
+  ...{ running: null, leaseMs: null, loopDelayMs: null, http: null },
+};
