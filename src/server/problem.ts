@@ -16,6 +16,7 @@ export type ProblemCode =
   | 'NOT_JSON'
   | 'TOO_LARGE'
   | 'TOO_MANY_WAITING'
+  | 'TOO_MANY_WORKERS'
   | 'TOO_BUSY'
   | 'NO_DEFINITIONS'
   | 'INTERNAL';

@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { newOrder } from '../audit.ts';
+import { derivedId } from '../derived-id.ts';
 import type { LimitRules } from '../limit/limit.ts';
 import { gateNote, holdNote, limitsNote, releaseNote, retentionNote, scheduleNote } from '../order-notes.ts';
 import { type Tick, tickOf } from '../schedule/tick.ts';
-import { keptMs, longer } from '../store/retention.ts';
+import { keptMs, longer, rulesAfter } from '../store/retention.ts';
 import type {
   LimitInfo,
   LimitKeyInfo,
@@ -58,16 +59,16 @@ async function argumentsFor(verb: RemoteVerb, call: Call<unknown, unknown, Args>
       const writes = body[0] as LimitWrite[];
       if (!isAdmin && writes.some(({ source }) => source === 'set')) throw needs('admin', 'to change limits by hand');
       if (isProducer) return [await firstWrites(context.store, writes)];
-      return writes.some(({ source }) => source === 'set') ? [writes, ordered(call, 1, limitsNote(writes))] : [writes];
+      return isAdmin && writes.some(isLimitOrder) ? [writes, ordered(verb, call, 1, limitsNote(writes))] : [writes];
     }
     case 'register':
       return [body[0], await context.workerOwners.claim(body[0] as string, body[1] as Description, principal)];
     case 'writeRetention': {
       const writes = body[0] as RetentionWrite[];
-      if (isAdmin)
-        return writes.some(({ source }) => source === 'set')
-          ? [writes, ordered(call, 1, retentionNote(writes))]
-          : [writes];
+      if (isAdmin) {
+        const isOrder = await isRetentionOrder(context.store, writes);
+        return isOrder ? [writes, ordered(verb, call, 1, retentionNote(writes))] : [writes];
+      }
       if (!writes.every(isOfDefinition)) throw needs('admin', 'to change retention by hand');
       return [await longerOnly(context.store, writes)];
     }
@@ -77,18 +78,18 @@ async function argumentsFor(verb: RemoteVerb, call: Call<unknown, unknown, Args>
     }
     case 'changeGate': {
       const [gate, change, operator] = body as Parameters<Store['changeGate']>;
-      return [gate, change, signed(operator, by, principal), ordered(call, 3, gateNote(gate, change))];
+      return [gate, change, signed(operator, by, principal), ordered(verb, call, 3, gateNote(gate, change))];
     }
     case 'hold': {
       const [target, until] = body as Parameters<Store['hold']>;
-      return [target, until, ordered(call, 2, holdNote(target, until))];
+      return [target, until, ordered(verb, call, 2, holdNote(target, until))];
     }
     case 'release': {
       const [target] = body as Parameters<Store['release']>;
-      return [target, ordered(call, 1, releaseNote(target))];
+      return [target, ordered(verb, call, 1, releaseNote(target))];
     }
     case 'cancel':
-      return [body[0], ordered(call, 1, null)];
+      return [body[0], ordered(verb, call, 1, null)];
     default:
       return body;
   }
@@ -96,13 +97,21 @@ async function argumentsFor(verb: RemoteVerb, call: Call<unknown, unknown, Args>
 
 /** The order of this call: sent or not, it is on record, with the words of the server and the name of the token. */
 function ordered(
+  verb: RemoteVerb,
   { body, principal, by, context }: Call<unknown, unknown, Args>,
   at: number,
   note: string | null,
 ): Order {
   const sent = body[at] as Order | undefined;
-  const operator = sent === undefined ? by : signed(sent.by, by, principal);
-  return { ...newOrder(context.clock, operator, note), ...(sent && { id: sent.id }) };
+  if (sent === undefined) return newOrder(context.clock, by, note);
+  const order = newOrder(context.clock, signed(sent.by, by, principal), note);
+  return { ...order, id: orderId(sent.id, [verb, order.by, ...body.toSpliced(at)]) };
+}
+
+/** The same for an order that is sent again, and another one for another order: under a taken id it would leave no row. */
+function orderId(sent: string, order: readonly unknown[]): string {
+  const at = Number.parseInt(sent.replace('-', '').slice(0, 12), 16);
+  return derivedId(at, JSON.stringify([sent, order]));
 }
 
 type Description = Parameters<Store['register']>[1];
@@ -142,7 +151,7 @@ export function withoutUse<Info extends LimitInfo | LimitKeyInfo>(info: Info): I
 async function firstWrites(store: Store, writes: readonly LimitWrite[]): Promise<LimitWrite[]> {
   for (const { settings } of writes) {
     if (settings === null) throw needs('work', 'to remove what code says of a limit');
-    if (Object.values(settings).includes(0)) throw needs('work', 'to set a limit to 0');
+    if (stopsJobs(settings)) throw needs('work', 'to set a limit to 0');
   }
   const names = [...new Set(writes.map(({ limit }) => limit))];
   const limits = new Map((await store.limits({ names, limit: names.length })).map((one) => [one.name, one]));
@@ -178,7 +187,7 @@ async function scheduleArguments(call: Call<unknown, unknown, Args>): Promise<Ar
   if (!isAdmin && !isCurrent) return null;
   if (isOfCode(before, write) || isTick(before, write, now)) return [write];
   if (!isAdmin) throw needs('admin', 'to change schedules by hand');
-  return [write, ordered(call, 1, scheduleNote(before ?? null, write))];
+  return [write, ordered('writeSchedule', call, 1, scheduleNote(before ?? null, write))];
 }
 
 /** The answer to this very write was lost. */
@@ -218,6 +227,27 @@ function readableTick(...given: Parameters<typeof tickOf>): Tick | null {
 /** A property that is undefined does not survive the way. */
 function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
+}
+
+/** A token that may do all may also pass an order off as code: what stops jobs, or takes away what code said, is on record. */
+function isLimitOrder({ source, settings }: LimitWrite): boolean {
+  return source === 'set' || settings === null || stopsJobs(settings);
+}
+
+function stopsJobs(settings: NonNullable<LimitWrite['settings']>): boolean {
+  const total = 'total' in settings ? settings.total : undefined;
+  return settings.concurrency === 0 || total === 0 || settings.rate?.limit === 0;
+}
+
+/** The same of retention: what no definition says, and what deletes jobs sooner than now. */
+async function isRetentionOrder(store: Store, writes: readonly RetentionWrite[]): Promise<boolean> {
+  if (!writes.every(isOfDefinition)) return true;
+  const rules = await store.retention();
+  const after = writes.reduce(rulesAfter, rules);
+  return writes.some(({ name, state }) => {
+    const [old, now] = [keptMs(rules, name, state), keptMs(after, name, state)];
+    return now !== old && longer(old, now) === old;
+  });
 }
 
 function isOfDefinition({ name, source, keptMs: ms }: RetentionWrite): boolean {

@@ -27,6 +27,7 @@ import type {
   Settlement,
 } from '../store/store.ts';
 import { checkTags } from '../tags.ts';
+import { tidy, tidyError } from '../untrusted/stored-error.ts';
 import { RESULT_UNKNOWN } from '../worker/once.ts';
 import type { Receipt } from './receipt.ts';
 
@@ -49,6 +50,10 @@ export function text(longest: number): z.ZodType<string> {
 const LONGEST_NAME = 1_000;
 const LONGEST_JSON = 64 * 1_048_576;
 const LONGEST_LOG = 16 * 1_024;
+/** The library makes at most 568 characters of it: a traceparent, and a tracestate of 512. */
+const LONGEST_TRACE = 600;
+/** In bytes: of a decision, with each run in the ledger. */
+const LONGEST_REASON = 1_000;
 /** Of what is only looked up. */
 export const name: z.ZodType<string> = text(LONGEST_NAME);
 /** The mark names the queues of partitions aside (store/aside.ts). */
@@ -154,7 +159,7 @@ const ownFields = {
     .max(2 ** 31 - 1)
     .optional(),
   tags: tags.nullable().exactOptional(),
-  trace: text(10_000).optional(),
+  trace: text(LONGEST_TRACE).optional(),
   /** The reaction may have one of its own. */
   get onDead() {
     return reaction.exactOptional();
@@ -218,20 +223,24 @@ export const gatedClaimRequest: z.ZodType<ClaimRequest & { readonly resource: st
   resource: name,
 });
 
-export const storedError: z.ZodType<StoredError> = z.strictObject({
-  name: text(1_000),
-  message: text(100_000),
-  code: text(1_000).nullable(),
-  status: z.number().nullable(),
-  stack: text(100_000).nullable(),
-  fingerprint: text(200).exactOptional(),
-  issues: z
-    .array(z.strictObject({ message: text(10_000), path: text(10_000) }))
-    .max(100)
-    .exactOptional(),
-} satisfies Record<keyof StoredError, z.ZodType>);
+/** Cut and without credentials, whatever the other program did. */
+export const storedError: z.ZodType<StoredError> = z
+  .strictObject({
+    name: text(1_000),
+    message: text(100_000),
+    code: text(1_000).nullable(),
+    status: z.number().nullable(),
+    stack: text(100_000).nullable(),
+    fingerprint: text(200).exactOptional(),
+    issues: z
+      .array(z.strictObject({ message: text(10_000), path: text(10_000) }))
+      .max(100)
+      .exactOptional(),
+  } satisfies Record<keyof StoredError, z.ZodType>)
+  .transform(tidyError);
 
-const ruled = { rule: text(10_000), note: text(10_000).exactOptional() };
+const reason = text(10_000).transform((value) => tidy(value, LONGEST_REASON));
+const ruled = { rule: reason, note: reason.exactOptional() };
 const lane = z.enum(lanes);
 const aside = z
   .strictObject({
@@ -350,7 +359,7 @@ export const receipt: z.ZodType<Receipt> = z.strictObject({
     cancelRequested: z.boolean(),
     alone: z.boolean(),
     gateEpoch: time,
-    trace: text(10_000).nullable(),
+    trace: text(LONGEST_TRACE).nullable(),
     spent,
   }),
   leaseMs: duration,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { byteLength } from '../bytes.ts';
 import { HOLD_LONGEST_MS } from '../gate/constants.ts';
 import type { GateRef } from '../gate/index.ts';
 import { finishedStates } from '../job.ts';
@@ -132,22 +133,30 @@ const order: z.ZodType<Order | undefined> = z
   .nullish()
   .transform((given) => given ?? undefined);
 
+/** Lists of workers are read whole. */
+const LONGEST_DESCRIPTION = 64 * 1_024;
+const namesBytes = (names: readonly string[]): number => names.reduce((bytes, one) => bytes + byteLength(one), 0);
+
 const description = z
   .strictObject({
-    name: name.nullable(),
-    version: name.nullable(),
-    mulligan: name.nullable(),
-    host: name,
+    name: storedName.nullable(),
+    version: storedName.nullable(),
+    mulligan: storedName.nullable(),
+    host: storedName,
     pid: whole.nullable(),
     concurrency: whole,
-    queues: z.array(name).max(10_000),
-    jobs: z.array(name).max(10_000),
+    queues: z.array(storedName).max(10_000),
+    jobs: z.array(storedName).max(10_000),
     // Earlier versions do not send these.
     running: whole.nullable().default(null),
     leaseMs: duration.nullable().default(null),
     loopDelayMs: whole.nullable().default(null),
-    http: z.strictObject({ agent: name.nullable(), takesAll: z.boolean() }).nullable().default(null),
+    http: z.strictObject({ agent: storedName.nullable(), takesAll: z.boolean() }).nullable().default(null),
   })
+  .refine(
+    ({ queues, jobs }) => namesBytes(queues) + namesBytes(jobs) <= LONGEST_DESCRIPTION,
+    `expected at most ${LONGEST_DESCRIPTION} bytes of queues and jobs`,
+  )
   .nullable();
 
 const retentionWrite: z.ZodType<RetentionWrite> = z.strictObject({

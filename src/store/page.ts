@@ -1,20 +1,30 @@
 import { byteLength } from '../bytes.ts';
 import type { Job } from '../job.ts';
 import { shapeOf } from '../json-shape.ts';
+import type { RetryPolicy } from '../retry/policy.ts';
 import type { JobList } from './selection.ts';
 
 /*
  * An answer with jobs is bounded in what they carry, and not in their number alone: a thousand payloads of 256 KiB, read, copied
- * and written again, are more than a process has.
+ * and written again, are more than a process has; so are ten thousand errors.
  */
 
-/** At most so much JSON of payloads, progress and results is in one answer, unless a single job is larger. */
+/** At most so many bytes of payloads, errors and what else jobs carry are in one answer, unless a single job is larger. */
 export const PAGE_BYTES: number = 8 * 1_048_576;
 /** And at most so many values: `[[],[],[]]` takes twenty times as much memory as its text. */
 export const PAGE_VALUES = 250_000;
 
-/** Texts of a job that an answer carries. */
-type Text = string | null;
+/** What an answer carries of a job. */
+export interface Carried {
+  /** JSON, which becomes values. */
+  readonly data: readonly (string | null)[];
+  readonly plain: readonly (string | null)[];
+  /** Shared by many jobs, and written with each. */
+  readonly policy: RetryPolicy;
+}
+
+/** Of a delay in a table, as JSON. */
+const DELAY_BYTES = 20;
 
 /** Counts what the jobs of one answer carry. */
 export class JobPage {
@@ -22,9 +32,17 @@ export class JobPage {
   #bytes = 0;
   #values = 0;
 
-  /** Whether the answer has room for a job with these texts; it has for the first. After a no, the page is over. */
-  takes(...texts: readonly Text[]): boolean {
-    for (const text of texts) {
+  /** Whether the answer has room for this job; it has for the first. After a no, the page is over. */
+  takes({ data, plain, policy }: Carried): boolean {
+    const { backoff } = policy;
+    if (backoff.kind === 'table') this.#bytes += DELAY_BYTES * backoff.delaysMs.length;
+    for (const text of plain) if (text !== null) this.#bytes += byteLength(text);
+    return this.takesData(data);
+  }
+
+  /** The same for these texts alone. */
+  takesData(data: readonly (string | null)[]): boolean {
+    for (const text of data) {
       if (text === null) continue;
       this.#bytes += byteLength(text);
       this.#values += shapeOf(text).values;

@@ -64,14 +64,28 @@ function readError(thrown: unknown): ReadError {
   };
 }
 
-function clean({ name, message, code, status, stack }: ReadError): StoredError {
-  return withFingerprint({
+function clean(error: ReadError): StoredError {
+  return withFingerprint(tidied(error));
+}
+
+/** An error that another program has made, as one made here is stored. It keeps its fingerprint. */
+export function tidyError({ issues, ...error }: StoredError): StoredError {
+  const { fingerprint } = error;
+  return {
+    ...tidied(error),
+    ...(fingerprint !== undefined && { fingerprint }),
+    ...(issues !== undefined && { issues: issues.slice(0, MOST_ISSUES).map(tidyIssue) }),
+  };
+}
+
+function tidied({ name, message, code, status, stack }: ReadError): ReadError {
+  return {
     name: tidy(name, NAME_BYTES),
     message: tidy(message, MESSAGE_BYTES),
     code: code === null ? null : tidy(code.replaceAll('\0', ''), CODE_BYTES),
     status,
     stack: stack === null ? null : tidy(stack, STACK_BYTES),
-  });
+  };
 }
 
 /** Of what is stored, so that it can be computed again. */
@@ -130,8 +144,12 @@ function shortHeader(stack: string): string {
 function issuesOf(thrown: unknown): { message: string; path: string }[] {
   return readList(read(thrown, 'issues'), MOST_ISSUES).flatMap((issue) => {
     const message = readString(issue, 'message');
-    return message === null ? [] : [{ message: tidy(message, ISSUE_BYTES), path: tidy(pathOf(issue), ISSUE_BYTES) }];
+    return message === null ? [] : [tidyIssue({ message, path: pathOf(issue) })];
   });
+}
+
+function tidyIssue({ message, path }: { readonly message: string; readonly path: string }) {
+  return { message: tidy(message, ISSUE_BYTES), path: tidy(path, ISSUE_BYTES) };
 }
 
 /** A path comes as text, as a list of keys, or as a list of objects with a `key`. */

@@ -2,8 +2,10 @@ import { join } from 'node:path';
 import { expect, inject, it } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { createToken } from '../../src/server/index.ts';
-import { newJobs } from '../../src/store/conformance/builders.ts';
+import { claimRequest, newJob, newJobs, quota } from '../../src/store/conformance/builders.ts';
 import { openStore } from '../../src/store/open.ts';
+import { PAGE_BYTES } from '../../src/store/page.ts';
+import type { NewJob } from '../../src/store/store.ts';
 import { TestDatabase } from '../support/postgres-database.ts';
 import { type Figures, startBounded } from './bounded-server.ts';
 import { caller, type Served, temporaryFolder } from './served.ts';
@@ -17,10 +19,10 @@ interface Client {
   readonly figures: () => Promise<Figures>;
 }
 
-/** A server over jobs with these payloads, and a client with these scopes. */
-async function client(target: string, payload: string, count: number, scopes: readonly string[]): Promise<Client> {
+/** A server over such jobs, and a client with these scopes. */
+async function client(target: string, job: Partial<NewJob>, count: number, scopes: readonly string[]): Promise<Client> {
   const store = await openStore(target, systemClock);
-  for (let left = count; left > 0; left -= 20) await store.enqueue(newJobs(Math.min(20, left), { payload }));
+  for (let left = count; left > 0; left -= 20) await store.enqueue(newJobs(Math.min(20, left), job));
   await store.close();
   const { token, stored } = createToken('client', scopes as never);
   const server = await startBounded({ target, tokens: [stored] });
@@ -36,7 +38,7 @@ async function client(target: string, payload: string, count: number, scopes: re
 }
 
 async function survivesLists(target: string, payload: string, count: number): Promise<void> {
-  const { call, figures } = await client(target, payload, count, ['read']);
+  const { call, figures } = await client(target, { payload }, count, ['read']);
   const answers = await Promise.all(Array.from({ length: 12 }, () => call('GET', '/api/v1/jobs?limit=1000')));
   // On a slow machine some wait for room until their time is up.
   const answered = answers.filter(({ status }) => status !== 503);
@@ -79,8 +81,33 @@ it('the same on PostgreSQL', async () => {
   await survivesLists(database.url, text, 1_000);
 });
 
+/** As an earlier version has let them in: 50 kB each, of which the payload is nothing. */
+const fat: Partial<NewJob> = {
+  trace: '\u4e2d'.repeat(9_990),
+  policy: {
+    ...newJob().policy,
+    backoff: { kind: 'table', delaysMs: Array.from({ length: 1_000 }, (_, at) => 1e8 + at / 7) },
+  },
+};
+
+it('what jobs carry beside payloads does not end the server either, in lists and in claims', async () => {
+  const { call, figures } = await client(`sqlite:${join(temporaryFolder(), 'jobs.db')}`, fat, 8_000, ['read', 'work']);
+  const list = await call('POST', '/api/v1/store/list', [{ limit: 10_000 }]);
+  expect([list.status, JSON.stringify(list.body).length < 3 * PAGE_BYTES]).toEqual([200, true]);
+  const order = { ...claimRequest(), limit: 100_000, queues: [quota({ share: 100_000 })] };
+  const claims = [];
+  for (let at = 0; at < 3; at++) claims.push((await call('POST', '/api/v1/store/claim', [order])).body);
+  // And the worker is told to ask again at once.
+  expect(claims.map(({ jobs, now, nextDueAt }) => [jobs.length, nextDueAt - now])).toEqual([
+    [1_000, 0],
+    [1_000, 0],
+    [1_000, 0],
+  ]);
+  expect((await figures()).peakHeap).toBeLessThan(400);
+});
+
 it('claims that wait for queues and names of their own are bounded in words, and the others told to come later', async () => {
-  const { call, figures } = await client(`sqlite:${join(temporaryFolder(), 'jobs.db')}`, '1', 0, ['work']);
+  const { call, figures } = await client(`sqlite:${join(temporaryFolder(), 'jobs.db')}`, {}, 0, ['work']);
   const before = await figures();
   const words = (prefix: string, count: number): string[] =>
     Array.from({ length: count }, (_, at) => `${prefix}-of-some-length-${at}`);

@@ -109,3 +109,37 @@ it('GET /jobs/ID/waits answers for such a job', async () => {
     expect(body.reasons.length).toBeGreaterThan(0);
   }
 });
+
+const described = {
+  ...{ name: null, version: null, mulligan: null, host: 'h', pid: 1, concurrency: 1, queues: ['q'], jobs: ['j'] },
+  ...{ running: null, leaseMs: null, loopDelayMs: null, http: null },
+};
+
+it('names of workers are names, in claims and in what a worker says of itself', async () => {
+  const { call } = await served();
+  for (const odd of ['a\0', '\ud800', 'a\u001b[2J', 'x\n', ' ']) {
+    for (const claim of [
+      { worker: odd },
+      { worker: 'w', queues: [odd] },
+      { worker: 'w', names: [odd] },
+      { worker: 'w', host: odd },
+      { worker: 'w', version: odd },
+    ]) {
+      const { status } = await call('POST', '/api/v1/claim', { wait: '0s', ...claim });
+      expect([JSON.stringify(claim), status]).toEqual([JSON.stringify(claim), 400]);
+    }
+    for (const changes of [
+      { name: odd },
+      { version: odd },
+      { mulligan: odd },
+      { host: odd },
+      { queues: [odd] },
+      { jobs: [odd] },
+      { http: { agent: odd, takesAll: true } },
+    ]) {
+      const { status } = await call('POST', '/api/v1/store/register', ['w', { ...described, ...changes }]);
+      expect([JSON.stringify(changes), status]).toEqual([JSON.stringify(changes), 400]);
+    }
+  }
+  expect((await call('POST', '/api/v1/store/register', ['w', described])).status).toBe(200);
+});

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { defineJob } from '../../src/definition.ts';
-import { Mulligan } from '../../src/mulligan.ts';
+import { Mulligan, partsOf } from '../../src/mulligan.ts';
 import { createToken } from '../../src/server/index.ts';
 import { encode } from '../../src/store/http/wire.ts';
 import type { Schedule } from '../../src/store/store.ts';
@@ -151,11 +151,54 @@ describe.each(storeKinds)('an order leaves one row on %s', (kind) => {
       await send();
       await send();
     });
-    expect(rows).toMatchObject([{ id: order.id, action: 'pause', note: 'queue q was paused' }]);
+    expect(rows).toMatchObject([{ action: 'pause', note: 'queue q was paused' }]);
     expect(rows[0]?.by).toMatch(/^ops from .*: the boss$/);
     const forged = encode([changeOf('reveal', { stop: 'nobody looked' })]);
     const { status } = await fetch(`${opened.url}/api/v1/store/change`, { method: 'POST', headers, body: forged });
     expect(status).toBe(400);
+  });
+
+  it('under the id of another order, too', async () => {
+    const opened = await open(kind);
+    const order = { id: '01990000-0000-7000-8000-000000000001', by: 'the boss', note: null };
+    const [nightly] = (await partsOf(opened.mulligan).store.schedules({ names: ['nightly'], limit: 1 })).schedules;
+    const orders: [verb: string, ...args: unknown[]][] = [
+      ['hold', { queue: 'q' }, null],
+      ['hold', { queue: 'other' }, null],
+      ['release', { queue: 'q' }],
+      ['cancel', [UNKNOWN]],
+      ['changeGate', { kind: 'resource', name: 'smtp' }, 'open', 'who?'],
+      ['changeGate', { kind: 'resource', name: 'smtp' }, 'close', 'who?'],
+      ['writeLimits', [{ limit: 'shop', key: null, source: 'set', settings: null }]],
+      ['writeRetention', [{ name: null, state: 'dead', source: 'set', keptMs: 0 }]],
+      ['writeSchedule', { name: 'nightly', from: nightly?.version, to: null, jobs: [] }],
+    ];
+    for (const [verb, ...args] of orders) {
+      const rows = await rowsOf(opened, async () => {
+        const { status } = await opened.call('POST', `/api/v1/store/${verb}`, [...args, order], { authorization });
+        expect([verb, status]).toEqual([verb, 200]);
+      });
+      expect(rows, verb).toHaveLength(1);
+    }
+  });
+
+  it('also when it passes itself off as code', async () => {
+    const opened = await open(kind);
+    const limit = { limit: 'shop', key: null, source: 'code' };
+    const retention = { state: 'dead', source: 'code', keptMs: 0 };
+    const orders: [verb: string, write: object][] = [
+      ['writeLimits', { ...limit, settings: { concurrency: 0 } }],
+      ['writeLimits', { ...limit, settings: { rate: { limit: 0, perMs: 1_000, burst: 0 } } }],
+      ['writeRetention', { ...retention, name: 'sync', keptMs: 1 }],
+      ['writeRetention', { ...retention, name: null }],
+    ];
+    for (const [verb, write] of orders) {
+      const rows = await rowsOf(opened, async () => {
+        const { status } = await opened.call('POST', `/api/v1/store/${verb}`, [[write]], { authorization });
+        expect([verb, status]).toEqual([verb, 200]);
+      });
+      expect(rows, JSON.stringify(write)).toHaveLength(1);
+    }
   });
 
   it('by a library that opened the server', async () => {

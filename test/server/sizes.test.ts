@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { createToken } from '../../src/server/index.ts';
 import { newJob } from '../../src/store/conformance/builders.ts';
 import { claimOne, served } from './served.ts';
 
@@ -49,3 +50,68 @@ it('more rows than any call of the library asks for are refused', async () => {
   expect((await call('POST', '/api/v1/store/list', [{ limit: 10_001 }])).status).toBe(400);
   expect((await call('POST', '/api/v1/store/limitKeys', ['l', { limit: 10_001 }])).status).toBe(400);
 });
+
+it('an error that a remote worker stores is cut and scrubbed as an error of this process is', async () => {
+  const { call } = await served();
+  const { body } = await call('POST', '/api/v1/jobs', { name: 'a', input: 1 });
+  const fence = { id: (await claimOne(call)).id, run: 1, worker: 'w1' };
+  const long = (text: string): string => text.repeat(99_000).slice(0, 99_000);
+  const issues = Array.from({ length: 100 }, () => ({ message: long('m').slice(0, 9_000), path: 'p' }));
+  const error = {
+    ...{
+      name: long('E').slice(0, 900),
+      message: `password=hunter2 ${long('\u4e2d')}`.slice(0, 99_000),
+      code: 'C',
+      status: 500,
+    },
+    ...{ stack: long('  at x (y:1:1)\n'), fingerprint: 'f', issues },
+  };
+  const decision = { kind: 'dead', reason: 'exhausted', counted: true, rule: long('r').slice(0, 9_900) };
+  const end = { outcome: 'failed', decision, error, startedAt: 1, endedAt: 1 };
+  expect((await call('POST', '/api/v1/store/settle', [[{ ...fence, ...end }]])).status).toBe(200);
+  const { lastError } = (await call('GET', `/api/v1/jobs/${body.id}`)).body;
+  const bytes = (text: string): number => Buffer.byteLength(text);
+  expect(
+    [lastError.name, lastError.message, lastError.stack]
+      .map(bytes)
+      .every((size, at) => size <= ([128, 4_096, 8_192][at] as number)),
+  ).toBe(true);
+  expect(lastError.message).not.toContain('hunter2');
+  expect([lastError.issues.length, bytes(lastError.issues[0].message), lastError.fingerprint]).toEqual([20, 512, 'f']);
+  const [run] = (await call('POST', '/api/v1/store/runs', [body.id])).body;
+  expect(bytes(run.decision.rule)).toBe(1_000);
+});
+
+it('a trace is no longer than the library makes one', async () => {
+  const { call } = await served();
+  for (const [length, status] of [
+    [600, 200],
+    [601, 400],
+  ] as const) {
+    const job = { ...newJob(), trace: 't'.repeat(length) };
+    expect((await call('POST', '/api/v1/store/enqueue', [[job]])).status).toBe(status);
+  }
+});
+
+it('a worker says of itself no more than 64 KiB, and a token has at most 1,000 workers', async () => {
+  const { stored, token } = createToken('app', ['work']);
+  const { call } = await served({ server: { tokens: [stored], chores: false } });
+  const register = (id: string, jobs: readonly string[]) =>
+    call('POST', '/api/v1/store/register', [id, { ...described, jobs }], { authorization: `Bearer ${token}` });
+  const long = Array.from({ length: 328 }, (_, at) => `${at}`.padStart(200, 'n'));
+  expect((await register('w', long)).status).toBe(400);
+  expect((await register('w', long.slice(1))).status).toBe(200);
+  for (let at = 1; at < 1_000; at++) expect((await register(`w${at}`, [])).status).toBe(200);
+  const { status, body } = await register('one more', []);
+  expect([status, body.code]).toEqual([429, 'TOO_MANY_WORKERS']);
+  // One that is listed goes on, and one that stops makes room.
+  expect((await register('w', [])).status).toBe(200);
+  const stop = ['w', null];
+  await call('POST', '/api/v1/store/register', stop, { authorization: `Bearer ${token}` });
+  expect((await register('one more', [])).status).toBe(200);
+});
+
+const described = {
+  ...{ name: null, version: null, mulligan: null, host: 'h', pid: 1, concurrency: 1, queues: [] },
+  ...{ running: null, leaseMs: null, loopDelayMs: null, http: null },
+};

@@ -2,7 +2,16 @@ import { z } from 'zod';
 import type { RunLog } from '../../run-log.ts';
 import { ABOUT, HINTS, STORE_PATH } from '../../store/http/verbs.ts';
 import { encode } from '../../store/http/wire.ts';
-import type { EndedJob, LimitInfo, LimitKeyInfo, Reaction, Schedules, Store } from '../../store/store.ts';
+import type {
+  Claim,
+  ClaimRequest,
+  EndedJob,
+  LimitInfo,
+  LimitKeyInfo,
+  Reaction,
+  Schedules,
+  Store,
+} from '../../store/store.ts';
 import { type RemoteVerb, remoteVerbs, verbs } from '../../store/verbs.ts';
 import { packageVersion } from '../../version.ts';
 import { answerBytes } from '../answer-bytes.ts';
@@ -46,8 +55,25 @@ function verbRoute(verb: RemoteVerb): Route {
   });
 }
 
-function carryOut(store: Store, verb: RemoteVerb, args: Args): Promise<unknown> {
-  return (store[verb] as (...all: Args) => Promise<unknown>)(...args);
+async function carryOut(store: Store, verb: RemoteVerb, args: Args): Promise<unknown> {
+  if (verb === 'claim') return claimSome(store, args[0] as ClaimRequest);
+  const [first, ...rest] = args;
+  const given = verb === 'claimGated' || verb === 'claimLimited' ? [atMost(first as ClaimRequest), ...rest] : args;
+  return (store[verb] as (...all: Args) => Promise<unknown>)(...given);
+}
+
+/** The bytes of a claim are those of payloads: what else a job carries is bounded by how many come at once. */
+const MOST_CLAIMED = 1_000;
+
+function atMost<Request extends ClaimRequest>(request: Request): Request {
+  return { ...request, limit: Math.min(request.limit, MOST_CLAIMED) };
+}
+
+/** A claim that stops here is one that stopped at its bytes: the worker asks again at once. */
+async function claimSome(store: Store, request: ClaimRequest): Promise<Claim> {
+  const claim = await store.claim(atMost(request));
+  const isCut = request.limit > MOST_CLAIMED && claim.jobs.length === MOST_CLAIMED;
+  return isCut ? { ...claim, nextDueAt: claim.now } : claim;
 }
 
 /** Those that only read get payloads redacted, here as everywhere. */

@@ -11,7 +11,7 @@ import { describeDecision, type ReportedError, type ReportedLine } from '../remo
 import type { ClaimFacts } from '../remote-worker.ts';
 import { type Route, route, type ServerContext } from '../route.ts';
 import * as schemas from '../schemas.ts';
-import { receipt as receiptShape } from '../store-schemas.ts';
+import { receipt as receiptShape, storedName } from '../store-schemas.ts';
 import { waitOf } from './jobs.ts';
 
 const TAG = 'work';
@@ -46,10 +46,10 @@ const claim: Route = route({
   scopes: ['work'],
   waits: true,
   body: z.strictObject({
-    worker: schemas.jobName.describe('Names this worker in the ledger. Two workers must not share a name.'),
-    queues: z.array(schemas.jobName).min(1).max(100).default(['default']),
+    worker: storedName.describe('Names this worker in the ledger. Two workers must not share a name.'),
+    queues: z.array(storedName).min(1).max(100).default(['default']),
     names: z
-      .array(schemas.jobName)
+      .array(storedName)
       .min(1)
       .max(1_000)
       .exactOptional()
@@ -57,8 +57,8 @@ const claim: Route = route({
     limit: z.int().min(1).max(MOST_CLAIMED).default(1),
     lease: schemas.durationSchema.default('30s').describe('How long it may be silent. At least 1s.'),
     wait: schemas.durationSchema.default('20s').describe('How long to wait for a job. 0 to answer at once.'),
-    host: schemas.jobName.exactOptional().describe('Where it runs, for the list of workers. Default: its address.'),
-    version: schemas.jobName.exactOptional().describe('Of your program, for the list of workers.'),
+    host: storedName.exactOptional().describe('Where it runs, for the list of workers. Default: its address.'),
+    version: storedName.exactOptional().describe('Of your program, for the list of workers.'),
   }),
   answers: {
     200: { description: 'Jobs to run; none when none came in time.', schema: z.object({ jobs: z.array(claimedJob) }) },
@@ -73,7 +73,7 @@ const claim: Route = route({
       ...{ queues: line.queues, names, limit, leaseMs: plan.leaseMs },
       host: body.host ?? address ?? 'unknown',
       version: body.version ?? null,
-      agent: request.headers.get('user-agent')?.slice(0, LONGEST_AGENT) ?? null,
+      agent: agentOf(request),
       ...(!principal.isLocal && { token: principal.name }),
     };
     const claim = () => context.claims.claim({ line, worker, limit, waitMs, signal });
@@ -82,6 +82,12 @@ const claim: Route = route({
     return share === null ? { json } : { json, share };
   },
 });
+
+/** Null for one that no list could show. */
+function agentOf(request: Request): string | null {
+  const { success, data } = storedName.safeParse(request.headers.get('user-agent')?.slice(0, LONGEST_AGENT));
+  return success ? data : null;
+}
 
 /** As JSON text. Payloads are not redacted here: the worker has to do something with them. */
 function shownClaim({ job, receipt }: StartedJob): string {

@@ -39,9 +39,18 @@ async function enqueueManyValues(store: Store): Promise<string[]> {
   return idsOf(jobs);
 }
 
+/** 600 jobs whose payload is nothing beside their policy, which is written with each. */
+async function enqueueTables(store: Store): Promise<string[]> {
+  const delaysMs = Array.from({ length: 1_000 }, (_, at) => 1_000 + at);
+  const policy = { ...newJob().policy, backoff: { kind: 'table', delaysMs } } as const;
+  const jobs = newJobs(600, { trace: 't'.repeat(600), policy });
+  await store.enqueue(jobs);
+  return idsOf(jobs);
+}
+
 const getting: StoreCase[] = cases('get', {
   'jobs that carry more than an answer may come in several, in the order asked for': async ({ store }) => {
-    for (const enqueue of [enqueueLarge, enqueueManyValues]) {
+    for (const enqueue of [enqueueLarge, enqueueManyValues, enqueueTables]) {
       const ids = await enqueue(store);
       const first = await store.get(['unknown', ...ids]);
       assert.ok(first.length > 1 && first.length < ids.length, `${first.length} jobs in one answer`);
@@ -105,7 +114,7 @@ const listing: StoreCase[] = cases('list', {
   },
 
   'a list ends where its jobs carry as much as an answer may, and says where it goes on': async ({ store }) => {
-    for (const enqueue of [enqueueLarge, enqueueManyValues]) {
+    for (const enqueue of [enqueueLarge, enqueueManyValues, enqueueTables]) {
       const ids = await enqueue(store);
       const seen: string[] = [];
       let pages = 0;

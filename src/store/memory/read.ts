@@ -9,7 +9,7 @@ import {
   type JobSelection,
 } from '../selection.ts';
 import type { EndedJob, QueueInfo, StoreStats } from '../store.ts';
-import { type Row, toJob } from './row.ts';
+import { carried, type Row, toJob } from './row.ts';
 import type { MemoryState } from './state.ts';
 import type { Tally } from './totals.ts';
 
@@ -25,7 +25,7 @@ function inOnePage(rows: readonly Row[], now: number): JobList {
   const page = new JobPage();
   const jobs: JobList = [];
   for (const row of rows) {
-    if (!page.takes(row.payload, row.progress, row.result)) return stopped(jobs);
+    if (!page.takes(carried(row))) return stopped(jobs);
     jobs.push(toJob(row, now));
   }
   return jobs;
@@ -36,7 +36,7 @@ export function ended(state: MemoryState, ids: readonly string[]): EndedJob[] {
   return [...new Set(ids)].flatMap((id): EndedJob[] => {
     const row = state.rows.get(id);
     if (!row) return [{ id, state: 'not-found', result: null, deadReason: null, error: null }];
-    if (!isTerminal(row.state) || (row.result !== null && !page.takes(row.result))) return [];
+    if (!isTerminal(row.state) || (row.result !== null && !page.takesData([row.result]))) return [];
     const { result, deadReason, lastError } = row;
     return [{ id, state: row.state as EndedJob['state'], result, deadReason, error: lastError }];
   });

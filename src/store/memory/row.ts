@@ -7,6 +7,7 @@ import type { StoredError } from '../../retry/outcome.ts';
 import type { RetryPolicy } from '../../retry/policy.ts';
 import type { Operation } from '../change.ts';
 import { parseData } from '../json.ts';
+import type { Carried } from '../page.ts';
 import type { ClaimedJob, Reaction } from '../store.ts';
 
 /** A job as it is kept. No row ever leaves the store: callers get copies, made below. */
@@ -83,6 +84,12 @@ export interface OperationRow extends Mutable<Operation> {
   /** The job that was looked at last, as `positionOf` says. */
   cursor: readonly [at: number, accepted: number] | null;
   canary: string[];
+}
+
+/** What it adds to an answer. */
+export function carried({ payload, progress, result, lastError, trace, tags, limits, policy }: Row): Carried {
+  const error = lastError === null ? null : JSON.stringify(lastError);
+  return { data: [payload, progress, result, error], plain: [trace, JSON.stringify([tags, limits])], policy };
 }
 
 export function toJob(row: Row, now: number): Job {

@@ -38,8 +38,9 @@ export const jobsOf = (tables: string, more = ''): string => `
     first_started_at, finished_at, lease_ends_at, worker, dead_reason, cancel_requested, key, payload,
     (SELECT error FROM @.errors e WHERE e.id = last_error), progress, @.now_ms(), to_json(tags)::text, result, limits, trace${more}
   FROM (${tables}) s`;
-/** What a job adds to an answer. PostgreSQL knows it without reading the texts. */
-export const BYTES = 'octet_length(payload) + coalesce(octet_length(progress), 0) + coalesce(octet_length(result), 0)';
+/** What a job adds to an answer, but for small texts. PostgreSQL knows it without reading the texts. */
+export const BYTES = `octet_length(payload) + coalesce(octet_length(progress), 0) + coalesce(octet_length(result), 0)
+  + coalesce(octet_length(trace), 0) + coalesce((SELECT octet_length(e.error) FROM @.errors e WHERE e.id = last_error), 0)`;
 const SIZES = `SELECT id, ${BYTES} FROM (${ALL_JOBS}) s WHERE id = ANY ($1::uuid[])`;
 const RUNS = `
   SELECT run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision,
@@ -123,9 +124,11 @@ export async function toJobs({ jobTypes, workers }: Session, rows: readonly JobR
   const page = new JobPage();
   const jobs: JobList = [];
   for (const row of rows) {
-    const [payload, progress, result] = [row[19], row[21], row[24]];
-    if (!page.takes(payload, progress, result)) return stopped(jobs);
-    jobs.push(toJob(row, typeOf(row[1]), nameOf));
+    const [, , , , , , , , , , , , , , , , , , , payload, lastError, progress, , tags, result, limits, trace] = row;
+    const type = typeOf(row[1]);
+    const data = [payload, progress, result, lastError];
+    if (!page.takes({ data, plain: [trace, tags, limits], policy: type.policy })) return stopped(jobs);
+    jobs.push(toJob(row, type, nameOf));
   }
   return jobs;
 }

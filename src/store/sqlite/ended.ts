@@ -25,7 +25,7 @@ export function ended(session: Session, ids: readonly string[]): EndedJob[] {
   return ids.flatMap((id): EndedJob[] => {
     const row = session.sql(END).get(id) as EndRow | undefined;
     if (row === undefined) return [{ id, state: 'not-found', result: null, deadReason: null, error: null }];
-    if (row.finished_at === null || (row.result !== null && !page.takes(row.result))) return [];
+    if (row.finished_at === null || (row.result !== null && !page.takesData([row.result]))) return [];
     return [
       {
         id,

@@ -8,7 +8,7 @@ import type { QueueInfo, StatsRow, StoreStats } from '../store.ts';
 import { emptyTotals, type MutableTotals } from '../totals.ts';
 import { RUNS_OF_JOB } from './complete.ts';
 import { NEVER } from './restrictions.ts';
-import { JOB_COLUMNS, type JobRow, job, type RunRow, runRecord } from './rows.ts';
+import { carried, JOB_COLUMNS, type JobRow, job, type RunRow, runRecord } from './rows.ts';
 import type { Session } from './session.ts';
 
 const GET = `SELECT ${JOB_COLUMNS} FROM jobs WHERE id = ?`;
@@ -33,7 +33,7 @@ export function get(session: Session, ids: readonly string[]): JobList {
   for (const id of ids) {
     const row = session.sql(GET).get(id) as JobRow | undefined;
     if (row === undefined) continue;
-    if (!page.takes(row.payload, row.progress, row.result)) return stopped(jobs);
+    if (!page.takes(carried(session, row))) return stopped(jobs);
     jobs.push(job(session, row));
   }
   return jobs;

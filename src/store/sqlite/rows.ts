@@ -5,6 +5,7 @@ import { decodeResult } from '../../result.ts';
 import type { DeadReason, Decision } from '../../retry/decision.ts';
 import type { OutcomeKind, StoredError } from '../../retry/outcome.ts';
 import { parseData } from '../json.ts';
+import type { Carried } from '../page.ts';
 import type { Session } from './session.ts';
 
 /** From rows to the objects of the contract; running jobs travel in another form (see packed-claim.ts). */
@@ -41,6 +42,13 @@ export interface JobRow {
   readonly limits: string | null;
   readonly last_error: string | null;
   readonly payload: string;
+}
+
+/** What it adds to an answer. */
+export function carried(session: Session, row: JobRow): Carried {
+  const { payload, progress, result, last_error, trace, tags, limits } = row;
+  const { policy } = session.policy(row.policy);
+  return { data: [payload, progress, result, last_error], plain: [trace, tags, limits], policy };
 }
 
 export function job(session: Session, row: JobRow): Job {

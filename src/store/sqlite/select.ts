@@ -11,7 +11,7 @@ import {
   SCAN_ROWS,
   statesOf,
 } from '../selection.ts';
-import { JOB_COLUMNS, type JobRow, job } from './rows.ts';
+import { carried, JOB_COLUMNS, type JobRow, job } from './rows.ts';
 import type { Session } from './session.ts';
 
 /* A selection as SQL. What `isSelected` says is true here, but for upper and lower case beyond ASCII in `message`. */
@@ -112,7 +112,7 @@ export function list(session: Session, filter: JobFilter): JobList {
   const found: JobList = [];
   for (const one of session.db.prepare(`SELECT ${JOB_COLUMNS} ${from}`).iterate(...where.values, limit)) {
     const row = one as unknown as JobRow;
-    if (!page.takes(row.payload, row.progress, row.result)) return stopped(found);
+    if (!page.takes(carried(session, row))) return stopped(found);
     found.push(job(session, row));
   }
   return found;
@@ -136,7 +136,7 @@ function search(
     seen++;
     if ((matches.get(message, seq) as { matches: number }).matches === 1) {
       const match = read.get(seq) as unknown as JobRow;
-      if (!page.takes(match.payload, match.progress, match.result)) return stopped(found);
+      if (!page.takes(carried(session, match))) return stopped(found);
       found.push(job(session, match));
     }
     if (found.length === limit) return found;
