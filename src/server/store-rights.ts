@@ -105,7 +105,8 @@ function ordered(
   const sent = body[at] as Order | undefined;
   if (sent === undefined) return newOrder(context.clock, by, note);
   const order = newOrder(context.clock, signed(sent.by, by, principal), note);
-  return { ...order, id: orderId(sent.id, [verb, order.by, ...body.toSpliced(at)]) };
+  // A program on this machine is believed.
+  return { ...order, id: principal.isLocal ? sent.id : orderId(sent.id, [verb, order.by, ...body.toSpliced(at)]) };
 }
 
 /** The same for an order that is sent again, and another one for another order: under a taken id it would leave no row. */
