@@ -236,8 +236,7 @@ function isLimitOrder({ source, settings }: LimitWrite): boolean {
 }
 
 function stopsJobs(settings: NonNullable<LimitWrite['settings']>): boolean {
-  const total = 'total' in settings ? settings.total : undefined;
-  return settings.concurrency === 0 || total === 0 || settings.rate?.limit === 0;
+  return Object.values(settings).includes(0);
 }
 
 /** The same of retention: what no definition says, and what deletes jobs sooner than now. */

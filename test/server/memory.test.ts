@@ -70,15 +70,15 @@ const text = JSON.stringify('x'.repeat(PAYLOAD_BYTES));
 const values = `[${'{},'.repeat(PAYLOAD_BYTES / 3 - 2)}{}]`;
 
 it.each([
-  ['texts', text, 1_000],
-  ['empty objects', values, 100],
+  ['texts', text, 300],
+  ['empty objects', values, 40],
 ])('a reader cannot end the server by lists of large inputs: %s, SQLite', async (_, payload, count) => {
   await survivesLists(`sqlite:${join(temporaryFolder(), 'jobs.db')}`, payload, count);
 });
 
 it('the same on PostgreSQL', async () => {
   await using database = await TestDatabase.create(inject('postgresUrl'));
-  await survivesLists(database.url, text, 1_000);
+  await survivesLists(database.url, text, 300);
 });
 
 /** As an earlier version has let them in: 50 kB each, of which the payload is nothing. */
@@ -91,7 +91,7 @@ const fat: Partial<NewJob> = {
 };
 
 it('what jobs carry beside payloads does not end the server either, in lists and in claims', async () => {
-  const { call, figures } = await client(`sqlite:${join(temporaryFolder(), 'jobs.db')}`, fat, 8_000, ['read', 'work']);
+  const { call, figures } = await client(`sqlite:${join(temporaryFolder(), 'jobs.db')}`, fat, 3_500, ['read', 'work']);
   const list = await call('POST', '/api/v1/store/list', [{ limit: 10_000 }]);
   expect([list.status, JSON.stringify(list.body).length < 3 * PAGE_BYTES]).toEqual([200, true]);
   const order = { ...claimRequest(), limit: 100_000, queues: [quota({ share: 100_000 })] };

@@ -188,7 +188,7 @@ describe.each(storeKinds)('an order leaves one row on %s', (kind) => {
     const retention = { state: 'dead', source: 'code', keptMs: 0 };
     const orders: [verb: string, write: object][] = [
       ['writeLimits', { ...limit, settings: { concurrency: 0 } }],
-      ['writeLimits', { ...limit, settings: { rate: { limit: 0, perMs: 1_000, burst: 0 } } }],
+      ['writeLimits', { ...limit, settings: { total: 0 } }],
       ['writeRetention', { ...retention, name: 'sync', keptMs: 1 }],
       ['writeRetention', { ...retention, name: null }],
     ];
