@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { Model, settings, steady, T0, type Work } from '../../test/admission/model.ts';
 import { Gate } from '../../test/gate/facts.ts';
-import type { Plan } from './plan.ts';
-import { planClaim } from './plan.ts';
+import { closedGate, pin } from '../gate/index.ts';
+import { type Plan, planClaim } from './plan.ts';
 import { settleShares } from './shares.ts';
 
 const never = settings({ concurrency: 1_000 });
@@ -20,7 +20,7 @@ function rampOf(starts: number): Gate {
   const gate = new Gate().ramp();
   const { ramp } = gate.state;
   if (ramp === null) throw new Error('expected a ramp');
-  gate.state = { ...gate.state, ramp: { ...ramp, limit: 2 * (starts - 1), tat: gate.now } };
+  gate.state = { ...gate.state, ramp: { ...ramp, limit: 2 * (starts - 1), tat: gate.now, boundAt: gate.now - 1 } };
   return gate;
 }
 
@@ -407,7 +407,7 @@ describe('behind a gate', () => {
 
   test('that is pinned open nothing starts, whatever the time', () => {
     const gate = new Gate();
-    gate.state = { ...gate.state, pin: 'open' };
+    gate.state = pin(gate.state, 'open', 'ops', gate.now, steady).state;
     const plan = behind(gate).planned({ free: 9 });
     expect([wanted(plan), plan.nextAt]).toEqual([{}, null]);
   });
@@ -424,6 +424,31 @@ describe('behind a gate', () => {
     expect(plan.guards.gates[0]?.state?.budget.tokens).toBeCloseTo(0.5);
     expect(plan.nextAt).toBeGreaterThan(gate.now);
   });
+});
+
+test('of the keys of a parent one probe starts in a plan, as its rate lets it', () => {
+  const child = new Gate(closedGate(T0, { keyed: true })).trip().wait(2_000);
+  const model = new Model([
+    { due: 3, gate: 'webhook/x' },
+    { due: 3, gate: 'webhook/y' },
+  ]);
+  model.now = child.now;
+  const offer = model.offer();
+  const gates = new Map(
+    ['webhook/x', 'webhook/y'].map((name) => [name, { state: child.state, version: 1, parent: 'webhook' }] as const),
+  );
+  const lines = offer.lines.map((line, index) => ({
+    ...line,
+    partitions: line.partitions.map((one) => ({ ...one, gate: index === 0 ? 'webhook/x' : 'webhook/y' })),
+  }));
+  const parents = new Map([['webhook', { state: closedGate(child.now), version: 7 }]]);
+  const plan = planClaim({ ...offer, lines, gates, parents }, model.request({ free: 9 }), {}, () => 0, steady);
+  expect(wanted(plan)).toEqual({ 0: 1 });
+  expect(plan.guards.gates.map(({ kind, name, version, state }) => [kind, name, version, state !== null])).toEqual([
+    ['parent', 'webhook', 7, true],
+    ['resource', 'webhook/x', 1, true],
+    ['resource', 'webhook/y', 1, true],
+  ]);
 });
 
 describe('places that stay empty', () => {

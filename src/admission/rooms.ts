@@ -84,7 +84,7 @@ export class Rooms {
     this.#now = now;
     this.#random = random;
     this.#places = request.isTrial ? Math.min(1, free) : free + ahead;
-    this.#hot = free + Math.min(hot, ahead);
+    this.#hot = free + hot;
     this.#uses = offer.uses.map(({ settings, use }) => ({ settings, use }));
     this.#suspectsDue = new Set(
       offer.lines.flatMap(({ queue, lane, partitions }) =>
