@@ -323,6 +323,7 @@ describe('a trial', () => {
         .map(({ queue }) => queue)
         .join(''),
     ).toBe('abab');
+    expect(labels.map((jobs) => jobs.length)).toEqual([1, 1, 1, 1]);
   });
 
   test('takes none beside a suspect of the queue, nor beyond the cap', () => {

@@ -137,15 +137,12 @@ function level(flows: readonly Levelled[], places: number): number[] {
   return clamped.map((time) => Math.max(0, time - least));
 }
 
-/** Sums of fractions are not exact: times this close are a tie. */
-const INEXACT = 1e-9;
-
 function least<T>(from: readonly T[], of: (item: T) => { readonly time: number; readonly weight: number }): T | null {
   let best: T | null = null;
   for (const item of from) {
     const { time, weight } = of(item);
     if (weight <= 0) continue;
-    if (best === null || time < of(best).time - INEXACT) best = item;
+    if (best === null || time < of(best).time) best = item;
   }
   return best ?? from[0] ?? null;
 }

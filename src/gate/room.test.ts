@@ -25,11 +25,16 @@ const gates: Record<string, () => Gate> = {
   'that may probe': () => new Gate().trip().wait(2_000),
   'that ramps': () => rampOf(6),
   'that ramps, a batch later': () => {
-    const gate = rampOf(6);
+    const gate = rampOf(41);
     gate.admit();
     return gate.wait(40);
   },
   'that holds': () => new Gate().report({ throttled: 1, retryAfterMs: 60_000 }),
+  'that is held for a moment': () => {
+    const gate = new Gate();
+    gate.state = { ...gate.state, heldUntil: gate.now + 1_000 };
+    return gate;
+  },
   'that forgot its outage': () => new Gate().trip().wait(86_400_000),
   'of a failing worker that waits': () => {
     const gate = new Gate();
@@ -55,7 +60,7 @@ const gates: Record<string, () => Gate> = {
 
 describe('the room behind a gate', () => {
   for (const [name, make] of Object.entries(gates)) {
-    for (const due of [0, 1, 4, 50]) {
+    for (const due of [0, 1, 4, 6, 50]) {
       test(`${name} and what is charged are those of one claim: ${due} fresh jobs due`, () => {
         const { state, now } = make();
         const demand = { worker: WORKER, places: 20, keptForRetries: 0, fresh: due, retry: 0 };
@@ -68,6 +73,7 @@ describe('the room behind a gate', () => {
         expect(charge.state).toEqual(claim.state);
         expect(charge.epoch).toBe(claim.epoch);
         expect(room.events).toEqual(claim.events);
+        if (due > 0 && fresh === 0) expect(room.freshAt).toBe(claim.nextAt);
       });
     }
   }
