@@ -1,8 +1,10 @@
 import { StoreUnavailableError } from '../src/errors.ts';
-import type { JobsListener, LimitFilter, Store } from '../src/store/store.ts';
+import { forwarding } from '../src/store/forwarding.ts';
+import type { JobsListener, LimitFilter, RetentionWrite, Store } from '../src/store/store.ts';
+import { type VerbName, verbNames } from '../src/store/verbs.ts';
 import { copy } from './copy.ts';
 import type { SimStore } from './engines.ts';
-import type { History, VerbName } from './history.ts';
+import type { History } from './history.ts';
 import { type SimProcess, START } from './scheduler.ts';
 
 /** How a call to the store ends. */
@@ -30,58 +32,15 @@ export interface SharedStore {
   inProgress: number;
 }
 
-const verbs: readonly VerbName[] = [
-  'enqueue',
-  'claim',
-  'claimGated',
-  'claimLimited',
-  'permit',
-  'report',
-  'heartbeat',
-  'settle',
-  'expired',
-  'remember',
-  'recall',
-  'cancelRequested',
-  'get',
-  'ended',
-  'list',
-  'runs',
-  'logs',
-  'ledger',
-  'stats',
-  'gates',
-  'gateHistory',
-  'errorGroups',
-  'forecast',
-  'history',
-  'errorHistory',
-  'queues',
-  'limitKeys',
-  'writeLimits',
-  'cancel',
-  'count',
-  'change',
-  'operations',
-  'workers',
-  'hold',
-  'release',
-  'changeGate',
-  'prune',
-  'workers',
-  'schedules',
-  'writeSchedule',
-];
-
 const changesGates: ReadonlySet<VerbName> = new Set<VerbName>(['report', 'claimGated', 'changeGate', 'prune']);
+
+const Forwarding = forwarding(verbNames);
 
 /** The store as one process sees it: across a network that delays, loses and breaks, to a machine that may be away. */
 export function storeFor(process: SimProcess, shared: SharedStore): Store {
   const call = (verb: VerbName, args: readonly unknown[]): Promise<unknown> =>
     new FaultyCall(process, shared, verb, args).answer;
-  const proxy = Object.fromEntries(verbs.map((verb) => [verb, (...args: unknown[]) => call(verb, args)]));
-  return {
-    ...proxy,
+  return Object.assign(new Forwarding(call), {
     kind: shared.engine.kind,
     onWork: (listener: () => void) =>
       engineOf(process, shared).onWork(() => {
@@ -100,8 +59,11 @@ export function storeFor(process: SimProcess, shared: SharedStore): Store {
     rollUp: () => Promise.resolve({ isDone: true }),
     // It is asked while a process opens, and finds what the world wrote before: see `World`.
     limits: (filter: LimitFilter) => shared.engine.limits(filter),
+    // Everything is kept, whichever process opens first.
+    retention: () => shared.engine.retention(),
+    writeRetention: (writes: readonly RetentionWrite[]) => shared.engine.writeRetention(writes),
     close: () => Promise.resolve(),
-  } as unknown as Store;
+  });
 }
 
 function engineOf(process: SimProcess, { engine }: SharedStore): Store {

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { GateState } from '../src/gate/index.ts';
 import type { Job, RunRecord } from '../src/job.ts';
-import type { ErrorGroup, GateRef, Store } from '../src/store/store.ts';
-
-export type VerbName = Exclude<keyof Store, 'kind' | 'pushes' | 'onWork' | 'onJobs' | 'close' | 'transactions'>;
+import type { ErrorGroup, GateRef } from '../src/store/store.ts';
+import type { VerbName } from '../src/store/verbs.ts';
 
 /** What an outside observer can know of a run: calls as the store executed them, their answers, and what handlers did. */
 export type HistoryEvent =

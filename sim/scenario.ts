@@ -106,6 +106,7 @@ const SCHEDULE_SEEDS = 1_000_003;
 const LIMIT_SEEDS = 3_000_017;
 const ON_LIMIT_SEEDS = 5_000_011;
 const THROTTLE_SEEDS = 6_000_011;
+const OLD_DEPLOY_SEEDS = 8_000_009;
 
 function randomSchedules(random: Random): SimSchedule[] {
   if (random.chance(0.6)) return [];
@@ -126,7 +127,9 @@ function withOutages(
     return { dependency: random.pick(dependencies), from, to: from + random.next() * faultsForMs };
   });
   const names = random.chance(0.5) ? random.pick(groups) : null;
-  return { ...scenario, faultsForMs, jobs: random.whole(1, 60), names, outages };
+  // An outage in the middle of a deploy is where gates meet versions.
+  const oldDeploy = scenario.oldDeploy ?? oldDeployOf(scenario.seed + OLD_DEPLOY_SEEDS);
+  return { ...scenario, oldDeploy, faultsForMs, jobs: random.whole(1, 60), names, outages };
 }
 
 /** Without enqueues that look at other jobs than the holder of their key: a checker that looks at one job at a time cannot follow them. */

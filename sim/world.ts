@@ -3,9 +3,10 @@ import type { KeyUntil } from '../src/job.ts';
 import { Mulligan } from '../src/mulligan.ts';
 import type { ChangeAction, ChangeRequest, HoldTarget, JobSelection, Store } from '../src/store/store.ts';
 import { gateOrders } from '../src/store/store.ts';
+import type { VerbName } from '../src/store/verbs.ts';
 import type { OpenEngine } from './engines.ts';
 import { type Ending, endings, type Faults, type SharedStore, storeFor } from './faulty-store.ts';
-import { type FinalState, History, type VerbName } from './history.ts';
+import { type FinalState, History } from './history.ts';
 import { randomScript, simGates, simJobs, simPolicies } from './jobs.ts';
 import { randomWrite } from './limits.ts';
 import { Random } from './random.ts';
@@ -326,9 +327,11 @@ export class World implements Faults {
     else if (action <= 4) void store.release(random.pick(HOLD_TARGETS));
     else if (action === 5) void store.change(this.#order('redrive', { name }));
     else if (action === 6) void store.change(this.#order('discard', { name, limit: 1 }));
-    else if (action === 7)
-      void store.change(this.#order(random.pick(['runNow', 'cancel'] as const), { name, limit: 3 }));
-    else if (action >= 10) void this.#operateSchedules();
+    else if (action === 7) {
+      const order = random.pick(['runNow', 'cancel'] as const);
+      // Without a limit, jobs that run are among them.
+      void store.change(this.#order(order, order === 'runNow' ? { name } : { name, limit: 3 }));
+    } else if (action >= 10) void this.#operateSchedules();
     else {
       const gate = { kind: 'resource', name: random.pick(simGates) } as const;
       void store.changeGate(gate, random.pick(gateOrders), 'operator');

@@ -1,8 +1,11 @@
 import { expect, it } from 'vitest';
 import { defineJob } from './definition.ts';
-import type { Mulligan } from './mulligan.ts';
+import { Mulligan } from './mulligan.ts';
 import { operatorName } from './operator.ts';
+import type { ScheduleDefinition } from './schedule-options.ts';
+import { MemoryStore } from './store/memory/store.ts';
 import { testQueue } from './testing/queue.ts';
+import { VirtualClock } from './testing/virtual-clock.ts';
 
 const sync = defineJob({ name: 'sync', queue: 'shop', limit: { name: 'shopify', concurrency: 1 }, run() {} });
 const nightly = ['nightly', 'sync', {}, { every: '1h' }] as const;
@@ -41,6 +44,31 @@ it('has a row for every order of an operator: who, what and when, newest first',
     expect(newest?.note).toMatch(note);
   }
   expect(await mulligan.audit.list()).toHaveLength(orders.length);
+});
+
+it('has a row of a single job that an operator cancels, and none of what an application does by itself', async () => {
+  await using queue = await testQueue({ jobs: [sync] });
+  const { mulligan } = queue;
+  const jobs = [await mulligan.enqueue('sync', 1, { delay: '1h' }), await mulligan.enqueue('sync', 2, { delay: '1h' })];
+  const [first, second] = jobs.map(({ id }) => id) as [string, string];
+  expect(await mulligan.jobs.cancel(first)).toBe('cancelled');
+  expect(await mulligan.audit.list()).toEqual([]);
+  expect(await mulligan.jobs.cancel(second, by)).toBe('cancelled');
+  expect(await mulligan.audit.list()).toMatchObject([
+    { action: 'cancel', by: 'ann', selection: { ids: [second] }, changed: 1, state: 'done', note: null },
+  ]);
+});
+
+it('has a row of a schedule that code no longer gives and that was removed for it', async () => {
+  const clock = new VirtualClock();
+  const store = new MemoryStore({ clock });
+  const open = (schedules: readonly ScheduleDefinition[]) =>
+    Mulligan.open(store, { jobs: [sync], schedules, removeMissingSchedules: true, clock, log: () => {} });
+  const { audit } = await open([{ name: 'coded', job: sync, input: {}, every: '1h' }]);
+  expect(await audit.list()).toEqual([]);
+  await open([]);
+  const row = { action: 'schedule', by: operatorName(), note: 'schedule coded was removed' };
+  expect(await audit.list()).toMatchObject([row]);
 });
 
 it('names user and host where an order does not say who gave it', async () => {

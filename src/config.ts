@@ -1,5 +1,6 @@
 import { isDate } from './brand.ts';
 import { ConfigError, UnknownNameError } from './errors.ts';
+import { ourNameFor } from './foreign-options.ts';
 
 /** The error for an option of the wrong kind. Its message names the option, what was expected, what it got, and what to do. */
 export function unexpected(what: string, expected: string, got: unknown, hint?: string): ConfigError {
@@ -127,6 +128,8 @@ function at(row: readonly number[], column: number): number {
 }
 
 function didYouMean(word: string, known: readonly string[]): string {
+  const ours = ourNameFor(word, known);
+  if (ours !== null) return ours;
   const meant = closest(word, known);
   return meant === null ? `Valid options: ${known.join(', ')}.` : `Did you mean ${meant}?`;
 }

@@ -41,6 +41,7 @@ describe('defineJob', () => {
       backoff: undefined,
       onDead: undefined,
       silence: [],
+      retention: {},
       run,
     });
   });
@@ -100,7 +101,7 @@ describe('defineJob', () => {
     [
       'an option of another place',
       { name: 'a', run, delay: '5m' },
-      'defineJob: there is no option "delay". Valid options: name,',
+      'defineJob: there is no option "delay". Here it is delay of enqueue. Or at, with a Date.',
     ],
     ['maxAttempts beside retry', { name: 'a', run, maxAttempts: 3 }, 'defineJob: there is no option "maxAttempts".'],
     [
@@ -179,7 +180,11 @@ describe('defineJob', () => {
       { name: 'a', run, backoff: { kind: 'fixed' } },
       'job a: backoff: expected a function, got an object with the key kind.',
     ],
-    ['an onDead that is no function', { name: 'a', run, onDead: 1 }, 'job a: onDead: expected a function, got 1.'],
+    [
+      'an onDead that is neither a function nor a job',
+      { name: 'a', run, onDead: 1 },
+      'job a: onDead: expected a function, or [job, input], got 1.',
+    ],
     ['rules that are no list', { name: 'a', run, rules: {} }, 'job a: rules'],
   ])('refuses %s, and says what was expected', (_, options, message) => {
     expect(complaint(() => define(options))).toContain(message);

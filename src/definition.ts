@@ -11,7 +11,7 @@ import {
   withoutUndefined,
 } from './config.ts';
 import { type Duration, parseDuration } from './duration.ts';
-import type { EnqueueOptions, EnqueueResult, JobToEnqueue } from './enqueue-options.ts';
+import type { EnqueueArgs, EnqueueOptions, EnqueueResult, JobToEnqueue } from './enqueue-options.ts';
 import { ConfigError } from './errors.ts';
 import { MAX_OUTAGE_MS } from './gate/constants.ts';
 import { checkPriority, DEFAULT_PRIORITY, DEFAULT_QUEUE } from './job.ts';
@@ -19,8 +19,10 @@ import type { JsonCheck } from './json.ts';
 import { checkLimits, type LimitDefinition, type LimitOptions } from './limit/options.ts';
 import type { Logger } from './observe/log.ts';
 import { checkSilence, type WarningName } from './policy-check/names.ts';
+import { type AnyInput, checkReaction, definitionBrand, hasBrand, type ReactionTo } from './reaction.ts';
 import { checkResource, type ResourceFunction } from './resource.ts';
 import type { OutputCheck, OutputType } from './result.ts';
+import { type KeptFor, type RetentionOptions, readRetention } from './retention-options.ts';
 import type { BackoffFunction, ClassifyFunction, ClassifyRule } from './retry/classify.ts';
 import { validateClassifyRules } from './retry/classify.ts';
 import { type Decision, FIRST_VERSION } from './retry/decision.ts';
@@ -33,7 +35,7 @@ import { checkTags, type TagsFunction } from './tags.ts';
 import { read } from './untrusted/thrown.ts';
 
 /** What `defineJob` takes. `Input` is what is enqueued; `Parsed` is what the schema makes of it; `Output` is what the handler returns. */
-export interface JobOptions<Input, Parsed = Input, Output = unknown> {
+export interface JobOptions<Input, Parsed = Input, Output = unknown, DeadInput = AnyInput> {
   /** Unique among the jobs of an application; it is stored with each job. */
   readonly name: string;
   /** Any Standard Schema (zod, valibot, ...). Checked at enqueue, and again before each run. */
@@ -63,7 +65,7 @@ export interface JobOptions<Input, Parsed = Input, Output = unknown> {
    * @example resource: (input) => ['webhook', new URL(input.url).host]
    */
   readonly resource?: string | ResourceFunction<Parsed> | false;
-  /** For how long an outage may keep failures from counting where no resource is named. Default 1 day. Not together with a named resource. */
+  /** For how long an outage may keep failures from counting where no resource is named. Default 1 day; an hour while fewer than three jobs fail. Not together with a named resource. */
   readonly maxOutage?: Duration;
   /**
    * How many of its jobs may run at once and how often they may start, for each key: one limit or several. All must have room.
@@ -83,13 +85,24 @@ export interface JobOptions<Input, Parsed = Input, Output = unknown> {
   readonly rules?: readonly ClassifyRule[];
   /** Chooses the delay before the next attempt, instead of the policy's backoff and jitter; its deadline still holds. */
   readonly backoff?: BackoffFunction;
-  /** Called once a job of this kind is dead, in the process that buried it. Best effort: it is not repeated. */
-  readonly onDead?: (job: DeadJob) => unknown;
+  /**
+   * What happens when a job of this kind is dead. `[job, input]` is a job that is stored in the write that buries this one: each time it
+   * dies, whatever process finds that out. The input may be a function of the input of the dead job and of its id. A function is
+   * called in the process that buried the job. Best effort: it is not repeated.
+   * @example onDead: [refund, ({ order }, { id }) => ({ order, failed: id })]
+   */
+  readonly onDead?: ((job: DeadJob) => unknown) | ReactionTo<Parsed, DeadInput>;
   /**
    * Warnings about its settings that are not logged when a worker starts, by name: see docs/advise.md.
    * @example silence: ['no-jitter']
    */
   readonly silence?: readonly WarningName[];
+  /**
+   * How long its finished jobs and their ledgers are kept, at least 5 minutes; null is for ever. It is stored, for all processes.
+   * A shorter time than the stored one takes an order: `mulligan.retention.set`. Default 1 d, 90 d and 7 d.
+   * @example retention: { completed: '30d', dead: null }
+   */
+  readonly retention?: RetentionOptions;
 }
 
 export interface DeadJob {
@@ -125,7 +138,9 @@ export interface JobDefinition<Input = unknown, Parsed = unknown, Output = unkno
   readonly rules: readonly ClassifyRule[];
   readonly backoff: BackoffFunction | undefined;
   readonly onDead: ((job: DeadJob) => unknown) | undefined;
+  readonly reaction: ReactionTo | undefined;
   readonly silence: readonly WarningName[];
+  readonly retention: KeptFor;
   // A method, so that definitions of any input fit into one list. Undefined until `implement` adds it.
   run?(input: Parsed, context: JobContext): Output | Promise<Output>;
 }
@@ -166,7 +181,8 @@ export interface JobContext {
   /**
    * Runs `effect` at most until its result has been recorded: later runs of this job get the recorded result.
    * The result must be JSON: when it cannot be stored, the effect is not repeated, and the job is dead (`Unrecoverable`).
-   * A crash between the effect and its recording lets it run again.
+   * A crash between the effect and its recording lets it run again. The run ends only when all effects under way are recorded,
+   * or 5 s after its signal has aborted.
    */
   once<Result>(key: string, effect: () => Result | Promise<Result>): Promise<Result>;
   /**
@@ -183,8 +199,7 @@ export interface JobContext {
    */
   enqueue<Input, Output>(
     job: JobDefinition<Input, unknown, Output> | string,
-    input: NoInfer<Input>,
-    options?: EnqueueOptions,
+    ...args: EnqueueArgs<NoInfer<Input>>
   ): Promise<EnqueueResult<Output>>;
   /** Enqueues many jobs, as `mulligan.enqueueMany` does. */
   enqueueMany<Input, Output>(
@@ -226,11 +241,12 @@ const optionNames = namesOf<JobOptions<unknown>>({
   backoff: true,
   onDead: true,
   silence: true,
+  retention: true,
 });
 
 /** `Parsed` comes first, so that without a schema the input is what the handler says it takes. */
-export function defineJob<Parsed = unknown, Input = Parsed, Output = unknown>(
-  options: JobOptions<Input, Parsed, Output> & JsonCheck<Input> & OutputCheck<Output>,
+export function defineJob<Parsed = unknown, Input = Parsed, Output = unknown, DeadInput = AnyInput>(
+  options: JobOptions<Input, Parsed, Output, DeadInput> & JsonCheck<Input> & OutputCheck<Output>,
 ): JobDefinition<Input, Parsed, Output> {
   const given = readOptions(options as JobOptions<Input, Parsed, Output>, optionNames, 'defineJob');
   const name = checkName(given.name, 'defineJob: name');
@@ -241,7 +257,8 @@ export function defineJob<Parsed = unknown, Input = Parsed, Output = unknown>(
     throw unexpected(`${what}: input`, 'a Standard Schema (zod, valibot, arktype, ...)', given.input);
   }
   checkOutput(given.output, `${what}: output`);
-  checkHooks(given, what);
+  const { onDead, ...hooks } = given;
+  checkHooks(hooks, what);
   const version = given.version === undefined ? null : checkVersion(given.version, `${what}: version`);
   checkMigrate(given.migrate, version, what);
   return branded({
@@ -260,14 +277,16 @@ export function defineJob<Parsed = unknown, Input = Parsed, Output = unknown>(
     classify: given.classify,
     rules: given.rules === undefined ? [] : validateClassifyRules(copyData(given.rules, what), `${what}: rules`),
     backoff: given.backoff,
-    onDead: given.onDead,
+    ...readOnDead(onDead, `${what}: onDead`),
     silence: checkSilence(given.silence ?? [], `${what}: silence`),
+    retention: readRetention(given.retention ?? {}, `${what}: retention`),
     ...(given.run && { run: given.run }),
   });
 }
 
 /** What only a worker needs of a definition, so that it need not be where jobs are enqueued. */
-export type ImplementOptions = Pick<JobOptions<never>, 'timeout' | 'classify' | 'rules' | 'backoff' | 'onDead'> & {
+export type ImplementOptions = Pick<JobOptions<never>, 'timeout' | 'classify' | 'rules' | 'backoff'> & {
+  readonly onDead?: (job: DeadJob) => unknown;
   readonly migrate?: (payload: never, fromVersion: number) => unknown;
 };
 
@@ -319,6 +338,12 @@ function checkHooks(given: Omit<ImplementOptions, 'timeout' | 'rules'>, what: st
   }
 }
 
+function readOnDead(onDead: unknown, what: string): Pick<JobDefinition, 'onDead' | 'reaction'> {
+  if (onDead === undefined) return { onDead: undefined, reaction: undefined };
+  if (typeof onDead === 'function') return { onDead: onDead as JobDefinition['onDead'], reaction: undefined };
+  return { onDead: undefined, reaction: checkReaction(onDead, what, 'a function, or [job, input]') };
+}
+
 /** No payload is of an earlier version than the first, so that the function would never be called. */
 function checkMigrate(migrate: unknown, version: number | null, what: string): void {
   if (migrate === undefined || (version !== null && version > FIRST_VERSION)) return;
@@ -361,11 +386,8 @@ function readResource(value: unknown, what: string): JobDefinition['resource'] {
   return typeof value === 'function' ? (value as ResourceFunction) : checkResource(value, what);
 }
 
-/** Registered, so that a definition made by another copy of this package is recognised. */
-const brand = Symbol.for('mulligan.definition');
-
 function branded<Definition extends object>(definition: Definition): Readonly<Definition> {
-  return Object.freeze(Object.defineProperty(definition, brand, { value: true }));
+  return Object.freeze(Object.defineProperty(definition, definitionBrand, { value: true }));
 }
 
 /** Definitions by name. A Map, so that no name can reach into a prototype. Of a split definition the half with `run` is kept. */
@@ -385,7 +407,7 @@ export function definitionsByName(jobs: unknown, what: string): ReadonlyMap<stri
 
 /** Recognised by its brand: an object that only looks like a definition was never checked. */
 export function isDefinition(value: unknown): value is AnyJobDefinition {
-  return read(value, brand) === true;
+  return hasBrand(value);
 }
 
 function isSchema(value: unknown): value is InputSchema {

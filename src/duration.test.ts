@@ -9,6 +9,7 @@ test.each<[Duration, number]>([
   ['5m', 300_000],
   ['2h', 7_200_000],
   ['3d', 259_200_000],
+  ['1w', 604_800_000],
   ['1.5s', 1_500],
   ['0.0004s', 0],
   ['1.1s', 1_100],
@@ -55,7 +56,7 @@ test.each([
 });
 
 test('the message names the option, what was expected, what was given and what to do', () => {
-  const expected = "expected a duration such as '500ms', '30s', '5m', '2h' or '3d'";
+  const expected = "expected a duration such as '500ms', '30s', '5m', '2h', '3d' or '1w'";
   expect(() => parseDuration('5sec', 'retry.backoff.base')).toThrow(
     `retry.backoff.base: ${expected}, got "5sec". There is no unit sec.`,
   );
@@ -67,7 +68,7 @@ test('the message names the option, what was expected, what was given and what t
 test('text without a unit is refused without a word about numbers, which text never is', () => {
   expect(() => parseDuration('10', 'lease')).toThrow(
     new ConfigError(
-      `lease: expected a duration such as '500ms', '30s', '5m', '2h' or '3d', got "10". Add a unit, such as 10s or 10ms.`,
+      `lease: expected a duration such as '500ms', '30s', '5m', '2h', '3d' or '1w', got "10". Add a unit, such as 10s or 10ms.`,
     ),
   );
 });

@@ -1,18 +1,27 @@
 import { unexpected } from './config.ts';
 
-/** `'500ms'`, `'30s'`, `'5m'`, `'2h'`, `'3d'`, or a number of milliseconds. */
+/** `'500ms'`, `'30s'`, `'5m'`, `'2h'`, `'3d'`, `'1w'`, or a number of milliseconds. */
 export type Duration = number | `${number}${Unit}`;
-type Unit = 'ms' | 's' | 'm' | 'h' | 'd';
+type Unit = 'ms' | 's' | 'm' | 'h' | 'd' | 'w';
 
 const SECOND_MS = 1_000;
 export const MINUTE_MS: number = 60 * SECOND_MS;
 export const HOUR_MS: number = 60 * MINUTE_MS;
 export const DAY_MS: number = 24 * HOUR_MS;
 
-const unitMs: Readonly<Record<Unit, number>> = { ms: 1, s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS };
+const unitMs: Readonly<Record<Unit, number>> = {
+  ms: 1,
+  s: SECOND_MS,
+  m: MINUTE_MS,
+  h: HOUR_MS,
+  d: DAY_MS,
+  w: 7 * DAY_MS,
+};
 
-const EXPECTED_TEXT = "a duration such as '500ms', '30s', '5m', '2h' or '3d'";
-const EXPECTED = `${EXPECTED_TEXT}, or a number of milliseconds`;
+/** A duration as text, for those that describe what they take: as a regular expression, and in words. */
+export const DURATION_PATTERN: string = `\\d+(\\.\\d+)?(${Object.keys(unitMs).join('|')})`;
+const EXPECTED_TEXT = "a duration such as '500ms', '30s', '5m', '2h', '3d' or '1w'";
+export const EXPECTED_DURATION: string = `${EXPECTED_TEXT}, or a number of milliseconds`;
 const pattern = /^(\d+(?:\.\d+)?)([a-z]+)$/i;
 
 /** Milliseconds, rounded to whole ones. `what` names the option in the message of the ConfigError. */
@@ -21,7 +30,7 @@ export function parseDuration(value: unknown, what: string): number {
   const ms = Math.round(exactMs);
   if (!Number.isSafeInteger(ms) || exactMs < 0) {
     // Text is never a number of milliseconds, so '10' must not read as if it were one.
-    throw unexpected(what, typeof value === 'string' ? EXPECTED_TEXT : EXPECTED, value, advice(value));
+    throw unexpected(what, typeof value === 'string' ? EXPECTED_TEXT : EXPECTED_DURATION, value, advice(value));
   }
   return Math.abs(ms); // -0 is 0
 }

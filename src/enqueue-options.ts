@@ -3,6 +3,7 @@ import { checkName, checkOneOf, isPlainObject, namesOf, readOptions, unexpected,
 import { type Duration, formatDuration, parseDuration } from './duration.ts';
 import { ConfigError } from './errors.ts';
 import { checkPriority, type KeyLife, type KeyUntil, keyUntils } from './job.ts';
+import { checkReaction, type ReactionTo } from './reaction.ts';
 import type { OutputType } from './result.ts';
 import { LONGEST_DELAY_MS } from './retry/backoff.ts';
 import { checkRetry } from './retry/options.ts';
@@ -40,11 +41,21 @@ export interface EnqueueOptions {
   /** Overrides the definition's policy, field by field. */
   readonly retry?: RetryOptions;
   /**
+   * A job that is stored in the write that buries this one, if it dies, instead of the one that the definition says.
+   * @example onDead: [refund, { order: 7 }]
+   */
+  readonly onDead?: ReactionTo;
+  /**
    * A client inside a transaction of your own (PostgreSQL): the job is committed or rolled back with it. No worker sees
    * it before the commit. The `enqueued` event is emitted before that, so also for a job that is then rolled back.
    */
   readonly tx?: TransactionClient;
 }
+
+/** What follows the job: its input, which may be left out where null is one, and options. */
+export type EnqueueArgs<Input> = null extends Input
+  ? [input?: Input, options?: EnqueueOptions]
+  : [input: Input, options?: EnqueueOptions];
 
 /** One of many jobs: its input, and options of its own. A transaction is given for all of them. */
 export interface JobToEnqueue<Input = unknown> extends Omit<EnqueueOptions, 'tx'> {
@@ -68,6 +79,7 @@ export const optionNames: readonly (keyof EnqueueOptions)[] = namesOf<EnqueueOpt
   throttle: true,
   tags: true,
   retry: true,
+  onDead: true,
   tx: true,
 });
 export const eachOptionNames: readonly (keyof JobToEnqueue)[] = [
@@ -95,6 +107,7 @@ export interface CheckedOptions {
   readonly debounce: Debounce | undefined;
   readonly tags: readonly string[] | null;
   readonly retry: RetryOptions | undefined;
+  readonly onDead: ReactionTo | undefined;
   readonly tx: TransactionClient | null;
 }
 
@@ -125,7 +138,7 @@ export function checkKey({ key, keyUntil, debounce, throttle }: EnqueueOptions, 
 
 /** All but `checkKey`. */
 export function checkEach(given: EnqueueOptions, what: string): CheckedOptions {
-  const { delay, at, priority, queue, key, keyUntil, debounce, throttle, tags, retry, tx } = given;
+  const { delay, at, priority, queue, key, keyUntil, debounce, throttle, tags, retry, onDead, tx } = given;
   if (delay !== undefined && at !== undefined) {
     throw new ConfigError(`${what}: expected delay or at, got both. Give one of them.`);
   }
@@ -140,6 +153,7 @@ export function checkEach(given: EnqueueOptions, what: string): CheckedOptions {
     debounce: undefined,
     tags: tags === undefined ? null : checkTags(tags, `${what}: tags`),
     retry: retry === undefined ? undefined : checkRetry(retry, `${what}: retry`),
+    onDead: onDead === undefined ? undefined : checkReaction(onDead, `${what}: onDead`),
     tx: tx === undefined ? null : checkClient(tx, what),
   };
   return {
@@ -192,7 +206,7 @@ function readDebounce(
   return { delayMs, keyLife: 'started', debounce: { maxWaitMs } };
 }
 
-function checkClient(tx: unknown, what: string): TransactionClient {
+export function checkClient(tx: unknown, what: string): TransactionClient {
   // Each query of a pool may use another connection, so it is never part of the caller's transaction.
   if (typeof read(tx, 'totalCount') === 'number') {
     const hint = 'Give the client that has begun the transaction: await pool.connect().';

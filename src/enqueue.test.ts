@@ -405,6 +405,7 @@ describe('the policy of a job', () => {
       jitter: 'none',
       deadlineMs: null,
       maxCrashes: 7,
+      maxRuns: 10_000,
     });
   });
 
@@ -745,6 +746,7 @@ describe('group commit', () => {
           return jobs.map(({ id }) => ({ id, existed: false }));
         },
         settleWith: async () => null,
+        runNow: () => Promise.reject(new Error('not asked here')),
       },
     });
     await using mulligan = await Mulligan.open(store, { log: () => {}, maxPayloadBytes: 2 * 1_048_576 });
@@ -864,5 +866,31 @@ describe('an enqueue whose answer was lost', () => {
     await clock.advance(60_000);
     expect(runs).toBe(1);
     await worker.stop();
+  });
+});
+
+describe('an enqueue without an input', () => {
+  it('gives null to the handler, by definition, by name and from a handler', async () => {
+    const got: unknown[] = [];
+    const second = defineJob({ name: 'second', run: (input) => void got.push(input) });
+    const first = defineJob({
+      name: 'first',
+      async run(input, { enqueue }) {
+        got.push(input);
+        await enqueue(second);
+      },
+    });
+    await using queue = await testQueue({ jobs: [first, second] });
+    await queue.mulligan.enqueue(first);
+    await queue.mulligan.enqueue('second');
+    await queue.drain();
+    expect(got).toEqual([null, null, null]);
+  });
+
+  it('is checked by the schema', async () => {
+    const job = defineJob({ name: 'checked', input: z.object({ to: z.string() }), run: () => {} });
+    await using queue = await testQueue({ jobs: [job] });
+    // @ts-expect-error its input is needed
+    await expect(queue.mulligan.enqueue(job)).rejects.toThrow(InputError);
   });
 });

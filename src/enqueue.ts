@@ -19,17 +19,19 @@ import {
 import { ConfigError, StoreBusyError, StoreUnavailableError } from './errors.ts';
 import { DEFAULT_PRIORITY, DEFAULT_QUEUE } from './job.ts';
 import { contentionOf, KeyedBatch } from './keyed-batch.ts';
-import { type KeyConcurrency, limitsOf } from './limit/options.ts';
+import { type KeyConcurrency, type LimitDefinition, limitsOf } from './limit/options.ts';
 import type { LimitWriter } from './limit-writer.ts';
 import type { Events } from './observe/events.ts';
 import { sendTraced, type Tracing } from './observe/tracing.ts';
 import { partsOf } from './parts.ts';
 import { encodeJson } from './payload.ts';
+import { reactionInput } from './reaction.ts';
 import { resourceOf } from './resource.ts';
 import type { RetryOptions } from './retry/policy.ts';
 import { resolvePolicy } from './retry/resolve.ts';
 import { doubling, withRetries } from './retrying.ts';
 import { checkInput } from './schema.ts';
+import { ID_OF_DEAD_JOB } from './store/reaction.ts';
 import type { Enqueued, NewJob, Store, TransactionClient } from './store/store.ts';
 import { tagsOf } from './tags.ts';
 
@@ -38,22 +40,18 @@ const batchBounds: BatchBounds<NewJob> = {
   limit: 1_000,
   maxBytes: 8 * 1_048_576,
   // Characters, which are known; a few of them take more bytes, and the bound is far below what a call can carry.
-  bytesOf: ({ payload }) => payload.length,
+  bytesOf: ({ payload, onDead }) => payload.length + (onDead?.payload.length ?? 0),
 };
 /** In a caller's transaction, all jobs of a call are one statement. */
 const transactionBounds: BatchBounds<NewJob> = { ...batchBounds, limit: 65_000, maxBytes: 64 * 1_048_576 };
 /** Stands for the definition of jobs that are enqueued by name alone. */
 const NO_DEFINITION = {};
+const NO_OPTIONS = checkOptions({});
 const TOO_LARGE = 'Store the data elsewhere and enqueue a reference to it, or raise maxPayloadBytes.';
 const pausesBeforeResend = doubling(50, 200);
 const MOST_SENDS = 3;
+/** A job is sent again only while a row of it must still be there, if there was one: see LEAST_RETENTION_MS. */
 const RESEND_WITHIN_MS = 60_000;
-/**
- * The shortest time for which finished jobs are kept. A job whose answer was lost is sent again under its id, and only its
- * row shows that it has been accepted, perhaps even run, before. A resend starts at most `RESEND_WITHIN_MS` after the first
- * send, or `KEY_PATIENCE_MS` later when it waits for a key; the rest is for the call itself.
- */
-export const LEAST_RETENTION_MS: number = 5 * 60_000;
 
 export interface EnqueueSettings {
   readonly store: Pick<Store, 'enqueue' | 'transactions'>;
@@ -65,6 +63,8 @@ export interface EnqueueSettings {
   readonly hardCap: number | undefined;
   readonly maxPayloadBytes: number;
   readonly tracing: Tracing | null;
+  /** What a job stands for that was given as a definition or as a name. */
+  readonly targetOf: (job: unknown, what: string) => Target;
 }
 
 /** A definition, or the name of a job whose definition this process does not have (the CLI, another service). */
@@ -88,22 +88,25 @@ export class Enqueuer {
   async enqueue(target: Target, input: unknown, options: EnqueueOptions = {}): Promise<EnqueueResult> {
     const checked = checkOptions(options);
     const prepared = this.#prepare(target, input, checked, null);
-    const { job, capped, concurrencies } = prepared instanceof Promise ? await prepared : prepared;
-    if (concurrencies !== undefined) await this.#writeLimits(target, concurrencies);
+    const ready = prepared instanceof Promise ? await prepared : prepared;
+    if (ready.limits !== undefined) await this.#writeLimits(ready);
+    const { job, capped } = ready;
     const [answer] = await this.#store([job], checked.tx);
     return this.#answer(job, answer as Enqueued, capped);
   }
 
   /** The job as `enqueue` would store it, for a schedule to store it later. */
   async prepare(target: Target, input: unknown, options: EnqueueOptions, what: string): Promise<Prepared> {
-    const prepared = await this.#prepare(target, input, checkOptions(options, what), what);
-    await this.#writeLimits(target, prepared.concurrencies ?? []);
+    const prepared = await this.#prepare(target, input, checkOptions(options, what), what, ID_OF_DEAD_JOB);
+    await this.#writeLimits(prepared);
     return prepared;
   }
 
-  /** Stores a job that was prepared. */
-  async enqueuePrepared(job: NewJob): Promise<EnqueueResult> {
-    const [answer] = await this.#store([job], null);
+  /** Stores a job that was prepared, by a write that does more than store it. */
+  async enqueueWith(job: NewJob, write: (job: NewJob) => Promise<Enqueued>): Promise<EnqueueResult> {
+    const send = async ([sent]: readonly NewJob[]): Promise<Enqueued[]> => [await write(sent as NewJob)];
+    const { tracing } = this.#settings;
+    const [answer] = tracing === null ? await send([job]) : await sendTraced(tracing, [job], send);
     return this.#answer(job, answer as Enqueued, null);
   }
 
@@ -122,8 +125,10 @@ export class Enqueuer {
       const ready = this.#prepareOne(target, one, { common, checked }, `enqueueMany: jobs[${index}]`);
       prepared.push(ready instanceof Promise ? await ready : ready);
     }
-    const concurrencies = prepared.flatMap(({ concurrencies: computed = [] }) => computed);
-    await this.#writeLimits(target, concurrencies);
+    await this.#writeLimits({
+      limits: [...new Set(prepared.flatMap(({ limits = [] }) => limits))],
+      concurrencies: prepared.flatMap(({ concurrencies = [] }) => concurrencies),
+    });
     const answers = await this.#store(
       prepared.map(({ job }) => job),
       checked.tx,
@@ -186,13 +191,11 @@ export class Enqueuer {
    * Before the jobs, so that none starts without its bound; and outside of a caller's transaction: what is computed for a key
    * holds for all its jobs, also when these are rolled back.
    */
-  async #writeLimits(target: Target, concurrencies: readonly KeyConcurrency[]): Promise<void> {
-    const { limits } = this.#settings;
-    if (isDefinition(target) && limits.lacks(target.limits)) {
-      await this.#withResends(isAwayOrBusy, () => limits.add(target.limits));
-    }
+  async #writeLimits({ limits = [], concurrencies = [] }: Pick<Prepared, 'limits' | 'concurrencies'>): Promise<void> {
+    const writer = this.#settings.limits;
+    if (writer.lacks(limits)) await this.#withResends(isAwayOrBusy, () => writer.add(limits));
     if (concurrencies.length === 0) return;
-    await this.#withResends(isAwayOrBusy, () => limits.writeConcurrencies(concurrencies));
+    await this.#withResends(isAwayOrBusy, () => writer.writeConcurrencies(concurrencies));
   }
 
   #withResends<Answer>(isTransient: (error: unknown) => boolean, call: () => Promise<Answer>): Promise<Answer> {
@@ -206,13 +209,19 @@ export class Enqueuer {
   /**
    * Returns a promise only when a schema has to be asked. `at` says which of many jobs it is, for messages; null for one alone.
    */
-  #prepare(target: Target, input: unknown, options: CheckedOptions, at: string | null): Prepared | Promise<Prepared> {
+  #prepare(
+    target: Target,
+    input: unknown,
+    options: CheckedOptions,
+    at: string | null,
+    idOfDead?: string,
+  ): Prepared | Promise<Prepared> {
     const { maxPayloadBytes } = this.#settings;
     const definition = isDefinition(target) ? target : undefined;
     const what = at === null ? `${target.name}: input` : `${at}.input`;
     const payload = encodeJson(input, { maxBytes: maxPayloadBytes, advice: TOO_LARGE }, what);
     if (definition?.input === undefined) {
-      return this.#newJob(target, definition, payload, options, () => JSON.parse(payload));
+      return this.#withReaction(target, payload, options, () => JSON.parse(payload), idOfDead);
     }
     // The schema sees what the worker will see: the value after its trip through JSON.
     const checked = checkInput(
@@ -220,7 +229,28 @@ export class Enqueuer {
       JSON.parse(payload),
       at === null ? target.name : `${at}: ${target.name}`,
     );
-    return checked.then((parsed) => this.#newJob(target, definition, payload, options, () => parsed));
+    return checked.then((parsed) => this.#withReaction(target, payload, options, () => parsed, idOfDead));
+  }
+
+  /** `idOfDead` is what its reaction takes for the id of the job; left out, that is known. */
+  #withReaction(
+    target: Target,
+    payload: string,
+    options: CheckedOptions,
+    parsed: () => unknown,
+    idOfDead?: string,
+  ): Prepared | Promise<Prepared> {
+    const definition = isDefinition(target) ? target : undefined;
+    const prepared = this.#newJob(target, definition, payload, options, parsed);
+    const onDead = options.onDead ?? definition?.reaction;
+    if (onDead === undefined) return prepared;
+    const what = `${target.name}: onDead`;
+    const id = idOfDead ?? prepared.job.id;
+    const input = reactionInput(onDead, parsed, id, what);
+    const reaction = this.#prepare(this.#settings.targetOf(onDead[0], what), input, NO_OPTIONS, what, id);
+    return reaction instanceof Promise
+      ? reaction.then((made) => reacting(prepared, made))
+      : reacting(prepared, reaction);
   }
 
   #newJob(
@@ -253,7 +283,12 @@ export class Enqueuer {
     };
     if (definition === undefined || definition.limits.length === 0) return { job, capped };
     const { limits, concurrencies, onLimit } = limitsOf(definition.limits, parsed, target.name);
-    return { job: { ...job, limits, ...(onLimit.length > 0 && { onLimit }) }, capped, concurrencies };
+    return {
+      job: { ...job, limits, ...(onLimit.length > 0 && { onLimit }) },
+      capped,
+      limits: definition.limits,
+      concurrencies,
+    };
   }
 
   /** What the definition says wins over the queue's, also when that is none. */
@@ -285,6 +320,17 @@ export class Enqueuer {
     this.#settings.events.emit('enqueued', () => ({ id, name: job.name, queue: job.queue, existed }));
     return { id, existed, ...(replaced && { replaced }), ...(capped && { capped }) };
   }
+}
+
+/** A job, and what is stored when it dies. */
+function reacting(prepared: Prepared, reaction: Prepared): Prepared {
+  const { id, delayMs, dueAt, key, keyLife, onLimit, ...onDead } = reaction.job;
+  return {
+    ...prepared,
+    job: { ...prepared.job, onDead },
+    limits: [...(prepared.limits ?? []), ...(reaction.limits ?? [])],
+    concurrencies: [...(prepared.concurrencies ?? []), ...(reaction.concurrencies ?? [])],
+  };
 }
 
 type StorePart = (part: readonly NewJob[]) => Promise<readonly Enqueued[]>;
@@ -323,7 +369,9 @@ function isAwayOrBusy(error: unknown): boolean {
 
 export interface Prepared {
   readonly job: NewJob;
-  /** What the definition computes for the keys of its limits. */
+  /** Of the definition, and of that of its reaction. */
+  readonly limits?: readonly LimitDefinition[];
+  /** What these compute for the keys of their limits. */
   readonly concurrencies?: readonly KeyConcurrency[];
   readonly capped: { readonly asked: number; readonly hardCap: number } | null;
 }

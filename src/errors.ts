@@ -8,6 +8,7 @@ export type ErrorCode =
   | 'CONFIG'
   | 'INPUT'
   | 'PAYLOAD'
+  | 'CONFLICT'
   | 'CLOSED'
   | 'UNAUTHENTICATED'
   | 'FORBIDDEN'
@@ -77,6 +78,17 @@ export class InputError extends MulliganError {
 export class PayloadError extends MulliganError {
   constructor(message: string, options?: ErrorOptions) {
     super('PAYLOAD', message, options);
+  }
+}
+
+/** An unfinished bulk action of the same jobs stands in the way: it was ordered with other options. Nothing was changed. */
+export class ConflictError extends MulliganError {
+  /** Of the one in the way; `audit.list` shows it, and `audit.stop` ends it. */
+  readonly operationId: string;
+
+  constructor(operationId: string, message: string) {
+    super('CONFLICT', message);
+    this.operationId = operationId;
   }
 }
 

@@ -92,6 +92,21 @@ describe('gates.show', () => {
     ]);
   });
 
+  it('does not promise a probe where no job is due', async () => {
+    await using queue = await operated();
+    await queue.report(smtp, refused, 6, 'w1');
+    await queue.report(smtp, refused, 6, 'w2');
+    await queue.clock.advance(60_000);
+    const probe = async (): Promise<string | undefined> => (await queue.gates.show('smtp')).explanation.at(-1);
+    expect(await probe()).toMatch(
+      /^No job waits that could be its probe: the next one that is enqueued will be\. Three/,
+    );
+    await enqueueOne(queue.store, { resource: 'smtp', delayMs: 7_200_000 });
+    expect(await probe()).toMatch(/^The next probe may start in 2h\. Three/);
+    await enqueueOne(queue.store, { resource: 'smtp' });
+    expect(await probe()).toMatch(/^The next probe may start now\. Three/);
+  });
+
   it('finds the soft gate of a job when no resource has that name', async () => {
     await using queue = await operated();
     await queue.report({ kind: 'job', name: 'mail' }, refused, 12);

@@ -1,11 +1,11 @@
-import { type Audit, type OrderOptions, readOperator } from './audit.ts';
+import { newOrder, type OrderOptions, readOperator } from './audit.ts';
 import type { Clock } from './clock.ts';
 import { checkInteger, checkOneOf, namesOf, readOptions, unexpected } from './config.ts';
 import { ConfigError } from './errors.ts';
 import type { GateEvent } from './gate/index.ts';
 import { explain } from './observe/explain-gate.ts';
 import { type GateInfo, gateInfo, lastTransition, unheardOf } from './observe/gate-info.ts';
-import { gateTitle } from './observe/gate-words.ts';
+import { gateNote } from './order-notes.ts';
 import { parentOf } from './store/gates.ts';
 import {
   type GateAnswer,
@@ -49,13 +49,6 @@ export interface GateDetails {
   readonly history: readonly GateEvent[];
 }
 
-const orderWords: Readonly<Record<GateOrder, string>> = {
-  open: 'was pinned open',
-  close: 'was pinned closed',
-  unpin: 'was given back to its rules',
-  reset: 'was reset',
-};
-
 type Report = (answer: GateAnswer) => void;
 
 /** Gates by hand. An order holds until another one: `open` and `close` pin the gate, and no rule changes it then. */
@@ -63,13 +56,11 @@ export class Gates {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #report: Report;
-  readonly #audit: Audit;
 
-  constructor(store: Store, clock: Clock, report: Report, audit: Audit) {
+  constructor(store: Store, clock: Clock, report: Report) {
     this.#store = store;
     this.#clock = clock;
     this.#report = report;
-    this.#audit = audit;
   }
 
   /** Gates that were heard of lately: those that are not closed first. A healthy gate may be missing. */
@@ -129,9 +120,9 @@ export class Gates {
       checked,
       kind === undefined ? null : checkOneOf(kind, gateKinds, `${what}: kind`),
     );
-    const answer = await this.#store.changeGate(gate, order, operator);
+    const recorded = newOrder(this.#clock, operator, gateNote(gate, order));
+    const answer = await this.#store.changeGate(gate, order, operator, recorded);
     this.#report(answer);
-    await this.#audit('gate', `${gateTitle(gate)} ${orderWords[order]}`, operator);
     const stored = await this.#find(gate.name, gate.kind);
     return stored === null ? unheardOf(gate, null, answer.now) : this.#info(stored);
   }
@@ -171,8 +162,13 @@ function cannotPin(order: GateOrder, { kind, name }: GateRef): ConfigError {
   return new ConfigError(`gates.${order}: ${reason}`);
 }
 
-function checkGateName(value: unknown, what: string): string {
+/** False for a name that no enqueue takes. A store may hold it all the same: then nothing can be said of its gate. */
+export function isGateName(value: unknown): value is string {
   const fits = typeof value === 'string' && value.trim() !== '' && value.length <= LONGEST_NAME;
-  if (fits && value.isWellFormed() && !/\p{Cc}/u.test(value)) return value;
+  return fits && value.isWellFormed() && !/\p{Cc}/u.test(value);
+}
+
+export function checkGateName(value: unknown, what: string): string {
+  if (isGateName(value)) return value;
   throw unexpected(what, "the name of a gate, such as 'smtp' or 'webhook/example.com'", value);
 }

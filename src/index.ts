@@ -28,12 +28,13 @@ export type {
 export { defineJob, implement } from './definition.ts';
 export type { DrainOptions, DrainResult } from './drain.ts';
 export type { Duration } from './duration.ts';
-export type { EnqueueOptions, EnqueueResult, JobToEnqueue } from './enqueue-options.ts';
+export type { EnqueueArgs, EnqueueOptions, EnqueueResult, JobToEnqueue } from './enqueue-options.ts';
 export type { ErrorGroups, ErrorListOptions } from './error-groups.ts';
 export {
   AccessError,
   ClosedError,
   ConfigError,
+  ConflictError,
   type ErrorCode,
   InputError,
   type InputIssue,
@@ -86,8 +87,11 @@ export type {
   RunNowOptions,
 } from './operate.ts';
 export type { WarningName } from './policy-check/names.ts';
+export type { ReactionTo } from './reaction.ts';
 export type { ResourceFunction, ResourceKey } from './resource.ts';
 export { type OutputType, typeOf } from './result.ts';
+export type { Retention, RetentionInfo, RetentionOrderOptions } from './retention.ts';
+export type { KeptFor, RetentionOptions } from './retention-options.ts';
 export type {
   BackoffArgs,
   BackoffFunction,

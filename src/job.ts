@@ -139,13 +139,20 @@ export interface Settled {
 
 /**
  * A cancel may arrive after the worker decided and before it settles. The job would then wait again although it was
- * cancelled, so it ends here. The ledger keeps the decision as it was made.
+ * cancelled, so it ends here. The ledger keeps the decision as it was made. `runNowAt`: while it ran, the job was to run again at
+ * that time; its wait ends then, if not sooner.
  */
-export function settledBy(decision: Decision, cancelRequested: boolean, now: number): Settled {
+export function settledBy(
+  decision: Decision,
+  cancelRequested: boolean,
+  now: number,
+  runNowAt: number | null = null,
+): Settled {
   const settled = byDecision(decision, now);
-  return cancelRequested && settled.dueAt !== null
-    ? { ...settled, state: 'cancelled', lane: null, dueAt: null, overruled: true }
-    : { ...settled, overruled: false };
+  if (settled.dueAt === null) return { ...settled, overruled: false };
+  if (cancelRequested) return { ...settled, state: 'cancelled', lane: null, dueAt: null, overruled: true };
+  const dueAt = runNowAt === null ? settled.dueAt : Math.min(settled.dueAt, Math.max(now, runNowAt));
+  return { ...settled, dueAt, overruled: false };
 }
 
 function byDecision(decision: Decision, now: number): Omit<Settled, 'overruled'> {

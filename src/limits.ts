@@ -1,10 +1,11 @@
-import { type Audit, type OrderOptions, readOperator } from './audit.ts';
+import { newOrder, type OrderOptions, readOperator } from './audit.ts';
 import type { Clock } from './clock.ts';
 import { checkName, closest, readOptions, unexpected, unknownName } from './config.ts';
 import { ConfigError } from './errors.ts';
 import { type LimitSettings, settingsFor } from './limit/limit.ts';
 import { checkLimitChange, checkLimitName, type LimitChange, readLimitKey } from './limit/options.ts';
 import { type LimitHold, limitHolds } from './observe/limit-holds.ts';
+import { limitsNote } from './order-notes.ts';
 import type { LimitInfo, LimitKeyInfo, LimitWrite, Store } from './store/store.ts';
 
 const MOST_LIMITS_LISTED = 1_000;
@@ -38,12 +39,9 @@ export class Limits {
   readonly #store: LimitsStore;
   readonly #clock: Clock;
 
-  readonly #audit: Audit;
-
-  constructor(store: LimitsStore, clock: Clock, audit: Audit) {
+  constructor(store: LimitsStore, clock: Clock) {
     this.#store = store;
     this.#clock = clock;
-    this.#audit = audit;
   }
 
   /** By name. A limit is known from when a process was first opened with a definition that names it, or enqueued a job of one. */
@@ -65,24 +63,20 @@ export class Limits {
    * @example await mulligan.limits.set('shopify', { concurrency: 5 }, { key: 'big-shop.example' })
    */
   async set(name: string, values: LimitChange, options: LimitOrderOptions = {}): Promise<LimitDetails> {
-    const { key, by } = readOrder(options, 'limits.set');
-    const details = await this.#change(name, key, 'limits.set', ({ settings }) => {
+    const order = readOrder(options, 'limits.set');
+    const { key } = order;
+    return this.#change(name, order, 'limits.set', ({ settings }) => {
       const change = checkLimitChange(values, 'limits.set', settings.rate);
       if (key !== null && change.total !== undefined) {
         throw new ConfigError('limits.set: expected total without a key, as it counts all keys together, got both.');
       }
       return { settings: change, merge: true };
     });
-    await this.#audit('limit', `${limitText(name, key)} was set: ${JSON.stringify(values)}`, by);
-    return details;
   }
 
   /** Takes away what was set by hand, of a limit or of one key: what code says holds again. */
   async reset(name: string, options: LimitOrderOptions = {}): Promise<LimitDetails> {
-    const { key, by } = readOrder(options, 'limits.reset');
-    const details = await this.#change(name, key, 'limits.reset', () => ({ settings: null }));
-    await this.#audit('limit', `${limitText(name, key)} was reset`, by);
-    return details;
+    return this.#change(name, readOrder(options, 'limits.reset'), 'limits.reset', () => ({ settings: null }));
   }
 
   /** Why a due job does not start, as far as its limits go: those that hold it back, until when, and its place. */
@@ -93,13 +87,14 @@ export class Limits {
 
   async #change(
     name: string,
-    key: string | null,
+    { key, by }: LimitOrder,
     what: string,
     change: (before: Pick<LimitSummary, 'settings'>) => Pick<LimitWrite, 'settings' | 'merge'>,
   ): Promise<LimitDetails> {
     const before = await this.#existing(checkLimitName(name, `${what}: the limit's name`), what);
     const ofKey = key === null ? null : (await this.#details(before, key)).keys[0];
-    await this.#store.writeLimits([{ limit: name, key, source: 'set', ...change(ofKey ?? summary(before)) }]);
+    const write: LimitWrite = { limit: name, key, source: 'set', ...change(ofKey ?? summary(before)) };
+    await this.#store.writeLimits([write], newOrder(this.#clock, by, limitsNote([write])));
     return this.#details(await this.#existing(name, what), key);
   }
 
@@ -132,11 +127,12 @@ function unusedKey(limit: LimitInfo, key: string): LimitKeyInfo {
   return { limit: limit.name, key, code: null, set: null, settings, running: 0, waiting: 0, due: 0, startsAt: null };
 }
 
-function limitText(name: string, key: string | null): string {
-  return key === null ? `limit ${name}` : `limit ${name}, key ${key},`;
+interface LimitOrder {
+  readonly key: string | null;
+  readonly by: string;
 }
 
-function readOrder(options: LimitOrderOptions, what: string): { readonly key: string | null; readonly by: string } {
+function readOrder(options: LimitOrderOptions, what: string): LimitOrder {
   const { by, ...rest } = readOptions(options, ['key', 'by'], what);
   return { key: readKey(rest, what), by: readOperator(by, what) };
 }

@@ -98,7 +98,7 @@ describe('opening', () => {
     [
       'half a store',
       { claim() {}, enqueue() {} },
-      'expected a store with all its verbs, got an object with the keys claim, enqueue without claimGated, claimLimited, permit, report,',
+      'expected a store with all its verbs, got an object with the keys claim, enqueue without heartbeat, report, settle, remember,',
     ],
   ])('%s is refused with a word on what to write instead', async (_, target, message) => {
     const error = await rejection(Mulligan.open(target as string));
@@ -175,6 +175,7 @@ describe('opening', () => {
       { retention: { complete: '1d' } },
       'Mulligan.open: retention: there is no option "complete". Did you mean completed?',
     ],
+    ['a retention of no jobs', { retention: { dead: '1d' } }, 'Mulligan.open: retention: expected jobs beside it'],
     ['a negative retention', { retention: { dead: -1 } }, 'Mulligan.open: retention.dead: expected a duration'],
     [
       'a log that is no function and no logger',

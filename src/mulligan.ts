@@ -1,6 +1,5 @@
 import { hostname } from 'node:os';
 import { type Advice, type AdviseOptions, advise } from './advise/index.ts';
-import { auditTo } from './audit.ts';
 import { AuditLog } from './audit-log.ts';
 import { type Clock, checkClock, systemClock } from './clock.ts';
 import {
@@ -17,12 +16,11 @@ import {
 import { type AnyJobDefinition, definitionsByName, isDefinition, type JobDefinition, queuesOf } from './definition.ts';
 import { type DrainOptions, type DrainResult, drain } from './drain.ts';
 import { type Duration, parseDuration } from './duration.ts';
-import { Enqueuer, LEAST_RETENTION_MS, type Target } from './enqueue.ts';
-import type { EnqueueOptions, EnqueueResult, JobToEnqueue } from './enqueue-options.ts';
+import { Enqueuer, type Target } from './enqueue.ts';
+import type { EnqueueArgs, EnqueueOptions, EnqueueResult, JobToEnqueue } from './enqueue-options.ts';
 import { ErrorGroups } from './error-groups.ts';
 import { ClosedError, ConfigError } from './errors.ts';
 import { Gates } from './gates.ts';
-import { finishedStates } from './job.ts';
 import type { AfterJson } from './json.ts';
 import { LimitWriter, limitsInCode } from './limit-writer.ts';
 import { Limits } from './limits.ts';
@@ -42,13 +40,15 @@ import { PolicyWarnings } from './policy-check/at-start.ts';
 import { checkSilence, type WarningName } from './policy-check/names.ts';
 import { checkQueueResource } from './resource.ts';
 import { DEFAULT_MAX_RESULT_BYTES } from './result.ts';
+import { Retention, registerRetention } from './retention.ts';
+import { type KeptFor, type RetentionOptions, readRetention } from './retention-options.ts';
 import { checkRetry } from './retry/options.ts';
 import type { RetryOptions } from './retry/policy.ts';
 import { type ReadSchedule, readSchedules, type ScheduleDefinition } from './schedule-options.ts';
 import { ScheduleWriter } from './schedule-writer.ts';
 import { Schedules } from './schedules.ts';
 import { openStore } from './store/open.ts';
-import type { GateAnswer, LimitOverride, Retention, Store } from './store/store.ts';
+import type { GateAnswer, LimitOverride, Store } from './store/store.ts';
 import { packageVersion } from './version.ts';
 import { Waits } from './waits.ts';
 import { planWork, readGrace, type WorkOptions } from './worker/options.ts';
@@ -74,15 +74,12 @@ export interface MulliganOptions {
   /** Largest result of a handler in bytes of JSON. Default 256 KiB. A job whose result is larger completes without it. */
   readonly maxResultBytes?: number;
   /**
-   * How long finished jobs and their ledgers are kept: defaults 1 d, 90 d and 7 d; `null` keeps them for ever. The least is
-   * 5 minutes, and a shorter time means that: an enqueue whose answer was lost is sent again, and finds out by the stored
-   * job that it was accepted before.
+   * How long finished jobs of `jobs` and their ledgers are kept, where a definition says nothing itself; `null` keeps them for
+   * ever. It is stored, and a shorter time than the stored one takes an order: `mulligan.retention.set`. Without it 1 d, 90 d
+   * and 7 d. The least is 5 minutes, and a shorter time means that: an enqueue whose answer was lost is sent again, and finds
+   * out by the stored job that it was accepted before.
    */
-  readonly retention?: {
-    readonly completed?: Duration | null;
-    readonly dead?: Duration | null;
-    readonly cancelled?: Duration | null;
-  };
+  readonly retention?: RetentionOptions;
   /**
    * Schedules of this application. Opening creates those that are not stored yet, and changes those that the code gives
    * differently than when it was last opened; the others stay as they are, with what was changed by hand since.
@@ -142,7 +139,7 @@ const resultOptionNames = namesOf<ResultOptions>({ timeout: true, signal: true }
 
 /** What the server needs of an open queue. Not published. */
 export interface MulliganParts
-  extends Pick<Settings, 'clock' | 'definitions' | 'retention' | 'maxResultBytes' | 'metricsPrefix'> {
+  extends Pick<Settings, 'clock' | 'definitions' | 'maxPayloadBytes' | 'maxResultBytes' | 'metricsPrefix'> {
   readonly store: Store;
   readonly events: Events;
   readonly metrics: Metrics;
@@ -175,6 +172,8 @@ export class Mulligan {
   readonly gates: Gates;
   /** Limits: how many jobs of a key may run at once and how often they may start, and settings by hand. */
   readonly limits: Limits;
+  /** How long finished jobs are kept. */
+  readonly retention: Retention;
   /** Schedules: jobs that recur, or run once at a given time. */
   readonly schedules: Schedules;
   /** What jobs fail with: errors of one kind are one group. */
@@ -202,6 +201,7 @@ export class Mulligan {
     const mulligan = new Mulligan(await openStore(target, settings.clock, settings.token), settings, tracing);
     try {
       await mulligan.#limitWriter.register(settings.limits);
+      await registerRetention(mulligan.#store, settings.definitions.values(), settings.retention, log);
       await mulligan.#reconcileSchedules();
       return mulligan;
     } catch (error) {
@@ -220,6 +220,7 @@ export class Mulligan {
     this.#metrics = new Metrics(settings.metricsPrefix);
     this.#warnings = new PolicyWarnings(settings, this.#log);
     this.#limitWriter = new LimitWriter(store);
+    const targetOf = (job: unknown, what: string): Target => this.#target(job, what);
     this.#enqueuer = new Enqueuer({
       store,
       clock,
@@ -230,25 +231,20 @@ export class Mulligan {
       hardCap,
       maxPayloadBytes,
       tracing,
+      targetOf,
     });
     this.#waits = new Waits(store, clock);
-    const audit = auditTo(store, clock);
     this.jobs = new Jobs({ store, clock, maxPayloadBytes });
     this.dead = new DeadJobs({ store, clock, maxPayloadBytes });
     this.audit = new AuditLog(store, clock);
-    this.queues = new Queues(store, audit);
+    this.queues = new Queues(store, clock);
     this.workers = new Workers(store);
     this.errors = new ErrorGroups(store, clock);
-    this.gates = new Gates(store, clock, (answer) => this.#reportGate(answer), audit);
-    this.limits = new Limits(store, clock, audit);
-    const targetOf = (job: unknown, what: string): Target => this.#target(job, what);
+    this.gates = new Gates(store, clock, (answer) => this.#reportGate(answer));
+    this.limits = new Limits(store, clock);
+    this.retention = new Retention(store, clock);
     this.#scheduleWriter = new ScheduleWriter({ store, clock, enqueuer: this.#enqueuer, targetOf });
-    this.schedules = new Schedules(
-      store,
-      this.#scheduleWriter,
-      (template) => this.#enqueuer.enqueuePrepared({ ...template, id: clock.newId(), delayMs: 0, dueAt: null }),
-      audit,
-    );
+    this.schedules = new Schedules(store, this.#scheduleWriter);
   }
 
   /**
@@ -258,9 +254,9 @@ export class Mulligan {
    */
   enqueue<Input, Output = unknown>(
     job: JobDefinition<Input, unknown, Output> | string,
-    input: NoInfer<Input>,
-    options?: EnqueueOptions,
+    ...args: EnqueueArgs<NoInfer<Input>>
   ): Promise<EnqueueResult<Output>> {
+    const [input, options] = args;
     return this.#open(() => this.#enqueuer.enqueue(this.#target(job), input, options)) as Promise<
       EnqueueResult<Output>
     >;
@@ -300,10 +296,11 @@ export class Mulligan {
   }
 
   #readParts(): MulliganParts {
-    const { clock, decisions, definitions, retention, maxResultBytes, metricsPrefix } = this.#settings;
+    const { clock, decisions, definitions, maxPayloadBytes, maxResultBytes, metricsPrefix } = this.#settings;
     const [store, events, metrics, log] = [this.#store, this.#events, this.#metrics, this.#log];
     const report = new Reporter({ events, metrics, log, decisions, definitions, clock, tracing: this.#tracing });
-    return { clock, definitions, retention, maxResultBytes, metricsPrefix, store, events, metrics, log, report };
+    const settings = { clock, definitions, maxPayloadBytes, maxResultBytes, metricsPrefix };
+    return { ...settings, store, events, metrics, log, report };
   }
 
   /** Starts a worker for the given definitions. Stop it with `worker.stop()`, or by closing the queue. */
@@ -328,7 +325,7 @@ export class Mulligan {
 
   #work(options: WorkOptions, store: Store): Worker {
     if (this.#closing) throw closed();
-    const { clock, log, decisions, retention, maxPayloadBytes, maxResultBytes } = this.#settings;
+    const { clock, log, decisions, maxPayloadBytes, maxResultBytes } = this.#settings;
     const definitions = implemented(this.#settings.definitions);
     const plan = planWork(options, queuesOf(definitions.values()));
     const worker: Worker = new Worker({
@@ -348,7 +345,6 @@ export class Mulligan {
       }),
       logSink: log,
       tracing: this.#tracing,
-      retention,
       maxPayloadBytes,
       maxResultBytes,
       enqueue: (...args) => this.enqueue(...args),
@@ -466,7 +462,7 @@ interface Settings {
   readonly hardCap: number | undefined;
   readonly maxPayloadBytes: number;
   readonly maxResultBytes: number;
-  readonly retention: Retention;
+  readonly retention: KeptFor;
   readonly schedules: readonly ReadSchedule[];
   readonly removeMissingSchedules: boolean;
   readonly log: LogSink;
@@ -493,7 +489,7 @@ function readSettings(options: MulliganOptions): Settings {
     hardCap: hardCap === undefined ? undefined : checkInteger(hardCap, 'Mulligan.open: hardCap', { min: 1 }),
     maxPayloadBytes: checkInteger(maxPayloadBytes, 'Mulligan.open: maxPayloadBytes', { min: 1 }),
     maxResultBytes: checkInteger(maxResultBytes, 'Mulligan.open: maxResultBytes', { min: 1 }),
-    retention: readRetention(retention),
+    retention: readDefaultRetention(retention, definitions),
     schedules: readSchedules(schedules, 'Mulligan.open: schedules'),
     removeMissingSchedules: checkBoolean(removeMissingSchedules, 'Mulligan.open: removeMissingSchedules'),
     log: sink,
@@ -521,16 +517,16 @@ function readQueues(queues: NonNullable<MulliganOptions['queues']>): Pick<Settin
   return { queueRetry, queueResource };
 }
 
-function readRetention(retention: NonNullable<MulliganOptions['retention']>): Retention {
-  const what = 'Mulligan.open: retention';
-  const { completed, dead, cancelled } = readOptions(retention, finishedStates, what);
-  const readMs = (value: Duration | null | undefined, fallback: Duration, field: string): number | null =>
-    value === null ? null : Math.max(LEAST_RETENTION_MS, parseDuration(value ?? fallback, `${what}.${field}`));
-  return {
-    completedMs: readMs(completed, '1d', 'completed'),
-    deadMs: readMs(dead, '90d', 'dead'),
-    cancelledMs: readMs(cancelled, '7d', 'cancelled'),
-  };
+/** It is stored for each of the jobs, so without any it would say nothing. */
+function readDefaultRetention(
+  retention: RetentionOptions,
+  definitions: ReadonlyMap<string, AnyJobDefinition>,
+): KeptFor {
+  const kept = readRetention(retention, 'Mulligan.open: retention');
+  if (definitions.size > 0 || Object.keys(kept).length === 0) return kept;
+  throw new ConfigError(
+    'Mulligan.open: retention: expected jobs beside it, whose retention it is, got none. For all names use mulligan.retention.set.',
+  );
 }
 
 /** Those that this process can work on. A worker knows no others: their jobs wait for one that does. */

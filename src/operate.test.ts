@@ -325,7 +325,7 @@ describe('dead jobs', () => {
     [
       'a reason there is not',
       { reason: 'poisoned' },
-      'reason: expected one of exhausted, unrecoverable, deadline, poison, no-handler, got "poisoned". Did you mean poison?',
+      'reason: expected one of exhausted, unrecoverable, deadline, poison, no-handler, runs, got "poisoned". Did you mean poison?',
     ],
     ['one id', { ids: 'a' }, 'ids: expected a list of job ids, got "a".'],
     ['an id that is none', { ids: ['a', 5] }, 'ids[1]: expected a text of 1 to 200 characters'],

@@ -1,20 +1,31 @@
-import { type Audit, type OrderOptions, readOperator } from './audit.ts';
-import { type BulkOrder, type BulkProgress, type BulkResult, preview, runBulk } from './bulk/bulk.ts';
+import { newOrder, type OrderOptions, readOperator } from './audit.ts';
+import { type BulkOrder, type BulkProgress, type BulkResult, bulkResult, preview, runBulk } from './bulk/bulk.ts';
 import { exported } from './bulk/export.ts';
 import { type Rate, readInterval } from './bulk/rate.ts';
 import { checkConditions, orderText, readSelection, type Selection, selectionNames } from './bulk/selection.ts';
 import type { Clock } from './clock.ts';
-import { checkBoolean, checkInteger, checkName, isPlainObject, namesOf, readOptions, unexpected } from './config.ts';
+import {
+  checkBoolean,
+  checkInteger,
+  checkName,
+  isPlainObject,
+  namesOf,
+  readOptions,
+  unexpected,
+  withoutUndefined,
+} from './config.ts';
 import { type Duration, parseDuration } from './duration.ts';
+import { checkClient } from './enqueue-options.ts';
 import { findGroup } from './error-groups.ts';
 import { ConfigError } from './errors.ts';
 import type { Job, RunRecord } from './job.ts';
 import { operatorName } from './operator.ts';
+import { holdNote, releaseNote } from './order-notes.ts';
 import { encodeJson } from './payload.ts';
 import type { RunLog } from './run-log.ts';
 import { type ChangeAction, statesFor } from './store/change.ts';
 import { type JobCount, type JobFilter, type JobList, type JobSelection, statesOf } from './store/selection.ts';
-import type { CancelAnswer, QueueInfo, Store } from './store/store.ts';
+import type { CancelAnswer, QueueInfo, Store, TransactionClient } from './store/store.ts';
 import { read } from './untrusted/thrown.ts';
 
 const DEFAULT_PAGE = 50;
@@ -46,6 +57,11 @@ export type DiscardOptions = Omit<Selection, 'state'> & BulkOptions;
 export interface RunNowOptions extends Selection, BulkOptions {
   /** Spreads the due times: `'50/s'`. Without it, all are due at once. */
   readonly rate?: Rate;
+  /**
+   * A client inside a transaction of yours (PostgreSQL): the order counts when that is committed. With `ids`, and none of the other
+   * options but `by`. Call it last: until the commit, workers that run one of these jobs wait to renew their leases.
+   */
+  readonly tx?: TransactionClient;
 }
 
 export interface RedriveOptions extends Omit<Selection, 'state'>, BulkOptions {
@@ -133,25 +149,34 @@ export class Jobs {
 
   /**
    * Ends waiting jobs at once; the signal of a running one aborts within a second. Of one job by its id, answers what
-   * became of it; or give a selection. `cancelling` is no promise: a run that returns all the same completes its job.
+   * became of it, and leaves a row in the audit only with `by`: an application cancels its own jobs. Or give a selection. `cancelling` is no promise: a run that returns all the same completes its job.
    * @example await mulligan.jobs.cancel({ tag: 'endpoint:42' })
    */
-  async cancel(id: string): Promise<CancelAnswer['result']>;
+  async cancel(id: string, options?: OrderOptions): Promise<CancelAnswer['result']>;
   async cancel(selection: CancelOptions): Promise<BulkResult>;
-  async cancel(which: string | CancelOptions): Promise<CancelAnswer['result'] | BulkResult> {
+  async cancel(
+    which: string | CancelOptions,
+    options: OrderOptions = {},
+  ): Promise<CancelAnswer['result'] | BulkResult> {
     if (isPlainObject(which)) {
       return order(this.#settings, 'cancel', readOptions(which, bulkNames, 'jobs.cancel'), 'jobs.cancel');
     }
-    const [answer] = await this.#store.cancel([checkName(which, 'jobs.cancel: id')]);
+    const id = checkName(which, 'jobs.cancel: id');
+    const { by } = readOptions(options, ['by'], 'jobs.cancel');
+    const given = by === undefined ? [] : [newOrder(this.#settings.clock, readOperator(by, 'jobs.cancel'), null)];
+    const [answer] = await this.#store.cancel([id], ...given);
     return (answer as CancelAnswer).result;
   }
 
   /**
-   * Lets scheduled and retrying jobs start now, or spread by `rate`. They keep their history, attempts and key.
+   * Lets scheduled and retrying jobs start now, or spread by `rate`. They keep their history, attempts and key. A job that runs
+   * goes on, and its next wait (a snooze, the backoff of a retry) ends at once.
    * @example await mulligan.jobs.runNow({ state: 'retrying', error: fingerprint, rate: '50/s' })
    */
   async runNow(options: RunNowOptions): Promise<BulkResult> {
-    return order(this.#settings, 'runNow', readOptions(options, [...bulkNames, 'rate'], 'jobs.runNow'), 'jobs.runNow');
+    const { tx, ...given } = readOptions(options, [...bulkNames, 'rate', 'tx'], 'jobs.runNow');
+    if (tx !== undefined) return runNowInside(this.#settings, given, checkClient(tx, 'jobs.runNow'));
+    return order(this.#settings, 'runNow', given, 'jobs.runNow');
   }
 }
 
@@ -227,6 +252,32 @@ async function order(
   return checkBoolean(dryRun, `${what}: dryRun`)
     ? preview(settings.store, settings.clock, given)
     : runBulk(settings.store, settings.clock, given);
+}
+
+/** In the caller's transaction. Which jobs those are is known before: to search for them would keep it open. */
+async function runNowInside(
+  { store, clock }: OperateSettings,
+  given: Omit<RunNowOptions, 'tx'>,
+  tx: TransactionClient,
+): Promise<BulkResult> {
+  const what = 'jobs.runNow';
+  if (store.transactions === undefined) {
+    throw new ConfigError(`${what}: tx needs a store that shares its database with you: open a postgres:// one.`);
+  }
+  const { ids, by, ...others } = withoutUndefined(given);
+  if (ids === undefined || Object.keys(others).length > 0) {
+    const hint = 'Without tx, it takes any selection.';
+    const got = Object.keys(given).join(', ') || 'none';
+    throw new ConfigError(`${what}: tx: expected ids, and none of the other options but by, got ${got}. ${hint}`);
+  }
+  const selection = readSelection({ ids }, what, clock.now());
+  const answer = await store.transactions.runNow(tx, {
+    id: clock.newId(),
+    order: orderText(selection, {}, undefined),
+    by: by === undefined ? operatorName() : checkName(by, `${what}: by`),
+    ids: selection.ids as readonly string[],
+  });
+  return bulkResult(store, 'runNow', selection, answer);
 }
 
 /** With the whole fingerprint, where only the start of it was given. One that no job has is left as it is. */
@@ -317,11 +368,11 @@ function readFilter(options: ListOptions, { clock }: OperateSettings, what: stri
 
 export class Queues {
   readonly #store: Store;
-  readonly #audit: Audit;
+  readonly #clock: Clock;
 
-  constructor(store: Store, audit: Audit) {
+  constructor(store: Store, clock: Clock) {
     this.#store = store;
-    this.#audit = audit;
+    this.#clock = clock;
   }
 
   async list(): Promise<QueueInfo[]> {
@@ -332,14 +383,14 @@ export class Queues {
   async pause(queue: string, options: OrderOptions = {}): Promise<void> {
     const checked = checkName(queue, 'queues.pause');
     const by = readOperator(readOptions(options, ['by'], 'queues.pause').by, 'queues.pause');
-    await this.#store.hold({ queue: checked }, null);
-    await this.#audit('pause', `queue ${checked} was paused`, by, { queue: checked });
+    const target = { queue: checked };
+    await this.#store.hold(target, null, newOrder(this.#clock, by, holdNote(target, null)));
   }
 
   async resume(queue: string, options: OrderOptions = {}): Promise<void> {
     const checked = checkName(queue, 'queues.resume');
     const by = readOperator(readOptions(options, ['by'], 'queues.resume').by, 'queues.resume');
-    await this.#store.release({ queue: checked });
-    await this.#audit('resume', `queue ${checked} was resumed`, by, { queue: checked });
+    const target = { queue: checked };
+    await this.#store.release(target, newOrder(this.#clock, by, releaseNote(target)));
   }
 }

@@ -2,10 +2,9 @@ import { isBoxedPrimitive, isDate, isError } from './brand.ts';
 import { byteLength } from './bytes.ts';
 import { describe, isPlainObject, shorten } from './config.ts';
 import { isOwnError, PayloadError } from './errors.ts';
+import { DEEPEST_JSON } from './json-shape.ts';
 import { toStoredError } from './untrusted/stored-error.ts';
 
-/** Deeper than any sane payload, and shallow enough for every JSON parser. */
-const DEEPEST = 500;
 const LONGEST_PATH = 400;
 
 export interface SizeLimit {
@@ -87,8 +86,8 @@ class Check {
   #visitObject(value: object): void {
     if (this.#above.includes(value))
       throw new PayloadError(`${this.where()}: expected a tree, got a cycle. JSON cannot carry cycles.`);
-    if (this.#above.length >= DEEPEST)
-      throw new PayloadError(`${this.where()}: expected at most ${DEEPEST} levels, got more.`);
+    if (this.#above.length >= DEEPEST_JSON)
+      throw new PayloadError(`${this.where()}: expected at most ${DEEPEST_JSON} levels, got more.`);
     this.#above.push(value);
     this.#visitMembers(value);
     this.#above.pop();

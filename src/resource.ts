@@ -1,6 +1,6 @@
 import { isList, shorten, unexpected } from './config.ts';
 import { ConfigError } from './errors.ts';
-import { storableKey } from './storable-key.ts';
+import { isStoredKey, storableKey } from './storable-key.ts';
 import { toStoredError } from './untrusted/stored-error.ts';
 
 /*
@@ -41,6 +41,19 @@ export function checkQueueResource(value: unknown, what: string): string {
       ? 'Leave it out for none; resource: false in a definition turns the gates of its jobs off.'
       : "For a gate per key, give the definitions a function: defineJob({ resource: (input) => ['webhook', input.host] }).";
   return checkResource(value, what, hint);
+}
+
+/** The resource that a job carries: a name, or a parent and a key as `resourceOf` makes them. */
+export function checkStoredResource(value: unknown, what: string): string {
+  if (typeof value === 'string') {
+    const [parent, ...key] = value.split('/');
+    if (isName(parent) && (key.length === 0 || isStoredResourceKey(key.join('/')))) return value;
+  }
+  throw unexpected(what, 'the name of a resource, or parent/key', value);
+}
+
+function isStoredResourceKey(key: string): boolean {
+  return key.trim() !== '' && isStoredKey(key);
 }
 
 function isName(value: unknown): value is string {

@@ -1,3 +1,4 @@
+import { DEEPEST_JSON, isTooDeep } from './json-shape.ts';
 import { encodeJson } from './payload.ts';
 import { toStoredError } from './untrusted/stored-error.ts';
 
@@ -31,10 +32,16 @@ export function encodeResult(value: unknown, maxBytes: number): EncodedResult | 
   }
 }
 
+/** Whether a text is what `encodeResult` writes, JSON aside. */
+export function isMissingResult(text: string): boolean {
+  return text.startsWith(MISSING);
+}
+
 /** Of a stored result, or null for none. */
 export function decodeResult(text: string | null): { readonly result: unknown; readonly resultError: string | null } {
   if (text === null) return { result: null, resultError: null };
-  if (text.startsWith(MISSING)) return { result: null, resultError: text.slice(MISSING.length) };
+  if (isMissingResult(text)) return { result: null, resultError: text.slice(MISSING.length) };
+  if (isTooDeep(text)) return { result: null, resultError: `it has more than ${DEEPEST_JSON} levels` };
   return { result: JSON.parse(text), resultError: null };
 }
 

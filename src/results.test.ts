@@ -18,7 +18,7 @@ import type { LogEntry } from './observe/log.ts';
 import { typeOf } from './result.ts';
 import { Unrecoverable } from './retry/control-errors.ts';
 import { MemoryStore } from './store/memory/store.ts';
-import type { EndedJob, NewJob } from './store/store.ts';
+import type { EndedJob, JobsListener, NewJob } from './store/store.ts';
 import { testQueue } from './testing/queue.ts';
 import { VirtualClock } from './testing/virtual-clock.ts';
 
@@ -240,6 +240,29 @@ describe('waiting for a result', () => {
       message: 'job nope has not ended within 1s, as far as is known: the store could not be asked. the disk is gone',
       cause: away,
     });
+  });
+
+  it('is there as soon as notifications are heard again that were missed meanwhile', async () => {
+    const listeners: JobsListener[] = [];
+    class Cut extends MemoryStore {
+      override onJobs(added: JobsListener): () => void {
+        listeners.push(added);
+        return () => {};
+      }
+    }
+    const clock = new VirtualClock();
+    await using mulligan = await Mulligan.open(new Cut({ clock }), { jobs: [double], log: () => {}, clock });
+    let isSettled = false;
+    const result = mulligan.result(await mulligan.enqueue(double, 2)).finally(() => {
+      isSettled = true;
+    });
+    await clock.advance(1_500);
+    mulligan.work();
+    await clock.advance(10);
+    for (const listener of listeners) listener.missed?.();
+    await clock.advance(10);
+    expect(isSettled).toBe(true);
+    expect(await result).toBe(4);
   });
 
   it('finds out by itself what no store has told', async () => {

@@ -1,12 +1,16 @@
 import { createHash } from 'node:crypto';
+import { newOrder } from './audit.ts';
 import type { Clock } from './clock.ts';
 import { describe, unexpected } from './config.ts';
 import type { Enqueuer, Target } from './enqueue.ts';
+import type { EnqueueResult } from './enqueue-options.ts';
 import { type ConfigError, StoreBusyError } from './errors.ts';
+import { operatorName } from './operator.ts';
+import { scheduleNote } from './order-notes.ts';
 import { nextTick } from './schedule/ticks.ts';
 import type { Timing } from './schedule/timing.ts';
 import type { ReadSchedule } from './schedule-options.ts';
-import type { JobTemplate, Schedule, Schedules, Store } from './store/store.ts';
+import type { Enqueued, JobTemplate, NewJob, Order, Schedule, Schedules, ScheduleWrite, Store } from './store/store.ts';
 
 /** Each time another process wins, so this many would have to write the same schedule at once, again and again. */
 const MOST_TRIES = 20;
@@ -39,10 +43,14 @@ export class ScheduleWriter {
     return this.#parts.store.schedules({ names: [name], limit: 1 });
   }
 
-  /** Reads, changes and writes back; when another process has written the schedule meanwhile, does that again. */
+  /**
+   * Reads, changes and writes back; when another process has written the schedule meanwhile, does that again. What
+   * is answered as it was read is not written. With `by`, the write is on record as an order.
+   */
   async change<Changed extends Schedule | null>(
     name: string,
     change: (before: Schedule | null, now: number) => Changed,
+    by: string | null = null,
   ): Promise<Changed> {
     const { store, clock } = this.#parts;
     for (let tries = 0; tries < MOST_TRIES; tries++) {
@@ -52,21 +60,50 @@ export class ScheduleWriter {
       const changed = change(before, now);
       if (changed === before) return changed;
       const to = changed && { ...changed, version: clock.newId() };
-      const { written } = await store.writeSchedule({ name, from: before?.version ?? null, to, jobs: [] });
-      if (written) return to;
+      const write: ScheduleWrite = { name, from: before?.version ?? null, to, jobs: [] };
+      if ((await store.writeSchedule(write, this.#order(by, before, write))).written) return to;
     }
-    throw new StoreBusyError(
-      `expected to write the schedule ${describe(name)}, but other processes wrote it again and again; nothing was written. Try again.`,
-    );
+    throw new Overwritten(name);
   }
 
-  async set(given: ReadSchedule, what: string): Promise<Schedule> {
+  /** Stores a job of the schedule now; null when there is no such schedule. Its ticks stay as they are. */
+  async trigger(name: string, by: string): Promise<EnqueueResult | null> {
+    const { clock, enqueuer } = this.#parts;
+    const id = clock.newId();
+    for (let tries = 1; ; tries++) {
+      const [schedule] = (await this.read(name)).schedules;
+      if (schedule === undefined) return null;
+      const job: NewJob = { ...schedule.job, id, delayMs: 0, dueAt: null };
+      try {
+        return await enqueuer.enqueueWith(job, (traced) => this.#writeWith(traced, schedule, by));
+      } catch (error) {
+        if (!(error instanceof Overwritten) || tries === MOST_TRIES) throw error;
+        if (tries >= TRIES_AT_ONCE) await sleep(clock, PAUSE_MS * (0.5 + clock.random()));
+      }
+    }
+  }
+
+  async #writeWith(job: NewJob, schedule: Schedule, by: string): Promise<Enqueued> {
+    const { store, clock } = this.#parts;
+    const to = { ...schedule, version: clock.newId() };
+    const write: ScheduleWrite = { name: schedule.name, from: schedule.version, to, jobs: [job] };
+    const { written, jobs } = await store.writeSchedule(write, this.#order(by, schedule, write));
+    if (!written) throw new Overwritten(schedule.name);
+    return jobs[0] as Enqueued;
+  }
+
+  #order(by: string | null, before: Schedule | null, write: ScheduleWrite): Order | undefined {
+    return by === null ? undefined : newOrder(this.#parts.clock, by, scheduleNote(before, write));
+  }
+
+  async set(given: ReadSchedule, what: string, by: string): Promise<Schedule> {
     const wanted = await this.#prepare(given, what, `${what}: ${given.name}`);
-    return this.change(given.name, (before, now) => {
+    const change = (before: Schedule | null, now: number): Schedule => {
       const schedule = merged(given.name, wanted, before, now);
       if (schedule.nextAt === null && !schedule.paused) throw neverTicks(wanted.timing, what);
       return schedule;
-    });
+    };
+    return this.change(given.name, change, by);
   }
 
   /**
@@ -95,7 +132,8 @@ export class ScheduleWriter {
     const names = new Set(schedules.map(({ name }) => name));
     for await (const { name } of this.all()) {
       const isMissing = (one: Schedule | null): boolean => one !== null && one.code !== null && !names.has(name);
-      await this.change(name, (before) => (isMissing(before) ? null : before));
+      // What it removes is lost: that is on record, though no person said so.
+      await this.change(name, (before) => (isMissing(before) ? null : before), operatorName());
     }
   }
 
@@ -116,6 +154,14 @@ export class ScheduleWriter {
     const key = given.overlap === 'skip' ? `schedule:${given.name}` : null;
     const { timing, misfire, misfireLimit } = given;
     return { timing, misfire, misfireLimit, job: { ...template, key } };
+  }
+}
+
+class Overwritten extends StoreBusyError {
+  constructor(name: string) {
+    super(
+      `expected to write the schedule ${describe(name)}, but other processes wrote it again and again; nothing was written. Try again.`,
+    );
   }
 }
 

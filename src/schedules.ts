@@ -1,4 +1,4 @@
-import { type Audit, type OrderOptions, readOperator } from './audit.ts';
+import { type OrderOptions, readOperator } from './audit.ts';
 import { checkInteger, closest, readOptions, unknownName } from './config.ts';
 import type { JobDefinition } from './definition.ts';
 import type { EnqueueResult } from './enqueue-options.ts';
@@ -10,7 +10,7 @@ import { nextTicks } from './schedule/ticks.ts';
 import type { Timing } from './schedule/timing.ts';
 import { checkScheduleName, type Overlap, readSchedule, type ScheduleOptions } from './schedule-options.ts';
 import { firstTick, type ScheduleWriter } from './schedule-writer.ts';
-import type { JobTemplate, Schedule, Store } from './store/store.ts';
+import type { Schedule, Store } from './store/store.ts';
 
 const DEFAULT_PAGE = 50;
 const LARGEST_PAGE = 10_000;
@@ -61,20 +61,10 @@ export interface ScheduleListOptions {
 export class Schedules {
   readonly #store: Store;
   readonly #writer: ScheduleWriter;
-  readonly #enqueueNow: (template: JobTemplate) => Promise<EnqueueResult>;
 
-  readonly #audit: Audit;
-
-  constructor(
-    store: Store,
-    writer: ScheduleWriter,
-    enqueueNow: (template: JobTemplate) => Promise<EnqueueResult>,
-    audit: Audit,
-  ) {
+  constructor(store: Store, writer: ScheduleWriter) {
     this.#store = store;
     this.#writer = writer;
-    this.#enqueueNow = enqueueNow;
-    this.#audit = audit;
   }
 
   /**
@@ -92,9 +82,7 @@ export class Schedules {
     const what = 'schedules.set';
     const checked = checkScheduleName(name, `${what}: name`);
     const by = readBy(order, what);
-    const info = toInfo(await this.#writer.set(readSchedule({ name: checked, job, input, options }, what), what));
-    await this.#audit('schedule', `schedule ${checked} was set: ${JSON.stringify(info.timing)}`, by);
-    return info;
+    return toInfo(await this.#writer.set(readSchedule({ name: checked, job, input, options }, what), what, by));
   }
 
   /** By name; 50 unless `limit` says otherwise. Continue with `after: lastName`. */
@@ -124,51 +112,49 @@ export class Schedules {
 
   /** No tick is fired until `resume`. Ticks that pass meanwhile are left out. */
   async pause(name: string, order: OrderOptions = {}): Promise<ScheduleInfo> {
-    return this.#changeExisting(name, 'paused', readBy(order, 'schedules.pause'), (before, now) =>
-      before.paused ? before : { ...before, paused: true, nextAt: null, updatedAt: now },
+    return this.#changeExisting(name, 'schedules.pause', order, (before, now) =>
+      // Written also when it is paused: the order is on record.
+      before.paused ? { ...before } : { ...before, paused: true, nextAt: null, updatedAt: now },
     );
   }
 
   /** Goes on with the first tick from now on. */
   async resume(name: string, order: OrderOptions = {}): Promise<ScheduleInfo> {
-    return this.#changeExisting(name, 'resumed', readBy(order, 'schedules.resume'), (before, now) =>
-      before.paused ? { ...before, paused: false, nextAt: firstTick(before, now), updatedAt: now } : before,
+    return this.#changeExisting(name, 'schedules.resume', order, (before, now) =>
+      before.paused ? { ...before, paused: false, nextAt: firstTick(before, now), updatedAt: now } : { ...before },
     );
   }
 
   /** Enqueues its job now, also while it is paused. Its ticks stay as they are. */
   async trigger(name: string, order: OrderOptions = {}): Promise<EnqueueResult> {
     const by = readBy(order, 'schedules.trigger');
-    const [schedule] = (await this.#writer.read(checkScheduleName(name, 'schedules.trigger'))).schedules;
-    if (schedule === undefined) throw await this.#unknown(name, 'schedules.trigger');
-    // First, because a server may refuse the order, and has let the same caller enqueue.
-    await this.#audit('schedule', `schedule ${name} was triggered`, by);
-    return this.#enqueueNow(schedule.job);
+    const triggered = await this.#writer.trigger(checkScheduleName(name, 'schedules.trigger'), by);
+    if (triggered === null) throw await this.#unknown(name, 'schedules.trigger');
+    return triggered;
   }
 
   /** Removes a schedule; jobs that it enqueued stay. False when there is none of this name. */
   async remove(name: string, order: OrderOptions = {}): Promise<boolean> {
     const by = readBy(order, 'schedules.remove');
     let existed = false;
-    await this.#writer.change(checkScheduleName(name, 'schedules.remove'), (before) => {
+    const remove = (before: Schedule | null): null => {
       existed ||= before !== null;
       return null;
-    });
-    if (existed) await this.#audit('schedule', `schedule ${name} was removed`, by);
+    };
+    await this.#writer.change(checkScheduleName(name, 'schedules.remove'), remove, by);
     return existed;
   }
 
   async #changeExisting(
     name: string,
-    done: 'paused' | 'resumed',
-    by: string,
+    what: string,
+    order: OrderOptions,
     change: (before: Schedule, now: number) => Schedule,
   ): Promise<ScheduleInfo> {
-    const what = done === 'paused' ? 'schedules.pause' : 'schedules.resume';
+    const by = readBy(order, what);
     const checked = checkScheduleName(name, what);
-    const changed = await this.#writer.change(checked, (before, now) => before && change(before, now));
+    const changed = await this.#writer.change(checked, (before, now) => before && change(before, now), by);
     if (changed === null) throw await this.#unknown(checked, what);
-    await this.#audit('schedule', `schedule ${checked} was ${done}`, by);
     return toInfo(changed);
   }
 

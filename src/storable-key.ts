@@ -8,6 +8,11 @@ export function storableKey(key: string): string {
   return isStorable(key) ? key : hashOf(key);
 }
 
+/** Whether a key is as `storableKey` answers it. */
+export function isStoredKey(key: string): boolean {
+  return isStorable(key) || /^sha256:[0-9a-f]{64}$/.test(key);
+}
+
 /** A key is a stranger's text. One that looks like a hash could otherwise pass for another key's. */
 function isStorable(key: string): boolean {
   if (!key.isWellFormed() || /\p{Cc}/u.test(key) || key.startsWith('sha256:')) return false;

@@ -20,6 +20,7 @@ import { toStoredError } from './untrusted/stored-error.ts';
  *
  *   a wait begins           -> look, and have the job watched
  *   the store tells its end -> look
+ *   the store was cut off   -> look as soon as it is heard again
  *   another process commits -> look (a store that does not push, such as SQLite)
  *   nothing is told         -> look again after 100 ms, 300 ms, 1 s and then every 5 s: a notification can be lost
  *
@@ -154,7 +155,8 @@ export class Waits {
 
   #listen(): void {
     this.#lastFailure = null;
-    this.#unsubscribes = [this.#store.onJobs({ ended: (ids) => this.#look(ids) })];
+    const missed = (): void => this.#look(this.#waits.keys());
+    this.#unsubscribes = [this.#store.onJobs({ ended: (ids) => this.#look(ids), missed })];
     if (!this.#store.pushes) this.#unsubscribes.push(this.#store.onWork(() => this.#committed()));
   }
 

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, statSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, inject } from 'vitest';
 import { defineJob, Mulligan } from '../src/index.ts';
@@ -76,3 +76,24 @@ it('a PostgreSQL database is left to pg_dump', async ({ cli }) => {
   expect(code).toBe(2);
   expect(stderr).toContain('pg_dump');
 });
+
+it.for([
+  ['0600', 0o600],
+  ['0640', 0o640],
+  ['0664', 0o664],
+] as const)(
+  'a backup of a file with mode %s has that mode, and is never readable by more while it is written',
+  async ([, mode], { cli }) => {
+    await cli.run(['enqueue', 'count', '1']);
+    chmodSync(join(cli.folder, 'mulligan.db'), mode);
+    const modeOf = (name: string) => statSync(join(cli.folder, name), { throwIfNoEntry: false })?.mode ?? 0;
+    let seen = 0;
+    const watcher = watch(cli.folder, (_, name) => {
+      if (String(name).startsWith('copy.db')) seen |= modeOf(String(name));
+    });
+    await cli.json('backup', 'copy.db');
+    watcher.close();
+    expect(modeOf('copy.db') & 0o777).toBe(mode);
+    expect(seen & 0o777 & ~mode).toBe(0);
+  },
+);

@@ -67,9 +67,9 @@ describe.concurrent('mulligan gates', () => {
     expect(stdout).toMatch(/^mulligan gates close smtp +let everything start until unpin: .*jobs may die/m);
     const shown = await cli.json<GateDetails>('gates', 'show', 'smtp');
     expect(shown).toMatchObject({ isKnown: true, gate: { phase: 'open' }, history: [{ change: 'opened' }] });
-    const { code: unknown, stdout: closed } = await cli.run(['gates', 'show', 'smpt']);
-    expect(unknown).toBe(0);
-    expect(closed).toContain('It is closed: every due job starts. It has not been heard of lately');
+    const misspelt = await cli.run(['gates', 'show', 'smpt']);
+    expect(misspelt.code).toBe(1);
+    expect(misspelt.stderr).toContain('there is no gate, resource or job smpt. Did you mean smtp?');
   });
 
   it('show quotes a name that a stranger chose, wherever it may be pasted or printed', async ({ cli }) => {
@@ -180,6 +180,12 @@ describe.concurrent('mulligan gates', () => {
     expect(stdout).toContain('so it is healthy and sees no outage.');
     expect(stdout).not.toMatch(/misspelt|gates open/);
     expect(await cli.json('gates', 'show', 'mail.send')).toMatchObject({ gate: { kind: 'job' }, isKnown: false });
+    expect(await cli.run(['gates', 'show', 'mail.sent'])).toMatchObject({
+      code: 1,
+      stderr: 'mulligan: there is no gate, resource or job mail.sent. Did you mean mail.send?\n',
+    });
+    const nope = await cli.run(['gates', 'show', 'nope', '--json']);
+    expect(JSON.parse(nope.stderr || nope.stdout)).toMatchObject({ error: { code: 'NOT_FOUND' } });
     const resource = await cli.json('gates', 'show', 'mail.send', '--kind', 'resource');
     expect(resource).toMatchObject({ gate: { kind: 'resource' } });
     await cli.json('gates', 'reset', 'mail.send', '--kind', 'resource');

@@ -271,13 +271,9 @@ describe('CONTRIBUTING.md', () => {
     expect(folders.map(({ name }) => `src/${name}/`).filter((folder) => !page.includes(`\n${folder} `))).toEqual([]);
   });
 
-  it('names every verb of a store', () => {
+  it('says where the verbs of a store are listed', () => {
     const [, text = ''] = page.split('\n## Adding a store\n');
-    const source = readFileSync(join(root, 'src/store/store.ts'), 'utf8');
-    const [contract = ''] = source.match(/^export interface Store \{.*?^\}/ms) ?? [];
-    const verbs = [...contract.matchAll(/^ {2}(\w+)\(/gm)].map(([, verb = '']) => verb);
-    expect(verbs.length).toBeGreaterThan(30);
-    expect(verbs.filter((verb) => !new RegExp(`\\b${verb}\\b`).test(text))).toEqual([]);
+    expect(text).toContain('src/store/verbs.ts');
   });
 });
 

@@ -111,6 +111,11 @@ const anything = defineJob({
     same<typeof input, unknown>(true);
   },
 });
+// A definition that says nothing of its input, or takes null, needs none.
+void mulligan.enqueue(anything);
+void mulligan.enqueue(defineJob({ name: 'a', run() {} }));
+void mulligan.enqueue(defineJob<null>({ name: 'a' }));
+void mulligan.enqueue('email.send');
 void mulligan.enqueue(anything, 5);
 void mulligan.enqueue(anything, { a: 1 });
 
@@ -438,7 +443,7 @@ const stop: () => void = mulligan.on('retrying', ({ id, delayMs, decision, error
 stop();
 mulligan.on('enqueued', (event) => same<typeof event, EventMap['enqueued']>(true));
 mulligan.on('dead', async ({ reason }) => {
-  same<typeof reason, 'exhausted' | 'unrecoverable' | 'deadline' | 'poison' | 'no-handler'>(true);
+  same<typeof reason, 'exhausted' | 'unrecoverable' | 'deadline' | 'poison' | 'no-handler' | 'runs'>(true);
 });
 // @ts-expect-error there is no such event
 mulligan.on('failed', () => {});
@@ -490,6 +495,44 @@ void mulligan.dead.redrive({ name: 'a', keepAttempts: true, dryRun: true, rate: 
 void mulligan.dead.redrive({ name: 'a', rate: 'fast' });
 same<ReturnType<typeof mulligan.jobs.runNow>, Promise<BulkResult>>(true);
 void mulligan.jobs.runNow({ state: ['scheduled', 'retrying'], since: '2h', attempts: { min: 2 } });
+void mulligan.jobs.runNow({ ids: ['a'], by: 'ann', tx: { query: async () => ({ rows: [] }) } });
+
+// Reactions to a death.
+
+const refund = defineJob<{ order: number; failed: string }>({ name: 'refund', run() {} });
+defineJob({
+  name: 'ship',
+  input: z.object({ order: z.number() }),
+  onDead: [
+    refund,
+    (input, { id }) => {
+      same<typeof input, { order: number }>(true);
+      same<typeof id, string>(true);
+      return { order: input.order, failed: id };
+    },
+  ],
+  run() {},
+});
+defineJob<{ order: number }>({
+  name: 'ship',
+  onDead: [refund, ({ order }, { id }) => ({ order: order + 1, failed: id })],
+  run() {},
+});
+defineJob({ name: 'ship', onDead: ['refund', { order: 7 }], run() {} });
+// A reaction that takes no input, also where the type of the own input is given.
+const page = defineJob({ name: 'page', run() {} });
+const paged = defineJob<{ order: number }>({ name: 'ship', onDead: [page, null], run() {} });
+void mulligan.enqueue(paged, { order: 7 }, { onDead: [page, null] });
+// @ts-expect-error not the input of the reaction
+defineJob({ name: 'ship', onDead: [refund, { order: 'seven', failed: 'a' }], run() {} });
+// @ts-expect-error no input
+defineJob({ name: 'ship', onDead: [refund], run() {} });
+void mulligan.enqueue('ship', 1, { onDead: [refund, { order: 7, failed: 'a' }] });
+void mulligan.enqueueMany('ship', [{ input: 1, onDead: ['refund', null] }]);
+// @ts-expect-error a function cannot be stored
+void mulligan.enqueue('ship', 1, { onDead: () => {} });
+// @ts-expect-error a worker's half of a definition is not asked at enqueue
+implement(refund, () => {}, { onDead: [refund, { order: 7, failed: 'a' }] });
 
 // Disposal.
 

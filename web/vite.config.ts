@@ -16,11 +16,21 @@ const languageOfCharts: Plugin = {
   },
 };
 
+function file(name: string): string {
+  return fileURLToPath(new URL(name, import.meta.url));
+}
+
 const config: UserConfig = defineConfig({
-  root: fileURLToPath(new URL('.', import.meta.url)),
+  root: file('.'),
   // Relative addresses: the dashboard may be mounted anywhere.
   base: './',
-  resolve: { alias: { croner: fileURLToPath(new URL('without-cron.ts', import.meta.url)) } },
+  resolve: {
+    alias: [
+      { find: 'croner', replacement: file('without-cron.ts') },
+      { find: /^.*\/foreign-options\.ts$/, replacement: file('without-foreign-options.ts') },
+      { find: /^.*\/scrub\.ts$/, replacement: file('without-scrub.ts') },
+    ],
+  },
   plugins: [languageOfCharts],
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {

@@ -1,5 +1,6 @@
 import type { Settlement, Store } from '../../dist/store/store.js';
 import { toStoredError } from '../../dist/untrusted/stored-error.js';
+import { pruneWith } from '../../src/store/conformance/builders.ts';
 import { wall } from '../harness/measure.ts';
 import type { Grouped } from '../harness/peer.ts';
 import { claimKept, enqueueMany, type Place } from './mulligan.ts';
@@ -49,7 +50,7 @@ export class MulliganErrors implements Grouped {
   }
 
   async addUp(): Promise<void> {
-    await this.#store.prune({ completedMs: null, deadMs: null, cancelledMs: null }, 1);
+    await pruneWith(this.#store, { completedMs: null, deadMs: null, cancelledMs: null }, 1);
   }
 
   async count(jobs: number): Promise<number> {

@@ -1,6 +1,7 @@
 import { systemClock } from '../../dist/clock.js';
 import { foldRuns, type GateReport } from '../../dist/gate/index.js';
 import type { Store, WorkerReport } from '../../dist/store/store.js';
+import { pruneWith } from '../../src/store/conformance/builders.ts';
 import type { Gated } from '../harness/peer.ts';
 import { claimKept, enqueueMany, type Place, SHUT } from './mulligan.ts';
 
@@ -71,7 +72,7 @@ export class MulliganGates implements Gated {
     const retention = { completedMs: 0, deadMs: 0, cancelledMs: 0 };
     let last = '';
     for (let calls = 1, idle = 0; ; calls++) {
-      const { isDone } = await this.#store.prune(retention, PRUNED_AT_ONCE);
+      const { isDone } = await pruneWith(this.#store, retention, PRUNED_AT_ONCE);
       if (!isDone) continue;
       const rows = JSON.stringify(await this.rows());
       idle = rows === last ? idle + 1 : 0;

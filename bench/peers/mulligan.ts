@@ -344,7 +344,7 @@ class OpenMulligan implements OpenPeer {
   }
 }
 
-const HELD = 'held-';
+const HELD = 'held/';
 
 const policy: NewJob['policy'] = {
   maxAttempts: 4,
@@ -366,7 +366,7 @@ function toEnqueue(mulligan: Mulligan, payloads: readonly Payload[]): { readonly
 }
 
 async function fillPartitions(store: Store, { jobs, partitions, held }: PartitionCounts): Promise<void> {
-  const resource = (n: number): string => `${n < held ? HELD : 'open-'}${n}`;
+  const resource = (n: number): string => `${n < held ? HELD : 'open/'}${n}`;
   await enqueueMany(store, jobs, (n) => ({ kind: 'noop', resource: resource(n % partitions) }));
   const hold = (n: number): Promise<void> => store.hold({ resource: resource(n) }, null);
   await inFlight(held, CALLS_IN_FLIGHT, Number.POSITIVE_INFINITY, hold);

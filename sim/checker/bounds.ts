@@ -16,10 +16,16 @@ export function delayRange(policy: RetryPolicy, attempts: number, previousDelayM
   if (policy.jitter === 'full') return { least: 0, most: plain };
   if (policy.jitter === 'equal') return { least: Math.floor(plain / 2), most: plain };
   if (policy.jitter === 'decorrelated') {
-    return { least: Math.min(base, cap), most: Math.min(cap, Math.max(base, 3 * (previousDelayMs ?? base))) };
+    return { least: Math.min(base, cap), most: Math.min(cap, 3 * Math.max(base, previousDelayMs ?? base)) };
   }
   const { spread } = policy.jitter;
   return { least: Math.floor(plain * (1 - spread)), most: Math.min(cap, Math.ceil(plain * (1 + spread))) };
+}
+
+/** Behind a soft gate a run that is given back waits 2 s, doubling to a minute, with up to half of it added, or longer by its policy. */
+export function softRange({ least, most }: Range, givenBack: number): Range {
+  const soft = Math.min(60_000, 2_000 * 2 ** givenBack);
+  return { least: Math.max(least, soft), most: Math.max(most, 1.5 * soft) };
 }
 
 function plainDelay(backoff: RetryPolicy['backoff'], n: number): { base: number; plain: number; cap: number } {

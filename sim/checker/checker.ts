@@ -269,8 +269,11 @@ function checkChange(request: ChangeRequest, answer: ChangeAnswer, check: Check)
 function checkRunNow(ids: readonly string[], { model, now, expect }: Check): void {
   for (const id of ids) {
     const job = model.jobs.get(id);
-    expect(1, job?.state === 'waiting', () => `${id} was to run now, but it is ${job?.state}`);
-    if (job !== undefined) job.dueAt = Math.min(job.dueAt, now);
+    const runs = job?.state === 'running';
+    expect(1, runs || job?.state === 'waiting', () => `${id} was to run now, but it is ${job?.state}`);
+    if (job === undefined) continue;
+    if (runs) job.runNowAt = now;
+    else job.dueAt = Math.min(job.dueAt, now);
   }
 }
 
@@ -305,6 +308,7 @@ function checkRedrive(request: ChangeRequest, { ids }: ChangeAnswer, { model, no
       lane: 'redrive',
       aside: null,
       turns: [],
+      givenBack: 0,
       queue: made.queue,
       dueAt: now,
       deadReason: null,

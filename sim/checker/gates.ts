@@ -122,7 +122,7 @@ export class GateModel {
     }
   }
 
-  checkGated({ resource }: GatedClaimRequest, { jobs, events }: GatedClaim, { now, expect }: Check): void {
+  checkGated({ resource, knows }: GatedClaimRequest, { jobs, events }: GatedClaim, { now, expect }: Check): void {
     if (this.#isBlind) return;
     this.#remember({ kind: 'resource', name: resource }, events);
     const gate = this.#gates.get(`resource ${resource}`);
@@ -136,7 +136,7 @@ export class GateModel {
     const what = (): string => `${resource} gave ${jobs.length} jobs while it was ${phase}`;
     expect(12, state.pin !== 'open', () => `${what()} and pinned open`);
     expect(12, state.heldUntil <= now, () => `${what()} and held until ${state.heldUntil}`);
-    if (phase === 'open' && state.pin === null) this.#checkProbe(gate, resource, jobs, now, expect);
+    if (phase === 'open' && state.pin === null) this.#checkProbe(gate, resource, jobs, knows, now, expect);
     else {
       if (phase === 'ramp') checkRamp(gate, resource, jobs, now, expect);
       if (state.pin === null) chargeRetries(gate, resource, jobs, now, expect);
@@ -147,10 +147,18 @@ export class GateModel {
     gate: Watched,
     resource: string,
     jobs: readonly ClaimedJob[],
+    knows: GatedClaimRequest['knows'],
     now: number,
     expect: Check['expect'],
   ): void {
+    const [job] = jobs;
+    const known = knows?.get(job?.name as string) ?? 0;
+    const isUnknown = knows !== undefined && known < (job?.version ?? 1);
     expect(12, jobs.length === 1, () => `${resource} is open, but gave ${jobs.length} jobs at once`);
+    const isProbe = job?.gateEpoch !== 0;
+    const whose = (): string => `${resource} gave ${job?.name} ${job?.version} to a worker that knows ${known}`;
+    expect(12, isProbe !== isUnknown, () => `${whose()} as ${isProbe ? 'a probe' : 'no probe'}`);
+    if (!isProbe) return;
     const { probe } = gate;
     const isBusy = probe !== null && now < probe.at + PROBE_SLOT_MS;
     expect(12, !isBusy, () => `${resource} gave a probe beside the one of ${probe?.at}`);
@@ -166,6 +174,7 @@ export class GateModel {
       const gate = this.#gates.get(nameOf(ref));
       if (report === null || ref.kind !== 'resource') continue;
       if (gate?.probe?.epoch === report.epoch) gate.probe = null;
+      if (gate?.ramp?.epoch === report.epoch) gate.ramp.starts += report.unstarted;
       if (gate !== undefined) {
         const tokens = Math.min(capOf(gate.state), tokensAt(gate, now) + PER_SUCCESS * report.firstSuccesses);
         gate.budget = { tokens: Math.max(-capOf(gate.state), tokens - report.retries), at: now };

@@ -13,7 +13,8 @@ import type {
   SettleAnswer,
   Settlement,
 } from '../../src/store/store.ts';
-import type { ExecutedEvent, FinalState, History, VerbName } from '../history.ts';
+import type { VerbName } from '../../src/store/verbs.ts';
+import type { ExecutedEvent, FinalState, History } from '../history.ts';
 import { START } from '../scheduler.ts';
 import { type Check, type CheckOptions, checkCall, checkStart, type Violation } from './checker.ts';
 import { checkFinal } from './final.ts';

@@ -170,8 +170,12 @@ function keyOf(text: string): LimitKey {
   return { limit, key };
 }
 
-/** A key gets another rate: it owes as many starts as before, at the new space, and none without a rate; nothing is put off. */
+/**
+ * A key gets another rate: it owes as many starts as before, at the new space, and none without a rate; nothing is put off. Also
+ * when the rate of before comes back, starts are counted from then on.
+ */
 function change(rated: Rated, before: Rate | null, after: Rate | null, now: number): void {
+  if (JSON.stringify(before) !== JSON.stringify(after)) rated.starts = [];
   const aheadMs = Math.max(0, rated.nextStartAt - now);
   const owedMs = before === null || after === null ? 0 : (aheadMs / spaceOf(before)) * spaceOf(after);
   if (owedMs < aheadMs) rated.nextStartAt = now + owedMs;

@@ -23,12 +23,16 @@ export interface ModelJob {
   runs: number;
   attempts: number;
   crashes: number;
+  /** Runs that were deferred or released. */
+  givenBack: number;
   firstStartedAt: number | null;
   previousDelayMs: number | null;
   /** Counted failures that an outage may have cost. */
   spent: Spent | null;
   holdsKey: boolean;
   cancelRequested: boolean;
+  /** When it is to run again, as was said while it runs. */
+  runNowAt: number | null;
   deadReason: DeadReason | null;
   /** The limits in which it keeps its turn while it waits to run again, or will. */
   turns: readonly string[];
@@ -76,11 +80,13 @@ export class Model {
       runs: 0,
       attempts: 0,
       crashes: 0,
+      givenBack: 0,
       firstStartedAt: null,
       previousDelayMs: null,
       spent: null,
       holdsKey: made.key !== null && made.keyLife !== 'window',
       cancelRequested: false,
+      runNowAt: null,
       deadReason: null,
       turns: [],
       lease: null,
@@ -129,6 +135,7 @@ export class Model {
     job.state = state;
     job.lease = null;
     job.cancelRequested = false;
+    job.runNowAt = null;
     if (job.made.keyLife !== 'pruned') job.holdsKey = false;
   }
 }

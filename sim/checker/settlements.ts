@@ -1,7 +1,7 @@
 import type { Decision } from '../../src/retry/decision.ts';
 import type { SettleAnswer, Settlement } from '../../src/store/store.ts';
 import { environmentKinds, RETRY_AFTER_MS, type Script } from '../jobs.ts';
-import { delayRange } from './bounds.ts';
+import { delayRange, softRange } from './bounds.ts';
 import { type Check, holds } from './checker.ts';
 import type { ModelJob } from './model.ts';
 
@@ -89,6 +89,7 @@ function apply(job: ModelJob, settlement: Settlement, { model, now }: Check): vo
   }
   job.state = 'waiting';
   job.aside = ('aside' in decision ? decision.aside : undefined) ?? null;
+  if (decision.kind === 'defer' || decision.kind === 'release') job.givenBack++;
   if (decision.kind === 'release' && job.firstStartedAt === job.lease?.claimedAt) job.firstStartedAt = null;
   job.lease = null;
   if (decision.kind === 'retry' || decision.kind === 'defer') {
@@ -100,7 +101,8 @@ function apply(job: ModelJob, settlement: Settlement, { model, now }: Check): vo
   if (job.lane !== 'retry' && job.lane !== 'suspect') job.turns = [];
   // What is handed back without a delay keeps its place.
   if (decision.kind === 'retry' || decision.kind === 'defer' || decision.delayMs > 0)
-    job.dueAt = now + decision.delayMs;
+    job.dueAt = job.runNowAt === null ? now + decision.delayMs : now;
+  job.runNowAt = null;
 }
 
 function checkDecision(job: ModelJob, settlement: Settlement, check: Check): void {
@@ -163,13 +165,16 @@ function checkDeath(
     }
     case 'no-handler':
       expect(6, false, say('every worker knows it'));
+      break;
+    case 'runs':
+      expect(6, false, say(`no job of this simulation has ${policy.maxRuns} runs`));
   }
 }
 
 /** Only a failure that is blamed on the dependency may be deferred. */
 function checkDefer(
   job: ModelJob,
-  { outcome, run }: Settlement,
+  { outcome, run, error }: Settlement,
   decision: Decision & { kind: 'defer' },
   crashes: number,
   { model, expect }: Check,
@@ -177,11 +182,15 @@ function checkDefer(
   const { id, policy, payload } = job.made;
   const { kind } = JSON.parse(payload) as Script;
   expect(6, outcome === 'deferred', () => `a run of ${id} that ${outcome} was deferred`);
-  const isBlamed = environmentKinds.has(kind) || model.gates.wasDown(job);
+  // While the store is away, a handler that extends its lease waits for it, beyond its timeout.
+  const waitedForStore = kind === 'extend' && error?.name === 'TimeoutError';
+  const isBlamed = environmentKinds.has(kind) || waitedForStore || model.gates.wasDown(job);
   expect(4, isBlamed, () => `${id} was deferred, but its dependency was never down`);
   const lane = policy.maxCrashes > 1 && crashes >= policy.maxCrashes - 1 ? 'suspect' : 'retry';
   expect(8, decision.lane === lane, () => `${id} with ${crashes} crashes went to ${decision.lane}`);
-  const { least, most } = delayRange(policy, run, job.previousDelayMs);
+  const own = delayRange(policy, run, job.previousDelayMs);
+  // Behind a gate the gate decides when it runs again, so its own backoff is only the longest that it may wait.
+  const { least, most } = job.made.resource === null ? softRange(own, job.givenBack) : { ...own, least: 0 };
   const isOwn = decision.delayMs >= least && decision.delayMs <= most;
   const isAsked = kind === 'retry-after' && decision.delayMs >= RETRY_AFTER_MS;
   expect(5, isOwn || isAsked, () => `${id} waits ${decision.delayMs} ms after run ${run}, outside ${least} to ${most}`);

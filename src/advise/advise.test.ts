@@ -3,7 +3,7 @@ import { knownError, makeLedger, START } from '../../test/support/known-process.
 import { defineJob } from '../definition.ts';
 import { RetryAfter } from '../retry/control-errors.ts';
 import { defaultPolicy } from '../retry/resolve.ts';
-import { claim, complete, die, newJobs, settlement } from '../store/conformance/builders.ts';
+import { claim, complete, die, newJobs, pruneWith, settlement } from '../store/conformance/builders.ts';
 import type { LedgerJob } from '../store/ledger.ts';
 import { ledger } from '../store/memory/ledger.ts';
 import type { Row } from '../store/memory/row.ts';
@@ -94,7 +94,7 @@ describe('where completed jobs were deleted', () => {
     await end(complete);
     await end(die());
     await clock.advance(2 * HOUR_MS);
-    await store.prune({ completedMs: HOUR_MS, deadMs: null, cancelledMs: null }, 100);
+    await pruneWith(store, { completedMs: HOUR_MS, deadMs: null, cancelledMs: null }, 100);
     return { store, clock, end };
   }
 

@@ -71,7 +71,7 @@ export const triedAs: Readonly<Record<'maxAttempts' | 'backoff', 'proposed'>> & 
 };
 
 /** A policy as it would be written in a definition. */
-function optionsOf({ maxAttempts, backoff, jitter, deadlineMs, maxCrashes }: RetryPolicy): RetryOptions {
+function optionsOf({ maxAttempts, backoff, jitter, deadlineMs, maxCrashes, maxRuns }: RetryPolicy): RetryOptions {
   const written = ((): RetryOptions['backoff'] => {
     switch (backoff.kind) {
       case 'exponential':
@@ -91,5 +91,6 @@ function optionsOf({ maxAttempts, backoff, jitter, deadlineMs, maxCrashes }: Ret
     jitter,
     ...(deadlineMs !== null && { deadline: deadlineMs }),
     maxCrashes,
+    maxRuns,
   };
 }

@@ -209,7 +209,8 @@ describe('a bulk action', () => {
     });
     await expect(first).rejects.toThrow();
     await queue.clock.advance(60_000);
-    expect(await mulligan.jobs.cancel(options)).toMatchObject({ resumed: true, count: 700 });
+    const again = { ...options, since: '1h ago' } as const;
+    expect(await mulligan.jobs.cancel(again)).toMatchObject({ resumed: true, count: 700 });
   });
 
   it('refuses to continue with another canary, and a stopped one is not continued', async () => {
@@ -235,6 +236,11 @@ describe('a bulk action', () => {
         `^dead\\.redrive: expected no canary, as in the unfinished operation ${id} of the same jobs \\(by ann, began \\S+Z, 500 changed so far\\), got a canary of 5\\. Nothing was changed\\. Give the same options to continue it, or end it with audit\\.stop\\('${id}'\\)\\.$`,
       ),
     );
+    await expect(mulligan.dead.redrive({ name: 'hook', canary: 5 })).rejects.toMatchObject({
+      name: 'ConflictError',
+      code: 'CONFLICT',
+      operationId: id,
+    });
     await expect(mulligan.dead.redrive({ name: 'hook', keepAttempts: true })).rejects.toThrow(
       'got no canary, attempts',
     );

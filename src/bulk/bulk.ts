@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import { ConfigError } from '../errors.ts';
+import { ConflictError } from '../errors.ts';
 import { isTerminal, type Job, type JobState } from '../job.ts';
 import {
   type ChangeAction,
@@ -9,8 +9,10 @@ import {
   RESUMED_WITHIN_MS,
   type SkippedJob,
   statesFor,
+  statesToChange,
 } from '../store/change.ts';
-import { type JobCount, type JobSelection, statesOf } from '../store/selection.ts';
+import { getAll } from '../store/page.ts';
+import type { JobCount, JobSelection } from '../store/selection.ts';
 import type { ChangeAnswer, Store } from '../store/store.ts';
 import { type CanaryProgress, watchCanaries } from './canary.ts';
 
@@ -117,7 +119,9 @@ async function samplesOf(
   if (!isBounded) return store.list({ ...narrowed, limit: SAMPLES });
   if (action !== 'redrive' && action !== 'discard') return [];
   const jobs = await store.list({ ...narrowed, limit: MOST_SORTED + 1 });
-  return jobs.length > MOST_SORTED ? [] : jobs.toReversed().slice(0, Math.min(SAMPLES, limit));
+  return jobs.length > MOST_SORTED || jobs.stoppedAfter !== undefined
+    ? []
+    : jobs.toReversed().slice(0, Math.min(SAMPLES, limit));
 }
 
 /** The operation that the order would continue. The store knows it by the order; here only its selection can be compared. */
@@ -153,11 +157,22 @@ const nothing: BulkResult = {
 
 /** What the action can apply to. */
 function narrow(action: ChangeAction, selection: JobSelection): JobSelection {
-  return { ...selection, state: statesOf(selection).filter((state) => statesFor[action].includes(state)) };
+  return { ...selection, state: statesToChange(action, selection) };
 }
 
 export function runBulk(store: Store, clock: Clock, order: BulkOrder): Promise<BulkResult> {
   return new Bulk(store, clock, order).run();
+}
+
+/** Of an order that one answer of the store has ended. */
+export async function bulkResult(
+  store: Store,
+  action: ChangeAction,
+  selection: JobSelection,
+  { operation, ids, skipped, cancelling }: ChangeAnswer,
+): Promise<BulkResult> {
+  const others = await othersOf(store, action, selection, [...ids, ...skipped.map(({ id }) => id)]);
+  return { ...nothing, count: operation.changed, ids, skipped, cancelling, others, operation };
 }
 
 class Bulk {
@@ -266,7 +281,8 @@ class Bulk {
 function refuseOtherOptions(order: BulkOrder, { id, by, startedAt, changed, options }: Operation): void {
   if (options === null) return;
   if (options.canary === order.canary && options.keepAttempts === order.keepAttempts) return;
-  throw new ConfigError(
+  throw new ConflictError(
+    id,
     `${order.what}: expected ${optionsText(options)}, as in the unfinished operation ${id} of the same jobs (by ${by}, began ${new Date(startedAt).toISOString()}, ${changed} changed so far), got ${optionsText(order)}. Nothing was changed. Give the same options to continue it, or end it with audit.stop('${id}').`,
   );
 }
@@ -286,11 +302,12 @@ async function othersOf(
   if (ids === undefined) return [];
   const handled = new Set(done);
   const left = ids.filter((id) => !handled.has(id));
-  const found = new Map((await store.get(left)).map((job) => [job.id, job]));
+  const found = new Map<string, JobState>();
+  for await (const { id, state } of getAll(store, left)) found.set(id, state);
   return left.flatMap((id): OtherJob[] => {
-    const job = found.get(id);
-    if (job === undefined) return [{ id, state: 'not-found', use: null }];
-    if (!statesFor[action].includes(job.state)) return [{ id, state: job.state, use: callFor(job.state) }];
+    const state = found.get(id);
+    if (state === undefined) return [{ id, state: 'not-found', use: null }];
+    if (!statesFor[action].includes(state)) return [{ id, state, use: callFor(state) }];
     // A dry run counts those that would be changed, and does not name them.
     return done === null ? [] : [{ id, state: 'not-selected', use: null }];
   });

@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts';
 import { formatDuration } from '../duration.ts';
 import type { Job } from '../job.ts';
 import type { StoredError } from '../retry/outcome.ts';
+import { getAll } from '../store/page.ts';
 import type { Store } from '../store/store.ts';
 
 /*
@@ -34,10 +35,14 @@ export async function watchCanaries(
   const giveUpAt = clock.monotonic() + timeoutMs;
   for (;;) {
     signal?.throwIfAborted();
-    const jobs = await store.get(ids);
-    const failures = (await Promise.all(jobs.map((job) => failureOf(store, job, since)))).filter((why) => why !== null);
+    const failures: string[] = [];
     // One that is gone was discarded or pruned: it tells nothing.
-    const ended = ids.length - jobs.filter((job) => job.finishedAt === null).length;
+    let ended = ids.length;
+    for await (const job of getAll(store, ids)) {
+      const why = await failureOf(store, job, since);
+      if (why !== null) failures.push(why);
+      if (job.finishedAt === null) ended--;
+    }
     onProgress({ jobs: ids.length, ended });
     if (failures.length > 0) return `${failures.length} of ${ids.length} canaries did not complete. ${failures[0]}`;
     if (ended === ids.length) return null;

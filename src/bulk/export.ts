@@ -1,5 +1,6 @@
 import { StoreBusyError } from '../errors.ts';
 import type { Job } from '../job.ts';
+import { getAll } from '../store/page.ts';
 import { isListedByEnd, type JobFilter, type JobList, type JobSelection } from '../store/selection.ts';
 import type { Store } from '../store/store.ts';
 
@@ -14,13 +15,17 @@ const PAGE = 500;
 const MOST_TRIED = 2_000;
 
 type Reads = Pick<Store, 'list' | 'get'>;
+/** All that is kept of a job that was exported. */
+type Place = Pick<Job, 'id' | 'finishedAt'>;
+
+const placeOf = ({ id, finishedAt }: Job): Place => ({ id, finishedAt });
 
 export async function* exported(
   store: Reads,
   { limit = Number.POSITIVE_INFINITY, ...selection }: JobSelection,
   what: string,
 ): AsyncGenerator<Job> {
-  let before: readonly Job[] = [];
+  let before: readonly Place[] = [];
   let left = limit;
   for (let after: string | undefined; left > 0; ) {
     const filter = { ...selection, limit: Math.min(PAGE, left) };
@@ -29,7 +34,7 @@ export async function* exported(
     const edge = page.stoppedAfter === undefined ? [] : await store.get([page.stoppedAfter]);
     yield* page;
     left -= page.length;
-    before = [...before, ...page, ...edge].slice(-MOST_TRIED);
+    before = [...before, ...[...page, ...edge].map(placeOf)].slice(-MOST_TRIED);
     after = page.stoppedAfter ?? (page.length < filter.limit ? undefined : page.at(-1)?.id);
     if (after === undefined) return;
   }
@@ -40,7 +45,7 @@ async function pageAfter(
   store: Reads,
   filter: JobFilter,
   after: string,
-  before: readonly Job[],
+  before: readonly Place[],
   what: string,
 ): Promise<JobList> {
   const page = await store.list({ ...filter, after });
@@ -53,19 +58,28 @@ async function pageAfter(
     if (last.id === after) return page;
     const wider = await store.list({ ...filter, limit: filter.limit + before.length, after: last.id });
     const isEnd = wider.length === 0 && (await lastInPlace(store, filter, [last])) !== undefined;
-    if (wider.length > 0 || isEnd) return wider.filter(({ id }) => !seen.has(id)).slice(0, filter.limit);
+    if (wider.length > 0 || isEnd) return withoutSeen(wider, seen, filter.limit);
     tried = tried.slice(0, tried.indexOf(last));
   }
 }
 
+function withoutSeen(page: JobList, seen: ReadonlySet<string>, limit: number): JobList {
+  const fresh: JobList = page.filter(({ id }) => !seen.has(id));
+  if (fresh.length > limit) return fresh.slice(0, limit);
+  if (page.stoppedAfter !== undefined) fresh.stoppedAfter = page.stoppedAfter;
+  return fresh;
+}
+
 /** The last of these jobs that is where it was in the order of the list. */
-async function lastInPlace(store: Reads, selection: JobSelection, jobs: readonly Job[]): Promise<Job | undefined> {
-  const found = new Map((await store.get(jobs.map(({ id }) => id))).map((job) => [job.id, job]));
+async function lastInPlace(store: Reads, selection: JobSelection, jobs: readonly Place[]): Promise<Place | undefined> {
   const isByEnd = isListedByEnd(selection);
-  return jobs.findLast(({ id, finishedAt }) => {
-    const job = found.get(id);
-    return job !== undefined && (!isByEnd || job.finishedAt === finishedAt);
-  });
+  const before = new Map(jobs.map((job) => [job.id, job]));
+  let last: Place | undefined;
+  for await (const { id, finishedAt } of getAll(store, [...before.keys()])) {
+    const job = before.get(id);
+    if (job !== undefined && (!isByEnd || job.finishedAt === finishedAt)) last = job;
+  }
+  return last;
 }
 
 function goneText(what: string, count: number): string {

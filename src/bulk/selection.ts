@@ -15,8 +15,11 @@ import { type JobState, states } from '../job.ts';
 import { type DeadReason, deadReasons } from '../retry/decision.ts';
 import type { JobSelection } from '../store/selection.ts';
 
-/** A point in time: a Date, or how long ago: `'2h'`. */
-export type Moment = Date | Exclude<Duration, number>;
+/** A point in time: a Date, or how long ago: `'2h'` or `'2h ago'`. */
+export type Moment = Date | Exclude<Duration, number> | `${Exclude<Duration, number>} ago`;
+
+/** What of it is text. */
+export const EXPECTED_AGO = "how long ago, such as '2h' or '2h ago'";
 
 /**
  * Which jobs are meant. The same words everywhere: `jobs.list`, `count`, `cancel`, `runNow`, `export`, and `dead.list`,
@@ -101,7 +104,10 @@ export function checkConditions(given: Selection, what: string): void {
  * two hours before now is another point in time with each call.
  */
 export function orderText(selection: JobSelection, { since, until }: Selection, extra: unknown): string {
-  const written = { ...(typeof since === 'string' && { since }), ...(typeof until === 'string' && { until }) };
+  const written = {
+    ...(typeof since === 'string' && { since: withoutAgo(since) }),
+    ...(typeof until === 'string' && { until: withoutAgo(until) }),
+  };
   return JSON.stringify([{ ...selection, ...written }, extra ?? null]);
 }
 
@@ -119,8 +125,12 @@ function readStates(value: unknown, what: string): JobState | JobState[] {
 export function readMoment(value: unknown, what: string, now: number): number {
   const ms = isDate(value) ? Date.prototype.getTime.call(value) : Number.NaN;
   if (!Number.isNaN(ms)) return ms;
-  if (typeof value === 'string') return now - parseDuration(value, what);
-  throw unexpected(what, "a Date, or how long ago, such as '2h'", value);
+  if (typeof value === 'string') return now - parseDuration(withoutAgo(value), what);
+  throw unexpected(what, `a Date, or ${EXPECTED_AGO}`, value);
+}
+
+function withoutAgo(text: string): string {
+  return text.replace(/ ago$/, '');
 }
 
 function readAttempts(value: unknown, what: string): { min: number; max: number } {

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
+import { closeSync, existsSync, fchmodSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { systemClock } from '../clock.ts';
@@ -69,6 +69,7 @@ function backUp(path: string, file: string): Backup {
   const partial = `${resolve(file)}.partial`;
   rmSync(partial, { force: true });
   try {
+    createLike(path, partial);
     copy(path, partial);
     const jobs = check(partial);
     sync(partial);
@@ -78,6 +79,18 @@ function backUp(path: string, file: string): Backup {
   } catch (error) {
     rmSync(partial, { force: true });
     throw error;
+  }
+}
+
+/** An empty file with the mode of another one, before anything is in it that only some may read. */
+function createLike(path: string, file: string): void {
+  const mode = statSync(path).mode & 0o777;
+  const handle = openSync(file, 'wx', mode);
+  try {
+    // What the umask took away.
+    fchmodSync(handle, mode);
+  } finally {
+    closeSync(handle);
   }
 }
 

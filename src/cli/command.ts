@@ -1,5 +1,6 @@
 import { Command, type HelpContext, type Option } from 'commander';
 import { closest } from '../config.ts';
+import { oursAmong } from '../foreign-options.ts';
 import { chooseDatabase, type Database } from './database.ts';
 import { type ExitCode, wrongUsage } from './failure.ts';
 import type { Output } from './output.ts';
@@ -58,7 +59,10 @@ export class CliCommand extends Command {
   #meant(message: string): string {
     const [, typed] = /^unknown option '--([\w-]+)'$/.exec(message) ?? [];
     const known = this.options.flatMap(({ long }) => (long ? [long.slice(2)] : []));
-    const meant = typed === undefined ? null : closest(typed, known);
+    if (typed === undefined) return '';
+    const camel = typed.replace(/-[a-z]/g, (letter) => letter.charAt(1).toUpperCase());
+    const ours = oursAmong(camel, known);
+    const meant = ours ?? closest(typed, known);
     return meant === null ? '' : ` Did you mean --${meant}?`;
   }
 

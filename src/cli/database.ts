@@ -4,7 +4,7 @@ import { ConfigError } from '../errors.ts';
 import { Mulligan, type MulliganOptions } from '../mulligan.ts';
 import { sqlitePath } from '../store/open.ts';
 import { isPostgresUrl, parseAddress } from '../store/postgres/connection/address.ts';
-import { scrub } from '../untrusted/scrub.ts';
+import { scrubAddress } from '../untrusted/scrub.ts';
 import { Failure, wrongUsage } from './failure.ts';
 
 export const DEFAULT_DATABASE = 'sqlite:mulligan.db';
@@ -28,7 +28,7 @@ export function chooseDatabase(flag: string | undefined, env: NodeJS.ProcessEnv)
 function check(database: Database): Database {
   const { url, from } = database;
   // Scrubbed before it is shortened: half a password is a secret too.
-  const got = describe(scrub(url));
+  const got = describe(scrubAddress(url));
   if (/^(memory|sqlite:(\/\/)?:memory:)/.test(url)) {
     throw wrongUsage(`${from}: expected a database that outlives this command, got ${got}. Use ${KINDS}.`);
   }

@@ -42,12 +42,12 @@ export function reportOf(error: unknown, env: NodeJS.ProcessEnv): FailureReport 
 
 function describeFailure(error: unknown): FailureReport {
   if (error instanceof Failure)
-    return { code: error.code, message: printable(error.message), exitCode: error.exitCode };
+    return { code: error.code, message: printable(inCommands(error.message)), exitCode: error.exitCode };
   // A command checks only what its user typed.
   if (error instanceof ConfigError) return describeFailure(wrongUsage(inCommands(error.message)));
   if (error instanceof MulliganError) {
     const isAboutInput = error instanceof InputError || error instanceof PayloadError;
-    return { code: error.code, message: printable(error.message), exitCode: isAboutInput ? 2 : 1 };
+    return { code: error.code, message: printable(inCommands(error.message)), exitCode: isAboutInput ? 2 : 1 };
   }
   const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   const message = `unexpected error: ${printable(text)}. Set MULLIGAN_DEBUG=1 to see where.`;

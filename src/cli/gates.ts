@@ -1,4 +1,4 @@
-import { checkOneOf } from '../config.ts';
+import { checkOneOf, closest } from '../config.ts';
 import type { GateDetails, GateOrderOptions } from '../gates.ts';
 import type { Mulligan } from '../mulligan.ts';
 import type { GateInfo } from '../observe/gate-info.ts';
@@ -7,9 +7,10 @@ import { parentOf } from '../store/gates.ts';
 import { type GateKind, type GateOrder, gateKinds } from '../store/store.ts';
 import type { CliCommand, Shell } from './command.ts';
 import { withExisting } from './database.ts';
+import { Failure } from './failure.ts';
 import { given, read, readInteger } from './flags.ts';
 import { adviceLines, gateFacts, gateListLines, historyLines, orderedText } from './gate-facts.ts';
-import { isJobName, knownResources, refuseUnknownResource } from './known-resources.ts';
+import { isResource, knownJobNames, knownResources, refuseUnknownResource } from './known-resources.ts';
 
 const PAGE = 50;
 const LARGEST_PAGE = 1_000;
@@ -92,9 +93,14 @@ async function show({ output, ...shell }: Shell, name: string, flags: OrderFlags
 /** Without a row, a job name that is no resource means the soft gate of that job. */
 async function detailsOf(mulligan: Mulligan, name: string, flags: { readonly kind?: GateKind }): Promise<GateDetails> {
   const details = await mulligan.gates.show(name, flags);
-  if (flags.kind !== undefined || details.isKnown || details.history.length > 0) return details;
-  if (!(await isJobName(mulligan, name)) || (await knownResources(mulligan)).includes(name)) return details;
-  return mulligan.gates.show(name, { kind: 'job' });
+  if (details.isKnown || details.history.length > 0) return details;
+  const known = await knownResources(mulligan);
+  if (await isResource(mulligan, name, known)) return details;
+  const jobNames = await knownJobNames(mulligan);
+  if (jobNames.includes(name)) return flags.kind === undefined ? mulligan.gates.show(name, { kind: 'job' }) : details;
+  const meant = closest(name, [...known, ...jobNames]);
+  const hint = meant === null ? 'mulligan gates list names those with a gate.' : `Did you mean ${meant}?`;
+  throw new Failure('NOT_FOUND', `there is no gate, resource or job ${name}. ${hint}`);
 }
 
 async function change({ output, ...shell }: Shell, order: GateOrder, name: string, flags: OrderFlags): Promise<void> {

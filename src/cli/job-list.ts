@@ -1,4 +1,5 @@
 import { systemClock } from '../clock.ts';
+import { isGateName } from '../gates.ts';
 import { isTerminal, type Job } from '../job.ts';
 import type { GateInfo } from '../observe/gate-info.ts';
 import { type JobList, SCAN_ROWS } from '../store/selection.ts';
@@ -40,7 +41,9 @@ export function jobListLines(
 
 function stateText({ state, deadReason, resource }: Job, gates: ReadonlyMap<string, GateInfo>): string {
   if (deadReason !== null) return `${state}: ${deadReason}`;
-  const gate = state === 'running' || isTerminal(state) || resource === null ? undefined : gates.get(resource);
+  if (state === 'running' || isTerminal(state) || resource === null) return state;
+  if (!isGateName(resource)) return `${state}, gate ?`;
+  const gate = gates.get(resource);
   const holds = gate !== undefined && (gate.phase !== 'closed' || gate.heldUntil !== null);
   return holds ? `${state}, gate ${gateState(gate)}` : state;
 }
@@ -53,7 +56,8 @@ function whenOf(job: Job): number {
 /** What to say below a page that may not be the last. */
 export function pageNote(jobs: JobList, limit: number): string | null {
   if (jobs.stoppedAfter !== undefined) {
-    return `Stopped after ${SCAN_ROWS.toLocaleString('en-US')} jobs. Go on with --after ${jobs.stoppedAfter}, or select by --error.`;
+    const most = SCAN_ROWS.toLocaleString('en-US');
+    return `Stopped early: a list carries 8 MiB of inputs, and a search looks at ${most} jobs. Go on with --after ${jobs.stoppedAfter}.`;
   }
   const last = jobs.at(-1);
   return last === undefined || jobs.length < limit ? null : `More may follow: --after ${last.id}`;

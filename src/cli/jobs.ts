@@ -1,5 +1,6 @@
 import type { OrderOptions } from '../audit.ts';
 import type { Selection } from '../bulk/selection.ts';
+import { isGateName } from '../gates.ts';
 import { isTerminal, type Job } from '../job.ts';
 import type { Mulligan } from '../mulligan.ts';
 import type { GateInfo } from '../observe/gate-info.ts';
@@ -68,7 +69,9 @@ be cancelled.${BULK_JSON}`,
   const running = selecting(
     jobs
       .command('run-now')
-      .description('Let scheduled and retrying jobs start now. They keep their history and attempts.')
+      .description(
+        'Let scheduled and retrying jobs start now; of running ones the next wait ends at once. They keep their history and attempts.',
+      )
       .argument('[ids...]', 'the ids of jobs; or choose them by options, which add up'),
     'any',
   );
@@ -149,13 +152,16 @@ async function show({ output, ...shell }: Shell, id: string, flags: ShowFlags): 
 /** The gates of resources that jobs of a page wait behind. */
 async function gatesOf({ gates }: Mulligan, jobs: readonly Job[]): Promise<Map<string, GateInfo>> {
   const waiting = jobs.filter(({ state }) => !isTerminal(state) && state !== 'running');
-  const resources = [...new Set(waiting.flatMap(({ resource }) => resource ?? []))].slice(0, MOST_GATES);
+  const resources = [...new Set(waiting.flatMap(({ resource }) => resource ?? []))]
+    .filter(isGateName)
+    .slice(0, MOST_GATES);
   const shown = await Promise.all(resources.map((name) => gates.show(name, { kind: 'resource' })));
   return new Map(shown.map(({ gate }) => [gate.name, gate]));
 }
 
-/** The gate it waits behind, or the soft one of its name. */
-async function gateOf({ gates }: Mulligan, { resource, name }: Job): Promise<GateInfo> {
+/** The gate it waits behind, or the soft one of its name; null where no gate can have that name. */
+async function gateOf({ gates }: Mulligan, { resource, name }: Job): Promise<GateInfo | null> {
+  if (!isGateName(resource ?? name)) return null;
   const shown = resource === null ? gates.show(name, { kind: 'job' }) : gates.show(resource, { kind: 'resource' });
   return (await shown).gate;
 }

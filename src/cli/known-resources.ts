@@ -30,10 +30,20 @@ export async function knownResources(mulligan: Reads): Promise<string[]> {
   return [...new Set([...heardOf.map(({ name }) => name), ...ofJobs])];
 }
 
-/** Whether there was a job of this name, or a worker knows it. */
-export async function isJobName(mulligan: Reads, name: string): Promise<boolean> {
+/** Names of which there was a job, or that a worker knows. */
+export async function knownJobNames(mulligan: Reads): Promise<string[]> {
   const [stats, workers] = await Promise.all([mulligan.stats(), mulligan.workers.list()]);
-  return Object.hasOwn(stats.names, name) || workers.some(({ jobs }) => jobs.includes(name));
+  return [...new Set([...Object.keys(stats.names), ...workers.flatMap(({ jobs }) => jobs)])];
+}
+
+/** Whether a gate or a job has this resource, or it may be a key of one: keys that are well are not stored. */
+export async function isResource(mulligan: Reads, name: string, known: readonly string[]): Promise<boolean> {
+  if (known.includes(name)) return true;
+  const parent = parentOf(name);
+  if (parent === null) return false;
+  return (
+    known.some((one) => parentOf(one) === parent) || (await mulligan.gates.show(parent, { kind: 'parent' })).isKnown
+  );
 }
 
 /** A misspelt name would be pinned without a word, and the gate that was meant would go on. */
@@ -41,16 +51,10 @@ export async function refuseUnknownResource(mulligan: Reads, name: string): Prom
   const { isKnown, history } = await mulligan.gates.show(name);
   if (isKnown || history.length > 0) return;
   const known = await knownResources(mulligan);
-  if (known.includes(name) || (await isKeyOf(mulligan, parentOf(name), known))) return;
+  if (await isResource(mulligan, name, known)) return;
   const meant = closest(name, known);
   const hint = meant === null ? 'mulligan gates list names those with a gate.' : `Did you mean ${meant}?`;
-  const isJob = await isJobName(mulligan, name);
+  const isJob = (await knownJobNames(mulligan)).includes(name);
   const reason = isJob ? 'It is a job name, and the soft gate of a job holds no jobs.' : hint;
   throw new Failure('NOT_FOUND', `there is no resource ${name}. ${reason} --force pins its gate before its first job.`);
-}
-
-/** Keys that are well are not stored, so any key of a parent may be meant. */
-async function isKeyOf({ gates }: Reads, parent: string | null, known: readonly string[]): Promise<boolean> {
-  if (parent === null) return false;
-  return known.some((one) => parentOf(one) === parent) || (await gates.show(parent, { kind: 'parent' })).isKnown;
 }

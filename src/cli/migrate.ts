@@ -4,6 +4,7 @@ import { isPostgresUrl } from '../store/postgres/connection/address.ts';
 import { connect } from '../store/postgres/connection/connect.ts';
 import type { Hosts } from '../store/postgres/connection/hosts.ts';
 import { dropFunctions, type Migrated, migrate, planMigration } from '../store/postgres/schema/migrate.ts';
+import { scrubAddress } from '../untrusted/scrub.ts';
 import type { CliCommand, Shell } from './command.ts';
 import { type Database, isServer, naming } from './database.ts';
 import { wrongUsage } from './failure.ts';
@@ -30,7 +31,7 @@ async function run({ output, ...shell }: Shell, { dryRun = false, dropFunctions:
   const database = shell.database();
   if (isServer(database)) {
     throw wrongUsage(
-      `${database.from}: expected the database itself, got the server ${database.url}. Migrate the database that it serves.`,
+      `${database.from}: expected the database itself, got the server ${scrubAddress(database.url)}. Migrate the database that it serves.`,
     );
   }
   if (!isPostgresUrl(database.url)) {

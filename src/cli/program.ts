@@ -19,6 +19,7 @@ import { addMigrate } from './migrate.ts';
 import { Output } from './output.ts';
 import { addPolicy } from './policy.ts';
 import { addQueues } from './queues.ts';
+import { addRetention } from './retention.ts';
 import { addSchedules } from './schedules.ts';
 import { addServe } from './serve.ts';
 import { addSimulate } from './simulate.ts';
@@ -76,6 +77,7 @@ export function build(program: CliCommand, shell: Shell): void {
   addAudit(program, shell);
   addGates(program, shell);
   addLimits(program, shell);
+  addRetention(program, shell);
   addSchedules(program, shell);
   addStats(program, shell);
   addForecast(program, shell);

@@ -1,6 +1,5 @@
 import type { Moment, Selection } from '../bulk/selection.ts';
 import { checkOneOf, unexpected } from '../config.ts';
-import type { Duration } from '../duration.ts';
 import { states } from '../job.ts';
 import { deadReasons } from '../retry/decision.ts';
 import type { CliCommand } from './command.ts';
@@ -90,8 +89,9 @@ export function readMoment(text: string, flag: string): Moment {
     if (!Number.isNaN(date.getTime())) return date;
     throw unexpected(flag, 'a time such as 2026-01-31T12:00Z', text);
   }
-  if (!isDuration(text)) throw unexpected(flag, 'how long ago, such as 2h, or a time such as 2026-01-31T12:00Z', text);
-  return text as Exclude<Duration, number>;
+  if (!isDuration(text.replace(/ ago$/, '')))
+    throw unexpected(flag, 'how long ago, such as 2h, or a time such as 2026-01-31T12:00Z', text);
+  return text as Moment;
 }
 
 function isDuration(text: string): boolean {

@@ -1,12 +1,12 @@
-import type { Mulligan } from '../mulligan.ts';
+import type { Mulligan, MulliganOptions } from '../mulligan.ts';
 import { printable } from '../printable.ts';
 import { DEFAULT_PORT, type ServeOptions } from '../server/options.ts';
+import { scrubAddress } from '../untrusted/scrub.ts';
 import type { CliCommand, Shell } from './command.ts';
 import { isServer, shownName, withDatabase } from './database.ts';
 import { loadDefinitions } from './definitions.ts';
 import { wrongUsage } from './failure.ts';
 import { given, namingFlags, read, readDuration, readInteger } from './flags.ts';
-import { readRetention } from './retention.ts';
 import { logTo } from './work.ts';
 
 interface Flags {
@@ -19,7 +19,8 @@ interface Flags {
   readonly jobs?: string;
   readonly maxConnections?: string;
   readonly longestWait?: string;
-  readonly retention?: string;
+  readonly maxPayloadBytes?: string;
+  readonly maxResultBytes?: string;
 }
 
 export function addServe(program: CliCommand, shell: Shell): void {
@@ -35,10 +36,7 @@ export function addServe(program: CliCommand, shell: Shell): void {
     .option('--port <n>', `the port to listen on; 0 for a free one (default: ${DEFAULT_PORT})`)
     .option('--token-file <file>', 'tokens that may use the server, as mulligan token create writes them')
     .option('--allow-host <name...>', 'host names under which it is reached, beside localhost')
-    .option(
-      '--redact <field...>',
-      'fields of payloads that are not shown (default: password, secret, token and the like)',
-    )
+    .option('--redact <field...>', 'fields of payloads that are not shown, beside passwords, tokens and the like')
     .option(
       '--jobs <file>',
       'a .ts or .js module that exports definitions: inputs are checked by them, and POST /drain works',
@@ -46,10 +44,11 @@ export function addServe(program: CliCommand, shell: Shell): void {
     .option('--no-dashboard', 'serve the API alone, without the dashboard at /')
     .option('--max-connections <n>', 'how many connections there may be at once (default: 20000)')
     .option('--longest-wait <duration>', 'how long one request may wait for a job or a result (default: 30s)')
-    .option('--retention <kept>', 'how long finished jobs are kept (default: completed=1d,dead=90d,cancelled=7d)')
+    .option('--max-payload-bytes <n>', 'the largest input that it takes (default: 262144)')
+    .option('--max-result-bytes <n>', 'the largest result that it takes (default: 262144)')
     .addHelpText(
       'after',
-      '\nIt also rescues jobs of workers that went silent, deletes finished jobs after their retention and fires schedules.\nSIGINT (Ctrl-C) or SIGTERM stops it. The dashboard is at /, the API at /docs and /openapi.json.\nExamples:\n  mulligan serve --db postgres://localhost/app\n  mulligan token create ci --scopes read,write --token-file tokens\n  mulligan serve --host 0.0.0.0 --token-file tokens --allow-host queue.example.com',
+      '\nIt also rescues jobs of workers that went silent, deletes finished jobs after their retention, as it is stored (mulligan retention), and fires schedules.\nSIGINT (Ctrl-C) or SIGTERM stops it. The dashboard is at /, the API at /docs and /openapi.json.\nExamples:\n  mulligan serve --db postgres://localhost/app\n  mulligan token create ci --scopes read,write --token-file tokens\n  mulligan serve --host 0.0.0.0 --token-file tokens --allow-host queue.example.com',
     )
     .action((flags: Flags) => serve(shell, flags));
 }
@@ -58,13 +57,12 @@ async function serve({ output, ...shell }: Shell, flags: Flags): Promise<void> {
   const database = shell.database();
   if (isServer(database)) {
     throw wrongUsage(
-      `${database.from}: expected a database to serve, sqlite:FILE or postgres://HOST/DATABASE, got the server ${database.url}. Programs can use that one itself.`,
+      `${database.from}: expected a database to serve, sqlite:FILE or postgres://HOST/DATABASE, got the server ${scrubAddress(database.url)}. Programs can use that one itself.`,
     );
   }
   const options = readFlags(flags);
   const jobs = flags.jobs === undefined ? [] : await loadDefinitions(flags.jobs);
-  const retention = flags.retention === undefined ? {} : readRetention(flags.retention);
-  await withDatabase(database, { jobs, retention, log: logTo(output) }, async (mulligan: Mulligan) => {
+  await withDatabase(database, { jobs, log: logTo(output), ...readSizes(flags) }, async (mulligan: Mulligan) => {
     // Loaded here: no other command needs it.
     const { serve: serveQueue } = await import('../server/node.ts');
     const running = await serveQueue(mulligan, options).catch(namingTheFlag);
@@ -94,6 +92,16 @@ function readFlags(flags: Flags): ServeOptions {
     ...read('port', port, (text) => readInteger(text, '--port', { min: 0, max: 65_535 })),
     ...read('maxConnections', maxConnections, (text) => readInteger(text, '--max-connections', { min: 1 })),
     ...read('longestWait', longestWait, (text) => readDuration(text, '--longest-wait')),
+  };
+}
+
+function readSizes({
+  maxPayloadBytes,
+  maxResultBytes,
+}: Flags): Pick<MulliganOptions, 'maxPayloadBytes' | 'maxResultBytes'> {
+  return {
+    ...read('maxPayloadBytes', maxPayloadBytes, (text) => readInteger(text, '--max-payload-bytes', { min: 1 })),
+    ...read('maxResultBytes', maxResultBytes, (text) => readInteger(text, '--max-result-bytes', { min: 1 })),
   };
 }
 

@@ -56,7 +56,9 @@ function refuseTaken(name: string, file: string): void {
 
 function append(file: string, line: string): void {
   try {
-    appendFileSync(file, `${line}\n`, { mode: 0o600 });
+    const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
+    // An editor may have left the last line without its end.
+    appendFileSync(file, `${/[^\n]$/.test(text) ? '\n' : ''}${line}\n`, { mode: 0o600 });
     chmodSync(file, 0o600);
   } catch (error) {
     throw new Failure('TOKEN_FILE', `expected a file that can be written at ${file}, got none.`, { cause: error });

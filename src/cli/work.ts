@@ -4,6 +4,8 @@ import type { Mulligan } from '../mulligan.ts';
 import type { LogEntry } from '../observe/log.ts';
 import { flushSpans } from '../observe/opentelemetry.ts';
 import { printable, printableJson } from '../printable.ts';
+import { SECRET, scrub } from '../untrusted/scrub.ts';
+import { leaveOutSecrets, withoutSecrets } from '../untrusted/secret-fields.ts';
 import { toStoredError } from '../untrusted/stored-error.ts';
 import { planWork, type WorkOptions } from '../worker/options.ts';
 import type { Worker } from '../worker/worker.ts';
@@ -12,7 +14,6 @@ import { shownName, withDatabase } from './database.ts';
 import { loadDefinitions } from './definitions.ts';
 import { given, namingFlags, read, readDuration, readInteger, readNumber } from './flags.ts';
 import type { Output } from './output.ts';
-import { readRetention } from './retention.ts';
 import { span } from './time.ts';
 import { reportRuns } from './work-report.ts';
 
@@ -26,7 +27,6 @@ interface Flags {
   readonly tracing?: true;
   readonly appVersion?: string;
   readonly grace?: string;
-  readonly retention?: string;
 }
 
 const DEFAULT_GRACE_MS = 10_000;
@@ -44,13 +44,9 @@ export function addWork(program: CliCommand, shell: Shell): void {
     .option('--tracing', 'OpenTelemetry spans, by the SDK that NODE_OPTIONS="--import ./telemetry.mjs" sets up')
     .option('--app-version <text>', 'the version of your application, for mulligan workers list')
     .option('--grace <duration>', 'how long runs may go on after a signal to stop (default: 10s)')
-    .option(
-      '--retention <kept>',
-      'how long finished jobs are kept, such as completed=30d,dead=forever (default: completed=1d,dead=90d,cancelled=7d)',
-    )
     .addHelpText(
       'after',
-      '\nSIGINT (Ctrl-C) or SIGTERM stops it: no new jobs, and runs that do not end within the grace are released\nuncounted. A second signal ends it at once; its runs then count as crashed when their leases expire.\nIt deletes finished jobs after their retention, also those of other processes: give --retention if they keep jobs longer.\nWith --json: one JSON object per event and line.',
+      '\nSIGINT (Ctrl-C) or SIGTERM stops it: no new jobs, and runs that do not end within the grace are released\nuncounted. A second signal ends it at once; its runs then count as crashed when their leases expire.\nIt deletes finished jobs after their retention, as it is stored: see mulligan retention.\nWith --json: one JSON object per event and line.',
     )
     .action((flags: Flags) => work(shell, flags));
 }
@@ -60,14 +56,13 @@ async function work({ output, ...shell }: Shell, flags: Flags): Promise<void> {
   const graceMs = flags.grace === undefined ? DEFAULT_GRACE_MS : readDuration(flags.grace, '--grace');
   const jobs = await loadDefinitions(flags.jobs);
   const options = readOptions(flags);
-  const retention = flags.retention === undefined ? {} : readRetention(flags.retention);
   // A definition without a handler is only enqueued here.
   const handled = jobs.filter(({ run }) => run !== undefined);
   // Before a database is made for a worker that cannot start.
   const { queues } = namingFlags(/^work: (lease|queue)s?/, () => planWork(options, queuesOf(handled)));
   await withDatabase(
     database,
-    { jobs, retention, log: logTo(output, ['dead']), ...given('tracing', flags.tracing) },
+    { jobs, log: logTo(output, ['dead']), ...given('tracing', flags.tracing) },
     async (mulligan: Mulligan) => {
       reportRuns(mulligan, output);
       const worker = mulligan.work(options);
@@ -142,12 +137,12 @@ export function logTo(output: Output, shown: readonly string[] = []): (entry: Lo
 
 function plain(entry: LogEntry): Record<string, unknown> {
   const render = (value: unknown): unknown => {
-    if (value instanceof Error) return `${value.name}: ${value.message}`;
+    if (value instanceof Error) return scrub(`${value.name}: ${value.message}`);
     try {
-      return JSON.parse(JSON.stringify(value) ?? 'null');
+      return JSON.parse(JSON.stringify(value, leaveOutSecrets) ?? 'null');
     } catch {
       return String(value);
     }
   };
-  return Object.fromEntries(Object.entries(entry).map(([key, value]) => [key, render(value)]));
+  return Object.fromEntries(Object.entries(withoutSecrets(entry, SECRET)).map(([key, value]) => [key, render(value)]));
 }

@@ -7,7 +7,7 @@ import { closedGate, type GateState } from './state.ts';
 const WORKER = 1;
 
 function demand(changes: Partial<GatedDemand> = {}): GatedDemand {
-  return { worker: WORKER, places: 100, keptForRetries: 0, fresh: 0, retry: 0, ...changes };
+  return { worker: WORKER, places: 100, keptForRetries: 0, fresh: 0, retry: 0, canProbe: true, ...changes };
 }
 
 /** Asks a gate, which keeps the answer. */
@@ -50,6 +50,18 @@ describe('a claim behind an open gate', () => {
     expect(claim(gate, { fresh: 5, worker: 2 })).toMatchObject({ isProbe: false, nextAt });
   });
 
+  test('of a worker that can run none of the first jobs gets no probe, and may move one aside when a probe could start', () => {
+    const gate = new Gate().trip();
+    expect(claim(gate, { fresh: 5, canProbe: false }).movesAside).toBe(false);
+    const before = gate.wait(2_000).state;
+    const parent = closedGate(T0);
+    const { state, ...rest } = claim(gate, { fresh: 5, canProbe: false }, parent);
+    expect(rest).toMatchObject({ movesAside: true, isProbe: false, epoch: 0, parent });
+    expect(state).toBe(before);
+    expect(claim(gate, { fresh: 5 }, parent).isProbe).toBe(true);
+    expect(claim(gate, { fresh: 5, canProbe: false }, parent).movesAside).toBe(false);
+  });
+
   test('gets nothing while it is pinned open, and is not told a time', () => {
     const gate = new Gate().trip().wait(60_000);
     gate.state = { ...gate.state, pin: 'open' };
@@ -66,7 +78,10 @@ describe('a claim behind an open gate', () => {
 describe('a probe of a keyed gate', () => {
   test('is paid for by the parent, and waits for the rate of all probes without taking its slot', () => {
     const [first, second] = [new Gate().trip().wait(2_000), new Gate().trip().wait(2_000)];
-    const { parent, isProbe } = claim(first, { fresh: 1 }, closedGate(T0));
+    const asked = closedGate(T0);
+    // Nine others have just begun.
+    const busy = { ...asked, children: { ...asked.children, probesTat: first.now + 900 } };
+    const { parent, isProbe } = claim(first, { fresh: 1 }, busy);
     expect(isProbe).toBe(true);
     const waiting = claim(second, { fresh: 1 }, parent);
     expect(waiting).toMatchObject({ isProbe: false, epoch: 0, parent });
@@ -183,4 +198,19 @@ describe('a claim behind a closed gate', () => {
     const { fresh, events, epoch } = claim(gate, { fresh: 50 });
     expect([fresh, events.map(({ change }) => change), epoch]).toEqual([50, ['closed'], 0]);
   });
+});
+
+test('the keys of a parent that are due together probe together, and one that finds no room keeps to the longest wait', () => {
+  const down = new Gate(closedGate(T0, { keyed: true })).trip().wait(2_000);
+  const { now } = down;
+  let parent: GateState | null = closedGate(now);
+  const probed = Array.from({ length: 12 }, () => {
+    const admission = admitClaim(down.state, parent, demand({ fresh: 1 }), now, steady);
+    parent = admission.parent;
+    return admission.isProbe;
+  });
+  expect(probed).toEqual([...Array(10).fill(true), false, false]);
+  const slow = { ...down.state, probes: { ...down.state.probes, intervalMs: 19_000 } };
+  const { state } = admitClaim(slow, parent, demand({ fresh: 1 }), now, steady);
+  expect(state.probes.intervalMs).toBe(20_000);
 });

@@ -3,7 +3,7 @@ import { type AdmitRequest, admissibleAt, admit } from './admit.ts';
 import type { GateEvent } from './event.ts';
 import { passTime } from './gate.ts';
 import { admitChildProbe, childProbeAt } from './parent.ts';
-import { postpone } from './probe.ts';
+import { longestInterval, postpone } from './probe.ts';
 import type { GateState } from './state.ts';
 import { recover, type Transition } from './transition.ts';
 
@@ -17,6 +17,8 @@ export interface GatedDemand {
   /** Due jobs of the lanes `fresh` and `redrive`. */
   readonly fresh: number;
   readonly retry: number;
+  /** One of the jobs that are due first can be run by this worker, as far as it has said what it knows. */
+  readonly canProbe: boolean;
 }
 
 export interface ClaimAdmission {
@@ -29,6 +31,11 @@ export interface ClaimAdmission {
   readonly retry: number;
   /** True when exactly one job may start, of either kind: `pickProbe` chooses it. */
   readonly isProbe: boolean;
+  /**
+   * A probe could start, but the jobs that are due first are none that this worker can run. It may take these all the same,
+   * to move them aside: otherwise they would hide the jobs behind them. They are no probes, and cost the gate nothing.
+   */
+  readonly movesAside: boolean;
   readonly epoch: number;
   /** When this worker may ask again; null when only another state of the gate admits a job. */
   readonly nextAt: number | null;
@@ -64,7 +71,7 @@ export function recoverWithParent(passed: Transition, parent: GateState | null, 
   return { state: recovered.state, events: [...passed.events, ...recovered.events] };
 }
 
-type Admitted = Pick<ClaimAdmission, 'state' | 'fresh' | 'retry' | 'isProbe' | 'epoch'>;
+type Admitted = Pick<ClaimAdmission, 'state' | 'fresh' | 'retry' | 'isProbe' | 'movesAside' | 'epoch'>;
 
 function share(before: GateState, demand: GatedDemand, now: number, random: Random): Admitted {
   const { worker, places } = demand;
@@ -80,23 +87,27 @@ function share(before: GateState, demand: GatedDemand, now: number, random: Rand
   const first = ask('retry', kept, demand.retry);
   const fresh = ask('nothing', places - first, demand.fresh);
   const rest = ask('retry', places - first - fresh, demand.retry - first);
-  return { state, fresh, retry: first + rest, isProbe: false, epoch };
+  return { state, fresh, retry: first + rest, isProbe: false, movesAside: false, epoch };
 }
 
 function admitProbe(
   before: GateState,
   parent: GateState | null,
-  { worker, places, fresh, retry }: GatedDemand,
+  { worker, places, fresh, retry, canProbe }: GatedDemand,
   now: number,
   random: Random,
 ): Admitted & Pick<ClaimAdmission, 'parent'> {
-  const none = { state: before, parent, fresh: 0, retry: 0, isProbe: false, epoch: 0 };
+  const none = { state: before, parent, fresh: 0, retry: 0, isProbe: false, movesAside: false, epoch: 0 };
   const { state, starts, epoch } = admit(before, { worker, places, due: fresh + retry, pays: 'nothing' }, now, random);
   if (starts === 0) return none;
+  if (!canProbe) return { ...none, movesAside: true };
   const paid = parent === null ? null : admitChildProbe(parent, now);
   if (parent !== null && paid === null)
-    return { ...none, state: { ...before, probes: postpone(before.probes, now, random) } };
-  return { state, parent: paid, fresh: 0, retry: 0, isProbe: true, epoch };
+    return {
+      ...none,
+      state: { ...before, probes: postpone(before.probes, longestInterval(before, now), now, random) },
+    };
+  return { state, parent: paid, fresh: 0, retry: 0, isProbe: true, movesAside: false, epoch };
 }
 
 function nextAt(state: GateState, { worker, fresh, retry }: GatedDemand, now: number): number | null {

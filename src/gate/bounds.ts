@@ -6,6 +6,7 @@ import {
   PROBE_LONGEST_MS,
   PROBE_SLOT_MS,
   RAMP_BURST_MS,
+  SUSPECT_LONGEST_MS,
 } from './constants.ts';
 import type { Ramp } from './ramp-state.ts';
 import type { GateState } from './state.ts';
@@ -31,7 +32,7 @@ export function withinBounds(state: GateState, now: number): GateState {
     workers: state.workers.map((entry) => ({
       ...entry,
       at: past(entry.at),
-      until: ahead(entry.until, PROBE_LONGEST_MS),
+      until: ahead(entry.until, SUSPECT_LONGEST_MS),
     })),
     peak: { ...state.peak, rate: Math.min(state.peak.rate, LARGEST_RATE), at: past(state.peak.at) },
     probes: {

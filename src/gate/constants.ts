@@ -45,6 +45,8 @@ export const SLOW_LASTING_MS: number = 10 * SECOND_MS;
 // One bad worker
 /** The same odds as FAST_STREAK, for one worker's own runs. */
 export const SUSPECT_STREAK = 10;
+/** One call a minute of a worker that fails alone costs nothing. */
+export const SUSPECT_LONGEST_MS: number = MINUTE_MS;
 /** More failing workers than this at once is no case of one bad worker. */
 export const SUSPECTS_KEPT = 8;
 /** A worker that was not heard of for so long is forgotten. */
@@ -54,10 +56,12 @@ export const SUSPECT_FORGOTTEN_MS: number = 10 * MINUTE_MS;
 export const PROBE_FIRST_MS: number = 2 * SECOND_MS;
 /** A dependency that was down for D is found within D/2 of its return; doubling needs up to D, and saves few calls. */
 export const PROBE_GROWTH = 1.5;
-/** One call a minute costs nothing; four minutes of delay do. */
-export const PROBE_LONGEST_MS: number = MINUTE_MS;
-/** 100,000 dead endpoints at one probe a minute would be 1,667 calls/s; at 15 min they are 111/s. */
+/** A named service that is back is found within 20 s, for 240 calls an hour. */
+export const PROBE_LONGEST_MS: number = 20 * SECOND_MS;
+/** 100,000 dead endpoints at one probe in 20 s would be 5,000 calls/s; at 15 min they are 111/s. */
 export const PROBE_LONGEST_KEYED_MS: number = 15 * MINUTE_MS;
+/** Of the time since a keyed gate opened: an endpoint that was down for D waits for its next probe for D/4 at most, or 20 s. */
+export const PROBE_LONGEST_KEYED_SHARE = 0.25;
 /** One success may be luck; three in a row at 50% errors are 1 in 8. */
 export const PROBES_ALIVE = 3;
 /** A probe that has not reported by then frees its slot, whatever became of it. Its report still counts. */
@@ -70,6 +74,8 @@ export const PROBE_AGAIN_MS: number = SECOND_MS;
 export const PROBES_REMEMBERED = 8;
 /** All probes of one parent's children together. */
 export const PARENT_PROBES_PER_SECOND = 10;
+/** Ten at once: keys that went down together are due together, and a key that must wait for the others is late. */
+export const PARENT_PROBES_BURST_MS = 900;
 /** After this long without a report, what tripped the gate is no news any more. */
 export const FORGET_OPEN_MS: number = DAY_MS;
 /** Open for so long, a gate needs a person (Svix disables an endpoint then; a gate only says so). */
@@ -136,6 +142,11 @@ export const ASKED_KEPT_MS: number = 10 * MINUTE_MS;
 /** So often a job may be asked to wait by itself before that counts: a quota that is shared asks the same job twice by chance. */
 export const ASKED_UNCOUNTED = 3;
 
+/** While fewer than this part of the window ask to be left alone, whoever asks waits alone. */
+export const ASKED_SHARE = 0.1;
+/** So many in a row are no longer few, whatever the window says: at a tenth, chance makes such a row once in 100,000 asks. */
+export const ASKED_IN_A_ROW = 5;
+
 // Retry budget
 export const BUDGET_PER_SUCCESS = 0.2;
 /** Retries never stop altogether: at least 1/s, or this share of the peak. */
@@ -162,6 +173,10 @@ export const PARENT_SHARE = 0.3;
 
 // Soft gates
 export const MAX_OUTAGE_MS: number = DAY_MS;
+/** A 500 may be the fault of one input, and two inputs may share it; of three different jobs it says something on the service. */
+export const WEAK_JOBS = 3;
+/** So long a job is given back its attempts on the word of fewer: longer than most outages, and some 70 calls. */
+export const WEAK_OUTAGE_MS: number = HOUR_MS;
 /** An outage is over below this share; trips need RATIO_SHARE, so the verdict does not flutter between the two. */
 export const SOFT_OVER_SHARE = 0.3;
 

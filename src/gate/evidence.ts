@@ -47,7 +47,7 @@ export interface GateReport {
   readonly environment: number;
   /** Runs that prove nothing; a probe among them frees its slot. */
   readonly none: number;
-  /** Those of them whose handler was not called: the job was cancelled, or past its deadline. */
+  /** Those of them whose handler was not called: the worker could not run the job, or it was cancelled, or past its deadline. */
   readonly unstarted: number;
   /** Environment failures since the last run that was answered. */
   readonly tail: number;
@@ -55,6 +55,8 @@ export interface GateReport {
   readonly jobs: JobBits;
   /** The jobs that were asked to wait. */
   readonly askers: JobBits;
+  /** How many runs asked to wait. */
+  readonly asks: number;
   /** The longest wait that was asked for; 0 when none was. */
   readonly retryAfterMs: number;
   /** Completed first attempts: what the retry budget lives on. */
@@ -112,6 +114,7 @@ export function emptyReport(worker: number, epoch: number, claimedFrom: number, 
     ...budget,
     jobs: noJobs,
     askers: noJobs,
+    asks: 0,
     retryAfterMs: 0,
     slowestMs: 0,
     livingChildren: 0,
@@ -140,7 +143,10 @@ export function addRun(report: GatheredReport, run: EndedRun): Evidence {
     if (run.isFirstAttempt && run.outcome.kind === 'completed') report.firstSuccesses++;
   }
   const askedFor = askedMs(run.outcome);
-  if (evidence === 'throttled' || askedFor > 0) report.askers = join(report.askers, jobBit(run.jobId));
+  if (evidence === 'throttled' || askedFor > 0) {
+    report.asks++;
+    report.askers = join(report.askers, jobBit(run.jobId));
+  }
   report.retryAfterMs = Math.max(report.retryAfterMs, askedFor);
   return evidence;
 }

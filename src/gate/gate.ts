@@ -90,7 +90,7 @@ function whenClosed(gate: GateState, now: number, random: Random): Transition {
 }
 
 function whenOpen(gate: GateState, report: GateReport, now: number, random: Random): Transition {
-  const { verdict, probes } = judgeProbe(gate.probes, report, longestInterval(gate.keyed), now, random);
+  const { verdict, probes } = judgeProbe(gate.probes, report, longestInterval(gate, now), now, random);
   // No rule reads the window now; the ramp wants to know which workers saw signs of life.
   const probed: GateState = { ...gate, probes, window: addReport(gate.window, report, now) };
   if (verdict === 'recovered') return recover(probed, 'probes alive', now);

@@ -17,8 +17,8 @@ export {
 } from './evidence.ts';
 export { applyReport, isForgettable, passTime } from './gate.ts';
 export { pin, reset, unpin } from './operate.ts';
-export { applyParentReport, type Children, childrenSpanMs, isCountDue } from './parent.ts';
-export { pickProbe } from './probe.ts';
+export { applyParentReport, type Children, childrenSpanMs, isCountDue, returnChildProbe } from './parent.ts';
+export { isHandedBack, pickProbe } from './probe.ts';
 export { peakRate } from './rate.ts';
 export { type GateKind, type GateRef, gateKey, gateKinds, gateOfJob } from './ref.ts';
 export {

@@ -3,6 +3,7 @@ import { withinBounds } from './bounds.ts';
 import {
   PARENT_CHILDREN,
   PARENT_COUNT_MS,
+  PARENT_PROBES_BURST_MS,
   PARENT_PROBES_PER_SECOND,
   PARENT_SHARE,
   PARENT_SPAN_MS,
@@ -72,14 +73,20 @@ function livingIn({ children }: GateState, now: number): number {
 export function admitChildProbe(before: GateState, now: number): GateState | null {
   const parent = withinBounds(before, now);
   const tat = probesTat(parent, now);
-  if (tokensOf(tat, PARENT_PROBES_PER_SECOND, 0, now) < 1) return null;
+  if (tokensOf(tat, PARENT_PROBES_PER_SECOND, PARENT_PROBES_BURST_MS, now) < 1) return null;
   const charged = chargeTokens(tat, PARENT_PROBES_PER_SECOND, 1, now);
   return { ...parent, children: { ...parent.children, probesTat: charged } };
 }
 
+/** A probe that was handed back made no call: another one may start for it. */
+export function returnChildProbe(parent: GateState): GateState {
+  const probesTat = Math.max(0, parent.children.probesTat - 1_000 / PARENT_PROBES_PER_SECOND);
+  return { ...parent, children: { ...parent.children, probesTat } };
+}
+
 /** When the next probe of a child may start. */
 export function childProbeAt(parent: GateState, now: number): number {
-  return tokensAt(probesTat(parent, now), PARENT_PROBES_PER_SECOND, 0, 1, now);
+  return tokensAt(probesTat(parent, now), PARENT_PROBES_PER_SECOND, PARENT_PROBES_BURST_MS, 1, now);
 }
 
 /** A time further ahead than one second comes from a clock that has stepped back since. */

@@ -23,7 +23,7 @@ describe('an open gate', () => {
     expect(gate.admit()).toBe(0);
   });
 
-  test('waits longer after every failed probe, up to a minute', () => {
+  test('waits longer after every failed probe, up to 20 seconds', () => {
     const gate = opened();
     const waits: number[] = [];
     for (let i = 0; i < 11; i++) {
@@ -31,12 +31,18 @@ describe('an open gate', () => {
       waits.push(Math.round(nextIn(gate) / 750));
     }
     expect(waits.slice(0, 4)).toEqual([3, 5, 7, 10]);
-    expect(nextIn(gate)).toBe(45_000);
+    expect(nextIn(gate)).toBe(15_000);
   });
 
-  test('waits up to 15 minutes when its key comes from the input', () => {
+  test('waits up to a quarter of its outage when its key comes from the input, at least 20 s and at most 15 minutes', () => {
     const gate = opened(true);
-    for (let i = 0; i < 30; i++) probe(gate, { environment: 1 });
+    const waits: [downMs: number, waitMs: number][] = [];
+    while (gate.now - gate.state.downSince < 4 * 3_600_000) {
+      probe(gate, { environment: 1 });
+      waits.push([gate.now - gate.state.downSince, nextIn(gate) / 0.75]);
+    }
+    for (const [downMs, waitMs] of waits)
+      expect(waitMs).toBeLessThanOrEqual(Math.min(900_000, Math.max(20_000, downMs / 4)) + 2);
     expect(nextIn(gate)).toBe(675_000);
   });
 
@@ -131,6 +137,14 @@ describe('a job that always fails by itself', () => {
     expect(pickProbe(probes, [], () => 0.5)).toBeNull();
   });
 
+  test('is not drawn twice running while another waits, also when all have failed', () => {
+    const gate = opened();
+    for (const id of ['a', 'b', 'c']) probe(gate, { environment: 1, jobs: jobsOf(id) });
+    for (const random of [0, 0.5, 0.999])
+      expect(pickProbe(gate.state.probes, ['a', 'b', 'c'], () => random)).not.toBe('c');
+    expect(pickProbe(gate.state.probes, ['c'], () => 0.5)).toBe('c');
+  });
+
   test('any other is drawn at random', () => {
     const drawn = [0, 0.4, 0.9].map((random) => pickProbe(noProbes, ['a', 'b', 'c'], () => random));
     expect(drawn).toEqual(['a', 'b', 'c']);
@@ -173,4 +187,11 @@ test('a probe whose handler was not called makes way for the next at once', () =
   gate.report({ none: 1, unstarted: 0 });
   expect(gate.admit()).toBe(0);
   expect(gate.wait(1_000).admit()).toBe(1);
+});
+
+test('probes that are handed back do not make the wait longer', () => {
+  const gate = opened();
+  const { intervalMs } = gate.state.probes;
+  for (let n = 0; n < 20; n++) probe(gate, { none: 1, unstarted: 1 });
+  expect(gate.state.probes.intervalMs).toBe(intervalMs);
 });

@@ -4,6 +4,7 @@ import {
   PROBE_FIRST_MS,
   PROBE_GROWTH,
   PROBE_LONGEST_KEYED_MS,
+  PROBE_LONGEST_KEYED_SHARE,
   PROBE_LONGEST_MS,
   PROBE_OTHERS_FIRST_MS,
   PROBE_SLOT_MS,
@@ -16,9 +17,10 @@ import { countJobs, isWithin, type JobBits, jobBit, join, noJobs, overlaps } fro
 /*
  * An open gate starts one ordinary job at a time, as a probe.
  *
- * The first goes out after 2 s (equal jitter); each failure makes the wait half as long again. A sign of life lets the next one start at
+ * The first goes out after 2 s (equal jitter); each failure makes the wait half as long again, up to `longestInterval`. A sign of life lets the next one start at
  * once, and the third in a row starts the ramp. The slot is free again when the probe has reported, or after 35 s: a probe
- * whose worker died cannot keep the gate shut, nor can one that runs for an hour.
+ * whose worker died cannot keep the gate shut, nor can one that runs for an hour. A probe that was handed back without a call
+ * frees the slot at once and proves nothing: the next one starts at once, and the wait stays as long as it was.
  *
  * A job that always fails by itself must not keep the gate shut either: jobs that have not failed as a probe are drawn
  * first, and a job that fails a second time after others have lived counts neither for nor against the dependency.
@@ -34,6 +36,8 @@ export interface Probes {
   readonly alive: number;
   /** Jobs that failed as a probe since the gate opened. */
   readonly failed: JobBits;
+  /** The one of them that failed last. */
+  readonly failedLast: JobBits;
   /** The worker whose probe failed last: another worker has the next turn, if there is one. */
   readonly failedWorker: number;
 }
@@ -44,11 +48,17 @@ export const noProbes: Probes = {
   slotUntil: 0,
   alive: 0,
   failed: noJobs,
+  failedLast: noJobs,
   failedWorker: 0,
 };
 
 export function firstProbe(now: number, random: Random): Probes {
   return { ...noProbes, at: now + equal(PROBE_FIRST_MS, random) };
+}
+
+/** Its worker could not run it, or must not. No call was made, so nothing is known, and the next probe starts at once. */
+export function isHandedBack({ unstarted, none, environment, alive, throttled }: GateReport): boolean {
+  return unstarted > 0 && unstarted === none && environment + alive + throttled === 0;
 }
 
 /** When `worker` may start the next probe. */
@@ -66,8 +76,8 @@ export function startProbe(probes: Probes, now: number): Probes {
  * The probes of all keys of a parent keep to a rate, and this one found no room: it waits as if it had failed. If it asked
  * again at once, thousands of keys would keep claims busy with asking.
  */
-export function postpone(probes: Probes, now: number, random: Random): Probes {
-  const intervalMs = Math.min(PROBE_LONGEST_KEYED_MS, probes.intervalMs * PROBE_GROWTH);
+export function postpone(probes: Probes, longestMs: number, now: number, random: Random): Probes {
+  const intervalMs = Math.min(longestMs, probes.intervalMs * PROBE_GROWTH);
   return { ...probes, intervalMs, at: now + equal(intervalMs, random) };
 }
 
@@ -83,16 +93,18 @@ export function judgeProbe(
 ): { readonly verdict: ProbeVerdict; readonly probes: Probes } {
   const freed = { ...probes, slotUntil: 0 };
   if (report.environment > 0) {
-    if (isOwnFault(probes, report)) return { verdict: 'job', probes: { ...freed, at: now + PROBE_AGAIN_MS } };
+    const failedLast = report.jobs;
+    if (isOwnFault(probes, report))
+      return { verdict: 'job', probes: { ...freed, at: now + PROBE_AGAIN_MS, failedLast } };
     const intervalMs = Math.min(longestMs, probes.intervalMs * PROBE_GROWTH);
     const at = now + equal(intervalMs, random);
     const failed = remember(probes.failed, report.jobs);
-    return { verdict: 'down', probes: { at, intervalMs, slotUntil: 0, alive: 0, failed, failedWorker: report.worker } };
+    const failedWorker = report.worker;
+    return { verdict: 'down', probes: { at, intervalMs, slotUntil: 0, alive: 0, failed, failedLast, failedWorker } };
   }
   const answered = report.alive + report.throttled;
   if (answered === 0) {
-    // A job that did not even start is out of the way; the next one may be better.
-    const againMs = report.unstarted === report.none ? 0 : PROBE_AGAIN_MS;
+    const againMs = isHandedBack(report) ? 0 : PROBE_AGAIN_MS;
     return { verdict: 'none', probes: { ...freed, at: now + againMs, failedWorker: 0 } };
   }
   const alive = probes.alive + answered;
@@ -111,13 +123,19 @@ function remember(failed: JobBits, jobs: JobBits): JobBits {
   return countJobs(failed) >= PROBES_REMEMBERED ? jobs : join(failed, jobs);
 }
 
-export function longestInterval(keyed: boolean): number {
-  return keyed ? PROBE_LONGEST_KEYED_MS : PROBE_LONGEST_MS;
+/** Of a keyed gate it grows with the outage: strangers choose the keys, so there may be 100,000 dead ones. */
+export function longestInterval(
+  { keyed, downSince }: { readonly keyed: boolean; readonly downSince: number },
+  now: number,
+): number {
+  if (!keyed) return PROBE_LONGEST_MS;
+  const grown = Math.max(PROBE_LONGEST_MS, (now - downSince) * PROBE_LONGEST_KEYED_SHARE);
+  return Math.min(PROBE_LONGEST_KEYED_MS, grown);
 }
 
-/** Which of the first due jobs becomes the probe: any, but first among those that have not failed as one. */
-export function pickProbe(probes: Probes, jobIds: readonly string[], random: Random): string | null {
-  const untried = jobIds.filter((id) => !overlaps(jobBit(id), probes.failed));
-  const from = untried.length > 0 ? untried : jobIds;
+/** Which of the first due jobs becomes the probe: any, but first among those that have not failed as one, and never the last that has while another is due. */
+export function pickProbe({ failed, failedLast }: Probes, jobIds: readonly string[], random: Random): string | null {
+  const notIn = (jobs: JobBits): string[] => jobIds.filter((id) => !overlaps(jobBit(id), jobs));
+  const from = [notIn(failed), notIn(failedLast), jobIds].find((ids) => ids.length > 0) ?? [];
   return from[Math.floor(random() * from.length)] ?? null;
 }

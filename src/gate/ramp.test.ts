@@ -228,3 +228,12 @@ describe('GCRA', () => {
     expect(tokensAt(tat, 10, 500, 3, T0)).toBe(T0 + 300);
   });
 });
+
+test('a job that was handed back makes room for another one', () => {
+  const gate = new Gate().ramp();
+  const starts = gate.admit({ due: 100, places: 100 });
+  expect(starts).toBeGreaterThan(0);
+  expect(gate.admit({ due: 100, places: 100 })).toBe(0);
+  gate.report({ none: starts, unstarted: starts });
+  expect(gate.admit({ due: 100, places: 100 })).toBe(starts);
+});

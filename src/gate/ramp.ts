@@ -58,9 +58,11 @@ export function failedRamp({ limit, healthyLimit }: Ramp): FailedRamp {
   return { limit, top: healthyLimit >= limit ? 0 : limit };
 }
 
-export function countOutcomes(ramp: Ramp, { alive, environment, slowestMs }: GateReport): Ramp {
+/** Jobs that were handed back made no call, so others may start for them. */
+export function countOutcomes(ramp: Ramp, { alive, environment, unstarted, slowestMs }: GateReport): Ramp {
   return {
     ...ramp,
+    tat: Math.max(0, ramp.tat - (unstarted * 1_000) / ramp.limit),
     alive: ramp.alive + alive,
     environment: ramp.environment + environment,
     slowestMs: Math.max(ramp.slowestMs, Math.min(slowestMs, RAMP_LONGEST_STEP_MS)),

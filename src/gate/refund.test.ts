@@ -6,7 +6,15 @@ import { judgeFailure, refund, type SettledFailure, spend, verdictAt } from './r
 const verdict = (gate: Gate, facts: Partial<SettledFailure> = {}): boolean =>
   judgeFailure(
     gate.state,
-    { jobId: 'a', worker: 1, epoch: gate.state.epoch, isThrottled: false, uncountedRuns: 0, ...facts },
+    {
+      jobId: 'a',
+      worker: 1,
+      epoch: gate.state.epoch,
+      isThrottled: false,
+      uncountedRuns: 0,
+      isSuspect: false,
+      ...facts,
+    },
     gate.now,
   ).counts;
 
@@ -42,6 +50,28 @@ describe('an environment failure', () => {
 
   test('does not count when it was throttled', () => {
     expect(verdict(new Gate(), { isThrottled: true })).toBe(false);
+  });
+
+  test('leaves it to the gate when the job runs again: at once, or after a step of the ramp', () => {
+    const waitOf = (gate: Gate, facts: Partial<SettledFailure> = {}): unknown =>
+      judgeFailure(
+        gate.state,
+        {
+          jobId: 'a',
+          worker: 1,
+          epoch: gate.state.epoch,
+          isThrottled: false,
+          uncountedRuns: 0,
+          isSuspect: false,
+          ...facts,
+        },
+        gate.now,
+      ).longestWaitMs;
+    expect(waitOf(new Gate().trip())).toBe(0);
+    expect(waitOf(new Gate().ramp())).toBe(2_000);
+    expect(waitOf(new Gate(), { isThrottled: true })).toBe(20_000);
+    expect(waitOf(new Gate().trip(), { isSuspect: true })).toBe(20_000);
+    expect(waitOf(new Gate())).toBeUndefined();
   });
 
   test('follows an operator’s pin', () => {

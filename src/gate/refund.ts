@@ -1,5 +1,5 @@
-import { ASKED_UNCOUNTED, RAMP_REFUNDS_MS, WINDOW_MS } from './constants.ts';
-import { isOwnWait } from './hold.ts';
+import { ASKED_UNCOUNTED, PROBE_LONGEST_MS, RAMP_REFUNDS_MS, RAMP_STEP_MS, WINDOW_MS } from './constants.ts';
+import { waitsAlone } from './hold.ts';
 import { isOwnFault } from './probe.ts';
 import { jobBit } from './sets.ts';
 import type { GateState } from './state.ts';
@@ -46,6 +46,8 @@ export interface FailureVerdict {
   readonly rule: string;
   /** True when it counts for now, and the gate may still find that it belongs to an outage. */
   readonly isPending?: boolean;
+  /** Of a failure that does not count: the gate decides when the job runs again, so its own backoff may not be longer. */
+  readonly longestWaitMs?: number;
 }
 
 export interface SettledFailure {
@@ -57,27 +59,46 @@ export interface SettledFailure {
   readonly isThrottled: boolean;
   /** Runs of the job so far whose attempt was given back. */
   readonly uncountedRuns: number;
+  /** Its next run is a trial, which asks no gate: see access.ts. */
+  readonly isSuspect: boolean;
 }
 
+/*
+ * How long the job waits when its failure does not count. An open gate starts it when it likes, so it is due at once: a job that
+ * slept on in its own backoff would be no probe, and would be late by hours after a long outage. A ramp does not hold back a
+ * job that fails by itself, so that one leaves it a step's time to judge. One that was asked to wait, and a suspect, which
+ * takes no slot of a probe, are no more urgent than a probe.
+ */
 export function judgeFailure(state: GateState, failure: SettledFailure, now: number): FailureVerdict {
+  const verdict = judge(state, failure, now);
+  return failure.isSuspect && !verdict.counts ? { ...verdict, longestWaitMs: PROBE_LONGEST_MS } : verdict;
+}
+
+function judge(state: GateState, failure: SettledFailure, now: number): FailureVerdict {
   if (state.pin === 'closed') return { counts: true, rule: 'gate pinned closed' };
   if (failure.isThrottled) {
-    const isOwn = failure.uncountedRuns >= ASKED_UNCOUNTED && isOwnWait(state, jobBit(failure.jobId), now);
+    const isOwn = failure.uncountedRuns >= ASKED_UNCOUNTED && waitsAlone(state, jobBit(failure.jobId), now);
     return isOwn
       ? { counts: true, rule: 'throttled while others were answered' }
-      : { counts: false, rule: 'throttled' };
+      : { counts: false, rule: 'throttled', longestWaitMs: PROBE_LONGEST_MS };
   }
-  if (state.pin === 'open') return { counts: false, rule: 'gate pinned open' };
+  if (state.pin === 'open') return { counts: false, rule: 'gate pinned open', longestWaitMs: 0 };
   if (state.phase === 'open') {
     const isOwn = failure.epoch === state.epoch && isOwnFault(state.probes, { jobs: jobBit(failure.jobId) });
-    return isOwn ? { counts: true, rule: 'other probes are alive' } : { counts: false, rule: 'gate open' };
+    return isOwn
+      ? { counts: true, rule: 'other probes are alive' }
+      : { counts: false, rule: 'gate open', longestWaitMs: 0 };
   }
   if (state.ramp !== null) {
     const isLasting = now - state.ramp.healthySince >= RAMP_REFUNDS_MS;
-    return isLasting ? { counts: true, rule: 'gate in a healthy ramp' } : { counts: false, rule: 'gate in ramp' };
+    return isLasting
+      ? { counts: true, rule: 'gate in a healthy ramp' }
+      : { counts: false, rule: 'gate in ramp', longestWaitMs: RAMP_STEP_MS };
   }
   const isSuspect = state.workers.some(({ worker, until }) => worker === failure.worker && until > now);
-  return isSuspect ? { counts: false, rule: 'worker suspect' } : { counts: true, rule: 'gate closed', isPending: true };
+  return isSuspect
+    ? { counts: false, rule: 'worker suspect', longestWaitMs: RAMP_STEP_MS }
+    : { counts: true, rule: 'gate closed', isPending: true };
 }
 
 /**

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { jobs, report, steady, T0 } from '../../test/gate/facts.ts';
 import type { GateReport } from './evidence.ts';
-import { applySoftReport, isSoftForgettable, judgeSoftFailure, passSoftTime } from './soft.ts';
+import { applySoftReport, isSoftForgettable, judgeSoftFailure, passSoftTime, type SoftFailure } from './soft.ts';
 import { closedGate, type GateState } from './state.ts';
 
-const day = 86_400_000;
+const hour = 3_600_000;
+const day = 24 * hour;
 let now = T0;
 const told = (state: GateState, facts: Partial<GateReport>, waitMs = 0): GateState => {
   now += waitMs;
@@ -14,8 +15,8 @@ const fresh = (): GateState => {
   now = T0;
   return closedGate(T0);
 };
-const counts = (state: GateState, facts: { failingSince?: number; isLastAttempt?: boolean } = {}): boolean => {
-  return judgeSoftFailure(state, { failingSince: now, isLastAttempt: false, ...facts }, now).counts;
+const counts = (state: GateState, facts: Partial<SoftFailure> = {}): boolean => {
+  return judgeSoftFailure(state, { deferredSince: null, isLastAttempt: false, ...facts }, now).counts;
 };
 
 describe('a soft gate', () => {
@@ -106,7 +107,24 @@ describe('a lone job behind a soft gate', () => {
     expect(counts(told(alone(), { environment: 1, jobs: [1, 0] }, 10_000))).toBe(false);
   });
 
-  test('dies when it has failed for a day and nothing was judged', () => {
-    expect(counts(alone(), { failingSince: T0 - day, isLastAttempt: true })).toBe(true);
+  test('is given its attempts back for an hour, in an outage or without a verdict', () => {
+    const outage = told(alone(), { environment: 1, jobs: [1, 0] }, 10_000);
+    for (const state of [alone(), outage]) {
+      const at = (deferredSince: number) => counts(state, { deferredSince, isLastAttempt: true });
+      expect([at(now - hour + 1), at(now - hour)]).toEqual([false, true]);
+    }
   });
+
+  test('is bounded by a maxOutage that is shorter', () => {
+    const at = (deferredSince: number) => counts(alone(), { deferredSince, isLastAttempt: true, maxOutageMs: 60_000 });
+    expect([at(now - 59_999), at(now - 60_000)]).toEqual([false, true]);
+  });
+});
+
+test('what three jobs say is strong: it gives attempts back for maxOutage', () => {
+  const after = (failing: number) => {
+    const state = told(fresh(), { environment: 5, jobs: jobs(failing) });
+    return counts(told(state, { environment: 5, jobs: jobs(failing) }, 10_000), { deferredSince: now - 2 * hour });
+  };
+  expect([1, 2, 3].map(after)).toEqual([true, true, false]);
 });

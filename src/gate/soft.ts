@@ -1,22 +1,26 @@
 import type { Random } from '../retry/jitter.ts';
 import { withinBounds } from './bounds.ts';
-import { FORGET_OPEN_MS, MAX_OUTAGE_MS, QUIET_MS, SOFT_OVER_SHARE } from './constants.ts';
+import { FORGET_OPEN_MS, MAX_OUTAGE_MS, QUIET_MS, SOFT_OVER_SHARE, WEAK_JOBS, WEAK_OUTAGE_MS } from './constants.ts';
 import type { GateReport } from './evidence.ts';
 import type { FailureVerdict } from './refund.ts';
+import { countJobs } from './sets.ts';
 import type { GateState } from './state.ts';
+import { streakNow } from './streak.ts';
 import { close, open, type Transition, unchanged } from './transition.ts';
 import { tripByTime, tripOf } from './trip.ts';
 import { addReport, figuresOf, type WindowFigures } from './window.ts';
 
 /*
- * Where no resource is named, the job's name is a soft gate. It holds nothing back and changes no timing: jobs fail and
- * are retried with their own backoff. It only judges whether there is an outage, by the same evidence; while there is,
- * environment failures do not count. Its state is that of a gate whose `open` means "outage".
+ * Where no resource is named, the job's name is a soft gate. It holds nothing back. It only judges whether there is an
+ * outage, by the same evidence; while there is, environment failures do not count, and the jobs wait longer and longer
+ * (retry/decide.ts). Its state is that of a gate whose `open` means "outage".
  *
  *   outage begins   when a trip rule holds
  *   outage ends     with a sign of life, once fewer than 30% of the window have failed; also by time, as failures leave the
  *                   window and none has come since
  *   after maxOutage environment failures count again, until the outage ends
+ *
+ * What fewer than three jobs say may be the fault of their inputs: a job is given its attempts back on it for an hour at most.
  */
 
 /** `trips: false`: something else than its own window says when the outage begins. */
@@ -70,27 +74,24 @@ function isOver({ alive, environment, streak }: WindowFigures): boolean {
 
 export interface SoftFailure {
   readonly isLastAttempt: boolean;
-  /** When the first of the job's environment failures in a row was. */
-  readonly failingSince: number;
+  /** When the job was first given an attempt back since it last said that all is well; null when it was not. */
+  readonly deferredSince: number | null;
   readonly maxOutageMs?: number;
 }
 
 /** What an environment failure costs behind a soft gate, by the gate as it is after the report that came with it. */
-export function judgeSoftFailure(
-  state: GateState,
-  { isLastAttempt, failingSince, maxOutageMs = MAX_OUTAGE_MS }: SoftFailure,
-  now: number,
-): FailureVerdict {
-  if (state.phase === 'open') {
-    return now - state.downSince < maxOutageMs
-      ? { counts: false, rule: 'outage' }
-      : { counts: true, rule: 'outage longer than maxOutage' };
-  }
-  const { alive, streak } = figuresOf(state.window, now);
+export function judgeSoftFailure(state: GateState, failure: SoftFailure, now: number): FailureVerdict {
+  const { isLastAttempt, deferredSince, maxOutageMs = MAX_OUTAGE_MS } = failure;
+  const { alive, streak, distinctJobs } = figuresOf(state.window, now);
+  const isOutage = state.phase === 'open';
   // A lone job, or the first few: their own failures are all that is known, and no sign of life speaks against an outage.
   const isUnanswered = alive === 0 && streak > 0;
-  if (!isLastAttempt || !isUnanswered) return { counts: true, rule: 'no outage', isPending: true };
-  return now - failingSince < maxOutageMs
-    ? { counts: false, rule: 'no sign of life' }
-    : { counts: true, rule: 'no sign of life for longer than maxOutage' };
+  if (!isOutage && !(isLastAttempt && isUnanswered)) return { counts: true, rule: 'no outage', isPending: true };
+  const rule = isOutage ? 'outage' : 'no sign of life';
+  const isWeak = Math.max(distinctJobs, countJobs(streakNow(state.window.streak, now).jobs)) < WEAK_JOBS;
+  const givenBackForMs = now - (deferredSince ?? now);
+  if (isWeak && givenBackForMs >= WEAK_OUTAGE_MS)
+    return { counts: true, rule: `${rule} of few jobs for longer than 1h` };
+  const lastsMs = isOutage ? now - state.downSince : givenBackForMs;
+  return lastsMs < maxOutageMs ? { counts: false, rule } : { counts: true, rule: `${rule} for longer than maxOutage` };
 }

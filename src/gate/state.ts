@@ -42,11 +42,14 @@ export interface GateState {
   readonly children: ChildrenSeen;
 }
 
-/** Jobs that were asked to wait, when last, and signs of life since: see hold.ts. */
+/** Who was asked to wait: see hold.ts. */
 export interface Asked {
+  /** The jobs that the last holds were for, when the last of them began, and signs of life since. */
   readonly jobs: JobBits;
   readonly at: number;
   readonly alive: number;
+  /** Runs that asked to wait since the last sign of life. */
+  readonly inRow: number;
 }
 
 /** What a parent knows of its children beside their rows. */
@@ -74,7 +77,7 @@ export function closedGate(now: number, { keyed = false }: { readonly keyed?: bo
     ramp: null,
     failedRamp: null,
     heldUntil: 0,
-    asked: { jobs: noJobs, at: 0, alive: 0 },
+    asked: { jobs: noJobs, at: 0, alive: 0, inRow: 0 },
     budget: fullBudget(now),
     covered: [],
     downSince: 0,
@@ -88,7 +91,7 @@ export function formatGate(state: GateState): string {
 }
 
 const bits = [0, 0];
-const bucket = { at: 0, alive: 0, environment: 0, jobs: bits, failing: listOf(0), living: listOf(0) };
+const bucket = { at: 0, alive: 0, environment: 0, asks: 0, jobs: bits, failing: listOf(0), living: listOf(0) };
 const streak = { count: 0, since: 0, at: 0, jobs: bits, workers: listOf(0) };
 const ramp = {
   ...{ limit: 0, base: 0, tat: 0, stepAt: 0, alive: 0, environment: 0, slowestMs: 0, healthyLimit: 0 },
@@ -113,11 +116,11 @@ const shape = {
   window: { buckets: listOf(bucket), streak, span: { at: 0, runs: 0, before: 0 } },
   workers: listOf({ worker: 0, streak: 0, at: 0, intervalMs: 0, until: 0 }),
   peak: { rate: 0, at: 0, parts: 0, lastPart: 0 },
-  probes: { at: 0, intervalMs: 0, slotUntil: 0, alive: 0, failed: bits, failedWorker: 0 },
+  probes: { at: 0, intervalMs: 0, slotUntil: 0, alive: 0, failed: bits, failedLast: bits, failedWorker: 0 },
   ramp: nullOr(ramp),
   failedRamp: nullOr({ limit: 0, top: 0, at: 0 }),
   heldUntil: 0,
-  asked: { jobs: bits, at: 0, alive: 0 },
+  asked: { jobs: bits, at: 0, alive: 0, inRow: 0 },
   // Retries that were charged after they ran may have cost more than was saved.
   budget: { tokens: signed(), at: 0 },
   covered: listOf([0, 0]),

@@ -79,6 +79,6 @@ export function close(gate: GateState, rule: string, now: number): Transition {
  * the first to report in the new phase. So does how slow the traffic is.
  */
 function restarted({ span, buckets }: Window): Window {
-  const living = buckets.map((bucket) => ({ ...bucket, alive: 0, environment: 0, jobs: noJobs, failing: [] }));
+  const living = buckets.map((bucket) => ({ ...bucket, alive: 0, environment: 0, asks: 0, jobs: noJobs, failing: [] }));
   return { ...emptyWindow, span, buckets: living };
 }

@@ -9,6 +9,8 @@ export interface Bucket {
   readonly at: number;
   readonly alive: number;
   readonly environment: number;
+  /** Runs that were asked to wait: throttled, or failed by the environment. */
+  readonly asks: number;
   /** Jobs that failed by the environment, the workers that ran them, and the workers that saw a sign of life. */
   readonly jobs: JobBits;
   readonly failing: WorkerSet;
@@ -26,6 +28,7 @@ export interface Window {
 export interface WindowFigures {
   readonly alive: number;
   readonly environment: number;
+  readonly asks: number;
   readonly distinctJobs: number;
   readonly failing: WorkerSet;
   readonly living: WorkerSet;
@@ -51,6 +54,9 @@ export function addReport(window: Window, report: GateReport, now: number): Wind
       jobs: join(bucket.jobs, report.jobs),
       failing: joinWorkers(bucket.failing, [report.worker]),
     }));
+  }
+  if (report.asks > 0) {
+    buckets = change(buckets, at, (bucket) => ({ ...bucket, asks: bucket.asks + report.asks }));
   }
   const runs = report.alive + report.throttled + report.environment;
   return { buckets, streak: addToStreak(window.streak, report, now), span: addToSpan(window.span, runs, now) };
@@ -85,19 +91,20 @@ function fresh(buckets: readonly Bucket[], at: number): readonly Bucket[] {
 
 function change(buckets: readonly Bucket[], at: number, edit: (bucket: Bucket) => Bucket): readonly Bucket[] {
   const old = buckets.find((bucket) => bucket.at === at);
-  const bucket = edit(old ?? { at, alive: 0, environment: 0, jobs: noJobs, failing: [], living: [] });
+  const bucket = edit(old ?? { at, alive: 0, environment: 0, asks: 0, jobs: noJobs, failing: [], living: [] });
   return [...buckets.filter((other) => other !== old), bucket].sort((a, b) => a.at - b.at);
 }
 
 /** The window as it is now: what has aged out is not counted. */
 export function figuresOf(window: Window, now: number): WindowFigures {
-  let [alive, environment] = [0, 0];
+  let [alive, environment, asks] = [0, 0, 0];
   let failing: WorkerSet = [];
   let living: WorkerSet = [];
   let jobs = noJobs;
   for (const bucket of fresh(window.buckets, Math.floor(now / BUCKET_MS))) {
     alive += bucket.alive;
     environment += bucket.environment;
+    asks += bucket.asks;
     failing = joinWorkers(failing, bucket.failing);
     living = joinWorkers(living, bucket.living);
     jobs = join(jobs, bucket.jobs);
@@ -106,6 +113,7 @@ export function figuresOf(window: Window, now: number): WindowFigures {
   return {
     alive,
     environment,
+    asks,
     distinctJobs,
     failing,
     living,

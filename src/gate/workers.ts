@@ -1,5 +1,11 @@
 import { equal, type Random } from '../retry/jitter.ts';
-import { PROBE_FIRST_MS, PROBE_LONGEST_MS, SUSPECT_FORGOTTEN_MS, SUSPECT_STREAK, SUSPECTS_KEPT } from './constants.ts';
+import {
+  PROBE_FIRST_MS,
+  SUSPECT_FORGOTTEN_MS,
+  SUSPECT_LONGEST_MS,
+  SUSPECT_STREAK,
+  SUSPECTS_KEPT,
+} from './constants.ts';
 import type { GateReport } from './evidence.ts';
 
 /*
@@ -49,7 +55,7 @@ export function judgeWorker(
 }
 
 function nextInterval(intervalMs: number): number {
-  return intervalMs === 0 ? PROBE_FIRST_MS : Math.min(PROBE_LONGEST_MS, intervalMs * 2);
+  return intervalMs === 0 ? PROBE_FIRST_MS : Math.min(SUSPECT_LONGEST_MS, intervalMs * 2);
 }
 
 /** How many jobs this worker may start as far as its own record goes, and from when on. */

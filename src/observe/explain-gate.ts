@@ -60,7 +60,7 @@ function softSentences({ kind, name, phase }: GateInfo, isKnown: boolean): strin
   }
   if (phase === 'closed') return [`${holds} It sees no outage, so every failure counts.`];
   return [
-    `${holds} It sees an outage, so failures of the environment cost no attempts until its end, or for maxOutage (1 day by default).`,
+    `${holds} It sees an outage, so failures of the environment cost no attempts until its end, for maxOutage (1 day by default), or for an hour while fewer than three jobs fail.`,
   ];
 }
 
@@ -78,13 +78,12 @@ function whySentences({ kind, phase, at: now, since, downSince }: GateInfo, hist
 }
 
 function nextSentences(gate: GateInfo): string[] {
-  const { phase, pin, at, nextAt, isProbing, heldUntil, budget, suspectWorkers, isDormant } = gate;
+  const { phase, pin, at, heldUntil, budget, suspectWorkers, isDormant } = gate;
   if (pin !== null) return ['It stays so until it is unpinned.'];
   const sentences: string[] = [];
   if (heldUntil !== null) sentences.push(`The dependency asked to be left alone for ${span(heldUntil - at)} more.`);
   if (phase === 'open') {
-    const probe = isProbing ? 'A probe is running now.' : `The next probe may start ${startWords(nextAt ?? at, at)}.`;
-    sentences.push(`${probe} Three answers in a row let jobs start at a rising rate.`);
+    sentences.push(`${probeSentence(gate)} Three answers in a row let jobs start at a rising rate.`);
   }
   if (phase === 'ramp') {
     sentences.push('The rate rises while it is used and answered. The gate closes when it was not the limit for 10s.');
@@ -101,6 +100,13 @@ function nextSentences(gate: GateInfo): string[] {
   }
   if (isDormant) sentences.push('No probe was answered for 5 days: this needs a person.');
   return sentences;
+}
+
+/** A probe is an ordinary job, so it takes one that is due. */
+function probeSentence({ isProbing, waiting, nextAt, at }: GateInfo): string {
+  if (isProbing) return 'A probe is running now.';
+  if (waiting === 0) return 'No job waits that could be its probe: the next one that is enqueued will be.';
+  return `The next probe may start ${startWords(nextAt ?? at, at)}.`;
 }
 
 function ago(at: number, now: number): string {

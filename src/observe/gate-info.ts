@@ -30,7 +30,10 @@ export interface GateInfo {
   readonly heardAt: number | null;
   /** Since when the dependency is down, ramps that failed included; null when it is not. */
   readonly downSince: number | null;
-  /** When the next job may start; `at` when at once, null when only an operator can let one start. */
+  /**
+   * When the next job may start; `at` when at once, null when only an operator can let one start. Where all that wait behind it
+   * are due later, that time counts.
+   */
   readonly nextAt: number | null;
   /** True while the probe of an open gate runs: the next one may start when it has answered. */
   readonly isProbing: boolean;
@@ -60,12 +63,20 @@ export type GateReason = Pick<GateEvent, 'change' | 'rule' | 'who' | 'at'>;
 
 /** A gate without a row: closed, and not heard of. */
 export function unheardOf(gate: GateRef, reason: GateEvent | null, now: number): GateInfo {
-  return { ...gateInfo({ gate, state: newGate(gate, now), now, waiting: null }, reason), heardAt: null };
+  return {
+    ...gateInfo({ gate, state: newGate(gate, now), now, waiting: null, firstDueAt: null }, reason),
+    heardAt: null,
+  };
 }
 
-export function gateInfo({ gate, state: stored, now, waiting }: StoredGate, reason: GateEvent | null): GateInfo {
+export function gateInfo(
+  { gate, state: stored, now, waiting, firstDueAt }: StoredGate,
+  reason: GateEvent | null,
+): GateInfo {
   const state = withinBounds(stored, now);
   const { phase, pin, epoch, heardAt, downSince, dormant, workers, ramp } = state;
+  const admitsAt = gate.kind === 'resource' ? admissibleAt(state, { pays: 'nothing' }, now) : now;
+  const isWaitedFor = firstDueAt !== null && phase !== 'closed' && admitsAt !== null;
   const { peak: _peak, limit: _limit, heldUntil, ...figures } = gateFigures(state, now);
   return {
     name: gate.name,
@@ -77,7 +88,7 @@ export function gateInfo({ gate, state: stored, now, waiting }: StoredGate, reas
     since: epoch === 0 ? null : Math.min(epoch, now),
     heardAt,
     downSince: downSince === 0 ? null : downSince,
-    nextAt: gate.kind === 'resource' ? admissibleAt(state, { pays: 'nothing' }, now) : now,
+    nextAt: isWaitedFor ? Math.max(admitsAt, firstDueAt) : admitsAt,
     heldUntil,
     rate: { limit: ramp?.limit ?? null, peak: peakRate(state.peak, now) },
     budget: budgetOf(state, now),

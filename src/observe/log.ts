@@ -1,5 +1,7 @@
 import { describe, unexpected } from '../config.ts';
 import { printable } from '../printable.ts';
+import { SECRET, scrub } from '../untrusted/scrub.ts';
+import { leaveOutSecrets, withoutSecrets } from '../untrusted/secret-fields.ts';
 import { read } from '../untrusted/thrown.ts';
 
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
@@ -66,18 +68,18 @@ function writeTo(logger: StructuredLogger, { level, message, ...fields }: LogEnt
 
 /**
  * The default sink: a line of text on standard error, so that nothing mixes with a program's own output. It holds data of jobs, which
- * must neither control a terminal nor look like another line.
+ * must neither control a terminal nor look like another line, and it is read by more people than the jobs are: credentials are left out.
  */
 export function writeToStderr({ level, message, ...fields }: LogEntry): void {
   if (level === 'debug') return;
-  const rest = Object.entries(fields).map(([key, value]) => ` ${key}=${render(value)}`);
-  process.stderr.write(`mulligan ${level}: ${printable(`${message}${rest.join('')}`)}\n`);
+  const rest = Object.entries(withoutSecrets(fields, SECRET)).map(([key, value]) => ` ${key}=${render(value)}`);
+  process.stderr.write(`mulligan ${level}: ${printable(`${scrub(String(message))}${rest.join('')}`)}\n`);
 }
 
 function render(value: unknown): string {
   try {
-    if (value instanceof Error) return JSON.stringify(`${value.name}: ${value.message}`);
-    return JSON.stringify(value) ?? String(value);
+    if (value instanceof Error) return JSON.stringify(scrub(`${value.name}: ${value.message}`));
+    return JSON.stringify(value, leaveOutSecrets) ?? String(value);
   } catch {
     return describe(value);
   }

@@ -30,7 +30,7 @@ it('a gate that is held or pinned is told of, all keys of a parent as one', asyn
   const gates = store.gates.bind(store);
   store.gates = async (filter) => [
     ...(await gates(filter)).filter((stored) => stored.gate.name !== 'api'),
-    { gate, state: { ...state, heldUntil: clock.now() + 60_000 }, now: clock.now(), waiting: null },
+    { gate, state: { ...state, heldUntil: clock.now() + 60_000 }, now: clock.now(), waiting: null, firstDueAt: null },
   ];
   expect((await samples('gates_pinned'))?.sort()).toEqual([
     'resource api: 0',

@@ -1,4 +1,5 @@
 import { parseDuration } from '../duration.ts';
+import { isGateName } from '../gates.ts';
 import type { Job, RunRecord } from '../job.ts';
 import type { Mulligan } from '../mulligan.ts';
 import { asideAfter } from '../retry/decision.ts';
@@ -50,6 +51,9 @@ async function holdReasons(mulligan: Mulligan, { queue, resource }: Job): Promis
   const paused: WaitReason = { kind: 'paused', text: `Its queue ${queue} is paused.`, about: queue, until: null };
   const reasons = isPaused ? [paused] : [];
   if (resource === null) return reasons;
+  if (!isGateName(resource)) {
+    return [...reasons, { kind: 'gate', text: 'Its gate ? has a name that none can have.', about: '?', until: null }];
+  }
   const { gate, explanation } = await mulligan.gates.show(resource, { kind: 'resource' });
   const holds = gate.phase !== 'closed' || gate.pin !== null || gate.heldUntil !== null;
   if (!holds) return reasons;

@@ -15,6 +15,7 @@ const policy: RetryPolicy = {
   jitter: 'none',
   deadlineMs: null,
   maxCrashes: 3,
+  maxRuns: 10_000,
 };
 
 /** The second attempt of a job that first started a minute ago. */
@@ -24,6 +25,8 @@ const job: DecidableJob = {
   run: 2,
   attempts: 2,
   crashes: 0,
+  givenBack: 0,
+  snoozes: 0,
   version: null,
   alone: false,
   firstStartedAt: now - 60_000,
@@ -337,12 +340,15 @@ describe('any job and any outcome', () => {
     jitter: fc.constantFrom<Jitter[]>('none', 'full', 'equal', 'decorrelated', { spread: 0.3 }),
     deadlineMs: fc.option(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })),
     maxCrashes: fc.integer({ min: 1, max: 5 }),
+    maxRuns: fc.integer({ min: 1, max: 20_000 }),
   });
   const anyJob: fc.Arbitrary<DecidableJob> = fc.record({
     policy: anyPolicy,
     run: fc.integer({ min: 1, max: 10_000 }),
     attempts: fc.integer({ min: 1, max: 10_000 }),
     crashes: fc.nat(6),
+    givenBack: fc.nat(20_000),
+    snoozes: fc.nat(20),
     version: fc.option(fc.integer({ min: 1, max: 1_000_000 })),
     lane: fc.constantFrom(...lanes),
     alone: fc.boolean(),
@@ -437,9 +443,114 @@ describe('any job and any outcome', () => {
   });
 });
 
+describe('behind a gate', () => {
+  const plain = { ...job, run: 9, policy: { ...policy, jitter: 'none' as const, deadlineMs: null } };
+  const uncounted = { counts: false, rule: 'api: gate open', pendingMs: null };
+  const delayOf = (longestWaitMs: number | null, failure: Parameters<typeof failed>[0] = {}): unknown => {
+    const down = failed({ class: 'environment', ...failure });
+    const decision = decide(plain, down, now, () => 0.5, { ...uncounted, longestWaitMs });
+    return 'delayMs' in decision && decision.delayMs;
+  };
+
+  test('a job that its outage gave the attempt back to waits no longer than the gate says, whatever its own backoff', () => {
+    const own = delayOf(null) as number;
+    expect(own).toBeGreaterThan(2_000);
+    expect([delayOf(0), delayOf(2_000), delayOf(own + 1)]).toEqual([0, 2_000, own]);
+    expect(delayOf(2_000, { customDelayMs: 60_000 })).toBe(2_000);
+  });
+
+  test('a Retry-After holds all the same', () => {
+    expect(delayOf(0, { retryAfterMs: 7_000_000 })).toBe(3_600_000);
+    expect(delayOf(0, { retryAfterMs: 1_000 })).toBe(1_000);
+  });
+});
+
 test('what a job behind a gate was told to wait is an hour at most', () => {
-  const verdict = { counts: false, rule: 'api: throttled', pendingMs: null };
+  const verdict = { counts: false, rule: 'api: throttled', pendingMs: null, longestWaitMs: 0 };
   const plain = { ...job, policy: { ...policy, jitter: 'none' as const, deadlineMs: null } };
   const year = failed({ class: 'environment', retryAfterMs: 365 * 86_400_000 });
   expect(decide(plain, year, now, () => 0.5, verdict)).toMatchObject({ kind: 'defer', delayMs: 3_600_000 });
+});
+
+describe('a run that a soft gate gives back', () => {
+  const verdict = { counts: false, rule: 'call: no sign of life', pendingMs: null, longestWaitMs: null };
+  const at = (
+    givenBack: number,
+    change: Partial<DecidableJob> = {},
+    failure: Partial<Failure> = {},
+    value = 0,
+  ): unknown =>
+    decide(
+      { ...job, ...withPolicy({ backoff: { kind: 'fixed', baseMs: 0 } }), givenBack, ...change },
+      failed({ class: 'environment', ...failure }),
+      now,
+      () => value,
+      verdict,
+    );
+
+  test('waits 2 s, doubling to a minute, whatever its backoff is; jitter only adds, up to half', () => {
+    const waits = [0, 1, 2, 3, 4, 5, 6, 9_000];
+    expect(waits.map((givenBack) => at(givenBack))).toEqual(
+      [2, 4, 8, 16, 32, 60, 60, 60].map((seconds) =>
+        expect.objectContaining({ kind: 'defer', delayMs: seconds * 1_000 }),
+      ),
+    );
+    expect(at(0, {}, {}, 0.999_999)).toMatchObject({ delayMs: 3_000 });
+    expect(at(0, {}, { customDelayMs: 0 })).toMatchObject({ delayMs: 2_000 });
+  });
+
+  test('keeps a longer wait of its own', () => {
+    expect(at(0, withPolicy({ backoff: { kind: 'fixed', baseMs: 90_000 } }))).toMatchObject({ delayMs: 90_000 });
+    expect(at(0, {}, { retryAfterMs: 90_000 })).toMatchObject({ delayMs: 90_000 });
+  });
+
+  test('waits by its own backoff alone behind the gate of a resource, which holds it', () => {
+    const named = decide(
+      { ...job, ...withPolicy({ backoff: { kind: 'fixed', baseMs: 20 } }) },
+      failed(),
+      now,
+      () => 0,
+      {
+        ...verdict,
+        longestWaitMs: 60_000,
+      },
+    );
+    expect(named).toMatchObject({ kind: 'defer', delayMs: 20 });
+  });
+});
+
+describe('of maxRuns runs', () => {
+  const verdict = { counts: false, rule: 'call: outage', pendingMs: null, longestWaitMs: null };
+  const outOfRuns: Decision = { kind: 'dead', reason: 'runs', counted: false, rule: 'maxRuns 5' };
+  /** Two attempts are spent. */
+  const decided = (givenBack: number, outcome: Outcome): Decision =>
+    decide({ ...job, ...withPolicy({ maxRuns: 5 }), givenBack }, outcome, now, () => 0, verdict);
+
+  test.each([
+    ['deferred', failed({ class: 'environment' })],
+    ['released', shutdown],
+    ['released for want of a handler', noHandler(now)],
+  ])('the last one is not %s: the job is dead', (_, outcome) => {
+    expect(['defer', 'release']).toContain(decided(2, outcome).kind);
+    expect(decided(3, outcome)).toEqual(outOfRuns);
+  });
+
+  test('a snooze is none, and a run that counts is bounded by the attempts', () => {
+    const beyond = (outcome: Outcome) =>
+      decide({ ...job, ...withPolicy({ maxRuns: 5 }), givenBack: 100, run: 1_000 }, outcome, now, () => 0).kind;
+    expect([snoozed, failed(), crashed, { kind: 'completed' } as const].map(beyond)).toEqual([
+      ...['snooze', 'retry', 'retry', 'complete'],
+    ]);
+  });
+});
+
+test('from the tenth snooze in a row on, one shorter than a second is a second', () => {
+  const waits = (snoozes: number) =>
+    [0, 999, 5_000].map((delayMs) => decide({ ...job, snoozes }, { kind: 'snoozed', delayMs }, now, () => 0));
+  const delays = (snoozes: number) => waits(snoozes).map((decision) => 'delayMs' in decision && decision.delayMs);
+  expect([8, 9, 1_000].map(delays)).toEqual([
+    [0, 999, 5_000],
+    [1_000, 1_000, 5_000],
+    [1_000, 1_000, 5_000],
+  ]);
 });

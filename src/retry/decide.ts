@@ -12,6 +12,10 @@ export interface DecidableJob {
   readonly run: number;
   readonly attempts: number;
   readonly crashes: number;
+  /** Runs before this one that did not count: deferred or released. */
+  readonly givenBack: number;
+  /** Runs right before this one that were snoozed. */
+  readonly snoozes: number;
   /** Of the definition with which it was enqueued; null when that carried none. */
   readonly version: number | null;
   /** True when its worker has recorded that no other job ran beside it. */
@@ -38,6 +42,11 @@ export interface GateVerdict {
   readonly rule: string;
   /** Until the gate knows for sure whether there is an outage; null when it does now. */
   readonly pendingMs: number | null;
+  /**
+   * Of a failure that does not count: no backoff is longer, because the gate decides when the job runs again. Null behind a
+   * soft gate, which holds nothing back: there the job must wait by itself.
+   */
+  readonly longestWaitMs: number | null;
 }
 
 /** The one place that decides what becomes of a job after a run. Pure: same arguments, same decision. */
@@ -47,6 +56,18 @@ export function decide(
   now: number,
   random: Random,
   verdict: GateVerdict | null = null,
+): Decision {
+  const decision = afterRun(job, outcome, now, random, verdict);
+  const isGivenBack = decision.kind === 'defer' || decision.kind === 'release';
+  return isGivenBack && hasSpentRuns(job) ? outOfRuns(job) : decision;
+}
+
+function afterRun(
+  job: DecidableJob,
+  outcome: Outcome,
+  now: number,
+  random: Random,
+  verdict: GateVerdict | null,
 ): Decision {
   switch (outcome.kind) {
     case 'completed':
@@ -100,12 +121,46 @@ function delayAfterFailure(job: DecidableJob, failure: Failure, random: Random):
 /** A gate holds its jobs for an hour at most; what one of them was told must not keep it away for longer. */
 const LONGEST_DEFERRAL_MS = 3_600_000;
 
-/** Its attempt is given back, so the delay grows with its runs. */
-function deferred(job: DecidableJob, failure: Failure, { rule }: GateVerdict, now: number, random: Random): Decision {
+/**
+ * Its attempt is given back, so the delay grows with its runs, unless a gate decides when it runs again. A Retry-After holds in
+ * any case.
+ */
+function deferred(
+  job: DecidableJob,
+  failure: Failure,
+  { rule, longestWaitMs }: GateVerdict,
+  now: number,
+  random: Random,
+): Decision {
   const retryAfterMs = failure.retryAfterMs === null ? null : Math.min(LONGEST_DEFERRAL_MS, failure.retryAfterMs);
-  const { delayMs } = delayAfterFailure({ ...job, attempts: job.run }, { ...failure, retryAfterMs }, random);
+  const own = delayAfterFailure({ ...job, attempts: job.run }, { ...failure, retryAfterMs }, random);
+  const delayMs =
+    longestWaitMs === null
+      ? Math.max(own.delayMs, leastSoftDelay(job, random))
+      : boundedDelay(own, longestWaitMs, retryAfterMs ?? 0);
   if (isPastDeadline(job, now + delayMs)) return pastDeadline(job, { counted: false });
   return { kind: 'defer', delayMs, lane: laneAfter(job.crashes, job), rule };
+}
+
+function boundedDelay(
+  { delayMs, why }: { delayMs: number; why: RetryCause },
+  longestMs: number,
+  askedMs: number,
+): number {
+  return why === 'backoff' ? Math.min(delayMs, Math.max(longestMs, askedMs)) : delayMs;
+}
+
+/** At a wait of a minute, one job makes at most some 70 calls in its first hour. */
+const SOFT_FIRST_MS = 2_000;
+const SOFT_LONGEST_MS = 60_000;
+
+/**
+ * Behind a soft gate an outage lifts the cap of attempts and nothing else slows the job down, so its waits double whatever its
+ * backoff is. Jitter only adds to them.
+ */
+function leastSoftDelay({ givenBack }: DecidableJob, random: Random): number {
+  const leastMs = Math.min(SOFT_LONGEST_MS, SOFT_FIRST_MS * 2 ** givenBack);
+  return between(leastMs, leastMs * 1.5, random);
 }
 
 /** While its gate cannot tell yet whether there is an outage, the job waits: it must not die of an outage's first seconds. */
@@ -149,8 +204,13 @@ function crashRule({ policy }: DecidableJob, crashes: number): string {
   return `crash ${crashes} of ${policy.maxCrashes * MOST_CRASHES_BESIDE_OTHERS}, not alone`;
 }
 
-function afterSnooze(job: DecidableJob, delayMs: number, now: number): Decision {
+/** From this snooze in a row on, a job waits at least so long: `snooze(0)` for ever must not spin. */
+const SNOOZES_IN_A_ROW = 10;
+const LEAST_SNOOZE_MS = 1_000;
+
+function afterSnooze(job: DecidableJob, askedMs: number, now: number): Decision {
   if (job.cancelRequested) return cancelUncounted;
+  const delayMs = job.snoozes + 1 < SNOOZES_IN_A_ROW ? askedMs : Math.max(askedMs, LEAST_SNOOZE_MS);
   if (isPastDeadline(job, now + delayMs)) return pastDeadline(job, { counted: false });
   return { kind: 'snooze', delayMs, rule: 'snoozed' };
 }
@@ -228,6 +288,15 @@ function exhausted(job: DecidableJob): Decision {
 /** This run was only claimed to hear whether there is an outage, and is no attempt. */
 function exhaustedBefore(job: DecidableJob, because = 'no verdict'): Decision {
   return { ...dead('exhausted', `${attemptsRule(job, job.attempts - 1)}, ${because}`), counted: false };
+}
+
+/** A snooze is the handler's own word, so it is no run here. */
+function hasSpentRuns({ policy, attempts, givenBack }: DecidableJob): boolean {
+  return attempts + givenBack >= policy.maxRuns;
+}
+
+function outOfRuns({ policy }: DecidableJob): Decision {
+  return { ...dead('runs', `maxRuns ${policy.maxRuns}`), counted: false };
 }
 
 function attemptsRule({ policy }: DecidableJob, attempts: number): string {

@@ -1,7 +1,7 @@
 import type { Lane } from '../lane.ts';
 
 /** Why a job is dead. Append only: stores keep the position in this list. */
-export const deadReasons = ['exhausted', 'unrecoverable', 'deadline', 'poison', 'no-handler'] as const;
+export const deadReasons = ['exhausted', 'unrecoverable', 'deadline', 'poison', 'no-handler', 'runs'] as const;
 export type DeadReason = (typeof deadReasons)[number];
 
 /** `verdict`: a last attempt that waits for its gate to judge whether there is an outage. */

@@ -11,6 +11,7 @@ const optionNames = namesOf<RetryOptions>({
   jitter: true,
   deadline: true,
   maxCrashes: true,
+  maxRuns: true,
 });
 
 /** Every policy is stored with each of its jobs: a table is for naming delays, not for storing data. */
@@ -22,7 +23,7 @@ const LONGEST_TABLE = 1_000;
  */
 export function validateRetryOptions(options: unknown, what: string): Partial<RetryPolicy> {
   checkKeys(options, optionNames, what);
-  const { backoff, jitter, deadline, maxCrashes } = options;
+  const { backoff, jitter, deadline, maxCrashes, maxRuns } = options;
   const maxAttempts = readMaxAttempts(options, what);
   return {
     ...(maxAttempts === undefined ? {} : { maxAttempts }),
@@ -30,6 +31,7 @@ export function validateRetryOptions(options: unknown, what: string): Partial<Re
     ...(jitter === undefined ? {} : { jitter: readJitter(jitter, `${what}.jitter`) }),
     ...(deadline === undefined ? {} : { deadlineMs: readDeadline(deadline, `${what}.deadline`) }),
     ...(maxCrashes === undefined ? {} : { maxCrashes: checkInteger(maxCrashes, `${what}.maxCrashes`, { min: 1 }) }),
+    ...(maxRuns === undefined ? {} : { maxRuns: checkInteger(maxRuns, `${what}.maxRuns`, { min: 1 }) }),
   };
 }
 

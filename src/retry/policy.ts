@@ -10,6 +10,8 @@ export interface RetryPolicy {
   readonly deadlineMs: number | null;
   /** At this many crashed runs the job is dead as poison. */
   readonly maxCrashes: number;
+  /** Of so many runs, snoozes aside, no further one is given back: the job is dead. Never below `maxAttempts`. */
+  readonly maxRuns: number;
 }
 
 export const backoffKinds = ['exponential', 'linear', 'fixed', 'fibonacci', 'table'] as const;
@@ -36,6 +38,8 @@ export interface RetryOptions {
   readonly deadline?: Duration | null;
   /** At this many crashed runs the job is dead as poison. */
   readonly maxCrashes?: number;
+  /** Of so many runs, snoozes aside, no further one is given back: the job is dead. `maxAttempts` when that is more. */
+  readonly maxRuns?: number;
 }
 
 /** Without a `max`, a delay may grow to `LONGEST_DELAY_MS`. */

@@ -26,6 +26,7 @@ test.each<[PresetName, object]>([
   expect(resolvePolicy({ definition: policies[name] }).policy).toMatchObject({
     deadlineMs: null,
     maxCrashes: 3,
+    maxRuns: 10_000,
     ...policy,
   });
 });

@@ -13,6 +13,7 @@ test('the default: 4 attempts, 500 ms doubling up to 30 s, full jitter, no deadl
     jitter: 'full',
     deadlineMs: null,
     maxCrashes: 3,
+    maxRuns: 10_000,
   };
   expect(defaultPolicy).toEqual(policy);
   expect(resolvePolicy({})).toEqual({ policy, capped: null });
@@ -30,8 +31,17 @@ describe('resolvePolicy', () => {
       jitter: 'none',
       deadlineMs: 3_600_000,
       maxCrashes: 5,
+      maxRuns: 10_000,
       backoff: { kind: 'fixed', baseMs: 1_000 },
     });
+  });
+
+  test('a job may run as often as it has attempts, whatever maxRuns says', () => {
+    const runs = (job: RetryOptions, hardCap?: number) => resolvePolicy({ job, hardCap }).policy.maxRuns;
+    expect(runs({ maxRuns: 7 })).toBe(7);
+    expect(runs({ maxRuns: 7, maxAttempts: 8 })).toBe(8);
+    expect(runs({ maxAttempts: 20_000 })).toBe(20_000);
+    expect(runs({ maxAttempts: 20_000 }, 5)).toBe(10_000);
   });
 
   test('a backoff replaces the lower one as a whole', () => {
@@ -119,7 +129,7 @@ describe('mistakes are reported by their path, with what to do', () => {
     [null, /^retry: expected an object with options, got null\. Valid options: maxAttempts, maxRetries/],
     ['standard', /^retry: expected an object/],
     [{ maxAttempt: 3 }, 'retry: there is no option "maxAttempt". Did you mean maxAttempts?'],
-    [{ attempts: 3 }, 'Did you mean maxAttempts?'],
+    [{ attempts: 3 }, 'Here it is maxAttempts.'],
     [
       { maxAttempts: 0 },
       /^retry\.maxAttempts: expected a whole number of at least 1, got 0\. .*1 means never retry\.$/,
@@ -132,6 +142,7 @@ describe('mistakes are reported by their path, with what to do', () => {
     [{ maxRetries: Number.MAX_SAFE_INTEGER }, /^retry\.maxRetries/],
     [{ maxAttempts: 4, maxRetries: 3 }, /^retry: expected maxAttempts or maxRetries, got both\. Give one/],
     [{ maxCrashes: 0 }, /^retry\.maxCrashes: expected a whole number of at least 1, got 0/],
+    [{ maxRuns: 0 }, /^retry\.maxRuns: expected a whole number of at least 1, got 0/],
     [{ deadline: 'soon' }, /^retry\.deadline: expected a duration/],
     [{ deadline: 0 }, /^retry\.deadline: expected a duration above 0/],
     [{ backoff: '1s' }, /^retry\.backoff: expected an object/],

@@ -18,11 +18,15 @@ export interface ResolvedPolicy {
   readonly capped: { readonly asked: number; readonly hardCap: number } | null;
 }
 
-/** The `standard` preset gives what it names; a preset has no deadline and leaves crashes alone. */
+/** At one run a minute, the longest wait behind a soft gate, a week's worth: no outage that ends takes as many. */
+const MOST_RUNS = 10_000;
+
+/** The `standard` preset gives what it names; a preset has no deadline and leaves crashes and runs alone. */
 export const defaultPolicy: RetryPolicy = {
   ...(validateRetryOptions(policies.standard, 'policies.standard') as RetryPolicy),
   deadlineMs: null,
   maxCrashes: 3,
+  maxRuns: MOST_RUNS,
 };
 
 /** Field by field: the job's own, else the definition's, else the queue's, else the default. A backoff is one field. */
@@ -33,8 +37,13 @@ export function resolvePolicy({ job, definition, queue, hardCap }: PolicySources
     ...(definition === undefined ? {} : validateRetryOptions(definition, 'definition.retry')),
     ...(job === undefined ? {} : validateRetryOptions(job, 'retry')),
   };
-  if (hardCap === undefined) return { policy: asked, capped: null };
+  if (hardCap === undefined) return { policy: roomy(asked), capped: null };
   checkInteger(hardCap, 'hardCap', { min: 1, hint: 'Leave it out for no cap.' });
-  if (asked.maxAttempts <= hardCap) return { policy: asked, capped: null };
-  return { policy: { ...asked, maxAttempts: hardCap }, capped: { asked: asked.maxAttempts, hardCap } };
+  if (asked.maxAttempts <= hardCap) return { policy: roomy(asked), capped: null };
+  return { policy: roomy({ ...asked, maxAttempts: hardCap }), capped: { asked: asked.maxAttempts, hardCap } };
+}
+
+/** Whoever asks for many attempts gets as many runs. */
+function roomy(policy: RetryPolicy): RetryPolicy {
+  return { ...policy, maxRuns: Math.max(policy.maxRuns, policy.maxAttempts) };
 }

@@ -22,14 +22,14 @@ export class Chores {
   readonly #unsubscribe: () => void;
   #isStopping = false;
 
-  constructor({ store, clock, retention, report, log }: MulliganParts) {
+  constructor({ store, clock, report, log }: MulliganParts) {
     const trouble = new Trouble(log);
     const onError = (error: unknown): void => trouble.failed(error);
-    const kept = { ...retention, asideMs: parseDuration(UNKNOWN_JOB_TIMEOUT, 'unknownJobTimeout') };
+    const asideMs = parseDuration(UNKNOWN_JOB_TIMEOUT, 'unknownJobTimeout');
     const rescueAll = (): Promise<void> =>
       rescue(store, clock, ({ job, settlement, answer }) => report.rescued(job, settlement, answer));
     const prune = async (): Promise<void> => {
-      while (!this.#isStopping && !(await store.prune(kept, PRUNE_BATCH)).isDone);
+      while (!this.#isStopping && !(await store.prune(PRUNE_BATCH, asideMs)).isDone);
     };
     const rollUp = async (): Promise<void> => {
       while (!this.#isStopping && !(await store.rollUp()).isDone);

@@ -1,6 +1,5 @@
 import { checkInteger, checkList, checkName, namesOf, readOptions } from '../config.ts';
 import { type Duration, parseDuration } from '../duration.ts';
-import { redactedKeys } from './security/redact.ts';
 import { readTokenFile, readTokens, type StoredToken } from './security/tokens.ts';
 
 export interface ServerOptions {
@@ -12,7 +11,7 @@ export interface ServerOptions {
   readonly hosts?: readonly string[];
   /** Where an application has mounted it: `/queue`. */
   readonly basePath?: string;
-  /** Fields that are not shown to those that only read. Default: password, secret, token, apiKey and the like. */
+  /** Fields that are not shown to those that only read, beside those with the names of credentials (docs/security.md). */
   readonly redact?: readonly string[];
   /** The largest body of a request. Default 16 MiB: a batch of jobs must fit. */
   readonly maxBodyBytes?: number;
@@ -68,7 +67,7 @@ const LARGEST_BODY = 256 * 1_048_576;
 
 export function readServerOptions(options: ServerOptions, what = 'createServer'): ServerSettings {
   const given = readOptions(options, serverOptionNames, what);
-  const { tokens = [], tokenFile, hosts = [], basePath = '/', redact = redactedKeys, chores = false } = given;
+  const { tokens = [], tokenFile, hosts = [], basePath = '/', redact = [], chores = false } = given;
   const { maxBodyBytes = 16 * 1_048_576, longestWait = '30s' } = given;
   return {
     tokens: [

@@ -16,6 +16,7 @@ export type ProblemCode =
   | 'NOT_JSON'
   | 'TOO_LARGE'
   | 'TOO_MANY_WAITING'
+  | 'TOO_BUSY'
   | 'NO_DEFINITIONS'
   | 'INTERNAL';
 
@@ -49,7 +50,11 @@ const titles: Readonly<Record<number, string>> = {
 };
 
 /** Of codes that share their status with another one. */
-const titlesOfCodes: Readonly<Partial<Record<ProblemCode, string>>> = { NO_DEFINITIONS: 'The server has no handlers' };
+const titlesOfCodes: Readonly<Partial<Record<ProblemCode, string>>> = {
+  NO_DEFINITIONS: 'The server has no handlers',
+  CONFLICT: 'Another order is under way',
+  TOO_BUSY: 'The server is busy',
+};
 
 /** An error that a route answers with. */
 export class ProblemError extends Error {
@@ -79,6 +84,7 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   CONFIG: 400,
   INPUT: 422,
   PAYLOAD: 422,
+  CONFLICT: 409,
   LEASE_LOST: 409,
   JOB_DEAD: 410,
   JOB_CANCELLED: 410,

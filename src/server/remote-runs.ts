@@ -2,7 +2,8 @@ import type { Clock } from '../clock.ts';
 import type { AnyJobDefinition } from '../definition.ts';
 import type { Logger, LogLevel } from '../observe/log.ts';
 import { encodeResult } from '../result.ts';
-import { classify, withCustomDelay } from '../retry/classify.ts';
+import { classify, type FailedRun, withCustomDelay } from '../retry/classify.ts';
+import type { Unrecoverable } from '../retry/control-errors.ts';
 import { isPastDeadline } from '../retry/decide.ts';
 import type { Decision } from '../retry/decision.ts';
 import type { Outcome } from '../retry/outcome.ts';
@@ -134,27 +135,29 @@ export class RemoteRuns {
     );
   }
 
+  /** The outcome of a run that never began: no worker can read the payload. */
+  unreadable({ job }: Receipt, error: Unrecoverable): Outcome {
+    return classify(error, { now: this.storeNow, run: factsOf(job) });
+  }
+
   /** Classified as a worker would, by the rules of the definition where it is known, then by the default ones. */
   failed({ job }: Receipt, error: ReportedError): Outcome {
     const { class: given, retryAfter, ...rest } = error;
     const definition = this.#parts.definitions.get(job.name);
     const headers = retryAfter === undefined ? {} : { headers: { 'retry-after': String(retryAfter) } };
     const thrown = { name: 'Error', message: '', stack: '', ...rest, ...headers };
-    const run = {
-      name: job.name,
-      run: job.run,
-      attempt: job.attempts,
-      maxAttempts: job.policy.maxAttempts,
-      previousDelayMs: job.previousDelayMs,
-    };
+    const run = factsOf(job);
     const outcome = classify(thrown, {
       now: this.storeNow,
       run,
       classify: given === undefined ? definition?.classify : () => given,
       rules: definition?.rules,
     });
-    if (outcome.kind !== 'failed' || definition?.backoff === undefined) return outcome;
-    return { kind: 'failed', failure: withCustomDelay(outcome.failure, definition.backoff, { ...run, error: thrown }) };
+    if (outcome.kind !== 'failed') return outcome;
+    // The ledger says who chose the class: the worker, not a function of a definition.
+    const failure = given === undefined ? outcome.failure : { ...outcome.failure, rule: `reported:${given}` };
+    if (definition?.backoff === undefined) return { kind: 'failed', failure };
+    return { kind: 'failed', failure: withCustomDelay(failure, definition.backoff, { ...run, error: thrown }) };
   }
 
   /** Ends a run: once it resolves, its outcome is durable. */
@@ -243,6 +246,10 @@ export class RemoteRuns {
     oldest[1].stop();
     this.#gates.delete(oldest[0]);
   }
+}
+
+function factsOf({ name, run, attempts, policy, previousDelayMs }: Receipt['job']): FailedRun {
+  return { name, run, attempt: attempts, maxAttempts: policy.maxAttempts, previousDelayMs };
 }
 
 /** What is known here of a run elsewhere. */

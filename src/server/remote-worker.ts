@@ -10,6 +10,8 @@ export interface ClaimFacts {
   readonly host: string;
   readonly version: string | null;
   readonly agent: string | null;
+  /** The name of its token; left out where the server has none. */
+  readonly token?: string;
 }
 
 /** So many characters of queues, and of names, are kept of a worker: what clients send must not fill the store. */
@@ -31,6 +33,8 @@ class Claimed {
 /** A worker that speaks HTTP, as its server knows it. */
 export class RemoteWorker {
   readonly id: string;
+  /** Of its first claim: another program may claim under this name, and does not become its owner. */
+  readonly token: string | undefined;
   /** `refused`: there was no room, or another worker has the name. */
   place: 'new' | 'refused' | 'listed' = 'new';
   /** A worker may ask for its queues one by one, so what it takes is what its last claims named together. */
@@ -42,6 +46,7 @@ export class RemoteWorker {
 
   constructor(id: string, facts: ClaimFacts) {
     this.id = id;
+    this.token = facts.token;
     this.#facts = facts;
   }
 
@@ -83,6 +88,7 @@ export class RemoteWorker {
       jobs: bounded([...before.names, ...since.names]),
       ...{ running: null, leaseMs, loopDelayMs: null },
       http: { agent, takesAll: before.takesAll || since.takesAll },
+      ...(this.token !== undefined && { token: this.token }),
     };
   }
 }

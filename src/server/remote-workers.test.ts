@@ -3,12 +3,14 @@ import { MemoryStore } from '../store/memory/store.ts';
 import { VirtualClock } from '../testing/virtual-clock.ts';
 import type { ClaimFacts } from './remote-worker.ts';
 import { RemoteWorkers } from './remote-workers.ts';
+import { scopes } from './security/scopes.ts';
 
 const MINUTE = 60_000;
 const facts: ClaimFacts = {
   ...{ queues: ['emails'], names: null, limit: 4, leaseMs: 30_000 },
   ...{ host: '10.0.0.7', version: '3.1', agent: 'curl/8.5.0' },
 };
+const local = { name: 'local', scopes: new Set(scopes), isLocal: true };
 
 function open() {
   const clock = new VirtualClock();
@@ -102,7 +104,7 @@ it('a name that a worker of another kind has is not taken over', async () => {
   await claim('web-1');
   await clock.advance(20_000);
   expect(await store.workers()).toMatchObject([{ id: 'web-1', pid: 7, http: null }]);
-  expect(await workers.stopped('web-1')).toBe(false);
+  expect(await workers.stopped('web-1', local)).toBe(false);
   expect(await store.workers()).toHaveLength(1);
 });
 
@@ -110,10 +112,10 @@ it('a worker that says so has stopped', async () => {
   const { clock, store, claim, workers } = open();
   await claim('script');
   await clock.advance(0);
-  expect(await workers.stopped('script')).toBe(true);
+  expect(await workers.stopped('script', local)).toBe(true);
   await clock.advance(MINUTE);
   expect(await store.workers()).toEqual([]);
-  expect(await workers.stopped('script')).toBe(false);
+  expect(await workers.stopped('script', local)).toBe(false);
 });
 
 it('a client that makes up names does not fill the store, and those that are lost make room', async () => {

@@ -2,6 +2,8 @@ import type { Clock, Timer } from '../clock.ts';
 import { partsOf } from '../parts.ts';
 import { LOST_AFTER_MS, type RegisteredWorker, SEEN_EVERY_MS, type Store } from '../store/store.ts';
 import { type ClaimFacts, RemoteWorker } from './remote-worker.ts';
+import type { Principal } from './security/scopes.ts';
+import { checkOwner } from './worker-owners.ts';
 
 /*
  * Workers that speak HTTP do not register. The server does it for them: at their first claim, and then as often as others do,
@@ -49,12 +51,14 @@ export class RemoteWorkers {
     this.#workers.get(id)?.heard(this.#clock.monotonic());
   }
 
-  /** False when no worker that speaks HTTP is registered under this name. */
-  async stopped(id: string): Promise<boolean> {
+  /** False when no worker that speaks HTTP is registered under this name. Throws when it is that of another token. */
+  async stopped(id: string, principal: Principal): Promise<boolean> {
+    checkOwner(this.#workers.get(id)?.token, principal);
     this.#workers.delete(id);
     await this.#underWay;
     const listed = (await this.#store.workers()).find((one) => one.id === id);
     if (listed === undefined || listed.http === null) return false;
+    checkOwner(listed.token, principal);
     await this.#store.register(id, null);
     return true;
   }

@@ -2,12 +2,14 @@ import type { z } from 'zod';
 import type { Mulligan, MulliganParts } from '../mulligan.ts';
 import type { HttpMetrics } from '../observe/http-metrics.ts';
 import type { Background } from './background.ts';
+import type { Budgets, Share } from './budget.ts';
 import type { Claims } from './claims.ts';
 import type { EventHub } from './event-hub.ts';
 import type { RemoteRuns } from './remote-runs.ts';
 import type { RemoteWorkers } from './remote-workers.ts';
 import type { Redact } from './security/redact.ts';
 import type { Principal, Scope } from './security/scopes.ts';
+import type { WorkerOwners } from './worker-owners.ts';
 
 /*
  * A route is one value: what it takes, what it answers, who may use it. The same list of routes is what requests are
@@ -16,11 +18,13 @@ import type { Principal, Scope } from './security/scopes.ts';
 
 /** What handlers share. */
 export interface ServerContext
-  extends Pick<MulliganParts, 'store' | 'clock' | 'definitions' | 'log' | 'maxResultBytes' | 'retention'> {
+  extends Pick<MulliganParts, 'store' | 'clock' | 'definitions' | 'log' | 'maxPayloadBytes' | 'maxResultBytes'> {
   readonly mulligan: Mulligan;
   readonly claims: Claims;
+  readonly budgets: Budgets;
   readonly runs: RemoteRuns;
   readonly remoteWorkers: RemoteWorkers;
+  readonly workerOwners: WorkerOwners;
   readonly hub: EventHub;
   readonly background: Background;
   readonly redact: Redact;
@@ -45,8 +49,12 @@ export interface Call<Params = unknown, Query = unknown, Body = unknown> {
   readonly context: ServerContext;
 }
 
-/** A body to be sent as JSON, or a whole response. */
-export type Reply = Response | { readonly status?: number; readonly body: unknown };
+/** A body to be sent as JSON, JSON text, or a whole response. */
+export type Reply =
+  | Response
+  | { readonly status?: number; readonly body: unknown }
+  /** With the share of the budget that the text was made in, where the route took one itself. */
+  | { readonly json: string; readonly share?: Share };
 
 export interface Answer {
   readonly description: string;
@@ -76,6 +84,10 @@ export interface RouteSpec<Params, Query, Body> {
   readonly isTagged?: boolean;
   /** A larger body than others may have. */
   readonly maxBodyBytes?: number;
+  /** What an answer takes in memory at most, where that is more than a few rows; see budget.ts. */
+  readonly answerBytes?: number;
+  /** It waits for something to happen, and must not hold a share of the budget meanwhile: it takes one when there is something. */
+  readonly waits?: true;
   handle(call: Call<Params, Query, Body>): Promise<Reply> | Reply;
 }
 

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { EXPECTED_AGO, type Moment } from '../bulk/selection.ts';
+import { DURATION_PATTERN, type Duration, EXPECTED_DURATION } from '../duration.ts';
 import type { JobToEnqueue } from '../enqueue-options.ts';
 import { keyUntils, lanes, states } from '../job.ts';
 import { logLevels } from '../observe/log.ts';
@@ -10,26 +12,25 @@ import type { ReportedError, ReportedLine } from './remote-runs.ts';
 /* What the API takes and answers, for people and programs. Names and bounds are those of the library, which checks them again. */
 
 const LONGEST_NAME = 200;
+/** As large as a column of PostgreSQL holds. */
+export const LARGEST_COUNT: number = 2 ** 31 - 1;
 
 export const jobName: z.ZodType<string> = z.string().min(1).max(LONGEST_NAME);
 export const jobId: z.ZodType<string> = z.string().min(1).max(LONGEST_NAME).describe('The id of a job: a UUID.');
 export const idParams: z.ZodType<{ id: string }> = z.strictObject({ id: jobId });
 export const nameParams: z.ZodType<{ name: string }> = z.strictObject({ name: z.string().min(1).max(401) });
 
-export type DurationText = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`;
-const expectedDuration = "Expected a duration such as '500ms', '30s', '5m', '2h' or '3d', or a number of milliseconds.";
-export const durationSchema: z.ZodType<DurationText> = z
-  .union([z.number().min(0), z.string().regex(/^\d+(\.\d+)?(ms|s|m|h|d)$/)], expectedDuration)
-  .describe("Such as '500ms', '30s', '5m', '2h', '3d', or a number of milliseconds.") as z.ZodType<DurationText>;
+const durationText = z.string().regex(new RegExp(`^${DURATION_PATTERN}$`), `Expected ${EXPECTED_DURATION}.`);
+export const durationSchema: z.ZodType<Duration> = z
+  .union([z.number().min(0), durationText], `Expected ${EXPECTED_DURATION}.`)
+  .describe(EXPECTED_DURATION) as z.ZodType<Duration>;
 
 /** A duration in a URL, where a number is a text as well. */
-export const durationQuery: z.ZodType<DurationText> = z
+export const durationQuery: z.ZodType<Duration> = z
   .string()
-  .regex(/^\d+(\.\d+)?(ms|s|m|h|d)?$/, expectedDuration)
+  .regex(new RegExp(`^(${DURATION_PATTERN}|\\d+(\\.\\d+)?)$`), `Expected ${EXPECTED_DURATION}.`)
   .transform((text) => (/\d$/.test(text) ? Number(text) : text))
-  .describe(
-    "Such as '500ms', '30s', '5m', '2h', '3d', or a number of milliseconds.",
-  ) as unknown as z.ZodType<DurationText>;
+  .describe(EXPECTED_DURATION) as unknown as z.ZodType<Duration>;
 
 /** A point in time, as ISO 8601 has it. */
 export const instant: z.ZodType<Date, string> = z.iso
@@ -37,11 +38,12 @@ export const instant: z.ZodType<Date, string> = z.iso
   .transform((text) => new Date(text))
   .describe('A point in time, such as 2026-03-01T12:00:00Z.') as unknown as z.ZodType<Date, string>;
 
-const momentText = "a point in time (ISO 8601), or how long ago, such as '2h'.";
+const momentText = `a point in time (ISO 8601), or ${EXPECTED_AGO}`;
+const agoText = z.string().regex(new RegExp(`^${DURATION_PATTERN}( ago)?$`), `Expected ${momentText}.`);
 /** A point in time, or how long ago; as `Moment` of the library. */
-export const moment: z.ZodType<Date | string> = z
-  .union([instant, z.string().regex(/^\d+(\.\d+)?(ms|s|m|h|d)$/)], `Expected ${momentText}`)
-  .describe(momentText);
+export const moment: z.ZodType<Moment> = z
+  .union([instant, agoText], `Expected ${momentText}.`)
+  .describe(momentText) as z.ZodType<Moment>;
 
 const backoff = z
   .strictObject({
@@ -61,6 +63,7 @@ const retryOptions = z
     jitter: z.union([z.enum(jitterNames), z.strictObject({ spread: z.number() })]).exactOptional(),
     deadline: durationSchema.nullable().exactOptional(),
     maxCrashes: z.int().exactOptional(),
+    maxRuns: z.int().exactOptional(),
   })
   .describe('Overrides the policy of the job, field by field.');
 
@@ -77,6 +80,10 @@ const enqueueFields = {
   throttle: durationSchema.exactOptional(),
   tags: z.array(jobName).max(100).exactOptional(),
   retry: retryOptions.exactOptional(),
+  onDead: z
+    .tuple([jobName, z.unknown()])
+    .describe('The name and the input of a job that is stored if this one dies.')
+    .exactOptional(),
 };
 
 /** One job, as `enqueue` takes it. */

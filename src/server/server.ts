@@ -1,10 +1,12 @@
 import { Hono } from 'hono';
+import type { Clock } from '../clock.ts';
 import { Mulligan, partsOf } from '../mulligan.ts';
 import { HttpMetrics } from '../observe/http-metrics.ts';
 import { decode } from '../store/http/wire.ts';
 import type { Store } from '../store/store.ts';
 import { Trouble } from '../worker/trouble.ts';
 import { Background } from './background.ts';
+import { Budgets, type Share } from './budget.ts';
 import { Chores } from './chores.ts';
 import { Claims } from './claims.ts';
 import { EventHub } from './event-hub.ts';
@@ -19,11 +21,14 @@ import { Guard, type Incoming } from './security/guard.ts';
 import { withSecurityHeaders } from './security/headers.ts';
 import { redactor } from './security/redact.ts';
 import { Tokens } from './security/tokens.ts';
+import { jsonResponse } from './sent.ts';
+import { WorkerOwners } from './worker-owners.ts';
 
 /** What the adapter of a platform knows of a request beside itself: @hono/node-server gives this as it is. */
 export interface RequestEnvironment {
   readonly incoming?: {
     readonly socket?: { readonly remoteAddress?: string | undefined };
+    readonly httpVersion?: string;
     /** Express: the path before the application took off where the server is mounted. */
     readonly originalUrl?: string;
   };
@@ -73,6 +78,7 @@ class HttpServer implements Server {
     const parts = partsOf(mulligan);
     const { store, clock } = parts;
     const runs = new RemoteRuns(parts);
+    const budgets = new Budgets(clock);
     const trouble = new Trouble(parts.log);
     const hub = new EventHub(mulligan, store, clock);
     this.#settings = settings;
@@ -83,7 +89,9 @@ class HttpServer implements Server {
       mulligan,
       runs,
       remoteWorkers: new RemoteWorkers(store, clock, (error) => trouble.failed(error)),
-      claims: new Claims(store, clock, runs),
+      workerOwners: new WorkerOwners(store),
+      budgets,
+      claims: new Claims(store, clock, { runs, budgets, maxPayloadBytes: parts.maxPayloadBytes }),
       hub,
       background: new Background(parts.log, this.#closing.signal, () => hub.add('operation', { name: 'ended' })),
       redact: redactor(settings.redact),
@@ -98,8 +106,9 @@ class HttpServer implements Server {
   async fetch(request: Request, environment: RequestEnvironment = {}): Promise<Response> {
     const { clock, requests } = this.#context;
     const address = environment.incoming?.socket?.remoteAddress ?? null;
-    const originalUrl = environment.incoming?.originalUrl ?? null;
-    const incoming: Incoming = { request, url: new URL(request.url), originalUrl, address, route: null };
+    const { originalUrl = null, httpVersion = null } = environment.incoming ?? {};
+    const url = new URL(request.url);
+    const incoming: Incoming = { request, url, originalUrl, address, httpVersion, route: null };
     const startedAt = clock.monotonic();
     const response = await this.#respond(incoming);
     const answered = { route: incoming.route ?? 'none', method: request.method, status: response.status };
@@ -173,18 +182,32 @@ class HttpServer implements Server {
     this.#guard.checkScope(principal, route.scopes);
     const params = check(route.params, given, 'path');
     const query = check(route.query, readQuery(url.searchParams), 'query');
-    const body = route.body && check(route.body, await this.#readBody(route, request), 'body');
-    const { address } = incoming;
-    const by = `${principal.name} from ${address ?? 'an unknown address'}`;
-    const reply = await route.handle({ params, query, body, principal, by, address, request, context: this.#context });
-    if (route.method !== 'GET' && route.scopes.includes('admin'))
-      this.#context.hub.add('operation', { name: route.name });
-    return toResponse(reply);
+    const { share, value } = await this.#readBody(route, request);
+    try {
+      const body = route.body && check(route.body, value, 'body');
+      const { address } = incoming;
+      const by = `${principal.name} from ${address ?? 'an unknown address'}`;
+      const call = { params, query, body, principal, by, address, request, context: this.#context };
+      const reply = await route.handle(call);
+      if (route.method !== 'GET' && route.scopes.includes('admin'))
+        this.#context.hub.add('operation', { name: route.name });
+      return toResponse(reply, share, this.#context.clock);
+    } catch (error) {
+      share.release();
+      throw error;
+    }
   }
 
-  #readBody({ isTagged, maxBodyBytes }: Route, request: Request): Promise<unknown> {
+  /** With a share for what the body became, and for the answer. */
+  async #readBody(
+    { body, isTagged, maxBodyBytes = 0, answerBytes = 0, waits }: Route,
+    request: Request,
+  ): Promise<{ readonly share: Share; readonly value: unknown }> {
+    const { budgets } = this.#context;
+    if (body === undefined) return { share: await budgets.work(0, answerBytes), value: undefined };
     const parse = isTagged ? decode : JSON.parse;
-    return readJson(request, Math.max(maxBodyBytes ?? 0, this.#settings.maxBodyBytes), parse);
+    const maxBytes = Math.max(maxBodyBytes, this.#settings.maxBodyBytes);
+    return readJson(request, { maxBytes, parse, budgets, answerBytes: waits ? null : answerBytes });
   }
 
   #problem(error: unknown): Response {
@@ -198,8 +221,12 @@ class HttpServer implements Server {
   }
 }
 
-function toResponse(reply: Reply): Response {
-  if (reply instanceof Response) return reply;
-  const { status = 200, body } = reply;
-  return new Response(JSON.stringify(body), { status, headers: { 'content-type': 'application/json' } });
+function toResponse(reply: Reply, share: Share, clock: Clock): Response {
+  if (reply instanceof Response) {
+    share.release();
+    return reply;
+  }
+  if ('body' in reply) return jsonResponse(JSON.stringify(reply.body), reply.status ?? 200, share, clock);
+  if (reply.share !== undefined) share.release();
+  return jsonResponse(reply.json, 200, reply.share ?? share, clock);
 }

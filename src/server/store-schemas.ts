@@ -1,10 +1,18 @@
 import { z } from 'zod';
+import { checkName } from '../config.ts';
+import { checkGateName } from '../gates.ts';
 import { keyLives, lanes, states } from '../job.ts';
-import type { LimitKey } from '../limit/limit.ts';
+import { DEEPEST_JSON, isTooDeep, MOST_VALUES, shapeOf } from '../json-shape.ts';
+import { type LimitKey, MOST_LIMITS } from '../limit/limit.ts';
+import { checkLimitName } from '../limit/options.ts';
 import { logLevels } from '../observe/log.ts';
+import { checkStoredResource } from '../resource.ts';
+import { isMissingResult } from '../result.ts';
+import { LONGEST_DELAY_MS } from '../retry/backoff.ts';
 import { type Decision, deadReasons } from '../retry/decision.ts';
 import { outcomeKinds, type StoredError } from '../retry/outcome.ts';
 import { jitterNames, type RetryPolicy } from '../retry/policy.ts';
+import { isStoredKey } from '../storable-key.ts';
 import { MARK } from '../store/aside.ts';
 import type {
   ClaimRequest,
@@ -14,15 +22,19 @@ import type {
   JobTemplate,
   LimitedClaimRequest,
   NewJob,
+  Reaction,
   Refund,
   Settlement,
 } from '../store/store.ts';
+import { checkTags } from '../tags.ts';
+import { RESULT_UNKNOWN } from '../worker/once.ts';
 import type { Receipt } from './receipt.ts';
 
 /*
  * What travels between a remote store and the server: the types of the store contract as schemas. They refuse what would
- * break a store or those that read from it: a text that PostgreSQL cannot hold, a payload that is no JSON. They also refuse
- * fields that they do not list. The type of a schema does not notice when an optional field is missing in it, so
+ * break a store or those that read from it: a text that PostgreSQL cannot hold, a payload that is no JSON. What is written is
+ * checked by the functions that the library checks it with, so that no name is stored which no call of the library takes. They
+ * also refuse fields that they do not list. The type of a schema does not notice when an optional field is missing in it, so
  * `satisfies Record<keyof ...>` says that all are listed.
  */
 
@@ -37,9 +49,35 @@ export function text(longest: number): z.ZodType<string> {
 const LONGEST_NAME = 1_000;
 const LONGEST_JSON = 64 * 1_048_576;
 const LONGEST_LOG = 16 * 1_024;
+/** Of what is only looked up. */
 export const name: z.ZodType<string> = text(LONGEST_NAME);
 /** The mark names the queues of partitions aside (store/aside.ts). */
 export const queueName: z.ZodType<string> = name.refine((value) => !value.includes(MARK), 'expected no U+0001');
+
+/** What a check of the library takes; its message says what was expected. */
+function checked<Value>(schema: z.ZodType<Value>, check: (value: Value, what: string) => unknown): z.ZodType<Value> {
+  return schema.superRefine((value, { addIssue }) => {
+    try {
+      check(value, 'value');
+    } catch (error) {
+      addIssue({ code: 'custom', message: (error as Error).message.replace(/^value[^:]*: /, '') });
+    }
+  });
+}
+
+/** Of jobs, queues, keys, workers and operators that are written. */
+export const storedName: z.ZodType<string> = checked(z.string(), checkName);
+export const gateName: z.ZodType<string> = checked(z.string(), checkGateName);
+export const resource: z.ZodType<string> = checked(z.string(), checkStoredResource);
+export const limitName: z.ZodType<string> = checked(z.string(), checkLimitName);
+/** '' where a definition gives no key. */
+export const limitKey: z.ZodType<string> = z.string().refine(isStoredKey, 'expected a key of at most 200 bytes');
+/** With a prefix of its own where a schedule gives it. */
+const jobKey = checked(z.string(), (value, what) => checkName(value, what, LONGEST_NAME));
+const tags = checked(z.array(z.string()).min(1), checkTags).refine(
+  (value) => new Set(value).size === value.length,
+  'expected each tag once',
+);
 /** Of an operation or a job that is stored. Where a job is only looked up, any name will do. */
 export const id: z.ZodType<string> = z.string().regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, 'expected a UUID');
 /** As large as a column of PostgreSQL holds. */
@@ -51,10 +89,19 @@ export const whole: z.ZodType<number> = z
 export const time: z.ZodType<number> = z.int().min(-8.64e15).max(8.64e15);
 /** Some 300 years: with it, a time is still a safe integer. */
 export const duration: z.ZodType<number> = z.int().min(0).max(1e13);
-export const jsonText: z.ZodType<string> = z
-  .string()
-  .max(LONGEST_JSON)
-  .refine((value) => value.isWellFormed() && isJson(value), 'expected JSON text');
+/** JSON inside of JSON, into which the check of the body itself does not look; or a text that stands for none. */
+function dataText(what: string, isOther: (value: string) => boolean = () => false): z.ZodType<string> {
+  const notMany = (value: string): boolean => value.length <= MOST_VALUES || shapeOf(value).values <= MOST_VALUES;
+  return text(LONGEST_JSON)
+    .refine((value) => !isTooDeep(value), { message: `expected JSON of at most ${DEEPEST_JSON} levels`, abort: true })
+    .refine(notMany, { message: `expected JSON of at most ${MOST_VALUES} values`, abort: true })
+    .refine((value) => isOther(value) || isJson(value), `expected ${what}`);
+}
+
+export const jsonText: z.ZodType<string> = dataText('JSON text');
+const resultText = dataText('a result as JSON text, or why there is none', isMissingResult);
+/** What a once-only effect returned. */
+export const memoText: z.ZodType<string> = dataText('JSON text', (value) => value === RESULT_UNKNOWN);
 
 function isJson(value: string): boolean {
   try {
@@ -65,54 +112,63 @@ function isJson(value: string): boolean {
   }
 }
 
+const delay = z.number().min(0).max(LONGEST_DELAY_MS);
+/** Plain data for the library: no store keeps it in a column. */
+const count = z.int().min(1);
 export const policy: z.ZodType<RetryPolicy> = z.strictObject({
-  maxAttempts: z
-    .int()
-    .min(1)
-    .max(2 ** 31 - 1),
+  maxAttempts: count,
   backoff: z.discriminatedUnion('kind', [
-    z.strictObject({ kind: z.literal('exponential'), baseMs: duration, factor: z.number().min(1), maxMs: duration }),
-    z.strictObject({ kind: z.enum(['linear', 'fibonacci']), baseMs: duration, maxMs: duration }),
-    z.strictObject({ kind: z.literal('fixed'), baseMs: duration }),
-    z.strictObject({ kind: z.literal('table'), delaysMs: z.array(duration).min(1).max(1_000) }),
+    z.strictObject({ kind: z.literal('exponential'), baseMs: delay, factor: z.number().min(1), maxMs: delay }),
+    z.strictObject({ kind: z.enum(['linear', 'fibonacci']), baseMs: delay, maxMs: delay }),
+    z.strictObject({ kind: z.literal('fixed'), baseMs: delay }),
+    z.strictObject({ kind: z.literal('table'), delaysMs: z.array(delay).min(1).max(1_000) }),
   ]),
   jitter: z.union([z.enum(jitterNames), z.strictObject({ spread: z.number().min(0).max(1) })]),
   deadlineMs: duration.nullable(),
-  maxCrashes: z
-    .int()
-    .min(1)
-    .max(2 ** 31 - 1),
+  maxCrashes: count,
+  maxRuns: count,
 }) as z.ZodType<RetryPolicy>;
 
-export const limitKeys: z.ZodType<readonly LimitKey[]> = z
-  .array(z.strictObject({ limit: name, key: name }))
-  .max(100)
+const limitKeys: z.ZodType<readonly LimitKey[]> = z
+  .array(z.strictObject({ limit: limitName, key: limitKey }))
+  .max(MOST_LIMITS)
   .readonly();
 
-const jobFields = {
-  name,
-  queue: queueName,
-  retryQueue: queueName.nullable(),
-  resource: name.nullable(),
+const ownFields = {
+  name: storedName,
+  queue: storedName,
+  retryQueue: storedName.nullable(),
+  resource: resource.nullable(),
   limits: limitKeys.exactOptional(),
   priority: z.int().min(0).max(9),
   payload: jsonText,
   policy,
-  key: name.nullable(),
-  keyLife: z.enum(keyLives),
   version: z
     .int()
     .min(1)
     .max(2 ** 31 - 1)
     .optional(),
-  tags: z.array(name).min(1).max(1_000).nullable().exactOptional(),
+  tags: tags.nullable().exactOptional(),
+  trace: text(10_000).optional(),
+  /** The reaction may have one of its own. */
+  get onDead() {
+    return reaction.exactOptional();
+  },
+} satisfies Record<keyof Reaction, z.ZodType>;
+
+const reaction: z.ZodType<Reaction> = z.strictObject(ownFields);
+
+const jobFields = {
+  ...ownFields,
+  onDead: reaction.exactOptional(),
+  key: jobKey.nullable(),
+  keyLife: z.enum(keyLives),
   debounce: z.strictObject({ maxWaitMs: duration.nullable() }).exactOptional(),
   onLimit: z
-    .array(z.strictObject({ limit: name, key: name, action: z.enum(['cancel-oldest', 'cancel-newest']) }))
-    .max(100)
+    .array(z.strictObject({ limit: limitName, key: limitKey, action: z.enum(['cancel-oldest', 'cancel-newest']) }))
+    .max(MOST_LIMITS)
     .exactOptional(),
   windowMs: duration.exactOptional(),
-  trace: text(10_000).optional(),
 } satisfies Record<keyof JobTemplate, z.ZodType>;
 
 const hasWindow = ({ keyLife, windowMs }: Pick<NewJob, 'keyLife' | 'windowMs'>): boolean =>
@@ -137,7 +193,7 @@ const quota = z.strictObject({
 });
 
 const claimFields = {
-  worker: name,
+  worker: storedName,
   leaseMs: duration,
   limit: z.int().min(0).max(100_000),
   queues: z.array(quota).max(10_000),
@@ -214,7 +270,7 @@ const storedLog = z.strictObject({
 });
 /** Those that show logs rely on their shape. */
 const logText: z.ZodType<string> = text(LONGEST_LOG).refine(
-  (value) => isJson(value) && storedLog.safeParse(JSON.parse(value)).success,
+  (value) => !isTooDeep(value) && isJson(value) && storedLog.safeParse(JSON.parse(value)).success,
   'expected the log of a run, as JSON text',
 );
 
@@ -226,8 +282,7 @@ export const settlement: z.ZodType<Settlement> = z.strictObject({
   decision,
   error: storedError.nullable(),
   refund: refund.exactOptional(),
-  // Not only JSON: the reason why there is none is written in front of it.
-  result: text(LONGEST_JSON).exactOptional(),
+  result: resultText.exactOptional(),
   progress: jsonText.exactOptional(),
   log: logText.exactOptional(),
   startedAt: time,
@@ -236,7 +291,7 @@ export const settlement: z.ZodType<Settlement> = z.strictObject({
 
 const state = z.enum(states);
 const selectionFields = {
-  ids: z.array(name).max(100_000).exactOptional(),
+  ids: z.array(name).max(10_000).exactOptional(),
   name: name.exactOptional(),
   queue: name.exactOptional(),
   state: z.union([state, z.array(state).max(states.length)]).exactOptional(),
@@ -253,7 +308,7 @@ const selectionFields = {
 export const selection: z.ZodType<JobSelection> = z.strictObject(selectionFields);
 export const jobFilter: z.ZodType<JobFilter> = z.strictObject({
   ...selectionFields,
-  limit: z.int().min(0).max(100_000),
+  limit: z.int().min(0).max(10_000),
   after: name.exactOptional(),
   idPrefix: name.exactOptional(),
 });
@@ -267,12 +322,15 @@ export const receipt: z.ZodType<Receipt> = z.strictObject({
     queue: name,
     homeQueue: name,
     resource: name.nullable(),
-    limits: limitKeys,
+    limits: z.array(z.strictObject({ limit: name, key: name })).max(100),
     lane,
     priority: whole,
     policy,
     attempts: whole,
     crashes: whole,
+    givenBack: whole,
+    deferredSince: time.nullable(),
+    snoozes: whole,
     version: whole.nullable(),
     enqueuedAt: time,
     dueAt: time,

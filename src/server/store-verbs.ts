@@ -1,29 +1,25 @@
 import { z } from 'zod';
+import { HOLD_LONGEST_MS } from '../gate/constants.ts';
 import type { GateRef } from '../gate/index.ts';
+import { finishedStates } from '../job.ts';
 import { misfirePolicies } from '../schedule/plan.ts';
-import { changeActions, recordedActions } from '../store/change.ts';
+import { changeActions } from '../store/change.ts';
 import { groupStates } from '../store/error-groups.ts';
-import type { RemoteVerb } from '../store/http/verbs.ts';
-import type { HoldTarget, NewJob, Schedule, Store } from '../store/store.ts';
+import type { HoldTarget, NewJob, Order, RetentionWrite, Schedule, Store } from '../store/store.ts';
 import { gateKinds, gateOrders } from '../store/store.ts';
-import type { Scope } from './security/scopes.ts';
+import type { RemoteVerb } from '../store/verbs.ts';
 import * as schemas from './store-schemas.ts';
 
-/** The arguments of each verb, as a remote store sends them, and who may call it. */
-export interface StoreVerb<Verb extends RemoteVerb = RemoteVerb> {
-  readonly args: z.ZodType<Parameters<Store[Verb]>>;
-  readonly scopes: readonly Scope[];
-}
+/** The arguments of each verb, as a remote store sends them. */
+type StoreArguments = { readonly [Verb in RemoteVerb]: z.ZodType<Parameters<Store[Verb]>> };
 
-type StoreVerbs = { readonly [Verb in RemoteVerb]: StoreVerb<Verb> };
-
-const { id, name, whole, time, duration, fence, jsonText } = schemas;
-const ids = z.array(name).max(100_000);
-/** How many rows one call may ask for. */
-const limit = z.int().min(0).max(100_000);
+const { id, name, storedName, whole, time, duration, fence, jsonText } = schemas;
+const ids = z.array(name).max(10_000);
+/** How many rows one call may ask for: as many as any call of the library does. */
+const limit = z.int().min(0).max(10_000);
 const batch = <Member>(member: z.ZodType<Member>): z.ZodType<Member[]> => z.array(member).max(100_000);
 
-const gate: z.ZodType<GateRef> = z.strictObject({ kind: z.enum(gateKinds), name });
+const gate: z.ZodType<GateRef> = z.strictObject({ kind: z.enum(gateKinds), name: schemas.gateName });
 /** 32 bits, as gates hash workers and jobs. */
 const hash = z
   .int()
@@ -32,6 +28,10 @@ const hash = z
 const bits = z.tuple([hash, hash]);
 /** By a worker's own clock, so not in whole ms. */
 const span = z.number().min(0);
+/** Gates bound it too; here, because what a stranger sends is no number to reckon with. */
+function boundedWait(ms: number): number {
+  return ms > 0 ? Math.min(ms, HOLD_LONGEST_MS) : 0;
+}
 const report = z.strictObject({
   epoch: time,
   claimedFrom: time,
@@ -39,14 +39,15 @@ const report = z.strictObject({
   spanMs: span,
   alive: whole,
   throttled: whole,
+  asks: whole,
   environment: whole,
   none: whole,
   unstarted: whole,
   tail: whole,
   jobs: bits,
   askers: bits,
-  // A worker hands on what it was told, and gates bound it.
-  retryAfterMs: z.custom<number>((value) => typeof value === 'number'),
+  // A worker hands on what it was told.
+  retryAfterMs: z.custom<number>((value) => typeof value === 'number').transform(boundedWait),
   firstSuccesses: whole,
   retries: whole,
   slowestMs: span,
@@ -54,13 +55,13 @@ const report = z.strictObject({
 });
 
 const target: z.ZodType<HoldTarget> = z.union([
-  z.strictObject({ queue: schemas.queueName }),
-  z.strictObject({ resource: name }),
+  z.strictObject({ queue: schemas.storedName }),
+  z.strictObject({ resource: schemas.gateName }),
 ]);
 const rate = z.strictObject({ limit: z.number().min(0), perMs: duration, burst: z.number().min(0) });
 const ofKey = { concurrency: whole.nullable().exactOptional(), rate: rate.nullable().exactOptional() };
 const ofLimit = { ...ofKey, total: whole.nullable().exactOptional(), concurrencyBefore: whole.exactOptional() };
-const limitRule = { limit: name, source: z.enum(['code', 'set']), merge: z.literal(true).exactOptional() };
+const limitRule = { limit: schemas.limitName, source: z.enum(['code', 'set']), merge: z.literal(true).exactOptional() };
 
 const timing = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('cron'), cron: name, timezone: name }),
@@ -68,7 +69,7 @@ const timing = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('at'), at: time }),
 ]);
 const schedule: z.ZodType<Schedule> = z.strictObject({
-  name,
+  name: storedName,
   version: name,
   nextAt: time.nullable(),
   timing,
@@ -87,26 +88,20 @@ const changeOptions = z.strictObject({
   rate: name.nullable(),
   continuedBy: name.nullable(),
 });
-const change = z
-  .strictObject({
-    id,
-    action: z.enum([...changeActions, ...recordedActions]),
-    selection: schemas.selection,
-    order: schemas.text(1_048_576),
-    by: name,
-    part: limit,
-    intervalMs: duration,
-    keepAttempts: z.boolean(),
-    canary: whole,
-    payload: jsonText.exactOptional(),
-    options: changeOptions.exactOptional(),
-    stop: schemas.text(10_000).exactOptional(),
-  })
-  .refine(({ action, stop }) => stop !== undefined || isChange(action), 'expected a note in stop for this action');
-
-function isChange(action: string): boolean {
-  return (changeActions as readonly string[]).includes(action);
-}
+const change = z.strictObject({
+  id,
+  action: z.enum(changeActions),
+  selection: schemas.selection,
+  order: schemas.text(1_048_576),
+  by: storedName,
+  part: limit,
+  intervalMs: duration,
+  keepAttempts: z.boolean(),
+  canary: whole,
+  payload: jsonText.exactOptional(),
+  options: changeOptions.exactOptional(),
+  stop: schemas.text(10_000).exactOptional(),
+});
 
 const beat = z.object({
   id: name,
@@ -116,6 +111,12 @@ const beat = z.object({
   alone: z.boolean().exactOptional(),
   progress: jsonText.exactOptional(),
 });
+
+/** The server says itself what was ordered, and by whose token. A program on its machine is believed who gave the order. */
+const order: z.ZodType<Order | undefined> = z
+  .strictObject({ id, by: name, note: schemas.text(10_000).nullable() })
+  .nullish()
+  .transform((given) => given ?? undefined);
 
 const description = z
   .strictObject({
@@ -135,148 +136,123 @@ const description = z
   })
   .nullable();
 
-const kept = duration.nullable();
-const retention = z.strictObject({
-  completedMs: kept,
-  deadMs: kept,
-  cancelledMs: kept,
-  asideMs: duration.exactOptional(),
+const retentionWrite: z.ZodType<RetentionWrite> = z.strictObject({
+  name: name.nullable(),
+  state: z.enum(finishedStates),
+  source: z.enum(['code', 'set']),
+  keptMs: duration.nullable().exactOptional(),
 });
 
 const newJobs: z.ZodType<NewJob[]> = batch(schemas.newJob);
 
-export const storeVerbs: StoreVerbs = {
-  enqueue: { args: z.tuple([newJobs]), scopes: ['write'] },
+export const storeArguments: StoreArguments = {
+  enqueue: z.tuple([newJobs]),
 
-  claim: { args: z.tuple([schemas.claimRequest]), scopes: ['work'] },
-  claimGated: { args: z.tuple([schemas.gatedClaimRequest]), scopes: ['work'] },
-  claimLimited: { args: z.tuple([schemas.limitedClaimRequest]), scopes: ['work'] },
-  permit: { args: z.tuple([z.strictObject({ limit: name, key: name, cost: z.number().min(0) })]), scopes: ['work'] },
-  report: {
-    args: z.tuple([batch(z.strictObject({ gate, report: report.nullable(), worker: name.exactOptional() }))]),
-    scopes: ['work'],
-  },
-  heartbeat: { args: z.tuple([batch(beat)]), scopes: ['work'] },
-  settle: { args: z.tuple([batch(schemas.settlement)]), scopes: ['work'] },
-  expired: { args: z.tuple([limit]), scopes: ['work'] },
-  remember: { args: z.tuple([fence, name, jsonText]), scopes: ['work'] },
-  recall: { args: z.tuple([name]), scopes: ['work'] },
-  cancelRequested: { args: z.tuple([ids]), scopes: ['work'] },
-  register: { args: z.tuple([name, description]), scopes: ['work'] },
-  prune: { args: z.tuple([retention, limit]), scopes: ['work'] },
+  claim: z.tuple([schemas.claimRequest]),
+  claimGated: z.tuple([schemas.gatedClaimRequest]),
+  claimLimited: z.tuple([schemas.limitedClaimRequest]),
+  permit: z.tuple([z.strictObject({ limit: schemas.limitName, key: schemas.limitKey, cost: z.number().min(0) })]),
+  report: z.tuple([batch(z.strictObject({ gate, report: report.nullable(), worker: storedName.exactOptional() }))]),
+  heartbeat: z.tuple([batch(beat)]),
+  settle: z.tuple([batch(schemas.settlement)]),
+  expired: z.tuple([limit]),
+  remember: z.tuple([fence, storedName, schemas.memoText]),
+  recall: z.tuple([name]),
+  cancelRequested: z.tuple([ids]),
+  register: z.tuple([storedName, description]),
+  prune: z.tuple([limit, duration.nullable().optional()]),
+  retention: z.tuple([]),
+  writeRetention: z.tuple([batch(retentionWrite), order.optional()]),
   // Workers fire the ticks of schedules with it.
-  writeSchedule: {
-    args: z.tuple([z.strictObject({ name, from: name.nullable(), to: schedule.nullable(), jobs: newJobs })]),
-    scopes: ['work'],
-  },
+  writeSchedule: z.tuple([
+    z.strictObject({ name, from: name.nullable(), to: schedule.nullable(), jobs: newJobs }),
+    order.optional(),
+  ]),
   // What code says of its limits; what an operator says needs more, see routes/store.ts.
-  writeLimits: {
-    args: z.tuple([
-      batch(
-        z.union([
-          z.strictObject({ ...limitRule, key: z.null(), settings: z.strictObject(ofLimit).nullable() }),
-          z.strictObject({ ...limitRule, key: name, settings: z.strictObject(ofKey).nullable() }),
-        ]),
-      ),
-    ]),
-    scopes: ['write', 'work'],
-  },
+  writeLimits: z.tuple([
+    batch(
+      z.union([
+        z.strictObject({ ...limitRule, key: z.null(), settings: z.strictObject(ofLimit).nullable() }),
+        z.strictObject({ ...limitRule, key: schemas.limitKey, settings: z.strictObject(ofKey).nullable() }),
+      ]),
+    ),
+    order.optional(),
+  ]),
 
-  rollUp: { args: z.tuple([]), scopes: ['work'] },
+  rollUp: z.tuple([]),
 
-  get: { args: z.tuple([ids]), scopes: ['read', 'work'] },
-  ended: { args: z.tuple([ids, duration.nullable()]), scopes: ['read', 'work'] },
-  list: { args: z.tuple([schemas.jobFilter]), scopes: ['read', 'work'] },
-  count: { args: z.tuple([schemas.selection]), scopes: ['read', 'work'] },
-  operations: { args: z.tuple([limit]), scopes: ['read'] },
-  runs: { args: z.tuple([name]), scopes: ['read', 'work'] },
-  logs: { args: z.tuple([name, limit]), scopes: ['read', 'work'] },
-  ledger: {
-    args: z.tuple([
-      z.strictObject({
-        since: time,
-        name: name.exactOptional(),
-        limit: z.int().min(1).max(10_000),
-        after: name.exactOptional(),
-        draw: whole.exactOptional(),
-        until: time.exactOptional(),
-      }),
-    ]),
-    scopes: ['read'],
-  },
-  stats: { args: z.tuple([]), scopes: ['read', 'work'] },
-  forecast: { args: z.tuple([z.strictObject({ queue: name.exactOptional(), rows: limit })]), scopes: ['read', 'work'] },
-  history: {
-    args: z.tuple([
-      z.strictObject({
-        from: time,
-        to: time,
-        stepMs: z.int().min(60_000).max(1e13).multipleOf(60_000),
-        name: name.exactOptional(),
-      }),
-    ]),
-    scopes: ['read', 'work'],
-  },
-  gates: {
-    args: z.tuple([
-      z.strictObject({
-        skipWaiting: z.boolean().exactOptional(),
-        kind: z.enum(gateKinds).exactOptional(),
-        name: name.exactOptional(),
-        limit,
-      }),
-    ]),
-    scopes: ['read', 'work'],
-  },
-  gateHistory: { args: z.tuple([gate, limit]), scopes: ['read', 'work'] },
-  queues: { args: z.tuple([]), scopes: ['read', 'work'] },
-  limits: { args: z.tuple([z.strictObject({ names: ids.exactOptional(), limit })]), scopes: ['read', 'write', 'work'] },
-  limitKeys: {
-    args: z.tuple([name, z.strictObject({ keys: ids.exactOptional(), limit })]),
-    scopes: ['read', 'write', 'work'],
-  },
-  schedules: {
-    args: z.tuple([
-      z.strictObject({
-        names: ids.exactOptional(),
-        soonest: z.boolean().exactOptional(),
-        limit,
-        after: name.exactOptional(),
-      }),
-    ]),
-    scopes: ['read', 'work'],
-  },
-  workers: { args: z.tuple([]), scopes: ['read', 'work'] },
-  errorHistory: {
-    args: z.tuple([
-      z.strictObject({
-        from: time,
-        to: time,
-        stepMs: z.int().min(300_000).max(1e13).multipleOf(300_000),
-        fingerprint: name.exactOptional(),
-        name: name.exactOptional(),
-        queue: name.exactOptional(),
-      }),
-    ]),
-    scopes: ['read', 'work'],
-  },
-  errorGroups: {
-    args: z.tuple([
-      z.strictObject({
-        fingerprint: name.exactOptional(),
-        name: name.exactOptional(),
-        queue: name.exactOptional(),
-        state: z.enum(groupStates).exactOptional(),
-        since: time.exactOptional(),
-        limit,
-      }),
-    ]),
-    scopes: ['read', 'work'],
-  },
+  get: z.tuple([ids]),
+  ended: z.tuple([ids, duration.nullable()]),
+  list: z.tuple([schemas.jobFilter]),
+  count: z.tuple([schemas.selection]),
+  operations: z.tuple([limit]),
+  runs: z.tuple([name]),
+  logs: z.tuple([name, limit]),
+  ledger: z.tuple([
+    z.strictObject({
+      since: time,
+      name: name.exactOptional(),
+      limit: z.int().min(1).max(10_000),
+      after: name.exactOptional(),
+      draw: whole.exactOptional(),
+      until: time.exactOptional(),
+    }),
+  ]),
+  stats: z.tuple([]),
+  forecast: z.tuple([z.strictObject({ queue: name.exactOptional(), rows: z.int().min(0).max(100_000) })]),
+  history: z.tuple([
+    z.strictObject({
+      from: time,
+      to: time,
+      stepMs: z.int().min(60_000).max(1e13).multipleOf(60_000),
+      name: name.exactOptional(),
+    }),
+  ]),
+  gates: z.tuple([
+    z.strictObject({
+      skipWaiting: z.boolean().exactOptional(),
+      kind: z.enum(gateKinds).exactOptional(),
+      name: name.exactOptional(),
+      limit,
+    }),
+  ]),
+  gateHistory: z.tuple([gate, limit]),
+  queues: z.tuple([]),
+  limits: z.tuple([z.strictObject({ names: ids.exactOptional(), limit })]),
+  limitKeys: z.tuple([name, z.strictObject({ keys: ids.exactOptional(), limit })]),
+  schedules: z.tuple([
+    z.strictObject({
+      names: ids.exactOptional(),
+      soonest: z.boolean().exactOptional(),
+      limit,
+      after: name.exactOptional(),
+    }),
+  ]),
+  workers: z.tuple([]),
+  errorHistory: z.tuple([
+    z.strictObject({
+      from: time,
+      to: time,
+      stepMs: z.int().min(300_000).max(1e13).multipleOf(300_000),
+      fingerprint: name.exactOptional(),
+      name: name.exactOptional(),
+      queue: name.exactOptional(),
+    }),
+  ]),
+  errorGroups: z.tuple([
+    z.strictObject({
+      fingerprint: name.exactOptional(),
+      name: name.exactOptional(),
+      queue: name.exactOptional(),
+      state: z.enum(groupStates).exactOptional(),
+      since: time.exactOptional(),
+      limit,
+    }),
+  ]),
 
-  cancel: { args: z.tuple([ids]), scopes: ['admin'] },
-  change: { args: z.tuple([change]), scopes: ['admin'] },
-  hold: { args: z.tuple([target, time.nullable()]), scopes: ['admin'] },
-  release: { args: z.tuple([target]), scopes: ['admin'] },
-  changeGate: { args: z.tuple([gate, z.enum(gateOrders), name]), scopes: ['admin'] },
+  cancel: z.tuple([ids, order.optional()]),
+  change: z.tuple([change]),
+  hold: z.tuple([target, time.nullable(), order.optional()]),
+  release: z.tuple([target, order.optional()]),
+  changeGate: z.tuple([gate, z.enum(gateOrders), storedName, order.optional()]),
 };

@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts';
 import { type AnyJobDefinition, defineJob, queuesOf } from '../definition.ts';
 import { Enqueuer } from '../enqueue.ts';
 import { ConfigError } from '../errors.ts';
+import { finishedStates } from '../job.ts';
 import { LimitWriter, limitsInCode } from '../limit-writer.ts';
 import { Events } from '../observe/events.ts';
 import { makeLogger } from '../observe/log.ts';
@@ -20,8 +21,6 @@ const JOB = 'call';
 const RESOURCE = 'dependency';
 const LIMIT = 'limit';
 const MOST_BYTES = 1_024;
-/** Longer than any scenario, so that nothing is pruned on the way. */
-const RETENTION_MS = 30 * 24 * 60 * 60_000;
 
 export interface FleetParts {
   readonly scenario: ReadScenario;
@@ -60,6 +59,7 @@ export class Fleet {
       hardCap: undefined,
       maxPayloadBytes: MOST_BYTES,
       tracing: null,
+      targetOf: () => job,
     });
   }
 
@@ -68,6 +68,7 @@ export class Fleet {
     const job = jobOf(parts);
     const limits = new LimitWriter(store);
     await limits.register(limitsInCode([job], 'simulate'));
+    await store.writeRetention(finishedStates.map((state) => ({ name: JOB, state, source: 'code', keptMs: null })));
     const fleet = new Fleet(parts, store, limits, job);
     for (let index = 0; index < parts.scenario.workers; index++) fleet.#startWorker(index);
     return fleet;
@@ -125,7 +126,6 @@ export class Fleet {
       }),
       logSink,
       tracing: null,
-      retention: { completedMs: RETENTION_MS, deadMs: RETENTION_MS, cancelledMs: RETENTION_MS },
       maxPayloadBytes: MOST_BYTES,
       maxResultBytes: MOST_BYTES,
       enqueue: enqueuesNothing,

@@ -62,7 +62,7 @@ describe('a scenario', () => {
     [{ ...least, weather: 'bad' }, 'got "weather". Valid fields: $schema, name'],
     [
       { ...least, duration: '10 minutes' },
-      "scenario.duration: expected a duration such as '500ms', '30s', '5m', '2h' or '3d', or a number of milliseconds, got \"10 minutes\".",
+      "scenario.duration: expected a duration such as '500ms', '30s', '5m', '2h', '3d' or '1w', or a number of milliseconds, got \"10 minutes\".",
     ],
     [{ ...least, duration: '8d' }, 'scenario.duration: expected a duration from 1s to 7d, got "8d".'],
     [{ ...least, duration: 0 }, 'scenario.duration: expected a duration from 1s to 7d, got 0.'],

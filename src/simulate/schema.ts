@@ -1,3 +1,4 @@
+import { DURATION_PATTERN, EXPECTED_DURATION } from '../duration.ts';
 /** The part of JSON Schema that `check.ts` reads. */
 export interface JsonSchema {
   readonly $schema?: string;
@@ -28,9 +29,9 @@ export const answers = ['refused', 'unavailable', 'timeout', 'too-many', 'bug', 
 export const MOST_JOBS_PER_SECOND = 10_000;
 
 const duration: JsonSchema = {
-  title: "a duration such as '500ms', '30s', '5m', '2h' or '3d', or a number of milliseconds",
+  title: EXPECTED_DURATION,
   anyOf: [
-    { type: 'string', pattern: '^\\d+(\\.\\d+)?(ms|s|m|h|d)$' },
+    { type: 'string', pattern: `^${DURATION_PATTERN}$` },
     { type: 'number', minimum: 0 },
   ],
 };
@@ -209,6 +210,7 @@ export const policySchema: JsonSchema = {
           },
           deadline: duration,
           maxCrashes: { type: 'integer', minimum: 1 },
+          maxRuns: { type: 'integer', minimum: 1 },
         },
         [],
         'the option `retry` of a definition; what it leaves out is as in the preset standard',

@@ -1,5 +1,5 @@
 import type { JobState } from '../job.ts';
-import type { JobSelection } from './selection.ts';
+import { type JobSelection, statesOf } from './selection.ts';
 
 /*
  * Bulk actions. Each is an operation: a row that says who ordered what and when, and how far it has come. Every call of
@@ -19,7 +19,7 @@ export type ChangeAction = (typeof changeActions)[number];
 /** The states that each action applies to; a selection is narrowed to them. */
 export const statesFor: Readonly<Record<ChangeAction | RecordedAction, readonly JobState[]>> = {
   cancel: ['scheduled', 'ready', 'retrying', 'running'],
-  runNow: ['scheduled', 'retrying'],
+  runNow: ['scheduled', 'retrying', 'running'],
   redrive: ['dead'],
   discard: ['dead'],
   pause: [],
@@ -28,15 +28,36 @@ export const statesFor: Readonly<Record<ChangeAction | RecordedAction, readonly 
   schedule: [],
   gate: [],
   reveal: [],
+  retention: [],
 };
 
+/**
+ * The selected states that an order applies to. An order for so many jobs leaves those alone that run: of a job that runs, `runNow`
+ * only ends the next wait, and the caller wants to see so many start.
+ */
+export function statesToChange(action: ChangeAction | RecordedAction, selection: JobSelection): readonly JobState[] {
+  const applicable = statesOf(selection).filter((state) => statesFor[action].includes(state));
+  if (action !== 'runNow' || selection.limit === undefined) return applicable;
+  return applicable.filter((state) => state !== 'running');
+}
+
 /** Orders that concern no jobs. Each is on record as an operation that is done, with what was ordered in its note. */
-export const recordedActions = ['pause', 'resume', 'limit', 'schedule', 'gate', 'reveal'] as const;
+export const recordedActions = ['pause', 'resume', 'limit', 'schedule', 'gate', 'reveal', 'retention'] as const;
 export type RecordedAction = (typeof recordedActions)[number];
 
 /** The state in which `stop` ends an operation. */
 export function stateAfterStop(action: ChangeAction | RecordedAction): 'done' | 'stopped' {
   return (recordedActions as readonly string[]).includes(action) ? 'done' : 'stopped';
+}
+
+/** Of an operator, by a verb that is no bulk action: see orders.ts. */
+export interface Order {
+  /** A UUID. */
+  readonly id: string;
+  /** Who gave it. */
+  readonly by: string;
+  /** What was ordered, in a sentence. Null where action and selection say it all. */
+  readonly note: string | null;
 }
 
 export interface ChangeRequest {

@@ -2,8 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Lane } from '../job.ts';
 import { claimRequest, quota } from './conformance/builders.ts';
-import { fillQuotas, fillTurns } from './fill.ts';
+import { fillLines, fillQuotas, fillTurns } from './fill.ts';
 import type { ClaimRequest, QueueQuota } from './store.ts';
+import { Turns } from './turns.ts';
 
 type Stock = Record<Lane, number>;
 
@@ -221,5 +222,34 @@ describe('fillTurns', () => {
         for (const one of wanting) expect(Math.max(...taken) - one).toBeLessThanOrEqual(1);
       }),
     );
+  });
+});
+
+describe('fillLines', () => {
+  const take = (places: number, turns: Turns, ...partitions: string[]): Record<string, number> => {
+    const taken: Record<string, number> = {};
+    const lineOf = (partition: string): string => partition.split('/')[0] as string;
+    fillLines(partitions, places, turns, lineOf, (partition, count) => {
+      taken[partition] = (taken[partition] ?? 0) + count;
+      turns.served(lineOf(partition));
+      return count;
+    });
+    return taken;
+  };
+
+  it('shares places among lines first, and then among the partitions of each', () => {
+    expect(take(8, new Turns(), 'a/1', 'a/2', 'a/3', 'a/4', 'b')).toEqual({
+      'a/1': 1,
+      'a/2': 1,
+      'a/3': 1,
+      'a/4': 1,
+      b: 4,
+    });
+  });
+
+  it('begins with the line that was served least recently', () => {
+    const turns = new Turns();
+    const first = [1, 2, 3, 4].map(() => Object.keys(take(1, turns, 'a/1', 'a/2', 'b'))[0]);
+    expect(first).toEqual(['a/1', 'b', 'a/1', 'b']);
   });
 });

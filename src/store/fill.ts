@@ -1,5 +1,6 @@
 import type { Lane } from '../job.ts';
 import type { ClaimRequest, QueueQuota } from './store.ts';
+import type { Turns } from './turns.ts';
 
 /** Takes up to `count` due jobs of one lane of one queue, as many as may start, and answers how many it took. */
 export type Take = (queue: string, lane: Lane, count: number) => number;
@@ -24,24 +25,39 @@ export function fillQuotas(request: ClaimRequest, take: Take): number {
 }
 
 /**
- * How the places of one lane and priority are shared among its partitions: each takes an equal part, and what one leaves
- * is shared among the others in the same way. `partitions` come least recently served first, so when there are fewer
- * places than partitions, those that were not served come first the next time.
+ * How the places of one lane and priority are shared: among its lines (turns.ts), and those of a line among its partitions,
+ * which come least recently served first.
  */
-export function fillTurns<Partition>(
+export function fillLines<Partition>(
   partitions: readonly Partition[],
   places: number,
+  turns: Turns,
+  lineOf: (partition: Partition) => string,
   take: (partition: Partition, count: number) => number,
 ): number {
+  const lines = turns.inOrder([...Map.groupBy(partitions, lineOf)], ([line]) => line);
+  return fillTurns(lines, places, ([, ofLine], count) => fillTurns(ofLine, count, take));
+}
+
+/**
+ * Shares places among those that take turns: each takes an equal part, and what one leaves is shared among the others in the
+ * same way. They come least recently served first, so when there are fewer places than there are of them, those that were
+ * not served come first the next time.
+ */
+export function fillTurns<Taker>(
+  takers: readonly Taker[],
+  places: number,
+  take: (taker: Taker, count: number) => number,
+): number {
   let left = places;
-  let waiting = partitions;
+  let waiting = takers;
   while (left > 0 && waiting.length > 0) {
     const part = Math.max(1, Math.floor(left / waiting.length));
-    const notEmpty: Partition[] = [];
-    for (const partition of waiting) {
+    const notEmpty: Taker[] = [];
+    for (const taker of waiting) {
       if (left === 0) break;
-      const taken = take(partition, part);
-      if (taken === part) notEmpty.push(partition);
+      const taken = take(taker, part);
+      if (taken === part) notEmpty.push(taker);
       left -= taken;
     }
     waiting = notEmpty;

@@ -33,6 +33,8 @@ export interface StoredGate {
   readonly now: number;
   /** Jobs that wait behind it; null for a soft gate, and when they were not counted. */
   readonly waiting: number | null;
+  /** When the first of them is due; null when none waits, or when they were not counted. */
+  readonly firstDueAt: number | null;
 }
 
 /** open and close pin the gate; unpin gives it back to its rules; reset lets it forget what it saw. */

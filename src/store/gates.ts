@@ -11,11 +11,13 @@ import {
   gateKey,
   isCountDue,
   isForgettable,
+  isHandedBack,
   isSoftForgettable,
   passSoftTime,
   passTime,
   pin,
   reset,
+  returnChildProbe,
   type Transition,
   unchanged,
   unpin,
@@ -122,6 +124,10 @@ function applyOne(
   if (report === null) return passTime(before, now, random);
   const parent = parentGate(gate);
   const parentDown = parent !== null && gates.get(parent)?.phase === 'open';
+  const wasProbe = before.phase === 'open' && report.epoch === before.epoch;
+  if (wasProbe && isHandedBack(report) && parent !== null && gates.get(parent) !== null) {
+    gates.change(parent, (charged) => unchanged(returnChildProbe(charged)));
+  }
   return applyReport(before, report, now, random, { parentDown });
 }
 

@@ -11,7 +11,7 @@ export {
   stateAt,
   transitions,
 } from '../job.ts';
-export { isExhausted, OPERATIONS_KEPT_MS, RESUMED_WITHIN_MS, sizeOfPart, statesFor } from './change.ts';
+export { isExhausted, OPERATIONS_KEPT_MS, RESUMED_WITHIN_MS, sizeOfPart, statesFor, statesToChange } from './change.ts';
 export {
   type Counts,
   type ErrorChange,
@@ -79,6 +79,7 @@ export {
   nextPosition,
   positionAfter,
 } from './ledger.ts';
+export { JobPage, PAGE_BYTES, PAGE_VALUES } from './page.ts';
 export { isListedByEnd, isSelected, MOST_COUNTED, SCAN_ROWS, statesOf } from './selection.ts';
 export type {
   CancelAnswer,
@@ -104,7 +105,8 @@ export type {
   QueueInfo,
   QueueQuota,
   RegisteredWorker,
-  Retention,
+  RetentionRule,
+  RetentionWrite,
   Schedule,
   ScheduleFilter,
   Schedules,

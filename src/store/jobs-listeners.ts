@@ -19,6 +19,10 @@ export class JobsListeners {
     if (ids.length > 0) for (const { listener } of this.#listeners) listener.cancelling?.(ids);
   }
 
+  missed(): void {
+    for (const { listener } of this.#listeners) listener.missed?.();
+  }
+
   /** After these settlements were answered. */
   settled(settlements: readonly Settlement[], answers: readonly SettleAnswer[]): void {
     if (this.#listeners.size === 0) return;

@@ -1,4 +1,5 @@
 import { ConfigError } from '../errors.ts';
+import { DEEPEST_JSON, isTooDeep } from '../json-shape.ts';
 import type { NewJob } from './store.ts';
 
 /*
@@ -19,6 +20,15 @@ export function joinJson(texts: readonly string[]): string {
 
 export function splitJson(joined: string): string[] {
   return joined.split(LINE_BREAK);
+}
+
+/** Shown in place of data that nothing could write again. No enqueue of this version stores such data. */
+const TOO_DEEP = `[JSON of more than ${DEEPEST_JSON} levels]`;
+
+/** The payload or progress of a job, for those that look at it. Workers get the text. */
+export function parseData(text: string | null): unknown {
+  if (text === null) return null;
+  return isTooDeep(text) ? TOO_DEEP : JSON.parse(text);
 }
 
 /** What is read once and shared by many: nobody may change it. */

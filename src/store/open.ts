@@ -1,10 +1,11 @@
 import type { Clock } from '../clock.ts';
 import { closest, describe } from '../config.ts';
 import { ConfigError } from '../errors.ts';
-import { scrub } from '../untrusted/scrub.ts';
+import { scrubAddress } from '../untrusted/scrub.ts';
 import { read } from '../untrusted/thrown.ts';
 import { MemoryStore } from './memory/store.ts';
 import type { Store } from './store.ts';
+import { verbNames } from './verbs.ts';
 
 const schemes = ['memory', 'sqlite', 'postgres', 'postgresql', 'http', 'https'] as const;
 
@@ -20,7 +21,9 @@ export async function openStore(target: unknown, clock: Clock, token?: string): 
   switch (scheme) {
     case 'memory':
       if (target === 'memory:' || target === 'memory') return new MemoryStore({ clock });
-      throw new ConfigError(`expected memory: alone, got ${describe(target)}. It has no name: each open is a new one.`);
+      throw new ConfigError(
+        `expected memory: alone, got ${describe(scrubAddress(target))}. It has no name: each open is a new one.`,
+      );
     case 'sqlite': {
       const path = sqlitePath(target);
       const { SqliteStore } = await import('./sqlite/store.ts');
@@ -48,8 +51,12 @@ export async function openStore(target: unknown, clock: Clock, token?: string): 
 export function sqlitePath(address: string): string {
   const [, rest] = splitOnce(address);
   const path = rest.startsWith('//') ? rest.slice(2) : rest;
-  const got = `got ${describe(address)}`;
+  const got = `got ${describe(scrubAddress(address))}`;
   if (path === '') throw new ConfigError(`expected a file after sqlite:, ${got}. Write sqlite:jobs.db.`);
+  // `user:password@host/app`: as a name of a file it would be shown wherever the file is named. A drive has a colon, too.
+  if (/:.*@/s.test(path.replace(/^[a-z]:(?=[\\/])/i, '')) || /^sqlite:\/\/[^/]*@[^/]*\//.test(address)) {
+    throw new ConfigError(`expected a file after sqlite:, ${got}. Write postgres:// for a server of PostgreSQL.`);
+  }
   // To SQLite these are no files, and each connection would get a database of its own: what one writes, none can read.
   if (path === ':memory:' || path.startsWith('file:')) {
     throw new ConfigError(`expected a path after sqlite:, ${got}. Write sqlite:jobs.db, or memory:.`);
@@ -67,59 +74,12 @@ function splitOnce(text: string): [string, string] {
   return colon === -1 ? [text, ''] : [text.slice(0, colon), text.slice(colon + 1)];
 }
 
-/** A record, so that no verb can be left out. */
-const verbs: Readonly<Record<Exclude<keyof Store, 'kind' | 'pushes' | 'transactions'>, true>> = {
-  enqueue: true,
-  claim: true,
-  claimGated: true,
-  claimLimited: true,
-  permit: true,
-  report: true,
-  heartbeat: true,
-  settle: true,
-  expired: true,
-  remember: true,
-  recall: true,
-  cancelRequested: true,
-  get: true,
-  ended: true,
-  list: true,
-  runs: true,
-  logs: true,
-  ledger: true,
-  stats: true,
-  gates: true,
-  gateHistory: true,
-  schedules: true,
-  writeSchedule: true,
-  errorGroups: true,
-  errorHistory: true,
-  forecast: true,
-  history: true,
-  rollUp: true,
-  queues: true,
-  limits: true,
-  limitKeys: true,
-  writeLimits: true,
-  cancel: true,
-  count: true,
-  change: true,
-  operations: true,
-  hold: true,
-  release: true,
-  changeGate: true,
-  prune: true,
-  register: true,
-  workers: true,
-  onWork: true,
-  onJobs: true,
-  close: true,
-};
+const members: readonly string[] = [...verbNames, 'onWork', 'onJobs', 'close'];
 
 function checkStore(target: unknown): Store {
-  const missing = Object.keys(verbs).filter((verb) => typeof read(target, verb) !== 'function');
+  const missing = members.filter((verb) => typeof read(target, verb) !== 'function');
   if (missing.length === 0) return target as Store;
-  if (missing.length === Object.keys(verbs).length) throw unknownTarget(target);
+  if (missing.length === members.length) throw unknownTarget(target);
   throw new ConfigError(`expected a store with all its verbs, got ${describe(target)} without ${missing.join(', ')}.`);
 }
 
@@ -127,7 +87,7 @@ function unknownTarget(target: unknown): ConfigError {
   const meant = typeof target === 'string' ? closest(splitOnce(target)[0], schemes) : null;
   const hint = meant === null ? 'Write sqlite:jobs.db for a file.' : `Did you mean ${meant}:?`;
   // An address may hold a password, and errors end up in logs.
-  const got = describe(typeof target === 'string' ? scrub(target) : target);
+  const got = describe(typeof target === 'string' ? scrubAddress(target) : target);
   return new ConfigError(
     `expected sqlite:FILE, postgres://HOST/DATABASE, https://HOST, memory: or a store, got ${got}. ${hint}`,
   );

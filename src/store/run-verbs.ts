@@ -100,6 +100,12 @@ export interface ClaimedJob extends Fence {
   /** Attempts spent, this run included. */
   readonly attempts: number;
   readonly crashes: number;
+  /** Runs before this one, since it was enqueued or redriven, that did not count: deferred or released. */
+  readonly givenBack: number;
+  /** When the first of its deferred runs ended since it was enqueued, redriven or last snoozed; null when there is none. */
+  readonly deferredSince: number | null;
+  /** Runs right before this one that were snoozed. */
+  readonly snoozes: number;
   /** Of the definition with which it was enqueued; null when that carried none. */
   readonly version: number | null;
   /** As `NewJob.trace` was; null for none. */

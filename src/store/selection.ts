@@ -38,11 +38,10 @@ export interface JobFilter extends JobSelection {
   readonly idPrefix?: string;
 }
 
-/** Newest first. */
 export interface JobList extends Array<Job> {
   /**
-   * Set when a search by `message` stopped after SCAN_ROWS jobs with the page not full: the last job that it looked at.
-   * Continue with `after`.
+   * Set when there may be more although `limit` is not reached: the jobs carry as much as one answer may (see page.ts), or a
+   * search by `message` has looked at SCAN_ROWS jobs. It is the last job that was looked at: continue behind it.
    */
   stoppedAfter?: string;
 }

@@ -2,7 +2,7 @@ import type { GateEvent, GateRef } from '../gate/index.ts';
 
 export { type GateKind, type GateRef, gateKinds } from '../gate/index.ts';
 
-import type { Job, JobState, KeyLife, RunRecord } from '../job.ts';
+import type { JobState, KeyLife, RunRecord } from '../job.ts';
 import type { LimitAction, LimitKey } from '../limit/limit.ts';
 import type { DeadReason } from '../retry/decision.ts';
 import type { OutcomeKind, StoredError } from '../retry/outcome.ts';
@@ -10,7 +10,7 @@ import type { RetryPolicy } from '../retry/policy.ts';
 import type { RunLog } from '../run-log.ts';
 import type { MisfirePolicy } from '../schedule/plan.ts';
 import type { Timing } from '../schedule/timing.ts';
-import type { ChangeAnswer, ChangeRequest, Operation } from './change.ts';
+import type { ChangeAnswer, ChangeRequest, Operation, Order } from './change.ts';
 import type { ErrorGroup, ErrorGroupFilter } from './error-groups.ts';
 import type { ErrorHistoryRequest, StoreErrorHistory } from './error-history.ts';
 import type { ForecastRequest, StoreForecast } from './forecast.ts';
@@ -50,6 +50,7 @@ export type {
   ChangeRequest,
   Operation,
   OperationOptions,
+  Order,
   SkippedJob,
   SkipReason,
 } from './change.ts';
@@ -131,7 +132,8 @@ export interface Store {
   heartbeat(beats: readonly Heartbeat[]): Promise<HeartbeatAnswer[]>;
   /**
    * Ends runs. Only the holder of the fence changes anything; a repeated settlement is a no-op that answers `settled`.
-   * A repeated crash is `stale`: two rescuers can settle the same one, and only the first may report it.
+   * A repeated crash is `stale`: two rescuers can settle the same one, and only the first may report it. A settlement that buries a job
+   * with `onDead` stores `reactionTo` it in the same write.
    */
   settle(settlements: readonly Settlement[]): Promise<SettleAnswer[]>;
   /** Jobs whose lease has run out, oldest first, for a rescuer to settle as `crashed`. */
@@ -144,13 +146,18 @@ export interface Store {
   cancelRequested(ids: readonly string[]): Promise<string[]>;
 
   // Reading
-  get(ids: readonly string[]): Promise<Job[]>;
+  /** In the order asked for. Like `list`, it may stop early; `getAll` goes on. */
+  get(ids: readonly string[]): Promise<JobList>;
   /**
-   * Those of these jobs that have ended, or do not exist. With `watchMs`, the others are watched for that long: when one
+   * Those of these jobs that have ended, or do not exist; when their results are more than an answer carries (see page.ts), some
+   * of them, and the next call tells others. With `watchMs`, the others are watched for that long: when one
    * ends, `onJobs` of the process that asked tells so, whichever process ended it, where the store `pushes`.
    */
   ended(ids: readonly string[], watchMs: number | null): Promise<EndedJob[]>;
-  /** Newest first, by id or by acceptance: the two differ no more than producers' clocks do. */
+  /**
+   * Newest first, by id or by acceptance: the two differ no more than producers' clocks do. Stops where the jobs carry as much
+   * as one answer may, and says so with `stoppedAfter`.
+   */
   list(filter: JobFilter): Promise<JobList>;
   count(selection: JobSelection): Promise<JobCount>;
   /** The audit: bulk actions and other orders of operators, newest first. */
@@ -190,9 +197,9 @@ export interface Store {
   /** How many runs failed with which kind of error, step by step. It outlives jobs and groups. See error-history.ts. */
   errorHistory(request: ErrorHistoryRequest): Promise<StoreErrorHistory>;
 
-  // Operating
+  // Operating. With `order`, an operator says so: the same transaction leaves its row in the audit (orders.ts).
   /** A waiting job ends at once; a running one is told through `onJobs`, and at the latest by its next heartbeat. */
-  cancel(ids: readonly string[]): Promise<CancelAnswer[]>;
+  cancel(ids: readonly string[], order?: Order): Promise<CancelAnswer[]>;
   /** Does the next part of a bulk action: cancel, run now, redrive or discard. See change.ts. */
   change(request: ChangeRequest): Promise<ChangeAnswer>;
   /**
@@ -200,28 +207,32 @@ export interface Store {
    * those made later, are not admissible until then. The jobs are neither read nor written. A later hold of the same target
    * replaces the earlier one; a job starts when neither its queue nor its resource is held.
    */
-  hold(target: HoldTarget, until: number | null): Promise<void>;
+  hold(target: HoldTarget, until: number | null, order?: Order): Promise<void>;
   /** Takes a hold away. */
-  release(target: HoldTarget): Promise<void>;
+  release(target: HoldTarget, order?: Order): Promise<void>;
   /** Changes a gate by hand; makes its row when it has none. */
-  changeGate(gate: GateRef, change: GateOrder, operator: string): Promise<GateAnswer>;
+  changeGate(gate: GateRef, change: GateOrder, operator: string, order?: Order): Promise<GateAnswer>;
   /** Changes what limits allow, for jobs that start from now on: those that run go on. */
-  writeLimits(writes: readonly LimitWrite[]): Promise<void>;
+  writeLimits(writes: readonly LimitWrite[], order?: Order): Promise<void>;
   /**
    * Writes or removes a schedule and stores jobs, all or nothing. Does nothing when the schedule is not in the version
    * that the caller has read. So of all workers that fire a tick, one does, and the tick is passed in the same write.
    */
-  writeSchedule(write: ScheduleWrite): Promise<ScheduleWritten>;
+  writeSchedule(write: ScheduleWrite, order?: Order): Promise<ScheduleWritten>;
   /**
    * Says that a worker lives, and what it is; null when it has stopped. A worker is listed from its first call on, and
    * forgotten an hour after its last one.
    */
   register(id: string, worker: WorkerDescription | null): Promise<void>;
+  /** The stored rules of how long finished jobs are kept, in no order. */
+  retention(): Promise<RetentionRule[]>;
+  /** Changes these rules. One from code only makes a stored one of code longer: see retention.ts. */
+  writeRetention(writes: readonly RetentionWrite[], order?: Order): Promise<void>;
   /**
    * Deletes up to `limit` finished jobs that outlived their retention, gates that say nothing any more, and keys whose window is over. Up to as many
-   * jobs that have waited aside for too long go back among those that every worker may take.
+   * jobs that were due aside for `asideMs` (null: none) go back among those that every worker may take.
    */
-  prune(retention: Retention, limit: number): Promise<PruneAnswer>;
+  prune(limit: number, asideMs?: number | null): Promise<PruneAnswer>;
 
   /**
    * Adds runs that have ended to the history and to that of errors, each exactly once: a bounded number of them. Any number of processes may call it
@@ -250,6 +261,8 @@ export interface JobsListener {
   readonly ended?: (ids: readonly string[]) => void;
   /** Running jobs that were cancelled. */
   readonly cancelling?: (ids: readonly string[]) => void;
+  /** The connection was cut and is there again: what was told meanwhile has been missed. */
+  readonly missed?: () => void;
 }
 
 /** How a job ended. Only what a caller that waits for it needs. */
@@ -270,6 +283,8 @@ export interface TransactionClient {
 export interface Transactions {
   /** Stores jobs as part of the caller's transaction: rolled back, they never existed. */
   enqueue(client: TransactionClient, jobs: readonly NewJob[]): Promise<Enqueued[]>;
+  /** `runNow` of these jobs as part of the caller's transaction: rolled back, it was never ordered. */
+  runNow(client: TransactionClient, order: RunNowInside): Promise<ChangeAnswer>;
   /**
    * Runs `work` and ends a run in one transaction. Null when the fence did not hold: then nothing was written, what
    * `work` wrote included. `settlement` is asked for when the work is done.
@@ -278,6 +293,11 @@ export interface Transactions {
     work: (client: TransactionClient) => Promise<Result>,
     settlement: () => Settlement,
   ): Promise<{ readonly result: Result } | null>;
+}
+
+/** An order of `runNow` in a transaction, which is done when it is answered. */
+export interface RunNowInside extends Pick<ChangeRequest, 'id' | 'order' | 'by'> {
+  readonly ids: readonly string[];
 }
 
 export interface NewJob {
@@ -319,7 +339,12 @@ export interface NewJob {
    * id: the payload, where it waits, and its due time. Sent again, it does so again.
    */
   readonly debounce?: Debounce;
+  /** Stored as a job when this one dies: each time, and in the settlement that buries it. */
+  readonly onDead?: Reaction;
 }
+
+/** What a job that reacts to the death of another one has. Whatever its definition says of full limits, it is stored, and waits. */
+export type Reaction = Omit<JobTemplate, 'key' | 'keyLife' | 'windowMs' | 'debounce' | 'onLimit'>;
 
 export interface Debounce {
   /** A replaced job is not put off beyond this long after it was first enqueued; null for no bound. */
@@ -352,14 +377,19 @@ export interface RolledUp {
   readonly isDone: boolean;
 }
 
-/** How long finished jobs and their ledgers are kept; null for ever. */
-export interface Retention {
-  readonly completedMs: number | null;
-  readonly deadMs: number | null;
-  readonly cancelledMs: number | null;
-  /** How long a due job waits aside before it goes back among the jobs that every worker may take; undefined for ever. */
-  readonly asideMs?: number;
+/** For how long finished jobs of one state and their ledgers are kept. */
+export interface RetentionRule {
+  /** Of the jobs; null for all names that have no rule of their own. */
+  readonly name: string | null;
+  readonly state: 'completed' | 'dead' | 'cancelled';
+  /** What definitions say, or what an operator said, which goes before. */
+  readonly source: 'code' | 'set';
+  /** Null for ever. */
+  readonly keptMs: number | null;
 }
+
+/** A rule, or without `keptMs` that there is to be none. */
+export type RetentionWrite = Omit<RetentionRule, 'keptMs'> & { readonly keptMs?: number | null };
 
 /** What the jobs of a schedule have in common. */
 export type JobTemplate = Omit<NewJob, 'id' | 'delayMs' | 'dueAt'>;

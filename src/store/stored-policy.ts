@@ -1,4 +1,5 @@
 import type { RetryPolicy } from '../retry/policy.ts';
+import { defaultPolicy } from '../retry/resolve.ts';
 import { parseFrozen } from './json.ts';
 
 /*
@@ -16,8 +17,10 @@ export function formatPolicy(policy: RetryPolicy, version: number | undefined): 
 }
 
 export function parsePolicy(text: string): StoredPolicy {
-  const stored = parseFrozen<RetryPolicy & { readonly version?: number }>(text);
-  if (stored.version === undefined) return { policy: stored, version: null };
-  const { version, ...policy } = stored;
-  return { policy: Object.freeze(policy), version };
+  const { version = null, ...policy } = parseFrozen<WrittenPolicy>(text);
+  const maxRuns = policy.maxRuns ?? Math.max(defaultPolicy.maxRuns, policy.maxAttempts);
+  return { policy: Object.freeze({ ...policy, maxRuns }), version };
 }
+
+/** As a version of Mulligan wrote it that may not have known all of its fields. */
+type WrittenPolicy = Omit<RetryPolicy, 'maxRuns'> & { readonly maxRuns?: number; readonly version?: number };

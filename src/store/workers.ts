@@ -22,6 +22,8 @@ export interface WorkerDescription {
   readonly loopDelayMs: number | null;
   /** Of a worker that speaks HTTP, which the server registers from its claims; null for all others. */
   readonly http: HttpWorker | null;
+  /** The name of the token with which it reaches the store through a server; left out for a worker that reaches it by itself. */
+  readonly token?: string;
 }
 
 export interface HttpWorker {

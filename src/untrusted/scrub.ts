@@ -1,60 +1,96 @@
+import { CREDENTIALS, ENDINGS, HEADERS, isAscii, isSecretName, unmasked, WORDS } from './secret-names.ts';
+
 /*
- * Removes credentials from text that is about to be stored. Errors quote connection strings, headers and request bodies;
- * removing a harmless word costs less than storing a password.
+ * Removes credentials from text that is about to be stored, logged or shown. Errors quote connection strings, headers and request
+ * bodies; removing a harmless word costs less than storing a password.
  *
- * A repetition whose match may still fail after it is bounded, so that no text takes quadratic time.
+ * A repetition whose match may still fail after it is bounded, or cannot begin again inside of itself, so that no text takes
+ * quadratic time.
  */
 
 /** Stands for what was removed. */
 export const SECRET = '***';
 
-/** A quoted value to its closing quote (or the end), or a bare one to its next delimiter. */
-const value = String.raw`(?:"[^"]*"?|'[^']*'?|[^\s&,;)}\]"']+)`;
-const separator = String.raw`\\{0,4}["']?\s{0,8}[=:]\s{0,8}\\{0,4}`;
-const secretNames = [
-  'pass(?:word|wd|phrase)',
-  'pwd',
-  'secret',
-  'token',
-  'api[-_ ]?key',
-  '(?:access|private|account|shared)[-_]?key(?:[-_]?id)?',
-  'credentials?',
-].join('|');
+/** Between a name and its value: `password: x`, `"password":"x"`, `\"password\":\"x\"`, `'password' => 'x'`. */
+const assigned = String.raw`\\{0,4}["'”’]?\s{0,8}(?:[=:]{1,2}>?|[：＝]|%3D)\s{0,8}\\{0,4}`;
+/** The same in pairs: `['password', 'x']`, `{ name: 'password', value: 'x' }`. */
+const paired = String.raw`\\{0,4}["']\s{0,8},\s{0,8}(?:\\{0,4}["']?val(?:ue)?s?\\{0,4}["']?\s{0,8}[=:]\s{0,8}\\{0,4}|\\{0,4}(?=["'[{]))`;
+/** What is no credential: that there is none, or what was expected in place of one, in errors of our own. */
+const answer = `(?:true|false|null|undefined|expected)(?:[\\s,;)}\\]"'&]|$)`;
+const separator = `(?:${assigned}|${paired})(?!${answer})`;
+/** To the closing quote or bracket, or to the end. Behind a backslash, a quote closes that is itself behind one. */
+const enclosed = String.raw`(?<=\\)"[^"]*"?|"(?:[^"\\]|\\[\s\S])*"?|'(?:[^'\\]|\\[\s\S])*'?|“[^”]*”?|\[[^\]]*\]?|\{[^}]*\}?`;
+/** A bare one goes to its next delimiter. */
+const value = String.raw`(?:${enclosed}|[^\s&,;)}\]"']+)`;
+/** `tokens: 4096` is a count. */
+const plural = `(?:s(?!${assigned}\\d{1,15}(?:[\\s,;)}\\]"'&.]|$)))?`;
 
-/** Names too common in prose to be secrets before a colon: `auth: failed`, `sig: 11`. */
-const secretParameters = 'pass|auth|sig|signature|session(?:[-_]?id)?';
-
-/** Tokens known by their shape: JWT, Stripe, GitHub, AWS, Slack, Google. */
+/** Tokens known by their shape: JWT, Stripe, GitHub, GitLab, AWS, Slack, Google, npm, OpenAI and Anthropic, SendGrid, Vault. */
 const tokenShapes = [
   String.raw`eyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?`,
   String.raw`[srp]k_(?:live|test)_\w{8,}`,
   String.raw`gh[opsur]_\w{20,}|github_pat_\w{20,}`,
   'A(?:KIA|SIA)[A-Z0-9]{16}',
   String.raw`xox[abeprs]-[\w-]{8,}`,
-  String.raw`AIza[\w-]{30,}`,
+  String.raw`AIza[\w-]{30,}|ya29\.[\w-]{20,}`,
+  String.raw`(?:glpat|sk)-[\w-]{20,}|npm_\w{30,}`,
+  String.raw`SG\.[\w-]{16,}\.[\w-]{16,}|hvs\.[\w-]{20,}`,
 ].join('|');
 
-const secretHeaders = '(?:proxy-)?authorization|(?:set-)?cookie';
-const secretName = new RegExp(`(?:${secretNames})$|^(?:${secretParameters}|${secretHeaders})$`, 'i');
-
-/** Whether the value of a field of this name is a credential. */
-export function isSecretName(name: string): boolean {
-  return secretName.test(name);
-}
+const privateKey = /-----BEGIN [A-Z\d ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----[\s\S]*?(?:-----END [A-Z\d ]{0,60}-----|$)/g;
 
 const rules: readonly (readonly [RegExp, string])[] = [
-  // Headers whose whole value is secret: to the closing quote, or to the end of the line.
-  [new RegExp(String.raw`\b(${secretHeaders})(${separator})(?:"[^"]*"?|'[^']*'?|[^\r\n]+)`, 'gi'), `$1$2${SECRET}`],
+  [privateKey, SECRET],
+  // To the closing quote, or to the end of the line.
+  [new RegExp(`(${HEADERS})(${plural}${ENDINGS}${separator})(?:${enclosed}|[^\\r\\n]+)`, 'gi'), `$1$2${SECRET}`],
   // user:password@. A password may hold unescaped / and @ (that is how a URL comes to be quoted in an
   // error), so this reaches for the last @; what follows the colon must not be just a port.
-  [/(:\/\/)[^\s:/?#@]{0,256}:(?!\d{1,5}(?:[/?#\s]|$))[^\s"'<>]{0,1024}@/g, `$1${SECRET}@`],
+  [/(:\/\/)[^\s:/?#@]{0,256}:(?!\d{1,5}(?:[/?#\s]|$))(?:(?!:\/\/)[^\s"'<>]){0,1024}@/g, `$1${SECRET}@`],
   [/(:\/\/)[^\s:/?#@]{1,1024}@/g, `$1${SECRET}@`],
   [/\b(bearer|basic)(\s{1,8})[\w.~+/=-]{8,}/gi, `$1$2${SECRET}`],
-  [new RegExp(`(${secretNames})(${separator})${value}`, 'gi'), `$1$2${SECRET}`],
-  [new RegExp(String.raw`\b(${secretParameters})(=)${value}`, 'gi'), `$1$2${SECRET}`],
+  [new RegExp(`(${CREDENTIALS})(${plural}${ENDINGS}${separator})${value}`, 'gi'), `$1$2${SECRET}`],
+  // Arguments of a command that failed, and elements of XML.
+  [new RegExp(`((?<![\\w-])--[\\w-]{0,32}(?:${CREDENTIALS})s?\\s{1,8})(?!-)${value}`, 'gi'), `$1${SECRET}`],
+  [
+    new RegExp(`(?<=<[\\w:.-]{0,64})(${CREDENTIALS})(s?(?:\\s[^<>]{0,128})?>)[^<>]{1,1024}(?=</)`, 'gi'),
+    `$1$2${SECRET}`,
+  ],
   [new RegExp(String.raw`(?<![\w-])(?:${tokenShapes})`, 'g'), SECRET],
 ];
 
+/** These words are common in prose (`auth: failed`, `sig: 11`): only before `=`, and before what is quoted or a list. */
+const words = new RegExp(`(${WORDS})(=(?!>)|${separator}(?=["'“[]))${value}`, 'gi');
+const endOfName = /[\w.-]{0,32}$/;
+
+/** What every rule needs at least. Most texts are short, and have nothing of it: they are read once and not nine times. */
+const needed = /[=:：＝"'”’]|%3d|--|<\/|(?:bearer|basic)\s|[\w-]{11}/i;
+
+/** A longer text is not read, and so is removed: patterns that remember every character of it exhaust their stack at some 10 Mi. */
+const LONGEST = 1_048_576;
+
+/** A text without the credentials in it. */
 export function scrub(text: string): string {
-  return rules.reduce((result, [pattern, replacement]) => result.replace(pattern, replacement), text);
+  if (text.length > LONGEST) return SECRET;
+  if (!needed.test(text)) return text;
+  const plain = isAscii(text) ? text : withPlainNames(text);
+  return rules
+    .reduce((result, [rule, replacement]) => result.replace(rule, replacement), plain)
+    .replace(words, (match: string, word: string, between: string, at: number, all: string) => {
+      const [before] = endOfName.exec(all.slice(Math.max(0, at - 32), at)) as RegExpExecArray;
+      return isSecretName(before + word) ? `${word}${between}${SECRET}` : match;
+    });
+}
+
+/** A name in letters that only look like those of a credential's becomes that name, for the rules to find. */
+function withPlainNames(text: string): string {
+  return text.replace(/[\p{L}\p{N}\p{M}\p{Cf}\p{DI}_-]+/gu, (name) => {
+    if (isAscii(name)) return name;
+    const plain = unmasked(name);
+    return isSecretName(plain) ? plain : name;
+  });
+}
+
+/** An address that somebody typed, perhaps wrongly: whatever is before its last @ may be a password. */
+export function scrubAddress(address: string): string {
+  return scrub(address.replace(/^([a-z][a-z\d+.-]*:)?(\/*).*@/is, `$1$2${SECRET}@`));
 }

@@ -68,7 +68,7 @@ function clean({ name, message, code, status, stack }: ReadError): StoredError {
   return withFingerprint({
     name: tidy(name, NAME_BYTES),
     message: tidy(message, MESSAGE_BYTES),
-    code: code?.slice(0, CODE_BYTES).toWellFormed().replaceAll('\0', '') ?? null,
+    code: code === null ? null : tidy(code.replaceAll('\0', ''), CODE_BYTES),
     status,
     stack: stack === null ? null : tidy(stack, STACK_BYTES),
   });

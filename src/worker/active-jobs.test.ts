@@ -120,4 +120,14 @@ describe('the buffer', () => {
     jobs.runs(suspect);
     expect(jobs.running).toBe(1);
   });
+
+  it('leave the buffer first when they hold others back, whatever their lane', () => {
+    const jobs = new ActiveJobs(({ name }) => name.startsWith('first'));
+    for (const name of ['fresh', 'first 1']) jobs.add(leaseOf('fresh', name));
+    for (const name of ['retry', 'first 2']) jobs.add(leaseOf('retry', name));
+    expect(jobs.leavingFirst).toBe(2);
+    expect(names(jobs.takeBuffered(3))).toEqual(['first 1', 'first 2', 'fresh']);
+    expect(jobs.leavingFirst).toBe(0);
+    expect(names(jobs.takeBuffered(3))).toEqual(['retry']);
+  });
 });

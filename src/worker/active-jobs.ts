@@ -1,3 +1,4 @@
+import type { ClaimedJob } from '../store/store.ts';
 import { ActiveJob } from './active-job.ts';
 import type { Lease } from './lease.ts';
 
@@ -26,11 +27,18 @@ export class ActiveJobs {
    * the next, and the garbage collector then keeps every finished job.
    */
   readonly #all: ActiveJob[] = [];
-  /** Two lists, so that fresh jobs leave the buffer first and none waits behind many retries. */
+  /** The buffered jobs, in the order in which they leave: fresh ones before others, so that none waits behind many retries. */
+  readonly #first: ActiveJob[] = [];
   readonly #fresh: ActiveJob[] = [];
   readonly #others: ActiveJob[] = [];
   readonly #count: Record<ActiveJob['state'], number> = { buffered: 0, running: 0, settling: 0, gone: 0 };
+  readonly #goesFirst: (job: ClaimedJob) => boolean;
   #onEmpty: (() => void)[] = [];
+
+  /** @param goesFirst whether a job leaves the buffer before the others */
+  constructor(goesFirst: (job: ClaimedJob) => boolean = () => false) {
+    this.#goesFirst = goesFirst;
+  }
 
   get size(): number {
     return this.#all.length;
@@ -44,6 +52,11 @@ export class ActiveJobs {
     return this.#count.running;
   }
 
+  /** Those that leave the buffer first. */
+  get leavingFirst(): number {
+    return this.#first.length;
+  }
+
   get settling(): number {
     return this.#count.settling;
   }
@@ -55,14 +68,16 @@ export class ActiveJobs {
     this.#all.push(job);
     this.#count.buffered++;
     const { lane } = lease.job;
-    if (lane !== 'suspect') (lane === 'fresh' ? this.#fresh : this.#others).push(job);
+    if (lane !== 'suspect') this.#listFor(lease.job).push(job);
     return job;
   }
 
-  /** Up to `count` buffered jobs that are wanted, fresh ones first. The caller moves each of them on at once. */
+  /** Up to `count` buffered jobs that are wanted. The caller moves each of them on at once. */
   takeBuffered(count: number, isWanted: (job: ActiveJob) => boolean = () => true): ActiveJob[] {
-    const taken = takeFrom(this.#fresh, count, isWanted);
-    if (taken.length < count) taken.push(...takeFrom(this.#others, count - taken.length, isWanted));
+    const taken: ActiveJob[] = [];
+    for (const list of [this.#first, this.#fresh, this.#others]) {
+      if (taken.length < count) taken.push(...takeFrom(list, count - taken.length, isWanted));
+    }
     return taken;
   }
 
@@ -104,6 +119,11 @@ export class ActiveJobs {
   whenEmpty(): Promise<void> {
     if (this.#all.length === 0) return Promise.resolve();
     return new Promise((resolve) => this.#onEmpty.push(resolve));
+  }
+
+  #listFor(job: ClaimedJob): ActiveJob[] {
+    if (this.#goesFirst(job)) return this.#first;
+    return job.lane === 'fresh' ? this.#fresh : this.#others;
   }
 
   #move(job: ActiveJob, to: keyof typeof previousStates): void {

@@ -13,7 +13,7 @@ import { Fetcher } from './fetch.ts';
 import { planWork, type WorkOptions } from './options.ts';
 import { type Load, Prefetch } from './prefetch.ts';
 
-const idle: Load = { running: 0, buffered: 0, settling: 0 };
+const idle: Load = { running: 0, buffered: 0, leavingFirst: 0, settling: 0 };
 const full: Load = { ...idle, running: 10 };
 const someJob = { queue: 'default', lane: 'fresh' } as ClaimedJob;
 const jobs = (count: number): ClaimedJob[] => new Array(count).fill(someJob);

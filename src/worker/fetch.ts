@@ -79,6 +79,8 @@ interface Answer<Claimed> {
 export class Fetcher {
   readonly #parts: FetcherParts;
   readonly #quotas: Quotas;
+  /** Credit is owed by claims of one kind: in another, other queues and lanes may have work. */
+  readonly #limitedQuotas: Quotas;
   readonly #signal: Signal;
   readonly #pauses: Pauses;
   #stopped = false;
@@ -109,6 +111,7 @@ export class Fetcher {
   constructor(parts: FetcherParts) {
     this.#parts = parts;
     this.#quotas = new Quotas(parts.plan.queues);
+    this.#limitedQuotas = new Quotas(parts.plan.queues);
     this.#signal = new Signal(parts.clock);
     this.#pauses = new Pauses(doubling(100, 2_000), () => parts.clock.random());
   }
@@ -186,7 +189,7 @@ export class Fetcher {
     this.#drained = waitMs > 0 && !this.#wokenMeanwhile;
     if (!this.#drained || this.#stopped) return;
     onDrained();
-    this.#waitsForRoom = this.#hasLimited && this.#free() === 0;
+    this.#waitsForRoom = this.#hasLimited && this.#atOnce() === 0;
     await this.#signal.wait(waitMs);
     this.#waitsForRoom = false;
     // Perhaps the job has fallen due that keeps the turn of its key.
@@ -246,19 +249,20 @@ export class Fetcher {
   async #claimLimited(): Promise<boolean> {
     const { store, plan, worker, clock, accept, onLimited } = this.#parts;
     if (this.#stopped) return false;
-    const free = this.#free();
+    const atOnce = this.#atOnce();
     const places = this.#limitedPlaces();
     const limit = this.#isIdle ? places : Math.ceil(places / 2);
-    const queues = this.#quotas.next(limit);
-    const ahead = Math.max(0, limit - free);
+    const queues = this.#limitedQuotas.next(limit);
+    const ahead = Math.max(0, limit - atOnce);
     const request = { worker, leaseMs: plan.leaseMs, limit, queues, ahead, ...this.#reader() };
     const answer = await this.#ask('limited', store.claimLimited(request));
     if (answer === null) return false;
     const { claim, askedAt } = answer;
     accept(claim, askedAt);
+    this.#limitedQuotas.settle(limit, claim.jobs);
     this.#hasManyLimited = claim.jobs.length === limit;
-    // Where the free places are filled, what it says of the next job may be said of one to claim ahead.
-    const waitMs = claim.jobs.length >= free ? 0 : this.#untilNextLimited(claim);
+    // Where the places are filled in which jobs start at once, what it says of the next job may be said of one to claim ahead.
+    const waitMs = claim.jobs.length >= atOnce ? 0 : this.#untilNextLimited(claim);
     this.#limitedAt = clock.monotonic() + waitMs;
     if (claim.full !== undefined) onLimited(claim.full);
     return this.#hasManyLimited;
@@ -266,12 +270,12 @@ export class Fetcher {
 
   #limitedPlaces(): number {
     const { prefetch, load } = this.#parts;
-    return this.#hasManyLimited ? Math.max(this.#free(), prefetch.places(load())) : this.#free();
+    return this.#hasManyLimited ? Math.max(this.#atOnce(), prefetch.places(load())) : this.#atOnce();
   }
 
-  #free(): number {
+  #atOnce(): number {
     const { prefetch, load } = this.#parts;
-    return prefetch.free(load());
+    return prefetch.atOnce(load());
   }
 
   /** A place of a key that another worker frees is noticed at the latest by the next poll. */

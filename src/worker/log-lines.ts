@@ -2,7 +2,8 @@ import { isError } from '../brand.ts';
 import { byteLength } from '../bytes.ts';
 import { describe } from '../config.ts';
 import type { Logger, LogLevel } from '../observe/log.ts';
-import { isSecretName, SECRET } from '../untrusted/scrub.ts';
+import { SECRET } from '../untrusted/scrub.ts';
+import { withoutSecrets } from '../untrusted/secret-fields.ts';
 import { tidy } from '../untrusted/stored-error.ts';
 import { readString } from '../untrusted/thrown.ts';
 
@@ -65,8 +66,8 @@ function lineText(level: LogLevel, at: number, message: unknown, fields: unknown
 function fieldsText(fields: unknown): string {
   const texts: string[] = [];
   let room = FIELDS_BYTES;
-  for (const name of namesOf(fields)) {
-    const value = valueText(fields as object, name);
+  for (const [name, field] of Object.entries(fieldsOf(fields))) {
+    const value = valueText(field);
     if (value === undefined) continue;
     const key = JSON.stringify(tidy(name, FIELD_NAME_BYTES));
     const text = [`${key}:${value}`, `${key}:${LEFT_OUT}`].find((one) => byteLength(one) <= room);
@@ -77,26 +78,38 @@ function fieldsText(fields: unknown): string {
   return texts.join();
 }
 
-function namesOf(fields: unknown): string[] {
+/** The first fields, without credentials. Getters, toJSON and proxies are the handler's code, and may throw. */
+function fieldsOf(fields: unknown): object {
   try {
-    return typeof fields === 'object' && fields !== null ? Object.keys(fields).slice(0, MOST_FIELDS) : [];
+    const names = typeof fields === 'object' && fields !== null ? Object.keys(fields).slice(0, MOST_FIELDS) : [];
+    return withoutSecrets(Object.fromEntries(names.map((name) => [name, fieldOf(fields as object, name)])), SECRET);
   } catch {
-    return [];
+    return {};
   }
 }
 
-/** Undefined for what JSON leaves out. Getters, toJSON and proxies are the handler's code, and may throw. */
-function valueText(fields: object, name: string): string | undefined {
+const UNREADABLE = Symbol('unreadable');
+
+function fieldOf(fields: object, name: string): unknown {
+  try {
+    return Reflect.get(fields, name);
+  } catch {
+    return UNREADABLE;
+  }
+}
+
+/** Undefined for what JSON leaves out. */
+function valueText(field: unknown): string | undefined {
   let values = 0;
-  const readable = (key: string, value: unknown): unknown => {
+  const readable = (_: string, value: unknown): unknown => {
     if (++values > MOST_VALUES) throw new RangeError('expected fewer values');
-    if (isSecretName(key === '' ? name : key)) return SECRET;
     if (typeof value === 'string') return tidy(value, TEXT_BYTES);
     if (typeof value === 'bigint') return String(value);
-    return typeof value === 'object' && value !== null && isError(value) ? errorText(value) : value;
+    if (typeof value !== 'object' || value === null) return value;
+    return isError(value) ? errorText(value) : withoutSecrets(value, SECRET);
   };
   try {
-    return JSON.stringify(Reflect.get(fields, name), readable);
+    return field === UNREADABLE ? LEFT_OUT : JSON.stringify(field, readable);
   } catch {
     return LEFT_OUT;
   }

@@ -18,7 +18,10 @@ const store = {
 
 function memosOf(run: number): Memos {
   const job = { id: 'job', run, worker: 'w', claimedAt: 0 } as ClaimedJob;
-  return new Memos(new Lease(job, 1_000, clock.monotonic(), clock), store, clock, 100);
+  return new Memos(new Lease(job, 1_000, clock.monotonic(), clock), store, clock, {
+    maxBytes: 100,
+    isOver: () => false,
+  });
 }
 
 it('an effect does not begin when the lease is over: another run may be at it by now', async () => {

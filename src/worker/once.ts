@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import { checkName, unexpected } from '../config.ts';
-import { LeaseLostError } from '../errors.ts';
+import { ConfigError, LeaseLostError } from '../errors.ts';
 import { encodeJson } from '../payload.ts';
 import { Unrecoverable } from '../retry/control-errors.ts';
 import type { Store } from '../store/store.ts';
@@ -10,7 +10,14 @@ import { whileLeased } from './persist.ts';
 const TOO_LARGE = 'Store the data elsewhere and answer a reference to it, or raise maxPayloadBytes.';
 
 /** Stored in place of a result that could not be. It is no JSON, so no result looks like it. */
-const RESULT_UNKNOWN = 'result unknown';
+export const RESULT_UNKNOWN = 'result unknown';
+
+interface MemosOptions {
+  /** Of one result. */
+  readonly maxBytes: number;
+  /** The handler has ended: no effect begins any more. */
+  readonly isOver: () => boolean;
+}
 
 /** The durable memo of one run: what earlier runs recorded, and what this one adds. */
 export class Memos {
@@ -18,15 +25,22 @@ export class Memos {
   readonly #store: Pick<Store, 'recall' | 'remember'>;
   readonly #clock: Clock;
   readonly #maxBytes: number;
+  readonly #isOver: () => boolean;
   #recalled: Promise<ReadonlyMap<string, string>> | null = null;
   readonly #underWay: Map<string, Promise<unknown>> = new Map();
   readonly #withoutResult: Set<string> = new Set();
 
-  constructor(lease: Lease, store: Pick<Store, 'recall' | 'remember'>, clock: Clock, maxBytes: number) {
+  constructor(
+    lease: Lease,
+    store: Pick<Store, 'recall' | 'remember'>,
+    clock: Clock,
+    { maxBytes, isOver }: MemosOptions,
+  ) {
     this.#lease = lease;
     this.#store = store;
     this.#clock = clock;
     this.#maxBytes = maxBytes;
+    this.#isOver = isOver;
   }
 
   once<Result>(key: string, effect: () => Result | Promise<Result>): Promise<Result> {
@@ -37,12 +51,19 @@ export class Memos {
     }
     let result = this.#underWay.get(name);
     if (result === undefined) {
+      if (this.#isOver()) return Promise.reject(calledTooLate(name));
       result = this.#resolve(name, effect);
       this.#underWay.set(name, result);
       // A failed effect may be tried again within the same run.
       result.catch(() => this.#underWay.delete(name));
     }
     return result as Promise<Result>;
+  }
+
+  /** Resolves when every effect that has begun is recorded or has failed: to the errors of those that failed meanwhile. */
+  async settled(): Promise<readonly unknown[]> {
+    const ended = await Promise.allSettled(this.#underWay.values());
+    return ended.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
   }
 
   async #resolve(key: string, effect: () => unknown): Promise<unknown> {
@@ -85,6 +106,12 @@ export class Memos {
     this.#recalled ??= whileLeased([this.#lease], this.#clock, () => this.#store.recall(this.#lease.job.id));
     return this.#recalled;
   }
+}
+
+function calledTooLate(key: string): ConfigError {
+  return new ConfigError(
+    `once(${JSON.stringify(key)}): expected a call while the handler runs, got one after it had ended; the effect did not begin. Await every effect, for example with Promise.allSettled.`,
+  );
 }
 
 function lostResult(key: string): Unrecoverable {

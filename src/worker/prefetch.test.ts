@@ -5,7 +5,7 @@ import { VirtualClock } from '../testing/virtual-clock.ts';
 import { type Load, Prefetch } from './prefetch.ts';
 
 const CONCURRENCY = 10;
-const empty: Load = { running: 0, buffered: 0, settling: 0 };
+const empty: Load = { running: 0, buffered: 0, leavingFirst: 0, settling: 0 };
 const jobs = (count: number, lane: Lane): { lane: Lane }[] => new Array(count).fill({ lane });
 
 function makePrefetch(meanRunMs: number | null = null) {

@@ -12,11 +12,15 @@ import type { ClaimedJob } from '../store/store.ts';
  * - A fresh job waits for the claims and settlements that are under way. So nothing is claimed ahead while claims bring
  *   mostly retries and redrives and fresh jobs arrive among them. The rest of a backlog does not count as arriving: it was
  *   made before, and without news of work.
+ * - A job that counts somewhere while it waits in the buffer (a limit, maxRetriesInFlight) keeps others from starting. So it
+ *   leaves the buffer before those that do not, and few of them are claimed ahead.
  * - A worker that is full of retries would learn of a fresh job only when half of them have ended. So news of work lets it
  *   claim a few more at once.
  */
 
 const AHEAD_MS = 50;
+/** Jobs that leave the buffer first are claimed ahead only as far as they start within this time. */
+const FIRST_MS = 5;
 /** Jobs claimed ahead per place, however short they are. */
 const MOST_AHEAD = 9;
 /** How long fresh jobs count as arriving after a claim has brought one, and how old the news of them may be. */
@@ -33,6 +37,8 @@ const SMOOTHING = 0.1;
 export interface Load {
   readonly running: number;
   readonly buffered: number;
+  /** Of the buffered ones, those that leave the buffer first. */
+  readonly leavingFirst: number;
   readonly settling: number;
 }
 
@@ -73,10 +79,11 @@ export class Prefetch {
   }
 
   /** How many to claim now; 0 when it is better to wait until more room can be filled at once. */
-  places({ running, buffered, settling }: Load): number {
+  places(load: Load): number {
+    const { running, buffered, settling } = load;
     const most = this.#most();
     if (settling > MOST_UNRECORDED * most) return 0;
-    const room = Math.max(0, most - running - buffered);
+    const room = this.#room(load);
     if (this.#hasNews && this.#bringsRetries) {
       const extra = Math.ceil(this.#concurrency * FOR_NEW_WORK);
       return Math.min(LARGEST_CLAIM, Math.max(0, most + extra - running - buffered));
@@ -84,10 +91,21 @@ export class Prefetch {
     return buffered === 0 || room >= most / 2 ? Math.min(LARGEST_CLAIM, room) : 0;
   }
 
-  /** Places in which nothing runs, nor will by what is claimed already. */
-  free({ running, buffered, settling }: Load): number {
+  /**
+   * How many jobs may be claimed that leave the buffer first: as many as there are places in which nothing runs, nor will by what
+   * is claimed already; and where a backlog keeps the buffer filled, so that no place is ever free, those that start within a moment.
+   */
+  atOnce(load: Load): number {
+    const { running, buffered, leavingFirst, settling } = load;
     if (settling > MOST_UNRECORDED * this.#most()) return 0;
-    return Math.max(0, this.#concurrency - running - buffered);
+    const free = Math.max(0, this.#concurrency - running - buffered);
+    if (buffered === 0 || this.#meanRunMs === null) return free;
+    const soon = Math.max(1, Math.ceil((this.#concurrency * FIRST_MS) / this.#meanRunMs));
+    return Math.max(free, Math.min(soon - leavingFirst, this.#room(load)));
+  }
+
+  #room({ running, buffered }: Load): number {
+    return Math.max(0, this.#most() - running - buffered);
   }
 
   /** So many jobs may run and be buffered together. */

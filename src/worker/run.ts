@@ -72,6 +72,8 @@ export class Run implements JobContext {
   result: string | undefined = undefined;
   /** How this run ended, when its own transaction has already recorded that. */
   recorded: Settlement | null = null;
+  /** Its own timeout has ended it. Who is to blame, the handler or what it called, is not known. */
+  timedOut = false;
   /** Null unless runs are traced. */
   span: RunSpan | null = null;
   readonly #startedAt: number;
@@ -86,6 +88,8 @@ export class Run implements JobContext {
   #hasPermit = false;
   #log: Logger | null = null;
   #lines: LogLines | null = null;
+  /** How the run will end; null until its handler has. A timeout or a cancel that comes later does not change it. */
+  #handled: Outcome | null = null;
   /** Null before the start and after the end. */
   #onEnd: ((outcome: Outcome) => void) | null = null;
 
@@ -115,21 +119,18 @@ export class Run implements JobContext {
     return this.#lines?.text;
   }
 
-  /** Its own timeout has ended it. Who is to blame, the handler or what it called, is not known. */
-  get timedOut(): boolean {
-    return this.#stopReason === 'timeout';
-  }
-
-  /** Tells the handler to stop; if it does not, its place is freed after a grace. */
+  /** Tells the handler to stop; if it does not, or its effects do not end, its place is freed after a grace. */
   stop(reason: StopReason): void {
     // A run that has ended has nothing left to stop.
     if (this.#onEnd === null || this.#stopReason !== null) return;
     this.#stopReason = reason;
+    this.timedOut = reason === 'timeout' && this.#handled === null;
     const error = this.#stopError(reason);
     this.#controller?.abort(error);
     this.#grace = this.#services.clock.after(ABORT_GRACE_MS, () => {
-      this.log.warn(`the handler did not stop within ${formatDuration(ABORT_GRACE_MS)} of its signal: ${reason}`);
-      this.#end(this.#failed(error));
+      const what = this.#handled === null ? 'the handler' : 'an effect inside once';
+      this.log.warn(`${what} did not stop within ${formatDuration(ABORT_GRACE_MS)} of its signal: ${reason}`);
+      this.#end(this.#handled ?? this.#failed(error));
     });
   }
 
@@ -152,11 +153,20 @@ export class Run implements JobContext {
       if (run === undefined) throw notImplemented(definition.name);
       const returned = await run.call(definition, input, this);
       if (returned !== undefined) this.#keepResult(returned);
+      this.#handled = completed;
     } catch (thrown) {
-      this.#end(this.#failed(thrown));
-      return;
+      this.#handled = this.#failed(thrown);
     }
-    this.#end(completed);
+    if (this.#memos !== null) await this.#effectsEnd(this.#memos, this.#handled);
+    this.#end(this.#handled);
+  }
+
+  /** The effects under way are recorded before the run is settled: a later run would repeat those that are not. */
+  async #effectsEnd(memos: Memos, outcome: Outcome): Promise<void> {
+    const errors = await memos.settled();
+    // Where the handler has failed, its own error is told, and the next run tries these effects again.
+    if (outcome !== completed) return;
+    for (const error of errors) this.log.warn('an effect inside once failed after its handler had returned', { error });
   }
 
   /** One that cannot be stored does not fail the job: its effects have happened. */
@@ -191,6 +201,7 @@ export class Run implements JobContext {
     const onEnd = this.#onEnd;
     if (onEnd === null) return;
     this.#onEnd = null;
+    this.#handled = outcome;
     this.#timeout?.cancel();
     this.#grace?.cancel();
     this.span?.stopped();
@@ -308,7 +319,10 @@ export class Run implements JobContext {
   get once(): JobContext['once'] {
     return (key, effect) => {
       const { store, clock, maxPayloadBytes } = this.#services;
-      this.#memos ??= new Memos(this.lease, store, clock, maxPayloadBytes);
+      this.#memos ??= new Memos(this.lease, store, clock, {
+        maxBytes: maxPayloadBytes,
+        isOver: () => this.#handled !== null,
+      });
       return this.#memos.once(key, effect);
     };
   }

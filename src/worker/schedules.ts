@@ -1,8 +1,7 @@
 import type { Clock, Timer } from '../clock.ts';
 import { StoreUnavailableError } from '../errors.ts';
 import type { Logger } from '../observe/log.ts';
-import { planTicks } from '../schedule/plan.ts';
-import { tickId } from '../schedule/tick-id.ts';
+import { tickOf } from '../schedule/tick.ts';
 import type { Enqueued, NewJob, Schedule, Store } from '../store/store.ts';
 
 /*
@@ -108,14 +107,15 @@ export class Ticker {
   async #fire(schedule: Schedule, now: number): Promise<number> {
     const { store, clock, log, onEnqueued } = this.#parts;
     const { name } = schedule;
-    const { ticks, nextAt, isLate } = planTicks({ ...schedule, nextAt: schedule.nextAt as number }, now);
-    const jobs = ticks.map((tick): NewJob => ({ ...schedule.job, id: tickId(name, tick), delayMs: 0, dueAt: tick }));
-    const to: Schedule = { ...schedule, version: clock.newId(), nextAt, lastAt: ticks.at(-1) ?? schedule.lastAt };
+    const tick = tickOf(schedule, clock.newId(), now);
+    if (tick === null) return schedule.nextAt ?? Number.POSITIVE_INFINITY;
+    const { to, jobs, isLate } = tick;
+    const { nextAt } = to;
     const answer = await store.writeSchedule({ name, from: schedule.version, to, jobs });
     // Another worker has fired it, by the same plan.
     if (!answer.written) return nextAt ?? Number.POSITIVE_INFINITY;
     if (isLate) {
-      const missed = { schedule: name, since: schedule.nextAt, misfire: schedule.misfire, fired: ticks.length };
+      const missed = { schedule: name, since: schedule.nextAt, misfire: schedule.misfire, fired: jobs.length };
       log.warn('ticks of a schedule were missed: no worker could fire them in time', missed);
     }
     for (const [index, job] of jobs.entries()) onEnqueued(job, answer.jobs[index] as Enqueued);

@@ -22,27 +22,30 @@ export function judge(
     counts,
     rule,
     isPending = false,
+    longestWaitMs = null,
   } = gate.kind === 'resource'
     ? judgeFailure(state, failureOf(job, evidence), now)
     : judgeSoftFailure(state, { ...softFailureOf(job, attempts), ...(maxOutageMs && { maxOutageMs }) }, now);
   const pendingMs = isPending && evidence === 'environment' ? verdictAt(now) - now : null;
   return {
-    verdict: { counts, rule: `${gate.name}: ${rule}`, pendingMs },
+    verdict: { counts, rule: `${gate.name}: ${rule}`, pendingMs, longestWaitMs },
     refund: { attempts: back.attempts, spent: counts ? spend(back.spent, now) : back.spent },
   };
 }
 
 function failureOf(
-  { id, worker, run, attempts, gateEpoch }: ClaimedJob,
+  { id, worker, givenBack, lane, gateEpoch }: ClaimedJob,
   evidence: 'environment' | 'throttled',
 ): Parameters<typeof judgeFailure>[1] {
   const isThrottled = evidence === 'throttled';
-  return { jobId: id, worker: workerKey(worker), epoch: gateEpoch, isThrottled, uncountedRuns: run - attempts };
+  const isSuspect = lane === 'suspect';
+  const epoch = gateEpoch;
+  return { jobId: id, worker: workerKey(worker), epoch, isThrottled, uncountedRuns: givenBack, isSuspect };
 }
 
 function softFailureOf(
-  { policy, firstStartedAt }: ClaimedJob,
+  { policy, deferredSince }: ClaimedJob,
   attempts: number,
-): { readonly isLastAttempt: boolean; readonly failingSince: number } {
-  return { isLastAttempt: attempts >= policy.maxAttempts, failingSince: firstStartedAt };
+): Pick<Parameters<typeof judgeSoftFailure>[1], 'isLastAttempt' | 'deferredSince'> {
+  return { isLastAttempt: attempts >= policy.maxAttempts, deferredSince };
 }

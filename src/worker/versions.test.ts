@@ -249,21 +249,24 @@ describe('a payload that a schema rejects', () => {
   });
 });
 
-describe('a payload that is not JSON', () => {
-  it('ends its job at once: no worker can read it', async () => {
+describe('a payload that no worker can read', () => {
+  it.each([
+    ['{', 'expected a payload in JSON'],
+    [`${'['.repeat(501)}${']'.repeat(501)}`, 'expected a payload of at most 500 levels'],
+  ])('%.20s ends its job at once', async (payload, message) => {
     const fleet = new Fleet();
     const mulligan = await fleet.deploy([first], null);
     const { id } = await mulligan.enqueue(first, { to: 'a' });
     const claim = fleet.store.claim.bind(fleet.store);
     fleet.store.claim = async (request) => {
       const answer = await claim(request);
-      return { ...answer, jobs: answer.jobs.map((job) => ({ ...job, payload: '{' })) };
+      return { ...answer, jobs: answer.jobs.map((job) => ({ ...job, payload })) };
     };
     mulligan.work();
     await fleet.clock.advance(10);
     const [run] = await mulligan.jobs.runs(id);
     expect(run).toMatchObject({ decision: { kind: 'dead', reason: 'unrecoverable', rule: 'thrown:Unrecoverable' } });
-    expect(run?.error?.message).toContain('expected a payload in JSON');
+    expect(run?.error?.message).toContain(message);
   });
 });
 

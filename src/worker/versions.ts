@@ -1,6 +1,7 @@
 import { shorten } from '../config.ts';
 import type { AnyJobDefinition } from '../definition.ts';
 import { InputError } from '../errors.ts';
+import { DEEPEST_JSON, isTooDeep } from '../json-shape.ts';
 import { controlErrorOf, Unrecoverable } from '../retry/control-errors.ts';
 import { asideAfter, FIRST_VERSION, REJECTED_RULE } from '../retry/decision.ts';
 import type { RejectedBefore } from '../retry/outcome.ts';
@@ -18,8 +19,12 @@ export function isNewer(job: Pick<ClaimedJob, 'version'>, definition: AnyJobDefi
   return job.version !== null && job.version > versionOf(definition);
 }
 
-/** A text that is not JSON stays so, in every worker. */
+/** A text that is not JSON, or deeper than an enqueue takes, stays so in every worker. */
 export function decode(payload: string): unknown {
+  if (isTooDeep(payload)) {
+    const found = `expected a payload of at most ${DEEPEST_JSON} levels, got more. An enqueue of this version would refuse it.`;
+    throw new Unrecoverable(found);
+  }
   try {
     return JSON.parse(payload);
   } catch (error) {

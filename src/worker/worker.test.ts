@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../errors.ts';
 import { defineJob, type EventMap, type Mulligan, RetryAfter, Unrecoverable } from '../index.ts';
 import { Mulligan as Queue } from '../mulligan.ts';
+import type { LogEntry } from '../observe/log.ts';
 import { MemoryStore } from '../store/memory/store.ts';
 import type { Claim, ClaimRequest, SettleAnswer, Settlement } from '../store/store.ts';
 import { testQueue } from '../testing/queue.ts';
@@ -316,6 +317,121 @@ describe('once', () => {
     await queue.drain();
     expect(tries).toBe(2);
     expect((await queue.mulligan.stats()).states.completed).toBe(1);
+  });
+
+  it('lets a run end only when what is under way is recorded, however the handler ended', async () => {
+    const [failing, returning, snoozing] = [gate(), gate(), gate()];
+    const effects: string[] = [];
+    const ends = { failing, returning, snoozing };
+    const job = defineJob<keyof typeof ends>({
+      name: 'job',
+      retry: soon,
+      resource: false,
+      run(how, { once, run, snooze }) {
+        void once('effect', () => {
+          effects.push(how);
+          return ends[how].pass();
+        });
+        if (run > 1 || how === 'returning') return;
+        if (how === 'snoozing') snooze('1s');
+        throw new Error('the handler fails while its effect is under way');
+      },
+    });
+    await using queue = await testQueue({ jobs: [job] });
+    const all = ['failing', 'returning', 'snoozing'] as const;
+    for (const how of all) await queue.mulligan.enqueue(job, how);
+    await queue.clock.advance(60_000);
+    expect((await queue.mulligan.stats()).states).toMatchObject({ running: 3 });
+    for (const how of all) ends[how].open();
+    await queue.drain();
+    expect(effects).toEqual(all);
+    expect((await queue.mulligan.stats()).states).toMatchObject({ completed: 3 });
+  });
+
+  it('begins no effect once the handler has ended, and says what to do', async () => {
+    const slow = gate();
+    let late: unknown = null;
+    let effects = 0;
+    const job = defineJob({
+      name: 'job',
+      retry: { maxAttempts: 1 },
+      resource: false,
+      run: (_, { once }) =>
+        Promise.all([
+          Promise.reject(new Error('the first call fails')),
+          once('slow', () => slow.pass())
+            .then(() => once('next', () => ++effects))
+            .catch((error: unknown) => {
+              late = error;
+            }),
+        ]),
+    });
+    await using queue = await testQueue({ jobs: [job] });
+    const { id } = await queue.mulligan.enqueue(job, null);
+    await queue.clock.advance(1_000);
+    slow.open();
+    await queue.drain();
+    expect(effects).toBe(0);
+    expect(late).toMatchObject({
+      code: 'CONFIG',
+      message:
+        'once("next"): expected a call while the handler runs, got one after it had ended; the effect did not begin. Await every effect, for example with Promise.allSettled.',
+    });
+    expect((await queue.mulligan.jobs.get(id))?.lastError?.message).toBe('the first call fails');
+  });
+
+  it('tells of an effect that failed after its handler had returned', async () => {
+    const slow = gate();
+    const logged: LogEntry[] = [];
+    const job = defineJob({
+      name: 'job',
+      run(_, { once }) {
+        void once('slow', () => slow.pass().then(() => Promise.reject(new Error('too late to be heard'))));
+      },
+    });
+    await using queue = await testQueue({ jobs: [job], log: (entry) => logged.push(entry) });
+    await queue.mulligan.enqueue(job, null);
+    await queue.clock.advance(1_000);
+    slow.open();
+    await queue.drain();
+    expect(logged).toMatchObject([
+      {
+        level: 'warn',
+        message: 'an effect inside once failed after its handler had returned',
+        error: { message: 'too late to be heard' },
+      },
+    ]);
+  });
+
+  it('keeps a run that failed for 5 s after its timeout, and the outcome is what the handler threw', async () => {
+    const effects: number[] = [];
+    const job = defineJob({
+      name: 'job',
+      retry: { maxAttempts: 1 },
+      resource: false,
+      timeout: '10s',
+      run(_, { once, signal }) {
+        void once('obedient', async () => {
+          effects.push(1);
+          await gate()
+            .pass(signal)
+            .catch(() => effects.push(2));
+        });
+        void once('deaf', () => gate().pass());
+        throw new Error('what the handler threw');
+      },
+    });
+    await using queue = await testQueue({ jobs: [job] });
+    const { id } = await queue.mulligan.enqueue(job, null);
+    await queue.clock.advance(10_000);
+    expect(effects).toEqual([1, 2]);
+    await queue.clock.advance(4_000);
+    expect(await queue.mulligan.jobs.get(id)).toMatchObject({ state: 'running' });
+    await queue.clock.advance(1_000);
+    expect(await queue.mulligan.jobs.get(id)).toMatchObject({
+      state: 'dead',
+      lastError: { message: 'what the handler threw' },
+    });
   });
 });
 

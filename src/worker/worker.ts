@@ -6,7 +6,7 @@ import { type Logger, type LogSink, makeLogger } from '../observe/log.ts';
 import type { Tracing } from '../observe/tracing.ts';
 import { asideAfter } from '../retry/decision.ts';
 import type { Outcome, ReleaseCause } from '../retry/outcome.ts';
-import type { Claim, ClaimedJob, Retention, Settlement, Store, WorkerDescription } from '../store/store.ts';
+import type { Claim, ClaimedJob, Settlement, Store, WorkerDescription } from '../store/store.ts';
 import { RecentErrors } from '../untrusted/recent-errors.ts';
 import type { ActiveJob } from './active-job.ts';
 import { ActiveJobs } from './active-jobs.ts';
@@ -61,7 +61,6 @@ export interface WorkerParts {
   readonly report: Reporter;
   readonly logSink: LogSink;
   readonly tracing: Tracing | null;
-  readonly retention: Retention;
   readonly maxPayloadBytes: number;
   readonly maxResultBytes: number;
   readonly enqueue: RunServices['enqueue'];
@@ -97,7 +96,7 @@ export class Worker {
   readonly #runServices: RunServices;
   readonly #trouble: Trouble;
   readonly #rejections: Rejections;
-  readonly #jobs: ActiveJobs = new ActiveJobs();
+  readonly #jobs: ActiveJobs;
   readonly #cancels: Cancels;
   readonly #warnedOfResults: Set<string> = new Set();
   #startTimer: Timer | null = null;
@@ -114,6 +113,7 @@ export class Worker {
     const store = withTimeouts(parts.store, clock, callTimeoutMs);
     this.#parts = parts;
     this.#store = store;
+    this.#jobs = new ActiveJobs((job) => holdsOthersBack(job, plan));
     this.id = `${plan.name ?? `${host.name}-${host.pid}`}-${clock.newId().slice(-8)}`;
     const log = makeLogger(logSink, () => ({ worker: this.id }));
     this.#trouble = new Trouble(log);
@@ -466,9 +466,8 @@ export class Worker {
   }
 
   async #prune(): Promise<void> {
-    const { plan, retention } = this.#parts;
-    const kept = { ...retention, asideMs: plan.unknownJobTimeoutMs };
-    while (!this.#stopping && !(await this.#store.prune(kept, PRUNE_BATCH)).isDone);
+    const { unknownJobTimeoutMs } = this.#parts.plan;
+    while (!this.#stopping && !(await this.#store.prune(PRUNE_BATCH, unknownJobTimeoutMs)).isDone);
   }
 
   async #checkCancels(): Promise<void> {
@@ -491,4 +490,10 @@ export class Worker {
     for (const resolve of this.#idleWaiters) resolve();
     this.#idleWaiters.clear();
   }
+}
+
+/** It counts against a limit or against `maxRetriesInFlight` from its claim on, whether it has started or not. */
+function holdsOthersBack({ limits, lane, queue }: ClaimedJob, { queues }: WorkPlan): boolean {
+  if (limits.length > 0) return true;
+  return isRetry(lane) && queues.some((one) => one.queue === queue && one.maxRetriesInFlight !== null);
 }

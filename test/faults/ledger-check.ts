@@ -164,6 +164,8 @@ function isEarned(reason: DeadReason, { attempts, crashes, policy }: Job, rows: 
       return policy.deadlineMs !== null;
     case 'no-handler':
       return outcome === 'released';
+    case 'runs':
+      return rows.length >= policy.maxRuns;
   }
 }
 

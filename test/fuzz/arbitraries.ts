@@ -138,6 +138,7 @@ export const goodRetry: fc.Arbitrary<Record<string, unknown>> = fc.record(
     ),
     deadline: fc.oneof(fc.constant(null), fc.integer({ min: 1, max: 1e9 })),
     maxCrashes: fc.integer({ min: 1, max: 5 }),
+    maxRuns: fc.integer({ min: 1, max: 20_000 }),
   },
   { requiredKeys: [] },
 );
@@ -239,6 +240,7 @@ const oddRetry: fc.Arbitrary<Recipe> = optionsOf({
   ),
   deadline: fc.oneof(fc.constant(null), duration),
   maxCrashes: fc.integer({ min: 0, max: 5 }),
+  maxRuns: fc.integer({ min: 0, max: 5 }),
 });
 
 /** What is said about retrying: whole policies, and ones whose every part may be wrong. */

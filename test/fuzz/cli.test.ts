@@ -81,7 +81,7 @@ interface Known {
 }
 
 const selecting = ['name', 'queue', 'reason', 'limit'];
-const working = ['queue', 'concurrency', 'retry-share', 'max-retries-in-flight', 'grace', 'retention'];
+const working = ['queue', 'concurrency', 'retry-share', 'max-retries-in-flight', 'grace'];
 const known: readonly Known[] = [
   { words: ['jobs', 'list'], options: ['state', 'queue', 'name', 'key', 'limit', 'after'] },
   { words: ['jobs', 'show'] },
@@ -93,6 +93,8 @@ const known: readonly Known[] = [
   { words: ['queues', 'list'] },
   { words: ['queues', 'pause'] },
   { words: ['queues', 'resume'] },
+  { words: ['retention', 'list'] },
+  { words: ['retention', 'set'], options: ['name', 'by'] },
   { words: ['stats'] },
   { words: ['forecast'], options: ['queue'] },
   { words: ['help'] },

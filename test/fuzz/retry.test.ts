@@ -36,8 +36,10 @@ it('a job gets a whole policy from whatever is said about retrying, or it is ref
             'jitter',
             'maxAttempts',
             'maxCrashes',
+            'maxRuns',
           ]);
           expect(policy?.maxAttempts).toBeGreaterThanOrEqual(1);
+          expect(policy?.maxRuns).toBeGreaterThanOrEqual(policy?.maxAttempts ?? 0);
         },
       );
     }),

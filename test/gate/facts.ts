@@ -25,7 +25,8 @@ export function jobs(count: number): JobBits {
 export function report(facts: Partial<GateReport> = {}): GateReport {
   const environment = facts.environment ?? 0;
   const tail = environment;
-  return { ...emptyReport(1, 0, T0 + 1e9, 1), jobs: jobs(environment), tail, ...facts };
+  const asks = (facts.throttled ?? 0) + (facts.retryAfterMs ? environment : 0);
+  return { ...emptyReport(1, 0, T0 + 1e9, 1), jobs: jobs(environment), tail, asks, ...facts };
 }
 
 /** One gate and its time. */

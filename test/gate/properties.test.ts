@@ -313,7 +313,7 @@ test('each attempt is given back at most once, and none that an outage took is l
           giveBack();
           const verdict = judgeFailure(
             world.state,
-            { jobId: 'a', worker: 1, epoch: world.state.epoch, isThrottled: false, uncountedRuns: 0 },
+            { jobId: 'a', worker: 1, epoch: world.state.epoch, isThrottled: false, uncountedRuns: 0, isSuspect: false },
             world.now,
           );
           if (verdict.counts) {

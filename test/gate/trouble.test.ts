@@ -74,7 +74,8 @@ describe('slow traffic of one job a minute', () => {
     world.runFor(120);
     print('one job a minute, 1 h outage', { calls, drainedAfter, rules: world.events.map(({ rule }) => rule) });
     expect(world.dead).toBe(0);
-    expect(calls).toBeLessThan(150);
+    // The probes of a named gate are 240 an hour on average.
+    expect(calls).toBeLessThan(260);
     expect(drainedAfter).toBeLessThan(180);
     expect(world.gate.phase).toBe('closed');
   });

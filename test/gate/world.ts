@@ -8,6 +8,7 @@ import {
   closedGate,
   type EndedRun,
   evidenceOf,
+  type FailureVerdict,
   foldRuns,
   formatGate,
   freeAccess,
@@ -232,9 +233,9 @@ export class World {
       return;
     }
     this.failed[this.second] = (this.failed[this.second] ?? 0) + 1;
-    const isPending = this.options.gate && this.#spend(run, outcome, worker, gate);
+    const verdict = this.options.gate ? this.#spend(run, outcome, worker, gate) : null;
     if (job.attempts >= MAX_ATTEMPTS) {
-      if (!isPending) this.dead++;
+      if (verdict?.isPending !== true) this.dead++;
       else {
         job.awaitsVerdict = true;
         this.#wait(job, verdictAt(this.now) - this.now);
@@ -242,22 +243,29 @@ export class World {
       return;
     }
     const asked = run.answer.retryAfterMs ?? 0;
-    this.#wait(job, Math.max(asked, delayBefore(standard, job.runs, null, this.random.next)));
+    const longestMs = verdict?.longestWaitMs ?? Number.POSITIVE_INFINITY;
+    this.#wait(job, Math.max(asked, Math.min(longestMs, delayBefore(standard, job.runs, null, this.random.next))));
   }
 
-  /** True when the gate may still find that the failure belongs to an outage. */
-  #spend(run: Run, outcome: Outcome, worker: SimWorker, gate: GateState): boolean {
+  #spend(run: Run, outcome: Outcome, worker: SimWorker, gate: GateState): FailureVerdict {
     const { job, epoch } = run;
     this.#refund(job, gate);
     const isThrottled = evidenceOf(outcome) === 'throttled';
     const verdict = judgeFailure(
       gate,
-      { jobId: job.id, worker: worker.key, epoch, isThrottled, uncountedRuns: job.runs - job.attempts },
+      {
+        jobId: job.id,
+        worker: worker.key,
+        epoch,
+        isThrottled,
+        uncountedRuns: job.runs - job.attempts,
+        isSuspect: false,
+      },
       this.now,
     );
     if (verdict.counts) job.spent = spend(job.spent, this.now);
     else job.attempts--;
-    return verdict.isPending ?? false;
+    return verdict;
   }
 
   /** A worker asks for the gate before it starts a job that may get attempts back; time alone may have opened it. */
@@ -304,6 +312,7 @@ export class World {
       worker: worker.key,
       places,
       keptForRetries: Math.ceil(places * RETRY_SHARE),
+      canProbe: true,
       fresh: fresh.gated ? this.#freshDue : 0,
       retry: retry.gated ? this.#retries.length : 0,
     };

@@ -3,7 +3,6 @@ import { checkCall } from '../../sim/checker/checker.ts';
 import { Model } from '../../sim/checker/model.ts';
 import { copy } from '../../sim/copy.ts';
 import type { Engine, SimStore } from '../../sim/engines.ts';
-import type { VerbName } from '../../sim/history.ts';
 import { Random } from '../../sim/random.ts';
 import { Scheduler, SimProcess, START } from '../../sim/scheduler.ts';
 import { changeRequest, crash, newJob, quota, settlement } from '../../src/store/conformance/builders.ts';
@@ -16,6 +15,7 @@ import type {
   NewJob,
   SettleAnswer,
 } from '../../src/store/store.ts';
+import type { VerbName } from '../../src/store/verbs.ts';
 import { BACKOFF_MS, type Ending, LEASE_MS, QUEUES, type Scene, type Step } from './steps.ts';
 
 /** What a store did in a scene. */
@@ -33,6 +33,7 @@ const policy: NewJob['policy'] = {
   jitter: 'none',
   deadlineMs: null,
   maxCrashes: 2,
+  maxRuns: 10_000,
 };
 const payload = JSON.stringify({ kind: 'unrecoverable', ms: 0, times: 1 });
 const LAST_CRASH = 2 * policy.maxCrashes;

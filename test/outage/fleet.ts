@@ -1,11 +1,12 @@
 import type { Clock } from '../../src/clock.ts';
-import { defineJob, type JobDefinition, Mulligan } from '../../src/index.ts';
+import { defineJob, type JobDefinition, Mulligan, type RetryOptions } from '../../src/index.ts';
 import { DEFAULT_PRIORITY } from '../../src/job.ts';
 import { MemoryStore } from '../../src/store/memory/store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import type { Worker } from '../../src/worker/worker.ts';
 import type { Answer, Dependency } from '../gate/dependency.ts';
+import { sharedStore } from './shared-store.ts';
 
 /*
  * Real workers on a real store (the model in memory) and a virtual clock, against a toy dependency. Each worker has a
@@ -19,7 +20,7 @@ export interface FleetOptions {
   readonly workers?: number;
   readonly concurrency?: number;
   readonly clock?: VirtualClock;
-  readonly maxAttempts?: number;
+  readonly retry?: RetryOptions;
 }
 
 export class Fleet {
@@ -90,6 +91,11 @@ export class Fleet {
     }
   }
 
+  /** Without arrivals, in steps of a second. */
+  async wait(seconds: number): Promise<void> {
+    for (let second = 0; second < seconds; second++) await this.clock.advance(1_000);
+  }
+
   async runUntilDone(longestSeconds: number, perSecond = 0): Promise<number> {
     const from = this.second;
     while (this.completed + this.dead < this.enqueued && this.second - from < longestSeconds)
@@ -111,15 +117,7 @@ export class Fleet {
     const { store } = this;
     const clock = this.#clockOf(index);
     const job = this.#definition(index);
-    // Closing one of them must not close the store that they share.
-    const shared: Store = new Proxy(store, {
-      get: (target, key) => {
-        if (key === 'close') return async () => {};
-        const value = Reflect.get(target, key, target);
-        return typeof value === 'function' ? value.bind(target) : value;
-      },
-    });
-    const mulligan = await Mulligan.open(shared, { clock, jobs: [job], log: () => {} });
+    const mulligan = await Mulligan.open(sharedStore(store), { clock, jobs: [job], log: () => {} });
     mulligan.on('completed', ({ attempt, run }) => {
       this.completed++;
       this.done[this.second] = (this.done[this.second] ?? 0) + 1;
@@ -145,12 +143,12 @@ export class Fleet {
   }
 
   #definition(worker: number): JobDefinition<number> {
-    const { resource, dependency, maxAttempts } = this.#options;
+    const { resource, dependency, retry } = this.#options;
     return defineJob<number>({
       name: 'call',
       priority: DEFAULT_PRIORITY,
       ...(resource === undefined ? {} : { resource }),
-      ...(maxAttempts === undefined ? {} : { retry: { maxAttempts } }),
+      ...(retry === undefined ? {} : { retry }),
       run: async (n, { job }) => {
         const { second } = this;
         this.waits.push({ input: n, waitedMs: this.clock.now() - job.enqueuedAt.getTime() });

@@ -140,7 +140,7 @@ describe('nothing is set: the standard policy and no resource', () => {
   });
 
   test.each([2, 3])('a lone job that may run %i times survives an outage of two minutes', async (maxAttempts) => {
-    const fleet = await open((second) => second <= 120, { maxAttempts });
+    const fleet = await open((second) => second <= 120, { retry: { maxAttempts } });
     await fleet.enqueue(1);
     await fleet.run(120);
     await fleet.runUntilDone(60);
@@ -167,7 +167,7 @@ describe('nothing is set: the standard policy and no resource', () => {
   });
 
   test('a job that may run once runs once', async () => {
-    const fleet = await open(() => true, { maxAttempts: 1 });
+    const fleet = await open(() => true, { retry: { maxAttempts: 1 } });
     await fleet.enqueue(20);
     await fleet.runUntilDone(60);
     expect(fleet.dead).toBe(20);
@@ -197,12 +197,36 @@ describe('nothing is set: the standard policy and no resource', () => {
 
 describe('behind a gate', () => {
   test.each([2, 3])('a lone job with %i attempts survives an outage', async (maxAttempts) => {
-    const fleet = await open((second) => second <= 120, { resource: 'smtp', maxAttempts });
+    const fleet = await open((second) => second <= 120, { resource: 'smtp', retry: { maxAttempts } });
     await fleet.enqueue(1);
     await fleet.run(120);
     await fleet.runUntilDone(120);
     expect(fleet.completed).toBe(1);
   });
+
+  test.each([
+    ['down', 30],
+    ['unavailable', 30],
+    ['down', 2],
+  ] as const)(
+    'the gate decides, not the backoff: %s for three hours, %i jobs with a base of 10 minutes',
+    async (kind, jobs) => {
+      const hours = 3 * 3_600;
+      const backoff = { kind: 'exponential', base: '10m', max: '24h' } as const;
+      const retry = { backoff, maxAttempts: 20 };
+      const fleet = await open((second) => second >= 10 && second <= hours, { resource: 'smtp', retry }, kind);
+      await fleet.run(10, 1);
+      await fleet.enqueue(jobs);
+      await fleet.wait(hours - 10);
+      const calls = sum(fleet.calls, 10, hours);
+      const doneAfter = await fleet.runUntilDone(4 * 3_600);
+      print(`${jobs} jobs with a base of 10 minutes`, { calls, doneAfter, attempts: fleet.mostAttempts });
+      expect([fleet.dead, fleet.completed]).toEqual([0, fleet.enqueued]);
+      expect(doneAfter).toBeLessThanOrEqual(120);
+      // The probes of a named gate are 240 an hour on average.
+      expect(calls).toBeLessThanOrEqual(jobs + 3 * 260);
+    },
+  );
 
   test('one job with a Retry-After of its own neither starves the others nor runs for ever', async () => {
     const dependency: Dependency = {

@@ -66,3 +66,16 @@ it('errors name what the caller sent and lacks, and nothing else', async () => {
   expect(snoozed.body.issues).toEqual([{ path: 'delay', message: expect.stringMatching(/^Expected a duration/) }]);
   expect((await call('POST', '/drain', {})).body).toMatchObject({ status: 409, title: 'The server has no handlers' });
 });
+
+it('a field that another queue has is answered with our name for it', async () => {
+  const { call } = await served();
+  const { status, body } = await call('POST', '/api/v1/jobs', { name: 'a', input: null, jobId: 'x', removeOnFail: 5 });
+  expect(status).toBe(400);
+  expect(body.issues).toEqual([
+    {
+      path: '',
+      message:
+        'Unrecognized keys: "jobId", "removeOnFail". Here it is key. One live job has it at a time. Here it is retention: { dead } of defineJob. Such as \'30d\'.',
+    },
+  ]);
+});

@@ -28,6 +28,24 @@ it('a job that dies by the word of a remote worker is in the log of mulligan ser
   expect(stderr).toContain(body.id);
 });
 
+it('mulligan serve takes inputs and results as large as its flags say', async () => {
+  const cli = new Cli();
+  onTestFinished(() => cli.cleanUp());
+  const sizes = ['--max-payload-bytes', '300000', '--max-result-bytes', '10'];
+  const running = cli.start(['serve', '--db', 'sqlite:jobs.db', '--port', '0', '--no-dashboard', ...sizes]);
+  const [, url = ''] = await running.printed(/at (http:\S+?)\. /);
+  const call = caller(url);
+  const enqueued = (bytes: number) => call('POST', '/api/v1/jobs', { name: 'a', input: 'x'.repeat(bytes) });
+  expect([(await enqueued(299_000)).status, (await enqueued(300_001)).status]).toEqual([201, 422]);
+  const { lease } = await claimOne(call);
+  await call('POST', '/api/v1/settle', { lease, outcome: 'ack', result: 'longer than ten' });
+  const ended = (await call('GET', '/api/v1/jobs?state=completed')).body.items;
+  expect(ended).toHaveLength(1);
+  expect(JSON.stringify(ended)).not.toContain('longer than ten');
+  running.process.kill('SIGTERM');
+  await running.ended;
+});
+
 it('mulligan serve says what it cannot serve: a server, a port in use, all machines without tokens', async () => {
   const { url } = await served();
   const db = ['--db', `sqlite:${join(newFolder(), 'jobs.db')}`];

@@ -64,6 +64,56 @@ const hostileValues: readonly unknown[] = [
   JSON.parse('{"__proto__":{"polluted":true}}'),
 ];
 
+const nested = (levels: number): string => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+
+/** JSON inside of JSON: what a check of the body itself does not see. */
+const hostileTexts: readonly string[] = [
+  'not json',
+  '',
+  'null',
+  '-0',
+  '1e999',
+  '"\\ud800"',
+  '"\\u0000"',
+  '{"__proto__":{"polluted":true}}',
+  '{"$number":"NaN"}',
+  '{"a":1,"a":2}',
+  '[1,\n2]',
+  '!no JSON at all',
+  nested(64),
+  nested(500),
+  nested(501),
+];
+
+/** The same by bytes: deep, long, or of many values. They are rare, or the jobs that they make would fill every list. */
+const largeTexts: readonly (() => string)[] = [
+  () => nested(5_000),
+  () => nested(20_000),
+  () => JSON.stringify('x'.repeat(200_000)),
+  () => JSON.stringify('\u{1f600}'.repeat(60_000)),
+  () => JSON.stringify('"'.repeat(130_000)),
+  () => JSON.stringify('x'.repeat(2_000_000)),
+  () => `[${'{},'.repeat(80_000)}{}]`,
+  () => `[${'[],'.repeat(400_000)}[]]`,
+  () => `{${Array.from({ length: 10_000 }, (_, at) => `"k${at}":${at}`).join(',')}}`,
+];
+
+/** Bodies that cost much more to read than to send. */
+const largeBodies: readonly (() => string)[] = [
+  () => `[${'{},'.repeat(300_000)}{}]`,
+  () => `[${'{},'.repeat(1_200_000)}{}]`,
+  () => `[[${'{"$number":"1"},'.repeat(200_000)}1]]`,
+  () => `[{"$map":[${'["a",1],'.repeat(100_000)}["a",1]]}]`,
+  () => `[[${'"00000000-0000-7000-8000-000000000000",'.repeat(50_000)}"a"]]`,
+  () => `[{"$set":[${'1,'.repeat(300_000)}1]}]`,
+  () => `{"name":"a","jobs":[${'{"input":[{},{},{}]},'.repeat(20_000)}{}]}`,
+  () => `{${Array.from({ length: 100_000 }, (_, at) => `"$k${at}":1`).join(',')}}`,
+  () => JSON.stringify('x'.repeat(4_000_000)),
+];
+/** Longer texts than this hold JSON. */
+const LONGEST_TEXT = 2 ** 20;
+const RARE = 0.01;
+
 const words = ['a', 'default', 'w1', 'smtp', 'email.send', '5s', '1h', '2026-01-01T00:00:00Z', 'read', '0 3 * * *'];
 
 export class HostileRequests {
@@ -148,6 +198,7 @@ export class HostileRequests {
   }
 
   #body(schema: JsonSchema): Buffer {
+    if (this.#chance(this.#hostility * RARE * 10)) return Buffer.from(this.#pick(largeBodies)());
     const text = JSON.stringify(this.#value(schema, 0)) ?? '';
     if (this.#chance(0.9)) return Buffer.from(text);
     return this.#pick([
@@ -177,6 +228,7 @@ export class HostileRequests {
       case 'array':
         return this.#array(schema, depth);
       case 'string':
+        if (((schema.maxLength as number | undefined) ?? 0) > LONGEST_TEXT) return this.#jsonText();
         return this.#chance(0.9) ? this.#fitting(schema) : this.#text();
       case 'boolean':
         return this.#chance(0.5);
@@ -198,6 +250,12 @@ export class HostileRequests {
     return pattern.includes('0-9a-f') ? `${hex(8)}-${hex(4)}-7${hex(3)}-8${hex(3)}-${hex(12)}` : this.#text();
   }
 
+  #jsonText(): string {
+    if (this.#chance(RARE)) return this.#pick(largeTexts)();
+    if (this.#chance(this.#hostility)) return this.#pick(hostileTexts);
+    return JSON.stringify(this.#pick([...words, 1, null, [1, 2], { password: 'hunter2', to: 'ada' }]));
+  }
+
   #object({ properties = {}, required = [] }: JsonSchema, depth: number): unknown {
     const needed = required as readonly string[];
     const entries = Object.entries(properties as Record<string, JsonSchema>)
@@ -215,7 +273,11 @@ export class HostileRequests {
 
   #number({ minimum = 0 }: JsonSchema): number {
     const least = typeof minimum === 'number' ? minimum : 0;
-    return this.#pick([least, least + 1, 5, 100, 1_000, -1, 1e15, 2 ** 31, 2 ** 53, 0.5]);
+    return this.#pick([least, least + 1, 5, 100, 1_000, 10_000, -1, 0.5, ...this.#largeNumbers()]);
+  }
+
+  #largeNumbers(): readonly number[] {
+    return this.#hostility === 0 ? [] : [2 ** 31 - 1, 2 ** 31, 2 ** 32, 1e15, 2 ** 53, 1e300];
   }
 
   #text(): string {

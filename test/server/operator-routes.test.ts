@@ -28,26 +28,28 @@ it('a reader does not see what is redacted, an admin does, and that is on record
   expect(operation?.by).toMatch(/^ops from /);
 });
 
-it('fields of logs are redacted as payloads are, over every route, until an admin reveals them', async () => {
+it('fields of logs that the server was told are redacted over every route, until an admin reveals them; credentials are not kept', async () => {
   const [reader, admin] = [createToken('reader', ['read']), createToken('ops', ['admin'])];
   const job = defineJob<null>({
     name: 'card.charge',
-    run: async (_, { log }) => log.info('charging', { customer: 7, card: { cardNumber: '4242' } }),
+    run: async (_, { log }) => log.info('charging', { customer: 7, card: { iban: 'DE00', cardNumber: '4242' } }),
   });
   const { call, mulligan } = await served({
     queue: { jobs: [job] },
-    server: { tokens: [reader.stored, admin.stored] },
+    server: { tokens: [reader.stored, admin.stored], redact: ['iban'] },
   });
   const { id } = await mulligan.enqueue(job, null);
   await mulligan.drain();
   const as = (token: string): { authorization: string } => ({ authorization: `Bearer ${token}` });
-  const hidden = { customer: 7, card: { cardNumber: '[redacted]' } };
+  const hidden = { customer: 7, card: { iban: '[redacted]', cardNumber: '[redacted]' } };
   const read = await call('GET', `/api/v1/jobs/${id}/logs`, undefined, as(reader.token));
   expect(read.body.logs).toMatchObject([{ run: 1, lines: [{ message: 'charging', fields: hidden }] }]);
   const remote = await call('POST', '/api/v1/store/logs', [id, 10], as(reader.token));
   expect(remote.body).toMatchObject([{ run: 1, lines: [{ fields: hidden }] }]);
   const { body } = await call('POST', `/api/v1/jobs/${id}/reveal`, {}, as(admin.token));
-  expect(body.logs).toMatchObject([{ lines: [{ fields: { customer: 7, card: { cardNumber: '4242' } } }] }]);
+  expect(body.logs).toMatchObject([
+    { lines: [{ fields: { customer: 7, card: { iban: 'DE00', cardNumber: '***' } } }] },
+  ]);
   const unknown = await call(
     'GET',
     '/api/v1/jobs/0198c0de-0000-7000-8000-000000000000/logs',
@@ -118,6 +120,30 @@ it('a bulk action in the background answers at once, is stopped by its canaries,
   await expect.poll(async () => (await mulligan.stats()).states.completed, { timeout: 10_000 }).toBe(20);
   const wrong = await call('POST', '/api/v1/dead/redrive', { error: 'nothing-like-it', background: true });
   expect(wrong.status).toBe(400);
+});
+
+it('an order that another one of the same jobs stands in the way of is answered with 409, and names that one', async () => {
+  const job = defineJob<null>({
+    name: 'order.ship',
+    retry: { maxAttempts: 1 },
+    async run() {
+      throw new Error('no address');
+    },
+  });
+  const { call, mulligan } = await served({ queue: { jobs: [job] } });
+  await mulligan.enqueueMany(job, [{ input: null }, { input: null }]);
+  const worker = mulligan.work({ poll: '20ms' });
+  await expect.poll(async () => (await mulligan.stats()).states.dead).toBe(2);
+  await worker.stop();
+  const stop = new AbortController();
+  const onProgress = (): void => stop.abort();
+  const first = mulligan.dead.redrive({ name: 'order.ship', canary: 1, signal: stop.signal, onProgress });
+  await expect(first).rejects.toMatchObject({ name: 'AbortError' });
+  const id = (await mulligan.audit.list())[0]?.id as string;
+  const { status, body } = await call('POST', '/api/v1/dead/redrive', { name: 'order.ship', keepAttempts: true });
+  expect(status).toBe(409);
+  expect(body).toMatchObject({ code: 'CONFLICT', title: 'Another order is under way' });
+  expect(body.detail).toContain(id);
 });
 
 it('an order that is carried out is told to those who follow live changes', async () => {

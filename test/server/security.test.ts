@@ -1,5 +1,6 @@
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
@@ -58,6 +59,91 @@ it('without tokens, neither a peer elsewhere nor one behind a proxy is served, n
   expect(await from(undefined)).toBe(403);
   expect(await from('127.0.0.1', { 'x-forwarded-for': '192.0.2.7' })).toBe(403);
   await server.close();
+});
+
+it.each([
+  'forwarded',
+  'forwarded-for',
+  'via',
+  'x-forwarded',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-forwarded-port',
+  'x-forwarded-server',
+  'x-original-forwarded-for',
+  'x-original-host',
+  'x-real-ip',
+  'x-client-ip',
+  'client-ip',
+  'true-client-ip',
+  'fastly-client-ip',
+  'x-cluster-client-ip',
+  'x-azure-clientip',
+  'x-originating-ip',
+  'x-remote-ip',
+  'x-remote-addr',
+  'x-proxyuser-ip',
+  'proxy-connection',
+  'cf-connecting-ip',
+  'cf-ray',
+  'cdn-loop',
+  'x-envoy-external-address',
+  'x-amz-cf-id',
+  'fly-client-ip',
+  'x-vercel-id',
+  'x-arr-log-id',
+])('without tokens, a request with the header %s of a proxy is not served; with one, it is', async (name) => {
+  const { url } = await served();
+  expect((await raw(`${url}/api/v1/jobs`, { [name]: 'a' })).status).toBe(403);
+  const { token, stored } = createToken('a', ALL);
+  const closed = await served({ server: { tokens: [stored] } });
+  expect((await raw(`${closed.url}/api/v1/jobs`, { [name]: 'a', ...bearer(token) })).status).toBe(200);
+});
+
+it('without tokens, programs are served whatever other headers they send', async () => {
+  const { url } = await served();
+  const headers = {
+    'user-agent': 'curl/8',
+    accept: '*/*',
+    traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+    'x-request-id': '1',
+    // Libraries for tracing send these as well as proxies do.
+    'x-amzn-trace-id': 'Root=1-67891233-abcdef012345678912345678',
+    'x-cloud-trace-context': '105445aa7843bc8bf206b12000100000/1',
+    'accept-encoding': 'gzip',
+    'x-description': 'a',
+    'x-membership': 'a',
+  };
+  expect((await raw(`${url}/api/v1/jobs`, headers)).status).toBe(200);
+});
+
+/** What nginx sends to its upstream unless it is told otherwise: HTTP/1.0, and no header that tells of it. */
+function askAsProxy(url: string, more: Record<string, string> = {}): Promise<string> {
+  const { hostname, port, host } = new URL(url);
+  const lines = Object.entries({ Host: host, Connection: 'close', ...more }).map(
+    ([name, value]) => `${name}: ${value}`,
+  );
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(port), hostname, () =>
+      socket.write(`GET /api/v1/jobs HTTP/1.0\r\n${lines.join('\r\n')}\r\n\r\n`),
+    );
+    let text = '';
+    socket.setEncoding('utf8').on('data', (part: string) => {
+      text += part;
+    });
+    socket.on('end', () => resolve(text)).on('error', reject);
+  });
+}
+
+it('without tokens, a request by HTTP/1.0 is not served, because proxies without settings send it; with one, it is', async () => {
+  const { url } = await served();
+  const refused = await askAsProxy(url);
+  expect(refused).toMatch(/^HTTP\/1\.1 403 /);
+  expect(refused).toContain('HTTP/1.0');
+  const { token, stored } = createToken('a', ALL);
+  const closed = await served({ server: { tokens: [stored] } });
+  expect(await askAsProxy(closed.url, bearer(token))).toMatch(/^HTTP\/1\.1 200 /);
 });
 
 it('a token is shown once, and its file holds only a digest that no other user can read', async () => {
@@ -206,9 +292,13 @@ it('data that is nested too deeply is refused', async () => {
 });
 
 it('fields with secret names are redacted wherever they are shown, but not for the worker', async () => {
-  const { call } = await served({ server: { redact: ['password', 'api-key'] } });
-  const input = { user: 'ada', Password: 'hunter2', nested: [{ API_KEY: 'k3y', ok: 1 }] };
-  const hidden = { user: 'ada', Password: '[redacted]', nested: [{ API_KEY: '[redacted]', ok: 1 }] };
+  const { call } = await served({ server: { redact: ['iban'] } });
+  const input = { user: 'ada', Password: 'hunter2', nested: [{ API_KEY: 'k3y', IBAN: 'DE00', ok: 1 }] };
+  const hidden = {
+    user: 'ada',
+    Password: '[redacted]',
+    nested: [{ API_KEY: '[redacted]', IBAN: '[redacted]', ok: 1 }],
+  };
   const { body } = await call('POST', '/api/v1/jobs', { name: 'a', input });
   expect((await call('GET', `/api/v1/jobs/${body.id}`)).body.payload).toEqual(hidden);
   expect((await call('GET', '/api/v1/jobs')).body.items[0].payload).toEqual(hidden);

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { Mulligan, type MulliganOptions } from '../../src/mulligan.ts';
 import { type ServeOptions, serve } from '../../src/server/index.ts';
@@ -52,4 +55,11 @@ export async function claimOne(call: Served['call'], extra: object = {}): Promis
   const { status, body } = await call('POST', '/api/v1/claim', { worker: 'w1', wait: 0, ...extra });
   if (status !== 200 || body.jobs.length === 0) throw new Error(`no job: ${JSON.stringify(body)}`);
   return body.jobs[0];
+}
+
+/** An empty folder, until the test ends. Ask for it before what is opened in it. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'mulligan-server-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
 }

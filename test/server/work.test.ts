@@ -2,6 +2,8 @@ import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { defineJob } from '../../src/definition.ts';
 import { createServer } from '../../src/server/index.ts';
+import { newJobs } from '../../src/store/conformance/builders.ts';
+import { trip } from '../../src/store/conformance/gate-builders.ts';
 import { MemoryStore } from '../../src/store/memory/store.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { claimOne, served } from './served.ts';
@@ -40,7 +42,7 @@ it('what follows a failure is decided by the policy of the job and by the defaul
   await call('POST', '/api/v1/jobs', { name: 'a', input: 2 });
   expect(await nack({ status: 404 })).toMatchObject({ decision: 'dead', rule: 'http:404' });
   await call('POST', '/api/v1/jobs', { name: 'a', input: 3 });
-  expect(await nack({ class: 'permanent' })).toMatchObject({ decision: 'dead', rule: 'classify()' });
+  expect(await nack({ class: 'permanent' })).toMatchObject({ decision: 'dead', rule: 'reported:permanent' });
 });
 
 it('a Retry-After that the worker was told bounds the wait from below', async () => {
@@ -136,6 +138,23 @@ it('failures by the environment open the gate of a resource, and what fails then
   expect(await mulligan.gates.list()).toMatchObject([{ name: 'smtp', phase: 'open' }]);
   expect(decisions.slice(0, 5)).toEqual(decisions.slice(0, 5).map(() => 'retry'));
   expect(decisions.at(-1)).toBe('defer');
+});
+
+it('a worker gets the probe of a gate at once, also where jobs that it does not know are due first', async () => {
+  const store = new MemoryStore();
+  const { call } = await served({ target: store });
+  await store.enqueue(newJobs(12, { resource: 'webhook/a', name: 'unknown' }));
+  const known = newJobs(1, { resource: 'webhook/a', name: 'known' });
+  await store.enqueue(known);
+  const { state } = await trip(store, 'webhook/a');
+  const { body } = await call('POST', '/api/v1/claim', { worker: 'w1', names: ['known'], wait: '30s' });
+  const probing = (await store.gates({ kind: 'resource', limit: 1 }))[0]?.state.probes;
+  // The 12 that had to go aside first were no probes, and made no wait longer.
+  expect(probing).toMatchObject({ at: state.probes.at, intervalMs: state.probes.intervalMs });
+  expect(body.jobs).toMatchObject([{ id: known[0]?.id, run: 1 }]);
+  const settled = await call('POST', '/api/v1/settle', { lease: body.jobs[0].lease, outcome: 'ack' });
+  expect(settled.body).toMatchObject({ decision: 'complete' });
+  expect(await store.gates({ kind: 'resource', limit: 1 })).toMatchObject([{ state: { probes: { alive: 1 } } }]);
 });
 
 it('jobs behind a limit are claimed as far as it lets them', async () => {

@@ -170,8 +170,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a release of a resource is lost',
     file: 'store/memory/partitions.ts',
-    find: 'return this.#holds.delete(keyOf(target));',
-    replace: "return 'queue' in target && this.#holds.delete(keyOf(target));",
+    find: 'this.#holds.delete(keyOf(target));',
+    replace: "if ('queue' in target) this.#holds.delete(keyOf(target));",
   },
   {
     name: 'a partition is forgotten when its first job leaves',
@@ -208,8 +208,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a cancel that comes late is lost',
     file: 'job.ts',
-    find: 'cancelRequested && settled.dueAt !== null',
-    replace: 'false',
+    find: 'if (cancelRequested) return',
+    replace: 'if (false) return',
     from: 100,
   },
   {
@@ -237,6 +237,12 @@ export const mutants: readonly Mutant[] = [
     file: 'retry/decide.ts',
     find: 'return attempts >= policy.maxAttempts;',
     replace: 'return attempts > policy.maxAttempts;',
+  },
+  {
+    name: 'a run that a soft gate gives back waits by its backoff alone',
+    file: 'retry/decide.ts',
+    find: '? Math.max(own.delayMs, leastSoftDelay(job, random))',
+    replace: '? own.delayMs',
   },
   {
     name: 'poison is buried one crash late',
@@ -327,8 +333,14 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'an open gate gives more than its probe',
     file: 'store/memory/claim.ts',
-    find: '? claiming.probe((ids) => pickProbe(admission.state.probes, ids, random), admission.epoch)',
-    replace: '? claiming.admitted({ fresh: 3, retry: 3, epoch: admission.epoch })',
+    find: ': claiming.only(one, admission.epoch);',
+    replace: ': claiming.admitted({ fresh: 3, retry: 3, epoch: admission.epoch });',
+  },
+  {
+    name: 'a worker gets the probe of a job that it does not know',
+    file: 'store/probe-candidates.ts',
+    find: 'return known !== undefined && known >= (version ?? FIRST_VERSION);',
+    replace: 'return true;',
   },
   {
     name: 'a gate that is pinned open admits jobs',
@@ -657,7 +669,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'ticks are fired too early',
     file: 'worker/schedules.ts',
-    find: 'nextAt: schedule.nextAt as number }, now)',
-    replace: 'nextAt: schedule.nextAt as number }, now + 1_000)',
+    find: 'clock.newId(), now)',
+    replace: 'clock.newId(), now + 1_000)',
   },
 ];

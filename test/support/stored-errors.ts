@@ -1,5 +1,13 @@
 import { expect } from 'vitest';
-import { claimRequest, complete, newJobs, quota, retryIn, settlement } from '../../src/store/conformance/builders.ts';
+import {
+  claimRequest,
+  complete,
+  newJobs,
+  pruneWith,
+  quota,
+  retryIn,
+  settlement,
+} from '../../src/store/conformance/builders.ts';
 import type { StoreHarness } from '../../src/store/conformance/index.ts';
 import type { ClaimedJob } from '../../src/store/store.ts';
 
@@ -16,7 +24,7 @@ export interface StoredErrors {
 export async function expectErrorsStoredOnce({ store, advance }: StoreHarness, stored: StoredErrors): Promise<void> {
   const prune = async (): Promise<number> => {
     await advance(1_000);
-    return (await store.prune({ completedMs: 1, deadMs: null, cancelledMs: null }, 10)).jobs;
+    return (await pruneWith(store, { completedMs: 1, deadMs: null, cancelledMs: null }, 10)).jobs;
   };
   await store.enqueue(newJobs(3));
   const request = claimRequest({ limit: 3, queues: [quota({ share: 3, retry: 3 })] });

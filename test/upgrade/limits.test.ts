@@ -13,6 +13,7 @@ import {
   newJob,
   newJobs,
   only,
+  pruneWith,
   retryIn,
   settleOne,
 } from '../../src/store/conformance/builders.ts';
@@ -52,7 +53,7 @@ describe('a version without limits on a SQLite file with limits', () => {
     const settled = expired.map((job, index) => crash(job, index === 0 ? retryIn(0) : die()));
     expect(await soon(older.settle(settled))).toEqual(['settled', 'settled']);
     expect((await soon(store.claimLimited(claimRequest()))).jobs).toEqual([]);
-    await soon(store.prune({ completedMs: null, deadMs: null, cancelledMs: null }, 10));
+    await soon(pruneWith(store, { completedMs: null, deadMs: null, cancelledMs: null }, 10));
     expect((await soon(claim(older))).jobs).toEqual([]);
     expect((await soon(store.claimLimited(claimRequest()))).jobs).toHaveLength(2);
 

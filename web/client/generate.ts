@@ -70,7 +70,9 @@ function answerOf({ responses }: OpenApiOperation): string {
 }
 
 /** A JSON Schema, as zod writes it, as a type. */
-function typeOf(schema: JsonSchema): string {
+function typeOf(schema: JsonSchema | boolean): string {
+  // What nothing fits, or anything.
+  if (typeof schema === 'boolean') return schema ? 'unknown' : 'never';
   const { anyOf, oneOf, type } = schema;
   if ('const' in schema) return JSON.stringify(schema.const);
   if (Array.isArray(schema.enum)) return schema.enum.map((value) => JSON.stringify(value)).join(' | ');

@@ -24,9 +24,9 @@ const words: Readonly<Record<BulkAction, { title: string; verb: string; what: st
     done: 'The redrive has begun.',
   },
   runNow: {
-    title: 'Run waiting jobs now',
+    title: 'Run jobs now',
     verb: 'Run',
-    what: 'Scheduled and retrying jobs become due now; attempts and history stay.',
+    what: 'Scheduled and retrying jobs become due now, running ones when their run ends with a wait; attempts and history stay.',
     done: 'The jobs are being made due.',
   },
   discard: {

@@ -69,6 +69,7 @@ const actionWords: Readonly<Record<Operation['action'], string>> = {
   schedule: 'Schedule',
   gate: 'Gate',
   reveal: 'Reveal',
+  retention: 'Retention',
 };
 
 export function isBulk({ action }: Operation): boolean {

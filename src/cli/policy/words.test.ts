@@ -37,6 +37,9 @@ it('says when it gives up', () => {
   expect(explain({})).toContain('when 3 runs take the worker process down: dead, poison');
   expect(explain({ maxCrashes: 1 })).toContain('when a run takes the worker process down: dead, poison');
   expect(explain({ maxAttempts: 2 })).not.toContain('poison');
+  expect(explain({})).toContain(
+    'after 10,000 runs in all, when an outage, a gate or a release would give one more back: dead, runs',
+  );
   expect(explain({})).toContain('there is no deadline');
   expect(explain({ deadlineMs: 60_000 })).toMatch(/more than 1m after the first: dead, deadline\.$/m);
   expect(explain({ deadlineMs: 1_500 })).toContain('after attempt 3 already');

@@ -1,6 +1,7 @@
 import { formatDuration } from '../../duration.ts';
 import { LONGEST_DELAY_MS } from '../../retry/backoff.ts';
 import type { Backoff, Jitter, RetryPolicy } from '../../retry/policy.ts';
+import { grouped } from '../figures.ts';
 import { span } from '../time.ts';
 import { type ForecastTotals, totalsOf, type Wait } from './forecast.ts';
 import { type LikelyTotals, likelyTotals } from './likely.ts';
@@ -82,13 +83,14 @@ function totalWords(jitter: Jitter, totals: ForecastTotals, likely: LikelyTotals
   return `The waits add up to ${span(totalMs)} before jitter; with it, from ${likelyWords(likely)} for 98 of 100 jobs, and anything from ${span(shortestTotalMs)} to ${span(longestTotalMs)} at worst.`;
 }
 
-function givesUp({ maxAttempts, maxCrashes, deadlineMs }: RetryPolicy, waits: readonly Wait[]): string[] {
+function givesUp({ maxAttempts, maxCrashes, maxRuns, deadlineMs }: RetryPolicy, waits: readonly Wait[]): string[] {
   const crashing = maxCrashes === 1 ? 'a run takes' : `${maxCrashes} runs take`;
   return [
     `  - when attempt ${maxAttempts} fails: dead, exhausted;`,
     '  - at once when an error is permanent (Unrecoverable, a rejected input, most HTTP 4xx): dead, unrecoverable;',
     // With fewer attempts than that, it is exhausted before.
     ...(maxCrashes > maxAttempts ? [] : [`  - when ${crashing} the worker process down: dead, poison;`]),
+    `  - after ${grouped(maxRuns)} runs in all, when an outage, a gate or a release would give one more back: dead, runs;`,
     deadlineMs === null ? '  - never for its age: there is no deadline.' : deadlineWords(deadlineMs, waits),
   ];
 }

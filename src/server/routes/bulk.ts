@@ -5,6 +5,7 @@ import { states } from '../../job.ts';
 import type { BulkOptions, RedriveOptions } from '../../operate.ts';
 import { deadReasons } from '../../retry/decision.ts';
 import type { Operation } from '../../store/store.ts';
+import { PAGE_IN_MEMORY } from '../budget.ts';
 import { type Call, type Route, route, type ServerContext } from '../route.ts';
 import * as schemas from '../schemas.ts';
 import { listJobs, listSchema, shownJob } from './job-lists.ts';
@@ -26,8 +27,8 @@ const selectionFields = {
   key: schemas.jobName.exactOptional(),
   since: schemas.moment.exactOptional(),
   until: schemas.moment.exactOptional(),
-  attempts: z.int().min(0).exactOptional().describe('At least so many attempts were spent.'),
-  limit: z.int().min(1).exactOptional(),
+  attempts: z.int().min(0).max(schemas.LARGEST_COUNT).exactOptional().describe('At least so many attempts were spent.'),
+  limit: z.int().min(1).max(schemas.LARGEST_COUNT).exactOptional(),
   dryRun: z.boolean().exactOptional().describe('Only count the jobs, and show a few of them.'),
   background,
 };
@@ -84,6 +85,7 @@ const result = z.object({
 const answers = {
   200: { description: 'What was done, and what was not.', schema: result },
   202: { description: 'It has begun, in the background.', schema: z.object({ operation: z.unknown() }) },
+  409: { description: 'An unfinished order of the same jobs has other options.' },
 };
 
 interface BulkAction<Body> {
@@ -129,6 +131,7 @@ const list: Route = route({
   summary: 'List dead jobs, the newest dead first',
   scopes: ['read'],
   query: listSchema,
+  answerBytes: PAGE_IN_MEMORY,
   answers: { 200: { description: 'A page of jobs.', schema: schemas.pageOf(schemas.job) } },
   handle: async (call) => ({ body: await listJobs(call, { state: 'dead' }) }),
 });
@@ -163,7 +166,7 @@ export const bulkRoutes: readonly Route[] = [
     path: '/api/v1/jobs/run-now',
     name: 'runJobsNow',
     tag: 'jobs',
-    summary: 'Let many scheduled or retrying jobs start now',
+    summary: 'Let many scheduled or retrying jobs start now; of running ones the next wait ends at once',
     body: runNowBody,
     act: ({ mulligan }, body) => mulligan.jobs.runNow(body),
   }),

@@ -3,6 +3,8 @@ import type { Selection } from '../../bulk/selection.ts';
 import { type Job, states } from '../../job.ts';
 import { deadReasons } from '../../retry/decision.ts';
 import type { RunLog } from '../../run-log.ts';
+import { PAGE_BYTES } from '../../store/page.ts';
+import { PAGE_IN_MEMORY } from '../budget.ts';
 import { type Call, type Route, route, type ServerContext } from '../route.ts';
 import * as schemas from '../schemas.ts';
 
@@ -30,13 +32,19 @@ const selectionQuery = {
   key: schemas.jobName.exactOptional(),
   since: schemas.moment.exactOptional(),
   until: schemas.moment.exactOptional(),
-  attempts: z.coerce.number().int().min(0).exactOptional().describe('At least so many attempts were spent.'),
+  attempts: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(schemas.LARGEST_COUNT)
+    .exactOptional()
+    .describe('At least so many attempts were spent.'),
 };
 type SelectionQuery = Omit<Selection, 'limit' | 'ids'>;
 
 const countSchema: z.ZodType<SelectionQuery & { readonly limit?: number }> = z.strictObject({
   ...selectionQuery,
-  limit: z.coerce.number().int().min(1).exactOptional().describe('Stop counting there.'),
+  limit: z.coerce.number().int().min(1).max(schemas.LARGEST_COUNT).exactOptional().describe('Stop counting there.'),
 }) as unknown as z.ZodType<SelectionQuery & { readonly limit?: number }>;
 
 type ListQuery = SelectionQuery & { readonly limit: number; readonly cursor?: string; readonly payload?: string };
@@ -85,6 +93,7 @@ async function searchPayloads(
   const sought = text.toLowerCase();
   const items: Job[] = [];
   let [lookedAt, after] = [0, cursor];
+  let carried = 0;
   while (lookedAt < MOST_SEARCHED) {
     const from = after === undefined ? {} : { after };
     const page = await context.mulligan.jobs.list({ ...filter, ...from, limit: SEARCHED_AT_ONCE });
@@ -92,10 +101,14 @@ async function searchPayloads(
       lookedAt++;
       after = job.id;
       const shown = shownJob(job, context);
-      if (JSON.stringify(shown.payload).toLowerCase().includes(sought)) items.push(shown);
-      if (items.length === limit) return { items, next: job.id, lookedAt };
+      const text = JSON.stringify(shown.payload);
+      if (text.toLowerCase().includes(sought)) {
+        items.push(shown);
+        carried += text.length;
+      }
+      if (items.length === limit || carried > PAGE_BYTES) return { items, next: job.id, lookedAt };
     }
-    if (page.length < SEARCHED_AT_ONCE) return { items, next: null, lookedAt };
+    if (page.length < SEARCHED_AT_ONCE && page.stoppedAfter === undefined) return { items, next: null, lookedAt };
   }
   return { items, next: after ?? null, lookedAt };
 }
@@ -108,6 +121,7 @@ const list: Route = route({
   summary: 'List jobs, newest first',
   scopes: ['read'],
   query: listSchema,
+  answerBytes: PAGE_IN_MEMORY,
   answers: { 200: { description: 'A page of jobs.', schema: schemas.pageOf(schemas.job) } },
   handle: async (call) => ({ body: await listJobs(call) }),
 });

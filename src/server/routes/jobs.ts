@@ -1,11 +1,12 @@
 import { z } from 'zod';
-import { auditTo } from '../../audit.ts';
+import { newOrder } from '../../audit.ts';
 import { type Duration, parseDuration } from '../../duration.ts';
 import type { EnqueueOptions } from '../../enqueue-options.ts';
 import { JobNotFoundError, ResultTimeoutError } from '../../errors.ts';
 import { isTerminal } from '../../job.ts';
 import { waitReasons } from '../../observe/wait-reasons.ts';
 import { LOGS_SHOWN } from '../../operate.ts';
+import { JOB_IN_MEMORY, ROWS_IN_MEMORY } from '../budget.ts';
 import { ProblemError } from '../problem.ts';
 import { type Route, route, type ServerContext } from '../route.ts';
 import * as schemas from '../schemas.ts';
@@ -76,6 +77,7 @@ const get: Route = route({
   summary: 'One job',
   scopes: ['read'],
   params: schemas.idParams,
+  answerBytes: JOB_IN_MEMORY,
   answers: { 200: { description: 'The job.', schema: schemas.job } },
   async handle({ params: { id }, context }) {
     const job = await context.mulligan.jobs.get(id);
@@ -96,6 +98,7 @@ const ledger: Route = route({
   summary: 'The ledger of a job: what each run did, and what was decided',
   scopes: ['read'],
   params: schemas.idParams,
+  answerBytes: ROWS_IN_MEMORY,
   answers: { 200: { description: 'Oldest run first.', schema: z.object({ runs: z.array(schemas.runRecord) }) } },
   async handle({ params: { id }, context }) {
     const runs = await context.mulligan.jobs.runs(id);
@@ -113,6 +116,7 @@ const logs: Route = route({
   description: 'The last lines of each run that has ended. A run that crashed has none.',
   scopes: ['read'],
   params: schemas.idParams,
+  answerBytes: ROWS_IN_MEMORY,
   query: z.strictObject({
     limit: z.coerce.number().int().min(1).max(1_000).default(LOGS_SHOWN).describe('Of at most so many runs.'),
   }),
@@ -164,6 +168,7 @@ const reveal: Route = route({
   description: 'Leaves an operation on record: who has seen it, and when.',
   scopes: ['admin'],
   params: schemas.idParams,
+  answerBytes: JOB_IN_MEMORY,
   body: z.strictObject({}),
   answers: {
     200: {
@@ -180,7 +185,16 @@ const reveal: Route = route({
     const job = await mulligan.jobs.get(id);
     if (job === null) throw unknownJob(id);
     // On record first: what cannot be recorded is not shown.
-    await auditTo(store, clock)('reveal', `the payload of ${job.name} was shown`, by, { ids: [id] });
+    const { note, ...order } = newOrder(clock, by, `the payload of ${job.name} was shown`);
+    const nothing = { part: 0, intervalMs: 0, keepAttempts: false, canary: 0 };
+    await store.change({
+      ...nothing,
+      ...order,
+      order: order.id,
+      action: 'reveal',
+      selection: { ids: [id] },
+      stop: note as string,
+    });
     const { payload, progress, result } = job;
     return { body: { payload, progress, result, logs: await mulligan.jobs.logs(id) } };
   },
@@ -246,11 +260,16 @@ const runNow: Route = route({
   path: '/api/v1/jobs/{id}/run-now',
   name: 'runJobNow',
   tag: TAG,
-  summary: 'Let a scheduled or retrying job start now',
+  summary: 'Let a scheduled or retrying job start now; of a running one the next wait ends at once',
   scopes: ['admin'],
   params: schemas.idParams,
   body: z.strictObject({}),
-  answers: { 200: { description: 'Whether it was put forward.', schema: z.object({ changed: z.boolean() }) } },
+  answers: {
+    200: {
+      description: 'Whether it starts sooner: now, or when its run ends with a wait.',
+      schema: z.object({ changed: z.boolean() }),
+    },
+  },
   async handle({ params: { id }, by, context }) {
     const { ids, others } = await context.mulligan.jobs.runNow({ ids: [id], by });
     if (others[0]?.state === 'not-found') throw unknownJob(id);

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { LimitChange } from '../../limit/options.ts';
 import type { ScheduleOptions } from '../../schedule-options.ts';
 import { type GateKind, gateKinds, gateOrders } from '../../store/store.ts';
+import { ROWS_IN_MEMORY } from '../budget.ts';
 import { ProblemError } from '../problem.ts';
 import { type Route, route } from '../route.ts';
 import * as schemas from '../schemas.ts';
@@ -151,6 +152,7 @@ const schedules: Route = route({
   tag: 'schedules',
   summary: 'Schedules by name',
   scopes: ['read'],
+  answerBytes: ROWS_IN_MEMORY,
   query: z.strictObject({ limit: limitQuery, cursor: schemas.jobName.exactOptional() }),
   answers: { 200: { description: 'A page of schedules.', schema: schemas.pageOf(anything) } },
   async handle({ query: { limit, cursor }, context }) {
@@ -193,7 +195,7 @@ const scheduleBody: z.ZodType<ScheduleBody> = z.strictObject({
   anchor: schemas.instant.exactOptional(),
   at: schemas.instant.exactOptional(),
   misfire: z.enum(['skip', 'once', 'all']).exactOptional(),
-  misfireLimit: z.int().min(1).exactOptional(),
+  misfireLimit: z.int().min(1).max(schemas.LARGEST_COUNT).exactOptional(),
   overlap: z.enum(['skip', 'allow']).exactOptional(),
   queue: schemas.jobName.exactOptional(),
   priority: z.int().min(0).max(9).exactOptional(),

@@ -44,6 +44,7 @@ const claim: Route = route({
   description:
     'Each job comes with a `lease`, to be sent with heartbeats and with the outcome. A job whose lease ends without either counts as crashed, and another worker gets it. The server registers the worker from its claims, so that lists and `doctor` see it.',
   scopes: ['work'],
+  waits: true,
   body: z.strictObject({
     worker: schemas.jobName.describe('Names this worker in the ledger. Two workers must not share a name.'),
     queues: z.array(schemas.jobName).min(1).max(100).default(['default']),
@@ -62,30 +63,34 @@ const claim: Route = route({
   answers: {
     200: { description: 'Jobs to run; none when none came in time.', schema: z.object({ jobs: z.array(claimedJob) }) },
   },
-  async handle({ body, address, request, context }) {
-    const { worker, queues, limit } = body;
-    const names = body.names ?? null;
-    const plan = planWork({ queues, lease: body.lease });
+  async handle({ body, address, principal, request, context }) {
+    const { worker, limit } = body;
+    const line = context.claims.lineOf(planWork({ queues: body.queues, lease: body.lease }), body.names ?? null);
+    const { plan, names } = line.terms;
     const waitMs = waitOf(body.wait, context);
     const signal = AbortSignal.any([request.signal, context.closing]);
     const facts: ClaimFacts = {
-      ...{ queues, names, limit, leaseMs: plan.leaseMs },
+      ...{ queues: line.queues, names, limit, leaseMs: plan.leaseMs },
       host: body.host ?? address ?? 'unknown',
       version: body.version ?? null,
       agent: request.headers.get('user-agent')?.slice(0, LONGEST_AGENT) ?? null,
+      ...(!principal.isLocal && { token: principal.name }),
     };
-    const claim = () => context.claims.claim({ worker, limit, plan, names, waitMs, signal });
-    const jobs = await context.remoteWorkers.during(worker, facts, claim);
-    return { body: { jobs: jobs.map(shownClaim) } };
+    const claim = () => context.claims.claim({ line, worker, limit, waitMs, signal });
+    const { jobs, share } = await context.remoteWorkers.during(worker, facts, claim);
+    const json = `{"jobs":[${jobs.map(shownClaim).join(',')}]}`;
+    return share === null ? { json } : { json, share };
   },
 });
 
-/** Payloads are not redacted here: the worker has to do something with them. */
-function shownClaim({ job, receipt }: StartedJob): object {
+/** As JSON text. Payloads are not redacted here: the worker has to do something with them. */
+function shownClaim({ job, receipt }: StartedJob): string {
   const { id, name, queue, run, attempts, policy, payload, version, lastError, dueAt, leaseEndsAt, trace } = job;
   const { maxAttempts } = policy;
   const shown = { id, name, queue, run, attempt: attempts, maxAttempts, version, lastError, dueAt, leaseEndsAt, trace };
-  return { lease: writeReceipt(receipt), ...shown, payload: JSON.parse(payload) as unknown };
+  const text = JSON.stringify({ lease: writeReceipt(receipt), ...shown });
+  // The payload is JSON already: parsed, it would take many times its size.
+  return `${text.slice(0, -1)},"payload":${payload}}`;
 }
 
 const heartbeat: Route = route({
@@ -200,8 +205,8 @@ const stop: Route = route({
   scopes: ['work'],
   params: schemas.idParams,
   answers: { 200: { description: 'It is not listed any more.', schema: z.object({ stopped: z.literal(true) }) } },
-  async handle({ params: { id }, context }) {
-    if (await context.remoteWorkers.stopped(id)) return { body: { stopped: true } };
+  async handle({ params: { id }, principal, context }) {
+    if (await context.remoteWorkers.stopped(id, principal)) return { body: { stopped: true } };
     throw new ProblemError(404, 'NOT_FOUND', 'Expected a worker that speaks HTTP and is listed, got another name.');
   },
 });

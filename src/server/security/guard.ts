@@ -16,7 +16,12 @@ import type { Tokens } from './tokens.ts';
 const LOCAL = 'local';
 const loopbackHosts = ['localhost', '127.0.0.1', '[::1]'];
 const tokenParameters = ['token', 'access_token', 'api_key', 'apikey', 'authorization'];
-const forwarding = ['forwarded', 'x-forwarded-for', 'x-real-ip'];
+/**
+ * Headers that proxies add, and programs do not: those of the standards, those that name the client, and those of the large networks.
+ * Headers of tracing are not among them, because libraries in programs send them, too.
+ */
+const forwarding =
+  /^(?:via|(?:x-)?forwarded(?:-.+)?|x-original-.+|cdn-loop|proxy-connection|(?:.+-)?(?:real|client|remote|originating|proxyuser)-?(?:ip|addr)|(?:cf|x-amz-cf|x-arr|x-azure|x-envoy|fly|x-vercel|fastly)-.+)$/;
 
 export interface GuardSettings {
   readonly tokens: Tokens;
@@ -31,6 +36,8 @@ export interface Incoming {
   readonly originalUrl: string | null;
   /** Of the peer; null where it is not known. */
   readonly address: string | null;
+  /** Of HTTP: `1.1`; null where it is not known. */
+  readonly httpVersion: string | null;
   /** The path of the route that matched, for metrics; null before one has. */
   route: string | null;
 }
@@ -94,15 +101,23 @@ function bearerOf(request: Request): string | null {
   return /^Bearer +(\S+)$/i.exec(request.headers.get('authorization') ?? '')?.[1] ?? null;
 }
 
-/** Without tokens, only a program on this machine is served; not one elsewhere that comes through a proxy on it. */
-function local({ request, address }: Incoming): Principal {
-  const isForwarded = forwarding.some((name) => request.headers.has(name));
-  if (address !== null && isLoopback(address) && !isForwarded) {
-    return { name: LOCAL, scopes: new Set(scopes), isLocal: true };
-  }
-  const detail =
-    'This server has no tokens, so it serves programs on its own machine only. Start it with a token file.';
+/**
+ * Without tokens, only a program on this machine is served; not one elsewhere that comes through a proxy on it. A proxy that sends
+ * HTTP/1.1 and adds no header cannot be told from a program.
+ */
+function local(incoming: Incoming): Principal {
+  const reason = fromElsewhere(incoming);
+  if (reason === null) return { name: LOCAL, scopes: new Set(scopes), isLocal: true };
+  const detail = `This server has no tokens, so it serves programs on its own machine only, and ${reason}. Start it with a token file.`;
   throw new ProblemError(403, 'FORBIDDEN', detail);
+}
+
+/** Why a request may be of another machine; null when nothing says so. */
+function fromElsewhere({ request, address, httpVersion }: Incoming): string | null {
+  if (address === null || !isLoopback(address)) return 'this request comes from elsewhere';
+  const header = [...request.headers.keys()].find((name) => forwarding.test(name));
+  if (header !== undefined) return `this request has the header ${header}, which proxies add`;
+  return httpVersion === '1.0' ? 'this request is HTTP/1.0, which proxies send' : null;
 }
 
 export function isLoopback(address: string): boolean {

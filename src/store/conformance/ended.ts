@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { encodeResult } from '../../result.ts';
+import { PAGE_BYTES } from '../page.ts';
 import type { EndedJob, Store } from '../store.ts';
 import {
   cancelNow,
@@ -33,6 +34,26 @@ function told(store: Store, change: 'ended' | 'cancelling', id: string): Promise
 const endOf = async (store: Store, id: string): Promise<EndedJob> => only(await store.ended([id], null));
 
 export const endedCases: readonly StoreCase[] = cases('ended', {
+  async 'results that are more than an answer carries come with several'({ store }) {
+    const result = JSON.stringify('x'.repeat(PAGE_BYTES / 3));
+    const left = new Set<string>();
+    for (let count = 0; count < 5; count++) {
+      const job = await startOne(store);
+      await settleOne(store, job, complete, { result });
+      left.add(job.id);
+    }
+    const answers: number[] = [];
+    while (left.size > 0 && answers.length < 5) {
+      const ended = await store.ended([...left], null);
+      for (const job of ended) {
+        assert.equal(job.result, result);
+        left.delete(job.id);
+      }
+      answers.push(ended.length);
+    }
+    assert.deepEqual(answers, [2, 2, 1]);
+  },
+
   async 'a job that waits or runs has not ended'({ store }) {
     const running = await startOne(store);
     const waiting = await enqueueOne(store);

@@ -133,6 +133,7 @@ const putting: StoreCase[] = cases('enqueue', {
         jitter: { spread: 0.2 },
         deadlineMs: HOUR,
         maxCrashes: 1,
+        maxRuns: 70,
       },
     } as const;
     assert.partialDeepStrictEqual(await jobOf(store, await enqueueOne(store, given)), given);

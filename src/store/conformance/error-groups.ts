@@ -18,6 +18,7 @@ import {
   MINUTE,
   newJobs,
   only,
+  pruneWith,
   quota,
   redrive,
   retryIn,
@@ -201,7 +202,7 @@ export const errorGroupCases: readonly StoreCase[] = cases('errorGroups', {
     await discard(store, { ids: [first as string] });
     assert.partialDeepStrictEqual(await groupOf(store), { dead: 1, failures: 2, jobs: 2 });
     await advance(2 * HOUR);
-    await store.prune({ completedMs: null, deadMs: HOUR, cancelledMs: null }, 10);
+    await pruneWith(store, { completedMs: null, deadMs: HOUR, cancelledMs: null }, 10);
     assert.partialDeepStrictEqual(await groupOf(store), { dead: 0, failures: 2, jobs: 2 });
     assert.equal((await groupOf(store)).sample?.jobId, first);
   },
@@ -212,9 +213,9 @@ export const errorGroupCases: readonly StoreCase[] = cases('errorGroups', {
     await settleOne(store, await claimOne(store), complete);
     await failOne(store, { queue: 'other' });
     const before = await groups(store);
-    await store.prune({ completedMs: null, deadMs: null, cancelledMs: null }, 10);
+    await pruneWith(store, { completedMs: null, deadMs: null, cancelledMs: null }, 10);
     assert.deepEqual(await groups(store), before);
-    await store.prune({ completedMs: null, deadMs: null, cancelledMs: null }, 10);
+    await pruneWith(store, { completedMs: null, deadMs: null, cancelledMs: null }, 10);
     assert.deepEqual(await groups(store), before);
   },
 
@@ -222,10 +223,10 @@ export const errorGroupCases: readonly StoreCase[] = cases('errorGroups', {
     const never = { completedMs: null, deadMs: null, cancelledMs: null };
     const id = await buryOne(store);
     await advance(GROUP_KEPT_MS + HOUR);
-    await store.prune(never, 10);
+    await pruneWith(store, never, 10);
     assert.partialDeepStrictEqual(await groupOf(store), { dead: 1 });
     await discard(store, { ids: [id] });
-    await store.prune(never, 10);
+    await pruneWith(store, never, 10);
     assert.deepEqual(await groups(store), []);
     await buryOne(store);
     assert.partialDeepStrictEqual(await groupOf(store), { dead: 1, failures: 1, jobs: 1 });

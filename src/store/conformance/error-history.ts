@@ -18,6 +18,7 @@ import {
   MINUTE,
   newJobs,
   only,
+  pruneWith,
   redrive,
   retryIn,
   settlement,
@@ -163,7 +164,7 @@ export const errorHistoryCases: readonly StoreCase[] = cases('errorHistory', {
     await rolledUp(harness);
     await fail(store, die());
     await advance(HOUR);
-    assert.equal((await store.prune({ completedMs: 0, deadMs: 0, cancelledMs: 0 }, 100)).jobs, 2);
+    assert.equal((await pruneWith(store, { completedMs: 0, deadMs: 0, cancelledMs: 0 }, 100)).jobs, 2);
     await rolledUp(harness);
     assert.deepEqual(sums(await read(store)), [
       [disk.fingerprint, 'default', 'email.send', 4, 3],

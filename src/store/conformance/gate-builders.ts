@@ -8,6 +8,7 @@ import {
   complete,
   die,
   giveBack,
+  HOUR,
   MINUTE,
   newJobs,
   only,
@@ -25,6 +26,10 @@ export function gateOf(name: string, kind: GateKind = 'resource'): GateRef {
 }
 
 export const completed: Outcome = { kind: 'completed' };
+export const handedBack: Outcome = {
+  kind: 'released',
+  because: { kind: 'no-handler', known: null, giveUpAfterMs: HOUR },
+};
 export const refused: Outcome = failedBy('net:ECONNREFUSED', null, null);
 
 /** Status 429 with a wait that was asked for. */

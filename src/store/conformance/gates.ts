@@ -1,6 +1,18 @@
 import assert from 'node:assert/strict';
-import type { GateRef, Retention, Store } from '../store.ts';
-import { claim, complete, enqueueOne, HOUR, idsOf, MINUTE, only, quota, settleOne } from './builders.ts';
+import type { GateRef, Store } from '../store.ts';
+import {
+  claim,
+  complete,
+  enqueueOne,
+  HOUR,
+  idsOf,
+  jobOf,
+  MINUTE,
+  only,
+  pruneWith,
+  quota,
+  settleOne,
+} from './builders.ts';
 import {
   ask,
   claimGated,
@@ -19,12 +31,12 @@ import { cases, type StoreCase } from './suite.ts';
 
 const smtp = gateOf('smtp');
 const DAY = 24 * HOUR;
-const forEver: Retention = { completedMs: null, deadMs: null, cancelledMs: null };
+const forEver = { completedMs: null, deadMs: null, cancelledMs: null };
 
 /** A store deletes a bounded number of gates per call. */
 async function pruneGates(store: Store): Promise<void> {
   for (let isDone = false; !isDone; ) {
-    const pruned = await store.prune(forEver, 1_000);
+    const pruned = await pruneWith(store, forEver, 1_000);
     assert.equal(pruned.jobs, 0);
     isDone = pruned.isDone;
   }
@@ -186,6 +198,20 @@ const reading: StoreCase[] = cases('gates', {
     assert.deepEqual(await waiting(), [6, null]);
     const uncounted = await store.gates({ limit: 10, skipWaiting: true });
     assert.deepEqual([uncounted.length, ...uncounted.map((gate) => gate.waiting)], [2, null, null]);
+    assert.deepEqual(
+      uncounted.map((gate) => gate.firstDueAt),
+      [null, null],
+    );
+  },
+
+  'a gate tells when the first job behind it is due': async ({ store }) => {
+    await trip(store, 'smtp');
+    const firstDueAt = async (): Promise<number | null | undefined> =>
+      (await store.gates({ kind: 'resource', limit: 10 }))[0]?.firstDueAt;
+    assert.equal(await firstDueAt(), null);
+    await enqueueOne(store, { resource: 'smtp', delayMs: 2 * HOUR });
+    const first = await enqueueOne(store, { resource: 'smtp', queue: 'other', delayMs: HOUR });
+    assert.equal(await firstDueAt(), (await jobOf(store, first)).dueAt);
   },
 });
 

@@ -16,6 +16,7 @@ import {
   newJob,
   newJobs,
   only,
+  pruneWith,
   redrive,
   retryIn,
   settlement,
@@ -186,7 +187,7 @@ export const historyCases: readonly StoreCase[] = cases('history', {
     await settleOne(store, await startOne(store), complete);
     await advance(HOUR);
     const now = { completedMs: 0, deadMs: 0, cancelledMs: 0 };
-    assert.equal((await store.prune(now, 100)).jobs, 2);
+    assert.equal((await pruneWith(store, now, 100)).jobs, 2);
     await rolledUp(harness);
     assert.equal(total((await read(store)).points).runs, 2);
   },

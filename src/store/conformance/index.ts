@@ -24,13 +24,17 @@ import { ledgerCases } from './ledger.ts';
 import { logCases } from './logs.ts';
 import { memoCases } from './memo.ts';
 import { onLimitCases } from './on-limit.ts';
+import { orderCases } from './orders.ts';
 import { partitionCases } from './partitions.ts';
 import { pruneCases } from './prune.ts';
+import { reactionCases } from './reactions.ts';
 import { readCases } from './read.ts';
 import { redriveCases } from './redrive.ts';
 import { refundCases } from './refund.ts';
 import { reportCases } from './report.ts';
 import { resultCases } from './result.ts';
+import { retentionCases } from './retention.ts';
+import { runNowCases } from './run-now.ts';
 import { scheduleCases } from './schedules.ts';
 import { selectionCases } from './selection.ts';
 import { settleCases } from './settle.ts';
@@ -57,6 +61,7 @@ const suite: readonly StoreCase[] = [
   ...reportCases,
   ...heartbeatCases,
   ...settleCases,
+  ...reactionCases,
   ...refundCases,
   ...fenceCases,
   ...expiredCases,
@@ -74,14 +79,17 @@ const suite: readonly StoreCase[] = [
   ...redriveCases,
   ...discardCases,
   ...changeCases,
+  ...runNowCases,
   ...holdCases,
   ...gateCases,
   ...pruneCases,
+  ...retentionCases,
   ...statsCases,
   ...forecastCases,
   ...historyCases,
   ...errorHistoryCases,
   ...scheduleCases,
+  ...orderCases,
   ...workerCases,
   ...errorGroupCases,
   ...wakeCases,

@@ -16,6 +16,7 @@ import {
   jobOf,
   newJob,
   only,
+  pruneWith,
   retryIn,
   settleOne,
   startOne,
@@ -119,7 +120,7 @@ export const keyCases: readonly StoreCase[] = cases('enqueue', {
     await settleOne(store, done, complete);
     assert.equal(await holder(store), done.id);
     await advance(HOUR);
-    assert.equal((await store.prune({ completedMs: 1, deadMs: null, cancelledMs: null }, 10)).jobs, 1);
+    assert.equal((await pruneWith(store, { completedMs: 1, deadMs: null, cancelledMs: null }, 10)).jobs, 1);
     assert.equal(await holder(store), null);
 
     const dead = await bury(store, { name: 'other', key: 'k', keyLife: 'pruned' });

@@ -203,6 +203,14 @@ const cap: StoreCase[] = cases('lanes', {
     assert.equal((await claim(store, { queues })).jobs.length, 1);
   },
 
+  'a cap that no queue can reach caps nothing': async ({ store }) => {
+    await enqueueInLane(store, 'retry', 4);
+    for (const maxRetriesInFlight of [2 ** 31, Number.MAX_SAFE_INTEGER]) {
+      const queues = [quota({ retry: 2, maxRetriesInFlight })];
+      assert.equal((await claim(store, { limit: 2, queues })).jobs.length, 2);
+    }
+  },
+
   'the cap holds within a claim, however its places are shared out': async ({ store }) => {
     await enqueueInLane(store, 'retry', 5);
     await store.enqueue(newJobs(2));

@@ -10,6 +10,7 @@ import {
   giveBack,
   MINUTE,
   newJob,
+  pruneWith,
   redrive,
   retryIn,
   settlement,
@@ -130,7 +131,7 @@ export const logCases: readonly StoreCase[] = cases('logs', {
     const job = await startOne(store);
     await settleOne(store, job, complete, { log: logOf(line('worked')) });
     await advance(MINUTE);
-    await store.prune({ completedMs: 0, deadMs: 0, cancelledMs: 0 }, 10);
+    await pruneWith(store, { completedMs: 0, deadMs: 0, cancelledMs: 0 }, 10);
     await store.enqueue([newJob({ id: job.id })]);
     assert.deepEqual(await store.logs(job.id, 10), []);
   },

@@ -9,6 +9,7 @@ import {
   HOUR,
   hostileTexts,
   LEASE,
+  pruneWith,
   redrive,
   retryIn,
   settleOne,
@@ -80,7 +81,7 @@ export const memoCases: readonly StoreCase[] = cases('memo', {
     for (const job of [kept, gone]) await store.remember(fenceOf(job), 'a', JSON.stringify(job.id));
     await settleOne(store, gone, complete);
     await advance(HOUR);
-    await store.prune({ completedMs: 1, deadMs: null, cancelledMs: null }, 10);
+    await pruneWith(store, { completedMs: 1, deadMs: null, cancelledMs: null }, 10);
     assert.deepEqual(await store.recall(gone.id), nothing);
     assert.deepEqual(await store.recall(kept.id), new Map([['a', JSON.stringify(kept.id)]]));
   },

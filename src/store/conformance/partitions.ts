@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { ClaimedJob, Store } from '../store.ts';
+import type { ClaimedJob, NewJob, Store } from '../store.ts';
 import { CLAIM_BYTES } from '../store.ts';
 import {
   bury,
@@ -16,6 +16,7 @@ import {
   MINUTE,
   newJob,
   newJobs,
+  pruneWith,
   quota,
   redrive,
   retryIn,
@@ -102,6 +103,101 @@ const names: StoreCase[] = cases('partitions', {
     await advance(MINUTE);
     const second = await retriesOf(store, 'a', 2);
     assert.deepEqual(idsOf((await claim(store, { limit: 3 })).jobs), [...first, second[0]]);
+  },
+});
+
+/** A name whose keys strangers choose: so many hosts with so many due jobs each. */
+function hooks(hosts: number, each: number): NewJob[] {
+  return Array.from({ length: hosts * each }, (_, index) =>
+    newJob({ name: 'hook.send', resource: `hook/${index % hosts}` }),
+  );
+}
+
+const few = 10;
+/** More than any store reads at a time. */
+const many = 150;
+
+/** What a name of one key, or of none, gets beside one of many keys, in claims of several jobs, and then in claims of one. */
+async function shareBeside(
+  store: Store,
+  hosts: number,
+  resource: string | null,
+  lane: 'fresh' | 'retry',
+): Promise<void> {
+  // The others were accepted first, and are due first.
+  await store.enqueue([...hooks(hosts, Math.ceil(120 / hosts)), ...newJobs(120, { name: 'invoice', resource })]);
+  if (lane === 'retry') {
+    const taken: ClaimedJob[] = [];
+    for (let last = 1; last > 0; ) {
+      const { jobs } = await claim(store, { limit: 1_000 });
+      last = jobs.length;
+      taken.push(...jobs);
+    }
+    await store.settle(taken.map((job) => settlement(job, retryIn(0))));
+  }
+  const names: string[] = [];
+  const take = async (limit: number): Promise<void> => {
+    const { jobs } = await claim(store, { limit });
+    assert.equal(jobs.length, limit);
+    names.push(...jobs.map(({ name }) => name));
+  };
+  // A store may find out in its first claims how much it must read.
+  for (let claims = 0; claims < 4; claims++) await take(10);
+  names.splice(0);
+  for (let claims = 0; claims < 6; claims++) await take(10);
+  for (let claims = 0; claims < 20; claims++) await take(1);
+  const invoices = names.filter((name) => name === 'invoice').length;
+  assert.ok(Math.abs(invoices - 40) <= 4, `${invoices} of 80 are of the name without many keys`);
+}
+
+const lines: StoreCase[] = cases('partitions', {
+  'the keys of a resource do not take the turns of jobs without one': async ({ store }) => {
+    await shareBeside(store, few, null, 'fresh');
+  },
+
+  'many keys of a resource do not take the turns of jobs without one': async ({ store }) => {
+    await shareBeside(store, many, null, 'fresh');
+  },
+
+  'the keys of a resource do not take the turns of a resource with one key': async ({ store }) => {
+    await shareBeside(store, few, 'mail/a', 'fresh');
+  },
+
+  'many keys of a resource do not take the turns of a resource with one key': async ({ store }) => {
+    await shareBeside(store, many, 'mail/a', 'fresh');
+  },
+
+  'retries of a name with keys do not take the turns of a name without': async ({ store }) => {
+    await shareBeside(store, few, null, 'retry');
+  },
+
+  'retries of a name with many keys do not take the turns of a name without': async ({ store }) => {
+    await shareBeside(store, many, null, 'retry');
+  },
+
+  'retries of a name with many keys do not take the turns of a name with one key of the same resource': async ({
+    store,
+  }) => {
+    await shareBeside(store, many, 'hook/0', 'retry');
+  },
+
+  'the keys of one name take turns among themselves': async ({ store }) => {
+    await store.enqueue([...hooks(4, 10), ...newJobs(40, { name: 'invoice' })]);
+    const claimed: ClaimedJob[] = [];
+    for (let claims = 0; claims < 16; claims++) claimed.push(await claimOne(store));
+    const counts = countBy(claimed, ({ resource }) => resource);
+    assert.deepEqual(counts, { 'hook/0': 2, 'hook/1': 2, 'hook/2': 2, 'hook/3': 2, null: 8 });
+  },
+
+  'a key that comes and goes does not take the turns of a key that stays': async ({ store, advance }) => {
+    await store.enqueue(newJobs(30, { resource: 'hook/stays' }));
+    let stayed = 0;
+    for (let claims = 0; claims < 30; claims++) {
+      await store.enqueue([newJob({ resource: `hook/${claims}` })]);
+      if ((await claimOne(store)).resource === 'hook/stays') stayed++;
+      await advance(1);
+    }
+    assert.ok(stayed >= 5, `${stayed} of 30 were of the key that stays`);
   },
 });
 
@@ -213,7 +309,7 @@ const resources: StoreCase[] = cases('partitions', {
       assert.equal(job.id, id);
       await settleOne(store, job, complete);
       assert.deepEqual((await claim(store)).jobs, []);
-      await store.prune({ completedMs: 0, deadMs: null, cancelledMs: null }, 100);
+      await pruneWith(store, { completedMs: 0, deadMs: null, cancelledMs: null }, 100);
       await advance(HOUR);
     }
   },
@@ -354,4 +450,4 @@ const bytes: StoreCase[] = cases('claim', {
   },
 });
 
-export const partitionCases: readonly StoreCase[] = [...names, ...resources, ...holds, ...bytes];
+export const partitionCases: readonly StoreCase[] = [...names, ...lines, ...resources, ...holds, ...bytes];

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { JobState } from '../../job.ts';
-import type { JobFilter, Store } from '../store.ts';
+import { getAll, PAGE_BYTES, PAGE_VALUES } from '../page.ts';
+import type { JobFilter, JobList, Store } from '../store.ts';
 import {
   bury,
   claimOne,
@@ -24,7 +25,33 @@ async function listed(store: Store, filter: Partial<JobFilter> = {}): Promise<st
   return idsOf(await store.list({ limit: 100, ...filter }));
 }
 
+/** 40 jobs of 256 KiB: more than one answer carries. */
+async function enqueueLarge(store: Store): Promise<string[]> {
+  const jobs = newJobs(40, { payload: JSON.stringify('x'.repeat(PAGE_BYTES / 32 - 2)) });
+  for (const job of jobs) await store.enqueue([job]);
+  return idsOf(jobs);
+}
+
+/** 8 jobs of 100,000 empty lists: little text, and many times as much memory. */
+async function enqueueManyValues(store: Store): Promise<string[]> {
+  const jobs = newJobs(8, { payload: JSON.stringify(Array.from({ length: PAGE_VALUES / 5 }, () => [])) });
+  for (const job of jobs) await store.enqueue([job]);
+  return idsOf(jobs);
+}
+
 const getting: StoreCase[] = cases('get', {
+  'jobs that carry more than an answer may come in several, in the order asked for': async ({ store }) => {
+    for (const enqueue of [enqueueLarge, enqueueManyValues]) {
+      const ids = await enqueue(store);
+      const first = await store.get(['unknown', ...ids]);
+      assert.ok(first.length > 1 && first.length < ids.length, `${first.length} jobs in one answer`);
+      assert.equal(first.stoppedAfter, first.at(-1)?.id);
+      const all: string[] = [];
+      for await (const { id } of getAll(store, ['unknown', ...ids, 'gone'])) all.push(id);
+      assert.deepEqual(all, ids);
+    }
+  },
+
   'jobs are answered in the order asked for, and unknown ones left out': async ({ store }) => {
     const jobs = newJobs(3);
     await store.enqueue(jobs);
@@ -58,7 +85,60 @@ const getting: StoreCase[] = cases('get', {
   },
 });
 
+/** Thread messages and JSON.stringify run out of stack at some thousand levels; a parser reads any depth. */
+const deep = (levels: number): string => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+
 const listing: StoreCase[] = cases('list', {
+  'data too deep to be written again is shown as a note, and the jobs beside it as they are': async ({ store }) => {
+    const deepest = '[JSON of more than 500 levels]';
+    for (const levels of [501, 6_000, 20_000]) {
+      const job = await startOne(store, { payload: deep(levels) });
+      assert.equal(job.payload, deep(levels));
+      await store.heartbeat([{ ...job, leaseMs: HOUR, progress: deep(levels) }]);
+      await settleOne(store, job, complete, { result: deep(levels) });
+      assert.partialDeepStrictEqual(await jobOf(store, job.id), { payload: deepest, progress: deepest, result: null });
+    }
+    const id = await enqueueOne(store, { payload: deep(500) });
+    const found = await store.list({ limit: 10 });
+    assert.equal(found.length, 4);
+    assert.equal(JSON.stringify(found.find((job) => job.id === id)?.payload), deep(500));
+  },
+
+  'a list ends where its jobs carry as much as an answer may, and says where it goes on': async ({ store }) => {
+    for (const enqueue of [enqueueLarge, enqueueManyValues]) {
+      const ids = await enqueue(store);
+      const seen: string[] = [];
+      let pages = 0;
+      for (let after: string | undefined; seen.length < ids.length; ) {
+        pages++;
+        const page: JobList = await store.list({ limit: 1_000, ...(after !== undefined && { after }) });
+        const bytes = page.reduce((sum, { payload }) => sum + JSON.stringify(payload).length, 0);
+        assert.ok(page.length > 0 && bytes <= PAGE_BYTES, `${page.length} jobs of ${bytes} bytes`);
+        seen.push(...idsOf(page));
+        after = page.stoppedAfter;
+        if (after === undefined) break;
+        assert.equal(after, page.at(-1)?.id);
+      }
+      assert.deepEqual(seen.slice(0, ids.length), ids.reverse());
+      assert.ok(pages > 1);
+    }
+  },
+
+  'a job that carries more than an answer may is listed alone, by whatever it is found': async ({ store }) => {
+    const small = await enqueueOne(store, { queue: 'a', tags: ['t'] });
+    const large = await enqueueOne(store, { payload: JSON.stringify('x'.repeat(PAGE_BYTES)), queue: 'a', tags: ['t'] });
+    const last = await enqueueOne(store, { queue: 'a', tags: ['t'] });
+    for (const filter of [{}, { queue: 'a' }, { tag: 't' }, { state: 'ready' as const }]) {
+      const first = await store.list({ ...filter, limit: 10 });
+      assert.deepEqual([idsOf(first), first.stoppedAfter], [[last], last]);
+      const second = await store.list({ ...filter, limit: 10, after: last });
+      assert.deepEqual([idsOf(second), second.stoppedAfter], [[large], large]);
+      const third = await store.list({ ...filter, limit: 10, after: large });
+      assert.deepEqual([idsOf(third), third.stoppedAfter], [[small], undefined]);
+    }
+    assert.deepEqual(idsOf(await store.get([large, small])), [large]);
+  },
+
   'jobs are listed newest first, whenever they fall due': async ({ store }) => {
     const jobs = newJobs(10);
     await store.enqueue(jobs.slice(0, 5).map((job) => ({ ...job, delayMs: HOUR })));

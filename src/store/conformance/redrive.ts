@@ -9,6 +9,7 @@ import {
   crash,
   die,
   enqueueOne,
+  giveBack,
   HOUR,
   idsOf,
   jobOf,
@@ -82,6 +83,11 @@ const bringing: StoreCase[] = cases('redrive', {
     assert.deepEqual((await redrive(store, { ids: [id] })).ids, [id]);
   },
 
+  'attempts that no job can spend leave some to keep': async ({ store }) => {
+    const id = await bury(store, { policy: { ...policy, maxAttempts: 2 ** 31, maxCrashes: 2 ** 31 } });
+    assert.deepEqual((await redrive(store, { ...keep, ids: [id] })).ids, [id]);
+  },
+
   'a poisonous job has no crashes left to keep, and gets them again by a reset': async ({ store, advance }) => {
     const job = await startOne(store, { policy: { ...policy, maxCrashes: 1 } });
     await advance(2 * LEASE);
@@ -89,6 +95,17 @@ const bringing: StoreCase[] = cases('redrive', {
     assert.deepEqual((await redrive(store, { ...keep, ids: [job.id] })).skipped, [{ id: job.id, why: 'nothing-left' }]);
     await redrive(store, { ids: [job.id] });
     assert.equal((await jobOf(store, job.id)).crashes, 0);
+  },
+
+  'a redriven job has all its runs again, whether it keeps its attempts or not': async ({ store }) => {
+    for (const more of [{}, keep]) {
+      const job = await startOne(store);
+      await settleOne(store, job, giveBack('defer'));
+      await settleOne(store, await claimOne(store), giveBack('snooze'));
+      await settleOne(store, await claimOne(store), die('runs'));
+      await redrive(store, { ...more, ids: [job.id] });
+      assert.partialDeepStrictEqual(await claimOne(store), { givenBack: 0, deferredSince: null, snoozes: 0 });
+    }
   },
 
   'a redriven job goes home from its retry queue': async ({ store }) => {

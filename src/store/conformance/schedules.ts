@@ -5,7 +5,7 @@ import { cases, type StoreCase } from './suite.ts';
 
 let versions = 0;
 
-function schedule(changes: Partial<Schedule> = {}): Schedule {
+export function schedule(changes: Partial<Schedule> = {}): Schedule {
   const { id: _id, delayMs: _delayMs, dueAt: _dueAt, ...job } = newJob();
   return {
     name: 'nightly',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type Decision, deadReasons } from '../../retry/decision.ts';
-import type { Settlement } from '../store.ts';
+import type { ClaimedJob, Settlement } from '../store.ts';
 import {
   claim,
   claimOne,
@@ -123,6 +123,28 @@ const goingOn: StoreCase[] = cases('settle', {
       assert.partialDeepStrictEqual(await jobOf(store, job.id), { runs: run, attempts: 0 });
       job = await claimOne(store);
     }
+  },
+
+  'a job remembers its runs that did not count, and since when it is deferred': async ({ store, advance }) => {
+    let job = await startOne(store);
+    const after = async (decision: Decision): Promise<Pick<ClaimedJob, 'givenBack' | 'deferredSince' | 'snoozes'>> => {
+      await settleOne(store, job, decision);
+      await advance(MINUTE);
+      job = await claimOne(store);
+      const { givenBack, deferredSince, snoozes } = job;
+      return { givenBack, deferredSince, snoozes };
+    };
+    assert.partialDeepStrictEqual(job, { givenBack: 0, deferredSince: null, snoozes: 0 });
+    assert.deepEqual(await after(giveBack('snooze')), { givenBack: 0, deferredSince: null, snoozes: 1 });
+    assert.deepEqual(await after(giveBack('release')), { givenBack: 1, deferredSince: null, snoozes: 1 });
+    assert.deepEqual(await after(giveBack('snooze')), { givenBack: 1, deferredSince: null, snoozes: 2 });
+    const before = job.claimedAt;
+    const { deferredSince, ...deferred } = await after(giveBack('defer'));
+    assert.deepEqual(deferred, { givenBack: 2, snoozes: 0 });
+    assert.ok(deferredSince !== null && deferredSince >= before && deferredSince < job.claimedAt);
+    assert.deepEqual(await after(giveBack('defer')), { givenBack: 3, deferredSince, snoozes: 0 });
+    assert.deepEqual(await after(retryIn(0)), { givenBack: 3, deferredSince, snoozes: 0 });
+    assert.deepEqual(await after(giveBack('snooze')), { givenBack: 3, deferredSince: null, snoozes: 1 });
   },
 
   'retries move to the retry queue when there is one': async ({ store }) => {

@@ -14,6 +14,7 @@ import {
   MINUTE,
   newJob,
   only,
+  pruneWith,
   quota,
   redrive,
   retryIn,
@@ -43,7 +44,7 @@ export const statsCases: readonly StoreCase[] = cases('stats', {
         runs: { completed: 0, failed: 0, crashed: 0, snoozed: 0, released: 0, cancelled: 0, deferred: 0 },
         retries: 0,
         successfulRetries: 0,
-        dead: { exhausted: 0, unrecoverable: 0, deadline: 0, poison: 0, 'no-handler': 0 },
+        dead: { exhausted: 0, unrecoverable: 0, deadline: 0, poison: 0, 'no-handler': 0, runs: 0 },
       },
     });
   },
@@ -121,7 +122,7 @@ export const statsCases: readonly StoreCase[] = cases('stats', {
     await redrive(store, { ids: [id] });
     await settleOne(store, await claimOne(store), die('deadline'));
     await settleOne(store, await startOne(store), complete);
-    const none = { exhausted: 0, unrecoverable: 0, 'no-handler': 0 };
+    const none = { exhausted: 0, unrecoverable: 0, 'no-handler': 0, runs: 0 };
     assert.deepEqual((await statsOf(store)).totals.dead, { ...none, poison: 1, deadline: 1 });
   },
 
@@ -141,7 +142,7 @@ export const statsCases: readonly StoreCase[] = cases('stats', {
     const before = (await statsOf(store)).totals;
     await advance(2 * HOUR);
     await discard(store, { ids: [dead] });
-    await store.prune({ completedMs: HOUR, deadMs: null, cancelledMs: null }, 10);
+    await pruneWith(store, { completedMs: HOUR, deadMs: null, cancelledMs: null }, 10);
     const after = await statsOf(store);
     assert.deepEqual(after.totals, before);
     assert.deepEqual([after.states.completed, after.states.dead], [0, 0]);

@@ -12,6 +12,7 @@ import {
   MINUTE,
   newJob,
   only,
+  pruneWith,
   redrive,
   settleOne,
   startOne,
@@ -61,10 +62,10 @@ export const throttleCases: readonly StoreCase[] = cases('enqueue', {
     await store.cancel([cancelled.id]);
     assert.equal((await sent(store, { name: 'cancelled' })).id, cancelled.id);
     await advance(MINUTE);
-    assert.equal((await store.prune({ completedMs: 1, deadMs: 1, cancelledMs: 1 }, 10)).jobs, 3);
+    assert.equal((await pruneWith(store, { completedMs: 1, deadMs: 1, cancelledMs: 1 }, 10)).jobs, 3);
     for (const name of ['done', 'dead', 'cancelled']) assert.equal((await sent(store, { name })).existed, true, name);
     await advance(WINDOW);
-    await store.prune({ completedMs: 1, deadMs: 1, cancelledMs: 1 }, 10);
+    await pruneWith(store, { completedMs: 1, deadMs: 1, cancelledMs: 1 }, 10);
     for (const name of ['done', 'dead', 'cancelled']) assert.equal((await sent(store, { name })).existed, false, name);
   },
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { VerbName } from '../verbs.ts';
 import {
   bury,
   changeRequest,
@@ -11,6 +12,7 @@ import {
   settleOne,
   startOne,
 } from './builders.ts';
+import { claimLimited } from './claim-limited.ts';
 import { ask, claimGated, enqueueBehind, gateOf, recover, trip } from './gate-builders.ts';
 import { cases, type StoreCase, type StoreHarness } from './suite.ts';
 
@@ -108,21 +110,34 @@ export const closeCases: readonly StoreCase[] = cases('close', {
   'every verb of a closed store says that it is closed': async ({ store }) => {
     const job = await startOne(store);
     await store.close();
-    const verbs: Record<string, () => Promise<unknown>> = {
+    const calls: Readonly<Record<VerbName, () => Promise<unknown>>> = {
       enqueue: () => store.enqueue([]),
       claim: () => claim(store),
       claimGated: () => claimGated(store, 'smtp'),
+      claimLimited: () => claimLimited(store),
+      permit: () => store.permit({ limit: 'shop', key: '', cost: 1 }),
       report: () => ask(store, gateOf('smtp')),
       heartbeat: () => store.heartbeat([{ ...job, leaseMs: HOUR }]),
       settle: () => store.settle([]),
       expired: () => store.expired(1),
       remember: () => store.remember(job, 'a', '1'),
       recall: () => store.recall(job.id),
+      cancelRequested: () => store.cancelRequested([job.id]),
       get: () => store.get([job.id]),
+      ended: () => store.ended([job.id], null),
       list: () => store.list({ limit: 1 }),
       runs: () => store.runs(job.id),
       logs: () => store.logs(job.id, 1),
+      ledger: () => store.ledger({ since: 0, limit: 1 }),
       stats: () => store.stats(),
+      forecast: () => store.forecast({ rows: 1 }),
+      history: () => store.history({ from: 0, to: HOUR, stepMs: HOUR }),
+      rollUp: () => store.rollUp(),
+      limits: () => store.limits({ limit: 1 }),
+      limitKeys: () => store.limitKeys('shop', { limit: 1 }),
+      schedules: () => store.schedules({ limit: 1 }),
+      errorGroups: () => store.errorGroups({ limit: 1 }),
+      errorHistory: () => store.errorHistory({ from: 0, to: HOUR, stepMs: HOUR }),
       gates: () => store.gates({ limit: 1 }),
       gateHistory: () => store.gateHistory(gateOf('smtp'), 1),
       queues: () => store.queues(),
@@ -133,11 +148,15 @@ export const closeCases: readonly StoreCase[] = cases('close', {
       hold: () => store.hold({ queue: 'default' }, null),
       release: () => store.release({ queue: 'default' }),
       changeGate: () => store.changeGate(gateOf('smtp'), 'open', 'ann'),
+      writeLimits: () => store.writeLimits([]),
+      retention: () => store.retention(),
+      writeRetention: () => store.writeRetention([]),
+      writeSchedule: () => store.writeSchedule({ name: 'nightly', from: null, to: null, jobs: [] }),
       register: () => store.register('worker', null),
       workers: () => store.workers(),
-      prune: () => store.prune({ completedMs: 0, deadMs: 0, cancelledMs: 0 }, 1),
+      prune: () => store.prune(1),
     };
-    for (const [verb, call] of Object.entries(verbs)) await assert.rejects(call(), { code: 'CLOSED' }, verb);
+    for (const [verb, call] of Object.entries(calls)) await assert.rejects(call(), { code: 'CLOSED' }, verb);
   },
 
   'a store may be closed twice, and listeners may stop afterwards': async ({ store }) => {

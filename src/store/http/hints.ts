@@ -12,7 +12,8 @@ import { HINTS, STORE_PATH } from './verbs.ts';
  *
  *   closed -> connecting     with the first listener
  *   connecting -> open       listeners of `onWork` are called: something may have happened before
- *   open -> connecting       when the stream breaks, after a pause
+ *   open -> connecting       when the stream breaks, after a pause; when it is open again, listeners of `onJobs` are told that they
+ *                            may have missed something
  *   any -> closed            without listeners, and when the store closes
  *
  * Hints may be lost while it connects; callers poll besides, as with every store.
@@ -79,12 +80,15 @@ export class Hints {
   }
 
   async #run(signal: AbortSignal, onOpened: () => void): Promise<void> {
+    let isFirst = true;
     while (!signal.aborted) {
       try {
         const response = await this.#transport.stream(`${STORE_PATH}/${HINTS}`, signal);
         this.#pauses.reset();
         onOpened();
         this.#wake.hint();
+        if (!isFirst) this.#jobs.missed();
+        isFirst = false;
         await this.#read(response);
         await nextTurn(this.#clock);
       } catch {
@@ -111,6 +115,7 @@ export class Hints {
     const [, data = '[]'] = /^data: (.*)$/m.exec(block) ?? [];
     if (event === 'work') this.#wake.hint();
     if (event === 'ended') this.#jobs.ended(JSON.parse(data) as string[]);
+    if (event === 'missed') this.#jobs.missed();
     if (event === 'cancelling') this.#jobs.cancelling(JSON.parse(data) as string[]);
   }
 }

@@ -1,11 +1,13 @@
 import { type Clock, systemClock } from '../../clock.ts';
 import { describe } from '../../config.ts';
 import { ClosedError, ConfigError } from '../../errors.ts';
-import { scrub } from '../../untrusted/scrub.ts';
+import { scrubAddress } from '../../untrusted/scrub.ts';
+import { type Forwarding, forwarding } from '../forwarding.ts';
 import type { JobsListener, Store, Unsubscribe } from '../store.ts';
+import { type RemoteVerb, remoteVerbs } from '../verbs.ts';
 import { Hints } from './hints.ts';
 import { Transport } from './transport.ts';
-import { ABOUT, type AboutStore, type RemoteVerb, STORE_PATH } from './verbs.ts';
+import { ABOUT, type AboutStore, STORE_PATH } from './verbs.ts';
 
 export interface HttpStoreOptions {
   /** Of a server that `mulligan serve` runs, or that an application has mounted: `https://queue.example.com`. */
@@ -15,13 +17,13 @@ export interface HttpStoreOptions {
   readonly clock?: Clock;
 }
 
-type Call<Verb extends RemoteVerb> = Store[Verb];
+const Forwarded: Forwarding<RemoteVerb> = forwarding(remoteVerbs);
 
 /**
  * A store behind an HTTP server. Every verb is one request; what the store of the server promises holds here too, because it
  * is that store which answers. Transactions are absent: they share a connection with the caller's own data.
  */
-export class HttpStore implements Store {
+export class HttpStore extends Forwarded implements Store {
   readonly kind = 'http';
   readonly pushes: boolean;
   readonly #transport: Transport;
@@ -44,53 +46,11 @@ export class HttpStore implements Store {
   }
 
   private constructor(transport: Transport, clock: Clock, pushes: boolean) {
+    super((verb, args) => this.#call(verb, args));
     this.#transport = transport;
     this.#hints = new Hints(transport, clock);
     this.pushes = pushes;
   }
-
-  readonly enqueue: Call<'enqueue'> = (...args) => this.#call('enqueue', args);
-  readonly claim: Call<'claim'> = (...args) => this.#call('claim', args);
-  readonly claimGated: Call<'claimGated'> = (...args) => this.#call('claimGated', args);
-  readonly claimLimited: Call<'claimLimited'> = (...args) => this.#call('claimLimited', args);
-  readonly permit: Call<'permit'> = (...args) => this.#call('permit', args);
-  readonly report: Call<'report'> = (...args) => this.#call('report', args);
-  readonly heartbeat: Call<'heartbeat'> = (...args) => this.#call('heartbeat', args);
-  readonly settle: Call<'settle'> = (...args) => this.#call('settle', args);
-  readonly expired: Call<'expired'> = (...args) => this.#call('expired', args);
-  readonly remember: Call<'remember'> = (...args) => this.#call('remember', args);
-  readonly recall: Call<'recall'> = (...args) => this.#call('recall', args);
-  readonly cancelRequested: Call<'cancelRequested'> = (...args) => this.#call('cancelRequested', args);
-  readonly get: Call<'get'> = (...args) => this.#call('get', args);
-  readonly ended: Call<'ended'> = (...args) => this.#call('ended', args);
-  readonly list: Call<'list'> = (...args) => this.#call('list', args);
-  readonly count: Call<'count'> = (...args) => this.#call('count', args);
-  readonly operations: Call<'operations'> = (...args) => this.#call('operations', args);
-  readonly runs: Call<'runs'> = (...args) => this.#call('runs', args);
-  readonly logs: Call<'logs'> = (...args) => this.#call('logs', args);
-  readonly ledger: Call<'ledger'> = (...args) => this.#call('ledger', args);
-  readonly stats: Call<'stats'> = (...args) => this.#call('stats', args);
-  readonly gates: Call<'gates'> = (...args) => this.#call('gates', args);
-  readonly gateHistory: Call<'gateHistory'> = (...args) => this.#call('gateHistory', args);
-  readonly queues: Call<'queues'> = (...args) => this.#call('queues', args);
-  readonly limits: Call<'limits'> = (...args) => this.#call('limits', args);
-  readonly limitKeys: Call<'limitKeys'> = (...args) => this.#call('limitKeys', args);
-  readonly schedules: Call<'schedules'> = (...args) => this.#call('schedules', args);
-  readonly workers: Call<'workers'> = (...args) => this.#call('workers', args);
-  readonly forecast: Call<'forecast'> = (...args) => this.#call('forecast', args);
-  readonly history: Call<'history'> = (...args) => this.#call('history', args);
-  readonly rollUp: Call<'rollUp'> = (...args) => this.#call('rollUp', args);
-  readonly errorGroups: Call<'errorGroups'> = (...args) => this.#call('errorGroups', args);
-  readonly errorHistory: Call<'errorHistory'> = (...args) => this.#call('errorHistory', args);
-  readonly cancel: Call<'cancel'> = (...args) => this.#call('cancel', args);
-  readonly change: Call<'change'> = (...args) => this.#call('change', args);
-  readonly hold: Call<'hold'> = (...args) => this.#call('hold', args);
-  readonly release: Call<'release'> = (...args) => this.#call('release', args);
-  readonly changeGate: Call<'changeGate'> = (...args) => this.#call('changeGate', args);
-  readonly writeLimits: Call<'writeLimits'> = (...args) => this.#call('writeLimits', args);
-  readonly writeSchedule: Call<'writeSchedule'> = (...args) => this.#call('writeSchedule', args);
-  readonly register: Call<'register'> = (...args) => this.#call('register', args);
-  readonly prune: Call<'prune'> = (...args) => this.#call('prune', args);
 
   onWork(listener: () => void): Unsubscribe {
     return this.#hints.onWork(listener);
@@ -108,11 +68,9 @@ export class HttpStore implements Store {
     this.#transport.close();
   }
 
-  #call<Verb extends RemoteVerb>(verb: Verb, args: Parameters<Store[Verb]>): ReturnType<Store[Verb]> {
-    const answer = this.#isClosed
-      ? Promise.reject(new ClosedError('expected an open store, got a closed one.'))
-      : this.#send(verb, args);
-    return answer as ReturnType<Store[Verb]>;
+  async #call(verb: string, args: readonly unknown[]): Promise<unknown> {
+    if (this.#isClosed) throw new ClosedError('expected an open store, got a closed one.');
+    return this.#send(verb, args);
   }
 
   #send(verb: string, args: readonly unknown[]): Promise<unknown> {
@@ -130,7 +88,7 @@ export function isHttpUrl(url: string): boolean {
 
 /** A token in an address would end up in logs, process lists and histories. */
 function checkUrl(url: string): string {
-  const got = describe(scrub(url));
+  const got = describe(scrubAddress(url));
   if (!isHttpUrl(url) || !URL.canParse(url)) throw new ConfigError(`expected https://HOST, got ${got}.`);
   const { username, password, search, hash } = new URL(url);
   if (username !== '' || password !== '') {

@@ -1,8 +1,3 @@
-import type { Store } from '../store.ts';
-
-/** The verbs of a store that travel. `transactions` do not: they share a connection with the caller's own data. */
-export type RemoteVerb = Exclude<keyof Store, 'kind' | 'pushes' | 'transactions' | 'onWork' | 'onJobs' | 'close'>;
-
 /** Where the server has them. */
 export const STORE_PATH = '/api/v1/store';
 /** Beside the verbs: what `onWork` and `onJobs` tell, as Server-Sent Events. */

@@ -38,21 +38,40 @@ function replaceObject(value: object): unknown {
 }
 
 export function decode(text: string): unknown {
-  // A reviver is called for every value: only where there is a tag.
-  return text.includes(`"${TAG}`) ? JSON.parse(text, revive) : JSON.parse(text);
+  const value: unknown = JSON.parse(text);
+  return text.includes(`"${TAG}`) ? restore(value) : value;
 }
 
 type Tagged = Partial<Record<'$number' | '$bigint' | '$map' | '$set' | '$list' | '$object' | 'stoppedAfter', unknown>>;
 
-function revive(_key: string, value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  const tagged = value as Tagged;
+/** In place, from the inside out. A reviver of JSON.parse does the same in ten times the time. */
+function restore(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length; at++) {
+      const member: unknown = value[at];
+      if (typeof member === 'object') value[at] = restore(member);
+    }
+    return value;
+  }
+  let isTagged = false;
+  for (const key in value) {
+    if (key.startsWith(TAG)) isTagged = true;
+    const member = (value as Record<string, unknown>)[key];
+    const restored = restore(member);
+    // Not by assignment: __proto__ is just a key.
+    if (restored !== member) Object.defineProperty(value, key, { value: restored });
+  }
+  return isTagged ? untagged(value) : value;
+}
+
+function untagged(tagged: Tagged): unknown {
   if (typeof tagged.$number === 'string') return Number(tagged.$number);
   if (typeof tagged.$bigint === 'string' && /^-?\d{1,40}$/.test(tagged.$bigint)) return BigInt(tagged.$bigint);
   if (isPairs(tagged.$map)) return new Map(tagged.$map);
   if (Array.isArray(tagged.$set)) return new Set(tagged.$set);
   if (Array.isArray(tagged.$list)) return Object.assign(tagged.$list, { stoppedAfter: tagged.stoppedAfter });
-  return isPairs(tagged.$object) ? Object.fromEntries(tagged.$object) : value;
+  return isPairs(tagged.$object) ? Object.fromEntries(tagged.$object) : tagged;
 }
 
 function isPairs(value: unknown): value is [string, unknown][] {

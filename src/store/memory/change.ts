@@ -3,18 +3,18 @@ import {
   type ChangeAnswer,
   type ChangeRequest,
   isExhausted,
-  type Operation,
   RESUMED_WITHIN_MS,
   runningSince,
   type SkipReason,
   sizeOfPart,
   stateAfterStop,
-  statesFor,
+  statesToChange,
 } from '../change.ts';
 import { REDRIVEN } from '../error-groups.ts';
 import { isSelected, type JobSelection, statesOf } from '../selection.ts';
 import { cancelOne, remove } from './operate.ts';
-import { kept, type OperationRow, type Row } from './row.ts';
+import { end, newOperation, toOperation } from './operations.ts';
+import type { OperationRow, Row } from './row.ts';
 import type { MemoryState } from './state.ts';
 
 export function change(state: MemoryState, request: ChangeRequest, now: number): ChangeAnswer {
@@ -33,7 +33,7 @@ export function change(state: MemoryState, request: ChangeRequest, now: number):
       const why = apply(state, row, request, operation, now);
       if (why === null) ids.push(row.id);
       else skipped.push({ id: row.id, why });
-      if (row.state === 'running') cancelling++;
+      if (request.action === 'cancel' && row.state === 'running') cancelling++;
     }
     operation.changed += ids.length;
     operation.skipped += skipped.length;
@@ -58,36 +58,14 @@ function operationFor(
     if (row.updatedAt > now - RESUMED_WITHIN_MS) return row;
     end(row, 'stopped', now, 'not continued for a day');
   }
-  const row: OperationRow = {
-    id,
-    action,
-    order,
-    by,
-    selection: kept(selection),
-    options: options ?? null,
-    state: 'running',
-    startedAt: now,
-    updatedAt: now,
-    endedAt: null,
-    changed: 0,
-    skipped: 0,
-    canary: [],
-    note: null,
-    cursor: null,
-    nextDueAt: 0,
-  };
+  const row = newOperation({ id, action, order, selection, by, ...(options && { options }) }, now);
   state.operations.set(id, row);
   return row;
 }
 
-function end(operation: OperationRow, state: 'done' | 'stopped', now: number, note: string | null): void {
-  Object.assign(operation, { state, endedAt: now, updatedAt: now, note });
-}
-
 /** The jobs that the operation is still to look at, in the order in which it does. */
 function candidates(state: MemoryState, { action, selection, startedAt, cursor }: OperationRow, now: number): Row[] {
-  const applicable = statesOf(selection).filter((one) => statesFor[action].includes(one));
-  const narrowed = { ...selection, state: applicable };
+  const narrowed = { ...selection, state: statesToChange(action, selection) };
   return [...state.rows.values()]
     .filter((row) => wasThere(row, action, startedAt) && !row.cancelRequested)
     .filter((row) => (action === 'cancel' ? wasSelected(row, narrowed, startedAt) : isSelected(row, narrowed, now)))
@@ -114,10 +92,10 @@ function isAfter(a: readonly [number, number], b: readonly [number, number]): bo
   return a[0] > b[0] || (a[0] === b[0] && a[1] > b[1]);
 }
 
-/** Whether it was there when the operation began: it neither was enqueued, nor died, nor (to run it now) ran since. */
+/** Whether it was there when the operation began: it neither was enqueued, nor died, nor (to run it now) started since. */
 function wasThere(row: Row, action: ChangeRequest['action'], startedAt: number): boolean {
   if (row.finishedAt !== null) return row.finishedAt <= startedAt;
-  const lastStart = action === 'runNow' ? (row.ledger.at(-1)?.startedAt ?? 0) : 0;
+  const lastStart = action === 'runNow' ? (row.lease?.claimedAt ?? row.ledger.at(-1)?.startedAt ?? 0) : 0;
   return row.enqueuedAt <= startedAt && lastStart <= startedAt;
 }
 
@@ -138,6 +116,7 @@ function apply(
     case 'schedule':
     case 'gate':
     case 'reveal':
+    case 'retention':
       // They select no jobs.
       return null;
     case 'discard':
@@ -160,6 +139,10 @@ function nextDueAt(operation: OperationRow, { intervalMs }: ChangeRequest, now: 
 }
 
 function runNow(state: MemoryState, row: Row, dueAt: number, now: number): SkipReason | null {
+  if (row.lease !== null) {
+    row.runNowAt = Math.min(row.runNowAt ?? Number.POSITIVE_INFINITY, dueAt);
+    return null;
+  }
   if (dueAt >= row.dueAt) return 'due-sooner';
   state.reschedule(row, dueAt, Math.min(row.availableAt, Math.max(now, dueAt)));
   return null;
@@ -182,6 +165,9 @@ function redrive(state: MemoryState, row: Row, request: ChangeRequest, dueAt: nu
   const again = request.keepAttempts ? {} : { attempts: 0, crashes: 0, previousDelayMs: null, spent: null };
   state.move(row, dueAt > now ? 'scheduled' : 'ready', now, {
     ...again,
+    givenBack: 0,
+    deferredSince: null,
+    snoozes: 0,
     ...(request.payload === undefined ? {} : { payload: request.payload }),
     queue: row.homeQueue,
     lane: 'redrive',
@@ -193,12 +179,4 @@ function redrive(state: MemoryState, row: Row, request: ChangeRequest, dueAt: nu
   });
   if (wantsKey(row)) state.keys.take(row);
   state.errorGroups.move(row, REDRIVEN);
-}
-
-export function operations(state: MemoryState, limit: number): Operation[] {
-  return [...state.operations.values()].reverse().slice(0, limit).map(toOperation);
-}
-
-function toOperation({ cursor: _cursor, order: _order, ...operation }: OperationRow): Operation {
-  return kept(operation);
 }

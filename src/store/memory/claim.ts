@@ -1,9 +1,10 @@
 import { byteLength } from '../../bytes.ts';
-import { admitClaim, pickProbe, workerKey } from '../../gate/index.ts';
+import { admitClaim, workerKey } from '../../gate/index.ts';
 import { isRetry, type Lane } from '../../job.ts';
 import type { Random } from '../../retry/jitter.ts';
-import { fillQuotas, fillTurns } from '../fill.ts';
+import { fillLines, fillQuotas } from '../fill.ts';
 import { parentGate } from '../gates.ts';
+import { canRun, oneOf, PROBE_CANDIDATES } from '../probe-candidates.ts';
 import {
   CLAIM_BYTES,
   type Claim,
@@ -34,17 +35,19 @@ export function claimGated(state: MemoryState, request: GatedClaimRequest, now: 
   const due = claiming.due();
   if (stored === null || due.fresh + due.retry === 0) return { jobs: [], now, nextAt: null, events: [] };
   const parent = parentGate(gate);
+  const candidates = stored.phase === 'open' ? claiming.probeCandidates() : [];
+  const runnable = candidates.filter((row) => canRun(request, row));
   const demand = {
     ...due,
+    canProbe: runnable.length > 0,
     worker: workerKey(request.worker),
     places: request.limit,
     keptForRetries: request.queues.reduce((sum, { retry }) => sum + retry, 0),
   };
   const parentState = parent && state.gates.get(parent);
   const admission = admitClaim(stored, parentState, demand, now, random);
-  const jobs = admission.isProbe
-    ? claiming.probe((ids) => pickProbe(admission.state.probes, ids, random), admission.epoch)
-    : claiming.admitted(admission);
+  const one = oneOf(admission, candidates, runnable, random);
+  const jobs = one === null ? claiming.admitted(admission) : claiming.only(one, admission.epoch);
   state.gates.write({ gate, state: admission.state, events: admission.events }, now);
   if (parent !== null && admission.parent !== null && admission.parent !== parentState) {
     state.gates.write({ gate: parent, state: admission.parent, events: [] }, now);
@@ -52,8 +55,6 @@ export function claimGated(state: MemoryState, request: GatedClaimRequest, now: 
   return { jobs, now, nextAt: admission.nextAt, events: admission.events };
 }
 
-/** Of how many due jobs a probe is drawn. */
-const PROBE_CANDIDATES = 10;
 const gatedLanes = ['fresh', 'retry', 'redrive'] as const;
 
 class Claiming {
@@ -146,8 +147,13 @@ class Claiming {
     return this.#jobs;
   }
 
-  probe(pick: (ids: readonly string[]) => string | null, epoch: number): ClaimedJob[] {
-    const candidates = this.#request.queues
+  only(row: Row, epoch: number): ClaimedJob[] {
+    return [start(this.#state, row, this.#request, this.#now, epoch)];
+  }
+
+  /** The jobs that are due first, of those that may start. */
+  probeCandidates(): Row[] {
+    return this.#request.queues
       .flatMap(({ queue }) =>
         gatedLanes.flatMap((lane) => (this.#room(queue, lane) > 0 ? this.#partitions(queue, lane) : [])),
       )
@@ -155,9 +161,6 @@ class Claiming {
       .flatMap((partition) => partition.due(this.#now))
       .sort((a, b) => a.dueAt - b.dueAt)
       .slice(0, PROBE_CANDIDATES);
-    const id = pick(candidates.map((row) => row.id));
-    const row = candidates.find((one) => one.id === id);
-    return row === undefined ? [] : [start(this.#state, row, this.#request, this.#now, epoch)];
   }
 
   /** As far as its limits let them start. */
@@ -187,8 +190,15 @@ class Claiming {
     const pays = lane === 'retry' ? 'retry' : 'fresh';
     const places = Math.min(count, this.#room(queue, lane), this.#admission[pays]);
     let left = places;
+    const { turns } = this.#state.partitions;
     for (const partitions of this.#partitions(queue, lane)) {
-      left -= fillTurns(partitions, left, (partition, wanted) => this.#takeFrom(partition, wanted));
+      left -= fillLines(
+        partitions,
+        left,
+        turns,
+        ({ line }) => line,
+        (partition, wanted) => this.#takeFrom(partition, wanted),
+      );
     }
     this.#admission[pays] -= places - left;
     return places - left;

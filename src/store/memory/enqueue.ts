@@ -50,6 +50,7 @@ function replace(state: MemoryState, row: Row, job: NewJob, { maxWaitMs }: Debou
     policy: kept(job.policy),
     tags: kept(job.tags ?? []),
     trace: job.trace ?? null,
+    onDead: kept(job.onDead ?? null),
     dueAt,
     availableAt: dueAt,
     state: dueAt > now ? 'scheduled' : 'ready',
@@ -75,6 +76,7 @@ function accept(state: MemoryState, job: NewJob, now: number): void {
     keyLife: job.keyLife,
     tags: kept(job.tags ?? []),
     trace: job.trace ?? null,
+    onDead: kept(job.onDead ?? null),
     enqueuedAt: now,
     ledger: [],
     memos: new Map(),
@@ -91,6 +93,9 @@ function accept(state: MemoryState, job: NewJob, now: number): void {
     finishedAt: null,
     lease: null,
     previousDelayMs: null,
+    givenBack: 0,
+    deferredSince: null,
+    snoozes: 0,
     deadReason: null,
     lastError: null,
     fingerprint: null,
@@ -98,6 +103,7 @@ function accept(state: MemoryState, job: NewJob, now: number): void {
     progress: null,
     result: null,
     cancelRequested: false,
+    runNowAt: null,
   };
   state.accept(row, job.windowMs);
   state.totals.of({ homeQueue: job.queue, name: job.name }).totals.enqueued++;

@@ -70,7 +70,8 @@ export class Gates {
       .slice(0, limit)
       .map(({ gate, state }) => {
         const waiting = gate.kind === 'resource' && !skipWaiting ? this.#partitions.waitingFor(gate.name) : null;
-        return { gate, state, now, waiting };
+        const firstDueAt = waiting === null || waiting === 0 ? null : this.#partitions.firstDueFor(gate.name);
+        return { gate, state, now, waiting, firstDueAt };
       });
   }
 

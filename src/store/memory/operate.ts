@@ -1,11 +1,16 @@
 import { isTerminal } from '../../job.ts';
 import { OPERATIONS_KEPT_MS } from '../change.ts';
-import type { CancelAnswer, HoldTarget, PruneAnswer, Retention } from '../store.ts';
+import { cancelRow, holdRow } from '../orders.ts';
+import { pruneSteps } from '../retention.ts';
+import type { CancelAnswer, HoldTarget, Order, PruneAnswer } from '../store.ts';
+import { record } from './operations.ts';
 import type { Row } from './row.ts';
 import type { MemoryState } from './state.ts';
 
-export function cancel(state: MemoryState, ids: readonly string[], now: number): CancelAnswer[] {
-  return ids.map((id) => ({ id, result: cancelOne(state, state.rows.get(id), now) }));
+export function cancel(state: MemoryState, ids: readonly string[], now: number, order?: Order): CancelAnswer[] {
+  const answers = ids.map((id) => ({ id, result: cancelOne(state, state.rows.get(id), now) }));
+  if (order) record(state, cancelRow(order, answers), now);
+  return answers;
 }
 
 export function cancelOne(state: MemoryState, row: Row | undefined, now: number): CancelAnswer['result'] {
@@ -26,30 +31,38 @@ export function remove(state: MemoryState, row: Row): void {
   state.remove(row);
 }
 
-export function hold(state: MemoryState, target: HoldTarget, until: number | null): void {
+export function hold(
+  state: MemoryState,
+  target: HoldTarget,
+  until: number | null,
+  now: number,
+  order: Order | undefined,
+): void {
   state.partitions.hold(target, until);
+  if (order) record(state, holdRow(order, 'pause', target), now);
+  state.wake.hint();
 }
 
-export function release(state: MemoryState, target: HoldTarget): void {
-  if (state.partitions.release(target)) state.wake.hint();
+export function release(state: MemoryState, target: HoldTarget, now: number, order: Order | undefined): void {
+  state.partitions.release(target);
+  if (order) record(state, holdRow(order, 'resume', target), now);
+  state.wake.hint();
 }
 
-export function prune(state: MemoryState, retention: Retention, limit: number, now: number): PruneAnswer {
-  const kinds = [
-    [state.ended.completed, retention.completedMs],
-    [state.ended.dead, retention.deadMs],
-    [state.ended.cancelled, retention.cancelledMs],
-  ] as const;
-  const outlived = kinds.flatMap(([rows, keptMs]) =>
-    keptMs === null ? [] : [...rows].filter((row) => (row.finishedAt as number) <= now - keptMs),
-  );
+export function prune(state: MemoryState, limit: number, asideMs: number | null, now: number): PruneAnswer {
+  const outlived = pruneSteps(state.retention).flatMap((step) => {
+    const names = new Set(step.names);
+    const isOld = ({ name, finishedAt }: Row): boolean =>
+      (finishedAt as number) <= now - step.keptMs && names.has(name) !== step.isOthers;
+    return [...state.ended[step.state]].filter(isOld);
+  });
   const gone = outlived.slice(0, limit);
   for (const row of gone) remove(state, row);
   state.gates.prune(now);
   state.errorGroups.prune(now);
   state.keys.prune(now);
   pruneOperations(state, now);
-  const moved = leaveAside(state, retention.asideMs, limit, now);
+  const moved = leaveAside(state, asideMs, limit, now);
   return { jobs: gone.length, isDone: gone.length < limit && moved < limit };
 }
 
@@ -60,8 +73,8 @@ function pruneOperations(state: MemoryState, now: number): void {
 }
 
 /** Jobs that have waited aside for too long. Answers how many. */
-function leaveAside(state: MemoryState, asideMs: number | undefined, limit: number, now: number): number {
-  if (asideMs === undefined) return 0;
+function leaveAside(state: MemoryState, asideMs: number | null, limit: number, now: number): number {
+  if (asideMs === null) return 0;
   const since = now - asideMs;
   const rows = state.partitions.aside().flatMap((partition) => partition.due(since));
   const moved = rows.filter(({ availableAt }) => availableAt <= since).slice(0, limit);

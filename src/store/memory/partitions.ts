@@ -4,6 +4,7 @@ import { type LimitKey, limitsText } from '../../limit/limit.ts';
 import type { Aside } from '../../retry/decision.ts';
 import { mayRead, type Reader } from '../aside.ts';
 import type { HoldTarget } from '../store.ts';
+import { lineIn, Turns } from '../turns.ts';
 import { Heap } from './heap.ts';
 import type { Row } from './row.ts';
 
@@ -17,16 +18,22 @@ export class Partition {
   readonly limits: readonly LimitKey[];
   /** The name of its jobs, when they wait aside, and which workers may read it. */
   readonly aside: (Aside & { readonly name: string }) | null;
-  /** The number of the turn in which it was last served; 0 for never. */
-  servedTurn = 0;
+  /** See ../turns.ts. */
+  readonly line: string;
+  /** The number of the turn in which it was last served, or made. */
+  servedTurn: number;
   readonly #waiting: Heap<Row> = new Heap(byDueTime);
 
-  constructor({ queue, lane, resource, limits, name, aside }: Row) {
+  constructor(row: Row, turn: number) {
+    const { queue, lane, priority, resource, limits, name, aside } = row;
+    this.servedTurn = turn;
     this.queue = queue;
     this.lane = lane;
     this.resource = resource;
     this.limits = limits;
     this.aside = aside && { ...aside, name };
+    const names = limits.map(({ limit }) => limit);
+    this.line = JSON.stringify([queue, lane, priority, lineIn(lane, row), names, this.aside]);
   }
 
   get isEmpty(): boolean {
@@ -89,13 +96,16 @@ export class Partitions {
   readonly #holds: Map<string, number> = new Map();
   /** By resource, unless its gate lets everything start. */
   readonly #access: Map<string, GateAccess> = new Map();
+  /** Of lines. */
+  readonly turns: Turns = new Turns();
+  /** Of partitions. */
   #turn = 0;
 
   add(row: Row): void {
     const lanes = getOrMake(this.#queues, row.queue, () => new Map<Lane, LanePartitions>());
     const priorities = getOrMake(lanes, row.lane, () => new Map<number, Map<string, Partition>>());
     const partitions = getOrMake(priorities, row.priority, () => new Map<string, Partition>());
-    getOrMake(partitions, sharedBy(row), () => new Partition(row)).add(row);
+    getOrMake(partitions, sharedBy(row), () => new Partition(row, this.#turn)).add(row);
   }
 
   remove(row: Row): void {
@@ -131,6 +141,7 @@ export class Partitions {
 
   served(partition: Partition): void {
     partition.servedTurn = ++this.#turn;
+    this.turns.served(partition.line);
   }
 
   /** When the next job of these queues may start that may not start now. */
@@ -180,6 +191,11 @@ export class Partitions {
       .reduce((jobs, { size }) => jobs + size, 0);
   }
 
+  firstDueFor(resource: string): number {
+    const waiting = this.all().filter((partition) => partition.resource === resource);
+    return Math.min(...waiting.map((partition) => partition.firstDueAt()));
+  }
+
   /** The gate of a resource is in this state now. */
   gate(resource: string, state: GateState, now: number): void {
     const access = accessOf(state, now);
@@ -219,9 +235,8 @@ export class Partitions {
     this.#holds.set(keyOf(target), until ?? Number.POSITIVE_INFINITY);
   }
 
-  /** False when there was no such hold. */
-  release(target: HoldTarget): boolean {
-    return this.#holds.delete(keyOf(target));
+  release(target: HoldTarget): void {
+    this.#holds.delete(keyOf(target));
   }
 
   isPaused(queue: string): boolean {

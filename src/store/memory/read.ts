@@ -1,4 +1,5 @@
-import { isTerminal, type Job, type JobState, type RunRecord, stateAt } from '../../job.ts';
+import { isTerminal, type JobState, type RunRecord, stateAt } from '../../job.ts';
+import { JobPage, stopped } from '../page.ts';
 import {
   isListedByEnd,
   isSelected,
@@ -13,18 +14,29 @@ import type { MemoryState } from './state.ts';
 import type { Tally } from './totals.ts';
 
 /** In the order asked for, each job once; an unknown id has no place in the answer. */
-export function get(state: MemoryState, ids: readonly string[], now: number): Job[] {
-  return [...new Set(ids)].flatMap((id) => {
-    const row = state.rows.get(id);
-    return row ? [toJob(row, now)] : [];
-  });
+export function get(state: MemoryState, ids: readonly string[], now: number): JobList {
+  return inOnePage(
+    [...new Set(ids)].flatMap((id) => state.rows.get(id) ?? []),
+    now,
+  );
+}
+
+function inOnePage(rows: readonly Row[], now: number): JobList {
+  const page = new JobPage();
+  const jobs: JobList = [];
+  for (const row of rows) {
+    if (!page.takes(row.payload, row.progress, row.result)) return stopped(jobs);
+    jobs.push(toJob(row, now));
+  }
+  return jobs;
 }
 
 export function ended(state: MemoryState, ids: readonly string[]): EndedJob[] {
+  const page = new JobPage();
   return [...new Set(ids)].flatMap((id): EndedJob[] => {
     const row = state.rows.get(id);
     if (!row) return [{ id, state: 'not-found', result: null, deadReason: null, error: null }];
-    if (!isTerminal(row.state)) return [];
+    if (!isTerminal(row.state) || (row.result !== null && !page.takes(row.result))) return [];
     const { result, deadReason, lastError } = row;
     return [{ id, state: row.state as EndedJob['state'], result, deadReason, error: lastError }];
   });
@@ -40,12 +52,12 @@ export function list(state: MemoryState, filter: JobFilter, now: number): JobLis
   if (last === undefined) return [];
   const endOf = (row: Row): number => (isListedByEnd(filter) ? (row.finishedAt ?? 0) : 0);
   const newestFirst = (a: Row, b: Row): number => endOf(b) - endOf(a) || b.accepted - a.accepted;
-  return [...state.rows.values()]
+  const found = [...state.rows.values()]
     .filter((row) => (last === null || newestFirst(last, row) < 0) && row.id.startsWith(idPrefix))
     .filter((row) => isSelected(row, filter, now))
     .sort(newestFirst)
-    .slice(0, limit)
-    .map((row) => toJob(row, now));
+    .slice(0, limit);
+  return inOnePage(found, now);
 }
 
 /** The model reads what it has to: only databases stop early. */

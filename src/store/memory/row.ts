@@ -6,7 +6,8 @@ import type { Aside, DeadReason } from '../../retry/decision.ts';
 import type { StoredError } from '../../retry/outcome.ts';
 import type { RetryPolicy } from '../../retry/policy.ts';
 import type { Operation } from '../change.ts';
-import type { ClaimedJob } from '../store.ts';
+import { parseData } from '../json.ts';
+import type { ClaimedJob, Reaction } from '../store.ts';
 
 /** A job as it is kept. No row ever leaves the store: callers get copies, made below. */
 export interface Row {
@@ -28,6 +29,7 @@ export interface Row {
   readonly keyLife: KeyLife;
   readonly tags: readonly string[];
   readonly trace: string | null;
+  onDead: Reaction | null;
   readonly enqueuedAt: number;
   readonly ledger: RunRecord[];
   readonly memos: Map<string, string>;
@@ -49,6 +51,9 @@ export interface Row {
   /** The lease; null unless the job runs. */
   lease: Lease | null;
   previousDelayMs: number | null;
+  givenBack: number;
+  deferredSince: number | null;
+  snoozes: number;
   deadReason: DeadReason | null;
   lastError: StoredError | null;
   /** Of the last failure: the error group that it is in. */
@@ -59,6 +64,8 @@ export interface Row {
   /** As `encodeResult` wrote it. */
   result: string | null;
   cancelRequested: boolean;
+  /** When it is to run again, as was said while it runs; null when nothing was. */
+  runNowAt: number | null;
 }
 
 export interface Lease {
@@ -86,7 +93,7 @@ export function toJob(row: Row, now: number): Job {
     state: stateAt(row.state, row.dueAt, now),
     lane: row.lane,
     priority: row.priority,
-    payload: JSON.parse(row.payload),
+    payload: parseData(row.payload),
     version: row.version,
     key: row.key,
     tags: row.tags,
@@ -105,7 +112,7 @@ export function toJob(row: Row, now: number): Job {
     worker: row.lease?.worker ?? null,
     deadReason: row.deadReason,
     lastError: row.lastError,
-    progress: row.progress === null ? null : JSON.parse(row.progress),
+    progress: parseData(row.progress),
     ...decodeResult(row.result),
     cancelRequested: row.cancelRequested,
   };
@@ -136,6 +143,9 @@ export function toClaimedJob(row: Row, lease: Lease, gateEpoch = 0): ClaimedJob 
     claimedAt: lease.claimedAt,
     leaseEndsAt: lease.endsAt,
     previousDelayMs: row.previousDelayMs,
+    givenBack: row.givenBack,
+    deferredSince: row.deferredSince,
+    snoozes: row.snoozes,
     lastError: row.lastError,
     cancelRequested: row.cancelRequested,
     alone: lease.alone,

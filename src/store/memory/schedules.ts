@@ -1,5 +1,7 @@
-import type { Schedule, ScheduleFilter, Schedules, ScheduleWrite, ScheduleWritten } from '../store.ts';
+import { orderRow } from '../orders.ts';
+import type { Order, Schedule, ScheduleFilter, Schedules, ScheduleWrite, ScheduleWritten } from '../store.ts';
 import { enqueue } from './enqueue.ts';
+import { record } from './operations.ts';
 import type { MemoryState } from './state.ts';
 
 export function schedules(state: MemoryState, filter: ScheduleFilter, now: number): Schedules {
@@ -20,6 +22,7 @@ export function writeSchedule(
   state: MemoryState,
   { name, from, to, jobs }: ScheduleWrite,
   now: number,
+  order: Order | undefined,
 ): ScheduleWritten {
   const version = state.schedules.get(name)?.version ?? null;
   // Already in the new version: the answer to this very write was lost.
@@ -27,6 +30,7 @@ export function writeSchedule(
   if (to === null) state.schedules.delete(name);
   // As JSON would keep it, and apart from the caller's object.
   else state.schedules.set(name, structuredClone(to));
+  if (order) record(state, orderRow(order, 'schedule'), now);
   // A worker sleeps until the next tick it knows of.
   state.wake.hint();
   return { written: true, jobs: enqueue(state, jobs, now) };

@@ -1,7 +1,10 @@
 import { isRetry, type Settled, settledBy } from '../../job.ts';
 import { asideAfter } from '../../retry/decision.ts';
+import type { OutcomeKind } from '../../retry/outcome.ts';
 import { errorChanges, failureOf } from '../error-groups.ts';
+import { reactionTo } from '../reaction.ts';
 import type { SettleAnswer, Settlement } from '../store.ts';
+import { enqueue } from './enqueue.ts';
 import { keepLog } from './log.ts';
 import { kept, type Row } from './row.ts';
 import type { MemoryState } from './state.ts';
@@ -12,12 +15,13 @@ export function settle(state: MemoryState, settlements: readonly Settlement[], n
     if (!row) return wasSettled(state, settlement) ? 'settled' : 'stale';
     if (settlement.outcome === 'crashed' && row.lease.endsAt > now) return 'stale';
 
-    const settled = settledBy(settlement.decision, row.cancelRequested, now);
+    const settled = settledBy(settlement.decision, row.cancelRequested, now, row.runNowAt);
     record(row, settlement, settled);
     if (settlement.log !== undefined) keepLog(state, settlement.id, settlement.run, settlement.log);
     count(state, row, settlement, settled, now);
     countErrors(state, row, settlement, settled, now);
     end(state, row, settlement, settled, now);
+    if (settled.deadReason !== null && row.onDead !== null) enqueue(state, [reactionTo(settlement, row.onDead)], now);
     return settled.overruled ? 'cancelled' : 'settled';
   });
 }
@@ -69,6 +73,24 @@ function count(state: MemoryState, row: Row, settlement: Settlement, settled: Se
   }
 }
 
+/** What the job remembers of runs that did not count. */
+function uncountedAfter(
+  { givenBack, deferredSince, snoozes }: Row,
+  outcome: OutcomeKind,
+  now: number,
+): Pick<Row, 'givenBack' | 'deferredSince' | 'snoozes'> {
+  switch (outcome) {
+    case 'released':
+      return { givenBack: givenBack + 1, deferredSince, snoozes };
+    case 'deferred':
+      return { givenBack: givenBack + 1, deferredSince: deferredSince ?? now, snoozes: 0 };
+    case 'snoozed':
+      return { givenBack, deferredSince: null, snoozes: snoozes + 1 };
+    default:
+      return { givenBack, deferredSince, snoozes: 0 };
+  }
+}
+
 function countErrors(state: MemoryState, row: Row, settlement: Settlement, settled: Settled, now: number): void {
   const failure = failureOf(settlement);
   if (failure === null && row.fingerprint === null) return;
@@ -98,6 +120,7 @@ function end(state: MemoryState, row: Row, settlement: Settlement, settled: Sett
     aside: asideAfter(decision),
     attempts: Math.max(0, row.attempts - (settled.counted ? 0 : 1) - (refund?.attempts ?? 0)),
     spent: refund === undefined ? row.spent : refund.spent,
+    ...uncountedAfter(row, outcome, now),
     crashes: row.crashes + (outcome === 'crashed' ? 1 : 0),
     // A job handed back for now keeps its place in the line.
     dueAt: settled.state === 'ready' ? row.dueAt : (settled.dueAt ?? row.dueAt),
@@ -109,6 +132,7 @@ function end(state: MemoryState, row: Row, settlement: Settlement, settled: Sett
     deadReason: settled.deadReason,
     lastError: error === null ? row.lastError : kept(error),
     cancelRequested: ended ? false : row.cancelRequested,
+    runNowAt: null,
     progress: settlement.progress ?? row.progress,
     result: settled.state === 'completed' ? (settlement.result ?? null) : row.result,
   });

@@ -1,5 +1,5 @@
 import { isTerminal, type JobState, stateAt, transitions } from '../../job.ts';
-import type { Fence, Schedule } from '../store.ts';
+import type { Fence, RetentionRule, Schedule } from '../store.ts';
 import { ErrorGroups } from './error-groups.ts';
 import { ErrorHistory } from './error-history.ts';
 import { Gates } from './gates.ts';
@@ -39,6 +39,7 @@ export class MemoryState {
   /** What runs logged, by job and run; only of jobs that have logged something. */
   readonly logs: Map<string, Map<number, string>> = new Map();
   readonly schedules: Map<string, Schedule> = new Map();
+  retention: readonly RetentionRule[] = [];
   readonly workers: Workers = new Workers();
   #accepted = 0;
 

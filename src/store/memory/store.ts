@@ -2,11 +2,13 @@ import { type Clock, checkClock, systemClock } from '../../clock.ts';
 import { readOptions } from '../../config.ts';
 import { ClosedError } from '../../errors.ts';
 import type { GateEvent } from '../../gate/index.ts';
-import type { Job, RunRecord } from '../../job.ts';
+import type { RunRecord } from '../../job.ts';
 import type { RunLog } from '../../run-log.ts';
 import { isNewsToWorkers } from '../gates.ts';
 import { JobsListeners } from '../jobs-listeners.ts';
 import { checkPayloads } from '../json.ts';
+import { orderRow } from '../orders.ts';
+import { rulesAfter } from '../retention.ts';
 import type {
   CancelAnswer,
   ChangeAnswer,
@@ -47,12 +49,14 @@ import type {
   LimitWrite,
   NewJob,
   Operation,
+  Order,
   PermitAnswer,
   PermitRequest,
   PruneAnswer,
   QueueInfo,
   RegisteredWorker,
-  Retention,
+  RetentionRule,
+  RetentionWrite,
   RolledUp,
   ScheduleFilter,
   Schedules,
@@ -70,7 +74,7 @@ import type {
   WorkerDescription,
   WorkerReport,
 } from '../store.ts';
-import { change, operations } from './change.ts';
+import { change } from './change.ts';
 import { claim, claimGated, claimLimited } from './claim.ts';
 import { enqueue } from './enqueue.ts';
 import { expired } from './expired.ts';
@@ -80,6 +84,7 @@ import { ledger } from './ledger.ts';
 import { logs } from './log.ts';
 import { recall, remember } from './memo.ts';
 import { cancel, hold, prune, release } from './operate.ts';
+import { operations, record } from './operations.ts';
 import { count, ended, get, list, queues, runs, stats } from './read.ts';
 import { kept } from './row.ts';
 import { schedules, writeSchedule } from './schedules.ts';
@@ -169,7 +174,7 @@ export class MemoryStore implements Store {
     return ids.filter((id) => rows.get(id)?.cancelRequested);
   }
 
-  async get(ids: readonly string[]): Promise<Job[]> {
+  async get(ids: readonly string[]): Promise<JobList> {
     return get(this.#open(), ids, this.#clock.now());
   }
 
@@ -253,13 +258,13 @@ export class MemoryStore implements Store {
     return schedules(this.#open(), filter, this.#clock.now());
   }
 
-  async writeSchedule(write: ScheduleWrite): Promise<ScheduleWritten> {
+  async writeSchedule(write: ScheduleWrite, order?: Order): Promise<ScheduleWritten> {
     checkPayloads(write.jobs);
-    return writeSchedule(this.#open(), write, this.#clock.now());
+    return writeSchedule(this.#open(), write, this.#clock.now(), order);
   }
 
-  async cancel(ids: readonly string[]): Promise<CancelAnswer[]> {
-    const answers = cancel(this.#open(), ids, this.#clock.now());
+  async cancel(ids: readonly string[], order?: Order): Promise<CancelAnswer[]> {
+    const answers = cancel(this.#open(), ids, this.#clock.now(), order);
     this.#jobs.cancelled(answers);
     return answers;
   }
@@ -270,29 +275,41 @@ export class MemoryStore implements Store {
     return answer;
   }
 
-  async hold(target: HoldTarget, until: number | null): Promise<void> {
-    hold(this.#open(), target, until);
+  async hold(target: HoldTarget, until: number | null, order?: Order): Promise<void> {
+    hold(this.#open(), target, until, this.#clock.now(), order);
   }
 
-  async release(target: HoldTarget): Promise<void> {
-    release(this.#open(), target);
+  async release(target: HoldTarget, order?: Order): Promise<void> {
+    release(this.#open(), target, this.#clock.now(), order);
   }
 
-  async writeLimits(writes: readonly LimitWrite[]): Promise<void> {
+  async writeLimits(writes: readonly LimitWrite[], order?: Order): Promise<void> {
     const state = this.#open();
     state.limits.write(kept(writes), this.#clock.now());
+    if (order) record(state, orderRow(order, 'limit'), this.#clock.now());
     state.wake.hint();
   }
 
-  async changeGate(gate: GateRef, order: GateOrder, operator: string): Promise<GateAnswer> {
+  async changeGate(gate: GateRef, change: GateOrder, operator: string, order?: Order): Promise<GateAnswer> {
     const state = this.#open();
-    const answer = state.gates.change(gate, order, operator, this.#clock.now(), () => this.#clock.random());
+    const answer = state.gates.change(gate, change, operator, this.#clock.now(), () => this.#clock.random());
+    if (order) record(state, orderRow(order, 'gate'), this.#clock.now());
     state.wake.hint();
     return answer;
   }
 
-  async prune(retention: Retention, limit: number): Promise<PruneAnswer> {
-    return prune(this.#open(), retention, limit, this.#clock.now());
+  async retention(): Promise<RetentionRule[]> {
+    return [...this.#open().retention];
+  }
+
+  async writeRetention(writes: readonly RetentionWrite[], order?: Order): Promise<void> {
+    const state = this.#open();
+    for (const write of kept(writes)) state.retention = rulesAfter(state.retention, write);
+    if (order) record(state, orderRow(order, 'retention'), this.#clock.now());
+  }
+
+  async prune(limit: number, asideMs: number | null = null): Promise<PruneAnswer> {
+    return prune(this.#open(), limit, asideMs, this.#clock.now());
   }
 
   async register(id: string, worker: WorkerDescription | null): Promise<void> {

@@ -2,7 +2,7 @@ import { describe, expect, inject, it } from 'vitest';
 import { runSql } from '../../../test/support/postgres-schema.ts';
 import { Two } from '../../../test/support/two-processes.ts';
 import type { Decision } from '../../retry/decision.ts';
-import { claim, claimOne, complete, enqueueOne, HOUR, idsOf, settlement } from '../conformance/builders.ts';
+import { claim, claimOne, complete, enqueueOne, HOUR, idsOf, pruneWith, settlement } from '../conformance/builders.ts';
 import type { ClaimedJob, Store } from '../store.ts';
 
 /* Jobs aside, when two transactions meet: see sql/aside.ts. */
@@ -33,7 +33,7 @@ describe('where jobs wait aside', () => {
     await two.other.settle([settlement(await claimOne(two.other, { knows }), complete)]);
     const job = await start(two.late, 6);
     const open = await two.begin(/partitions_of/, (store) => store.settle([settlement(job, aside)]));
-    await two.other.prune(kept, 100);
+    await pruneWith(two.other, kept, 100);
     expect(
       await runSql(url, `SELECT 1 FROM ${two.schema}.partitions WHERE priority = 5 AND queue <> 'default'`),
     ).toEqual([]);
@@ -47,7 +47,7 @@ describe('where jobs wait aside', () => {
     await using two = await Two.open(url);
     await two.late.settle([settlement(await start(two.late, 5), aside)]);
     await two.late.settle([settlement(await claimOne(two.late, { knows }), complete)]);
-    await two.other.prune(kept, 100);
+    await pruneWith(two.other, kept, 100);
     expect(await asides(two)).toBe(0);
     const job = await start(two.late, 5);
     expect(await two.late.settle([settlement(job, aside)])).toEqual(['settled']);

@@ -6,7 +6,7 @@ import { MOST_CANDIDATES } from './sql/partitions.ts';
 /** A partition that a claim may read. */
 export interface Candidate {
   readonly partition: Partition;
-  /** The turn in which this process last took a job from it; 0 for never. */
+  /** The turn in which this process last took a job from it, or found it. */
   servedTurn: number;
 }
 
@@ -16,7 +16,7 @@ type Offer = [isComplete: boolean, partitions: PartitionRow[] | null];
 /** The lanes in the order in which `fillQuotas` serves them. */
 const laneOrder: Readonly<Record<Lane, number>> = { suspect: 0, retry: 1, redrive: 2, fresh: 3 };
 
-/** Of many partitions so many are offered that a claim finds this many due jobs per place, but at least some. */
+/** Of many partitions so many are offered that a claim finds this many due jobs per place of their line, but at least some. */
 const DUE_PER_PLACE = 1.1;
 const FEWEST_CANDIDATES = 4;
 
@@ -62,7 +62,7 @@ export class CandidatesOfSet {
   #turn = 0;
   /** The numbers of all partitions of these queues; null when there are more, undefined when none were offered yet. */
   known: string | null | undefined;
-  /** Of each queue, lane and priority, so many partitions with a resource are to be offered when there are many. */
+  /** Of each queue, lane, priority and line, so many partitions with a resource are to be offered when there are many. */
   breadth: number = FEWEST_CANDIDATES;
 
   constructor(queues: ReadonlySet<string>) {
@@ -84,7 +84,7 @@ export class CandidatesOfSet {
       const tier = this.#list.filter((one) => one.partition.lane === lane && one.partition.priority === priority);
       if (tier.length >= MOST_CANDIDATES) return;
     }
-    this.#list.push({ partition, servedTurn: 0 });
+    this.#list.push({ partition, servedTurn: this.#turn });
     this.#isSorted = false;
   }
 
@@ -96,8 +96,8 @@ export class CandidatesOfSet {
   offer(text: string): void {
     const [isComplete, partitions] = JSON.parse(text) as Offer;
     const before = new Map(this.#list.map((candidate) => [candidate.partition.id, candidate]));
-    // What the database has chosen because it was not served for long comes after what was served less recently here.
-    const servedTurn = isComplete ? 0 : this.#turn;
+    // What the database has chosen because it was not served for long, or what is new, comes after what was served less recently here.
+    const servedTurn = this.#turn;
     this.#list = (partitions ?? []).map((row) => {
       const partition = toPartition(row);
       const candidate = isComplete || partition.resource === null ? before.get(partition.id) : undefined;
@@ -109,13 +109,17 @@ export class CandidatesOfSet {
   }
 
   /**
-   * A call of a claim found so many due jobs for its places. Few partitions are cheaper to read and to rotate than many,
-   * but they should fill the places.
+   * A call of a claim found so many due jobs for its places, by line, each line in so many partitions. Few partitions are
+   * cheaper to read and to rotate than many, but those of a line should fill its part of the places.
    */
-  tune(due: number, places: number): void {
-    if (this.known !== null || places === 0) return;
-    const wanted = Math.ceil(this.breadth * Math.min(2, (DUE_PER_PLACE * places) / due));
-    this.breadth = Math.max(FEWEST_CANDIDATES, Math.min(MOST_CANDIDATES, wanted));
+  tune(lines: Iterable<{ readonly due: number; readonly partitions: number }>, places: number): void {
+    const withJobs = [...lines].filter(({ due }) => due > 0);
+    const part = (DUE_PER_PLACE * places) / withJobs.length;
+    const wanted = withJobs
+      .filter(({ partitions }) => partitions >= this.breadth)
+      .map(({ due }) => Math.ceil(this.breadth * Math.min(2, part / due)));
+    if (wanted.length === 0) return;
+    this.breadth = Math.max(FEWEST_CANDIDATES, Math.min(MOST_CANDIDATES, Math.max(...wanted)));
   }
 }
 

@@ -8,10 +8,10 @@ import {
   type SkipReason,
   sizeOfPart,
   stateAfterStop,
-  statesFor,
+  statesToChange,
 } from '../change.ts';
 import { STATE } from '../codes.ts';
-import { statesOf } from '../selection.ts';
+import type { RunNowInside } from '../store.ts';
 import { elements, plain } from './connection/arrays.ts';
 import { addOwn, Conditions, hasMessage, stateCondition } from './select.ts';
 import type { Session } from './session.ts';
@@ -25,8 +25,9 @@ import { isUuid } from './uuid.ts';
  *   ids given         the list itself; the cursor is a position in it
  *   tag               job_tags: (tag, job)
  *   redrive, discard  finished_by_age or finished_fingerprint: (finished_at, seq)
- *   runNow, cancel    live_partition or live_fingerprint: (partition, due_at, seq). Cancel goes through them again until it
- *                     finds none: a job may have moved behind the cursor meanwhile.
+ *   runNow            the running ones, by id: any that stops running meanwhile is found among those that wait. Then
+ *                     live_partition or live_fingerprint: (partition, due_at, seq)
+ *   cancel            the same index, and again until it finds none: a job may have moved behind the cursor meanwhile
  */
 
 /** With `message`, one part looks at so many jobs at most. */
@@ -147,7 +148,7 @@ async function partOf(session: Session, operation: Operation, cursor: Cursor | n
   const { action, selection, startedAt } = operation;
   const { ids, tag, queue, message } = selection;
   const ofDead = action === 'redrive' || action === 'discard';
-  const states = statesOf(selection).filter((state) => statesFor[action].includes(state));
+  const states = statesToChange(action, selection);
   if (states.length === 0) return { ids: [], next: null };
   const where = new Conditions();
   if (ofDead) where.add(`state = ${STATE.dead}`).add('finished_at <= ?', startedAt);
@@ -176,7 +177,17 @@ async function partOf(session: Session, operation: Operation, cursor: Cursor | n
   };
   if (ids !== undefined) return byIds(reader, ids, tag, cursor, most);
   if (tag !== undefined) return byTag(reader, tag, cursor, most);
-  return ofDead ? byEnd(reader, cursor, most) : byWaiting(reader, cursor, most, action === 'cancel');
+  if (ofDead) return byEnd(reader, cursor, most);
+  if (action === 'runNow' && states.includes('running') && typeof cursor?.[0] !== 'number') {
+    const running = await byRunning(reader, cursor, most);
+    if (running.next !== null || states.length === 1) return running;
+    const left = most - running.ids.length;
+    if (left === 0) return { ids: running.ids, next: [0] };
+    const waiting = await partOf(session, operation, [0], left);
+    return { ids: [...running.ids, ...waiting.ids], next: waiting.next };
+  }
+  if (action === 'runNow') where.add('worker IS NULL');
+  return byWaiting(reader, cursor, most, action === 'cancel');
 }
 
 /** Of rows of `live`, where a job runs when it has a worker. `then`: the time at which it had the state; null for now. */
@@ -263,6 +274,15 @@ async function byEnd(reader: Reader, cursor: Cursor | null, most: number): Promi
   return { ids, next: isAll || last === undefined ? null : last.at };
 }
 
+/** The cursor: the id. Those that wait follow, with a cursor that is a number. */
+async function byRunning(reader: Reader, cursor: Cursor | null, most: number): Promise<Part> {
+  const { where, limit } = reader;
+  where.add('worker IS NOT NULL').add('id IN (SELECT unnest(h.jobs) FROM @.leases h)');
+  if (cursor !== null) where.add('id > ?::uuid', cursor[0]);
+  const { ids, last, isAll } = taken(await read(reader, 'seq', 'id'), most, limit);
+  return { ids, next: isAll || last === undefined ? null : [last.id] };
+}
+
 /** The cursor: whether this round has found a job (1) or not (0), and the position in it. */
 async function byWaiting(reader: Reader, cursor: Cursor | null, most: number, inRounds: boolean): Promise<Part> {
   const [hasFound = 0, ...at] = cursor ?? [];
@@ -272,6 +292,43 @@ async function byWaiting(reader: Reader, cursor: Cursor | null, most: number, in
   const found = hasFound === 1 || ids.length > 0 ? 1 : 0;
   if (!isAll && last !== undefined) return { ids, next: [found, ...last.at] };
   return { ids, next: inRounds && found === 1 ? [0] : null };
+}
+
+export const RUN_NOW_INSIDE = 'SELECT * FROM @.run_now_inside($1, $2, $3, $4, $5, $6, $7::uuid[], $8, $9)';
+/** Partitions may be parked again between the two calls. */
+const MOST_ADMISSIONS = 10;
+
+/**
+ * `runNow` as part of a caller's transaction, through which `query` sends the values. The transaction does not write to partitions,
+ * which are admitted outside of it.
+ */
+export async function runNowInside(
+  session: Session,
+  { id, order, by, ids }: RunNowInside,
+  notice: string | null,
+  query: (values: unknown[]) => Promise<readonly Readonly<Record<string, unknown>>[]>,
+): Promise<ChangeAnswer> {
+  const selection = { ids };
+  const options = { canary: 0, keepAttempts: false, rate: null, continuedBy: null };
+  const given = [session.identity, id, order, by, JSON.stringify(selection), JSON.stringify(options)];
+  for (let tries = 0; tries < MOST_ADMISSIONS; tries++) {
+    const [first, ...jobs] = await query([...given, plain(ids.filter(isUuid)), tries > 0, notice]);
+    if (first === undefined) break;
+    if (first.parked !== null) {
+      await session.db.query('SELECT @.admit_for_caller($1::bigint[])', [first.parked]);
+      continue;
+    }
+    const at = Number(first.at);
+    const changed = jobs.map(({ job }) => String(job));
+    const operation: Operation = {
+      ...{ id, action: 'runNow', by, selection, options, state: 'done', startedAt: at, updatedAt: at, endedAt: at },
+      ...{ changed: changed.length, skipped: 0, canary: [], note: null, nextDueAt: 0 },
+    };
+    return { operation, ids: changed, skipped: [], cancelling: 0 };
+  }
+  throw new StoreBusyError(
+    'expected the partitions of these jobs to be admitted, but they were parked again; nothing was changed. Try again.',
+  );
 }
 
 export async function operations(session: Session, limit: number): Promise<Operation[]> {

@@ -1,17 +1,20 @@
-import { admitClaim, type ClaimAdmission, type GateState, pickProbe, workerKey } from '../../gate/index.ts';
+import { admitClaim, type ClaimAdmission, type GateState, workerKey } from '../../gate/index.ts';
 import { LANE } from '../codes.ts';
-import { fillQuotas, fillTurns } from '../fill.ts';
+import { fillLines, fillQuotas } from '../fill.ts';
 import { type GateWrite, parentGate } from '../gates.ts';
+import { canRun, oneOf, PROBE_CANDIDATES } from '../probe-candidates.ts';
 import { CLAIM_BYTES, type GatedClaim, type GatedClaimRequest, type GateRef } from '../store.ts';
+import { loadTypes } from './claim.ts';
 import type { TakenRow } from './claimed.ts';
 import { numbersOrNull, plain, texts } from './connection/arrays.ts';
 import { type GateColumns, GateConflict, gateColumns, stateOf, untilWritten, writeGates } from './gates.ts';
 import { holdTaken } from './hold-taken.ts';
 import type { LimitRooms } from './limit-rooms.ts';
 import { readUses } from './limits.ts';
-import { type Partition, type PartitionRow, toPartition } from './partitions.ts';
+import { lineOf, type Partition, type PartitionRow, toPartition } from './partitions.ts';
 import type { Found, Position, Range } from './scan/scan-cursor.ts';
 import type { Session } from './session.ts';
+import { capsOf } from './shares.ts';
 
 /*
  * A gated claim is two calls. The first reads the gate, its parent, and what is due behind it. The gate says how many jobs may
@@ -57,6 +60,12 @@ interface Waiting {
   want: number;
 }
 
+interface Candidate {
+  readonly id: string;
+  readonly partition: number;
+  readonly jobType: number;
+}
+
 interface Demand {
   readonly now: number;
   readonly gate: GateRead;
@@ -65,8 +74,9 @@ interface Demand {
   readonly waiting: readonly Waiting[];
   /** How many more retries of a queue may start. Any number where nothing is said. */
   readonly room: ReadonlyMap<string, number>;
-  /** The jobs from which a probe is drawn, and their partitions. */
-  readonly probes: ReadonlyMap<string, number>;
+  /** While the gate is open: the jobs that are due first, of those that may start, and which of them this worker can run. */
+  readonly candidates: readonly Candidate[];
+  readonly runnable: readonly Candidate[];
   readonly limits: LimitRooms;
 }
 
@@ -95,26 +105,28 @@ class GatedClaiming {
     const { worker, limit, queues } = this.#request;
     const asked = {
       ...due,
+      canProbe: demand.runnable.length > 0,
       worker: workerKey(worker),
       places: limit,
       keptForRetries: queues.reduce((sum, { retry }) => sum + retry, 0),
     };
     const admission = admitClaim(demand.gate.state, demand.parent?.state ?? null, asked, now, random);
     const { nextAt, events } = admission;
-    const probe = admission.isProbe ? pickProbe(admission.state.probes, [...demand.probes.keys()], random) : null;
-    if (admission.isProbe) {
-      // The jobs are gone that were counted.
-      if (probe === null) throw new GateConflict();
+    const only = oneOf(admission, demand.candidates, demand.runnable, random);
+    // The jobs are gone that were counted.
+    if (admission.movesAside && only === null) throw new GateConflict();
+    if (only === null) this.#share(demand, admission);
+    else {
       for (const one of demand.waiting) {
-        if (one.partition.id !== demand.probes.get(probe)) continue;
+        if (one.partition.id !== only.partition) continue;
         one.want = 1;
         demand.limits.take(one.partition, 1);
       }
-    } else this.#share(demand, admission);
+    }
     const wanted = demand.waiting.filter(({ want }) => want > 0);
     const rows = rowsFor(demand, admission);
     if (wanted.length > 0)
-      return { ...(await this.#take(wanted, probe, rows, demand.limits, admission.epoch)), nextAt, events };
+      return { ...(await this.#take(wanted, only?.id ?? null, rows, demand.limits, admission.epoch)), nextAt, events };
     if (rows.some(({ saves }) => saves)) await writeGates(this.#session, rows);
     return { jobs: [], now, nextAt, events };
   }
@@ -130,7 +142,7 @@ class GatedClaiming {
       resource,
       parentRef?.name ?? null,
       texts(this.#queues),
-      plain(queues.map(({ maxRetriesInFlight }) => maxRetriesInFlight)),
+      capsOf(queues),
       limit + 1,
       plain(known.map(({ id }) => id)),
       plain(ranges.map(({ from }) => from.dueAt)),
@@ -155,8 +167,11 @@ class GatedClaiming {
       waiting.map(({ partition }) => partition),
       now,
     );
-    const mayStart = (id: number): boolean =>
-      waiting.some(({ partition }) => partition.id === id && limits.room(partition, 1) > 0);
+    const candidates = ((JSON.parse(probes ?? '[]') ?? []) as [string, number, number][])
+      .map(([id, partition, jobType]): Candidate => ({ id, partition, jobType }))
+      .filter((one) => waiting.some(({ partition }) => partition.id === one.partition && limits.room(partition, 1) > 0))
+      .slice(0, PROBE_CANDIDATES);
+    const typeOf = await loadTypes(this.#session, candidates, this.#request.leaseMs);
     const rooms = numbersOrNull(room);
     const demand: Demand = {
       now,
@@ -168,7 +183,8 @@ class GatedClaiming {
           : { gate: parentRef, version: parentVersion, state: stateOf(parentRef, parentState, now) },
       waiting: gatedPartitions.inTurn(waiting),
       room: new Map(this.#queues.flatMap((queue, index) => (rooms[index] == null ? [] : [[queue, rooms[index]]]))),
-      probes: new Map((JSON.parse(probes ?? '[]') as [string, number][]).filter(([, id]) => mayStart(id))),
+      candidates,
+      runnable: candidates.filter(({ jobType }) => canRun(this.#request, typeOf(jobType))),
       limits,
     };
     return { now, demand };
@@ -178,17 +194,21 @@ class GatedClaiming {
   #share({ waiting, room, limits }: Demand, { fresh, retry }: ClaimAdmission): void {
     const admitted = { fresh, retry };
     const left = new Map(room);
-    const { gatedPartitions } = this.#session;
+    const { gatedPartitions, turns } = this.#session;
     fillQuotas(this.#request, (queue, lane, count) => {
       const pays = lane === 'retry' ? 'retry' : 'fresh';
       const places = Math.min(count, admitted[pays], lane === 'retry' ? (left.get(queue) ?? count) : count);
       const ofLane = waiting.filter(({ partition }) => partition.queue === queue && partition.lane === lane);
       let taken = 0;
       for (const priority of new Set(ofLane.map(({ partition }) => partition.priority).sort((a, b) => a - b))) {
-        const turns = ofLane.filter(({ partition }) => partition.priority === priority);
-        taken += fillTurns(turns, places - taken, (one, wanted) => {
+        const ofPriority = ofLane.filter(({ partition }) => partition.priority === priority);
+        const lineIn = ({ partition }: Waiting): string => lineOf(partition);
+        taken += fillLines(ofPriority, places - taken, turns, lineIn, (one, wanted) => {
           const given = limits.room(one.partition, Math.min(wanted, one.due - one.want));
-          if (given > 0) gatedPartitions.served(one.partition);
+          if (given > 0) {
+            gatedPartitions.served(one.partition);
+            turns.served(lineOf(one.partition));
+          }
           limits.take(one.partition, given);
           one.want += given;
           return given;
@@ -202,7 +222,7 @@ class GatedClaiming {
 
   async #take(
     wanted: readonly Waiting[],
-    probe: string | null,
+    only: string | null,
     rows: readonly GateColumns[],
     limits: LimitRooms,
     epoch: number,
@@ -210,15 +230,15 @@ class GatedClaiming {
     const { db, identity, workers, cursors } = this.#session;
     const { worker, leaseMs, queues } = this.#request;
     const partitions = wanted.map(({ partition }) => partition);
-    // A probe is drawn from the first jobs, wherever the cursor is.
-    const from = wanted.map(({ range }) => (probe === null && range !== null ? range.from : START));
+    // The only job is one of the first, wherever the cursor is.
+    const from = wanted.map(({ range }) => (only === null && range !== null ? range.from : START));
     const [row] = await db.query<TakeRow>(CLAIM, [
       identity,
       await workers.intern(worker),
       leaseMs,
       CLAIM_BYTES,
       texts(this.#queues),
-      plain(queues.map(({ maxRetriesInFlight }) => maxRetriesInFlight)),
+      capsOf(queues),
       JSON.stringify(rows),
       plain(partitions.map(({ id }) => id)),
       plain(partitions.map(({ queue }) => this.#queues.indexOf(queue) + 1)),
@@ -226,14 +246,14 @@ class GatedClaiming {
       plain(from.map(({ dueAt }) => dueAt)),
       plain(from.map(({ seq }) => seq)),
       plain(wanted.map(({ want }) => want)),
-      probe,
+      only,
       limits.given(partitions),
       texts(partitions.map((partition) => limits.usesOf(partition))),
     ]);
     const [now, snapshot, isDone, ...taken] = row as TakeRow;
     if (!isDone) throw new GateConflict();
     const { jobs, last } = await holdTaken(this.#session, this.#request, { now, taken, partitions, epoch });
-    if (probe === null) {
+    if (only === null) {
       const found = wanted.flatMap(({ partition, range }) => foundIn(partition.id, range, last.get(partition.id)));
       cursors.advance(found, now, snapshot);
     }

@@ -5,9 +5,9 @@ import { numbersOrNull, plain, texts } from './connection/arrays.ts';
 import { holdTaken } from './hold-taken.ts';
 import type { Blocked, LimitRooms } from './limit-rooms.ts';
 import { LimitConflict, roomsOf, untilTaken } from './limits.ts';
-import { type Partition, type PartitionRow, toPartition } from './partitions.ts';
+import { lineOf, type Partition, type PartitionRow, toPartition } from './partitions.ts';
 import type { Session } from './session.ts';
-import { laneKey, type Room, share } from './shares.ts';
+import { capsOf, laneKey, type Room, share } from './shares.ts';
 import { MOST_CANDIDATES } from './sql/partitions.ts';
 
 /*
@@ -130,7 +130,7 @@ class LimitedClaiming {
       const read = asides.limited(this.#queues, this.#request);
       const [row] = await db.lookUp<DemandRow>(DEMAND, [
         texts(this.#queues),
-        plain(queues.map(({ maxRetriesInFlight }) => maxRetriesInFlight)),
+        capsOf(queues),
         texts(read),
         asides.known(this.#queues),
         this.#breadth,
@@ -170,7 +170,7 @@ class LimitedClaiming {
     if (ahead === 0) return waiting;
     const given = new Map<string, number>();
     return waiting.filter(({ partition, due }) => {
-      const tier = `${partition.priority} ${laneKey(partition.queue, partition.lane)}`;
+      const tier = lineOf(partition);
       const before = given.get(tier) ?? 0;
       if (before >= limit) return false;
       given.set(tier, before + limits.room(partition, Math.min(due, AHEAD_PER_READ), 0));
@@ -182,14 +182,16 @@ class LimitedClaiming {
   #share(waiting: readonly Waiting[], { limits, room }: Demand): ReadonlySet<Waiting> {
     const wanted = new Set<Waiting>();
     let places = this.#request.limit - (this.#request.ahead ?? 0);
-    share(this.#request, waiting, room, (one, count) => {
+    const { turns, gatedPartitions } = this.#session;
+    share(this.#request, waiting, room, turns, (one, count) => {
       const given = limits.room(one.partition, Math.min(count, one.due - one.want), places);
       if (given === 0) return 0;
       places -= given;
       one.want += given;
       limits.take(one.partition, given);
       wanted.add(one);
-      this.#session.gatedPartitions.served(one.partition);
+      gatedPartitions.served(one.partition);
+      turns.served(lineOf(one.partition));
       return given;
     });
     return wanted;
@@ -211,7 +213,7 @@ class LimitedClaiming {
       leaseMs,
       CLAIM_BYTES,
       texts(this.#queues),
-      plain(queues.map(({ maxRetriesInFlight }) => maxRetriesInFlight)),
+      capsOf(queues),
       limits.given(partitions),
       plain(partitions.map(({ id }) => id)),
       plain(partitions.map(({ queue }) => this.#queues.indexOf(queue) + 1)),

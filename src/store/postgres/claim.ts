@@ -8,9 +8,10 @@ import { plain, texts } from './connection/arrays.ts';
 import { isPassing } from './connection/failure.ts';
 import type { JobType } from './job-types.ts';
 import type { Lease } from './leases.ts';
+import { lineOf, type Partition } from './partitions.ts';
 import type { Position, Range } from './scan/scan-cursor.ts';
 import type { Session } from './session.ts';
-import { laneKey, share } from './shares.ts';
+import { capsOf, laneKey, share } from './shares.ts';
 import { whatIsLeft } from './what-is-left.ts';
 
 /*
@@ -31,8 +32,8 @@ const CLAIM = `
 /** A claim that reads one partition without due jobs after the other ends after this many calls, and the worker comes again. */
 const MOST_CALLS = 32;
 /**
- * Among many partitions the places are soon filled, so in all only so many times as many due jobs are counted. Among few
- * all are: a claim that took everything it had counted would take retries while fresh jobs wait that it had not.
+ * Among many partitions the places are soon filled, so in all only so many times as many due jobs are counted, of each line
+ * as many: when what is counted fits into the places, all of it is taken. Among few all are: a claim that took everything it had counted would take retries while fresh jobs wait that it had not.
  */
 const COUNTED_TIMES = 2;
 const LOAD_AGAIN_MS = 100;
@@ -162,19 +163,25 @@ class Claiming {
     return wants;
   }
 
-  /** The jobs in the order in which the shares give them. */
+  /** The jobs in the order in which the shares give them. Their lines have had their turn. */
   #inOrder(): ClaimedJob[] {
+    const { turns } = this.#session;
     const givers = [...this.#supplies.values()].filter(({ jobs }) => jobs.length > 0);
-    if (givers.length < 2) return givers[0]?.jobs ?? [];
+    const [first, ...others] = givers;
+    if (first !== undefined && others.length === 0) {
+      turns.served(lineOf(first.candidate.partition));
+      return first.jobs;
+    }
     const ordered: ClaimedJob[] = [];
     const given = new Map<number, number>();
     // All of them were taken, so no room is asked for again.
     const candidates = givers.map(({ candidate }) => candidate);
-    share(this.#request, candidates, new Map(), ({ partition: { id } }, count) => {
-      const from = given.get(id) ?? 0;
-      const some = (this.#supplies.get(id) as Supply).jobs.slice(from, from + count);
-      given.set(id, from + some.length);
+    share(this.#request, candidates, new Map(), turns, ({ partition }, count) => {
+      const from = given.get(partition.id) ?? 0;
+      const some = (this.#supplies.get(partition.id) as Supply).jobs.slice(from, from + count);
+      given.set(partition.id, from + some.length);
       ordered.push(...some);
+      if (some.length > 0) turns.served(lineOf(partition));
       return some.length;
     });
     return ordered;
@@ -182,7 +189,7 @@ class Claiming {
 
   #share(take: (partition: { readonly id: number }, count: number) => number): void {
     const candidates = [...this.#supplies.values()].map(({ candidate }) => candidate);
-    share(this.#request, candidates, this.#room, ({ partition }, count) => take(partition, count));
+    share(this.#request, candidates, this.#room, this.#session.turns, ({ partition }, count) => take(partition, count));
   }
 
   async #call(wants: ReadonlyMap<number, number>): Promise<void> {
@@ -239,10 +246,14 @@ class Claiming {
     // The first call of a process is given no partition, and only asks which ones there are.
     if (given.length === 0) return;
     this.#setRoom(header);
-    this.#candidates.tune(
-      header.due.reduce<number>((sum, due) => sum + (due ?? 0), 0),
-      limit,
-    );
+    if (this.#candidates.known !== null) return;
+    const lines = new Map<string, { due: number; partitions: number }>();
+    for (const [index, { supply }] of given.entries()) {
+      const line = lineOf(supply.candidate.partition);
+      const { due, partitions } = lines.get(line) ?? { due: 0, partitions: 0 };
+      lines.set(line, { due: due + (header.due[index] ?? 0), partitions: partitions + 1 });
+    }
+    this.#candidates.tune(lines.values(), limit);
   }
 
   #setAsides(text: string): void {
@@ -262,13 +273,18 @@ class Claiming {
     const ranges = await this.#session.cursors.ranges(supplies.map(({ candidate }) => candidate.partition));
     const limit = this.#request.limit - this.#count;
     const areMany = this.#candidates.known === null;
-    const counted = areMany ? Math.ceil((COUNTED_TIMES * limit) / supplies.length) : limit;
+    const lines = Map.groupBy(areMany ? supplies : [], ({ candidate }) => lineOf(candidate.partition));
+    const countedIn = (partition: Partition): number => {
+      if (!areMany) return limit;
+      const ofLine = lines.get(lineOf(partition)) as Supply[];
+      return Math.ceil((COUNTED_TIMES * limit) / lines.size / ofLine.length);
+    };
     const trials = new Map(this.#request.queues.map(({ queue, suspect }) => [queue, suspect > 0]));
     return supplies.map((supply, index) => {
-      const { id, queue, lane } = supply.candidate.partition;
-      const want = wants.get(id) ?? 0;
-      const isOpen = trials.get(queue) === (lane === 'suspect');
-      const most = isOpen ? Math.min(limit, Math.max(want, counted)) : 1;
+      const { partition } = supply.candidate;
+      const want = wants.get(partition.id) ?? 0;
+      const isOpen = trials.get(partition.queue) === (partition.lane === 'suspect');
+      const most = isOpen ? Math.min(limit, Math.max(want, countedIn(partition))) : 1;
       return { supply, range: ranges[index] as Range, want, isOpen, most, taken: 0, last: null, lease: null };
     });
   }
@@ -284,7 +300,7 @@ class Claiming {
       Math.max(0, CLAIM_BYTES - this.#bytes),
       texts(this.#queues),
       plain(queues.map(({ suspect }) => suspect > 0)),
-      plain(queues.map(({ maxRetriesInFlight }) => maxRetriesInFlight)),
+      capsOf(queues),
       this.#candidates.known ?? null,
       this.#candidates.breadth,
       plain(partitions.map(({ id }) => id)),
@@ -333,7 +349,7 @@ class Claiming {
 /** The jobs are leased to this worker by now, so what is still to be read is asked for as long as the lease lasts. */
 export function loadTypes(
   { db, jobTypes }: Session,
-  jobs: readonly StoredJob[],
+  jobs: readonly Pick<StoredJob, 'jobType'>[],
   leaseMs: number,
 ): Promise<(id: number) => JobType> {
   const ids = new Set(jobs.map(({ jobType }) => jobType));

@@ -16,6 +16,9 @@ export type StoredJob = Pick<
   | 'dueAt'
   | 'attempts'
   | 'crashes'
+  | 'givenBack'
+  | 'deferredSince'
+  | 'snoozes'
   | 'availableAt'
   | 'firstStartedAt'
   | 'previousDelayMs'
@@ -100,7 +103,7 @@ export function readClaim(row: ClaimRow): { readonly header: ClaimHeader; readon
 }
 
 /** How many numbers there are of each job: see sql/claim.ts. */
-const PER_JOB = 12;
+const PER_JOB = 15;
 
 /** Per row of `leases` three numbers: its id, the position of its queue, its lane. */
 export function readLeases([lease]: TakenRow): readonly number[] {
@@ -130,7 +133,10 @@ export function readJobs([, ids, literal, texts, errorTexts, notes, behind, trac
       firstStartedAt: numbers[at + 8] as number,
       enqueuedAt: numbers[at + 9] as number,
       previousDelayMs: numbers[at + 10] as number | null,
-      lastError: errors.get(numbers[at + 11] as number) ?? null,
+      givenBack: numbers[at + 11] as number,
+      deferredSince: numbers[at + 12] as number | null,
+      snoozes: numbers[at + 13] as number,
+      lastError: errors.get(numbers[at + 14] as number) ?? null,
       spent: spent.get(row + 1) ?? null,
       limits: parseLimits(limits.get(row + 1) ?? ''),
       trace: traces.get(row + 1) ?? null,
@@ -187,6 +193,9 @@ export function claimedJob(
     policy: jobType.policy,
     attempts: job.attempts,
     crashes: job.crashes,
+    givenBack: job.givenBack,
+    deferredSince: job.deferredSince,
+    snoozes: job.snoozes,
     version: jobType.version,
     trace: job.trace,
     enqueuedAt: job.enqueuedAt,

@@ -19,6 +19,7 @@ import {
   MINUTE,
   newJob,
   newJobs,
+  pruneWith,
   quota,
   redrive,
   retryIn,
@@ -451,7 +452,7 @@ describe('a partition', () => {
 
 describe('an empty partition that pruning deletes', () => {
   const KEEP_ALL = { completedMs: null, deadMs: null, cancelledMs: null };
-  const prune = (store: Store) => store.prune(KEEP_ALL, 10);
+  const prune = (store: Store) => pruneWith(store, KEEP_ALL, 10);
   const resource = 'r';
   /** In this clock nothing takes time, so that each call of prune looks at the partitions. */
   const still: Clock = { ...systemClock, monotonic: () => 0 };

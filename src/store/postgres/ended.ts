@@ -1,16 +1,20 @@
 import { states } from '../../job.ts';
 import { deadReasons } from '../../retry/decision.ts';
 import type { StoredError } from '../../retry/outcome.ts';
+import { PAGE_BYTES } from '../page.ts';
 import type { EndedJob } from '../store.ts';
 import { plain } from './connection/arrays.ts';
 import type { Session } from './session.ts';
 import { isUuid } from './uuid.ts';
 
 const WATCH = 'SELECT @.watch($1::uuid[], $2)';
-/** Those that have ended, and with no state those that do not exist: as one snapshot shows both tables. */
+/** Those that have ended, as many as an answer carries the results of, and with no state those that do not exist: as one snapshot shows both tables. */
 const ENDED = `
-  SELECT f.id, f.state, f.dead_reason, f.result, (SELECT e.error FROM @.errors e WHERE e.id = f.last_error)
-  FROM @.finished f WHERE f.id = ANY ($1::uuid[])
+  SELECT id, state, dead_reason, result, (SELECT e.error FROM @.errors e WHERE e.id = last_error)
+  FROM (
+    SELECT f.*, sum(octet_length(result)) OVER (ORDER BY f.id) AS bytes, octet_length(result) AS own
+    FROM @.finished f WHERE f.id = ANY ($1::uuid[])
+  ) f WHERE own IS NULL OR bytes <= ${PAGE_BYTES} OR bytes = own
   UNION ALL
   SELECT g.id, NULL, NULL, NULL, NULL FROM unnest($1::uuid[]) AS g (id)
   WHERE NOT EXISTS (SELECT 1 FROM @.live l WHERE l.id = g.id) AND NOT EXISTS (SELECT 1 FROM @.finished f WHERE f.id = g.id)`;

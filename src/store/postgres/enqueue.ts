@@ -14,7 +14,7 @@ import { LARGEST_CALL } from './sql/shared.ts';
 /** The values of `enqueueValues`, and then whether jobs may be sent again, whether their partitions are admitted, and `rareValues`. */
 export const ENQUEUE_ARGUMENTS: string = `$1, $2::uuid[], $3::int[], $4::int[], $5::int[], $6::bigint[], $7::bigint[], $8::bigint[],
     $9::smallint[], $10::text[], $11::text[], $12, $13::text[], $14::bigint[], $15, $16, $17, $18::bigint[], $19::text[],
-    $20::bigint[], $21::text[], $22::text[]`;
+    $20::bigint[], $21::text[], $22::text[], $23::text[]`;
 export const ENQUEUE: string = `
   SELECT * FROM @.enqueue(${ENQUEUE_ARGUMENTS})`;
 
@@ -65,7 +65,7 @@ function enqueueValues(
 
 /** What few jobs have. */
 function rareValues(jobs: readonly NewJob[]): (string | null)[] {
-  return [debounceOf(jobs), limitsOf(jobs), windowsOf(jobs), onLimitOf(jobs), tracesOf(jobs)];
+  return [debounceOf(jobs), limitsOf(jobs), windowsOf(jobs), onLimitOf(jobs), tracesOf(jobs), reactionsOf(jobs)];
 }
 
 /** Usually no job is debounced, and nothing is sent. */
@@ -84,6 +84,12 @@ function limitsOf(jobs: readonly NewJob[]): string | null {
 function tracesOf(jobs: readonly NewJob[]): string | null {
   if (jobs.every(({ trace }) => trace === undefined)) return null;
   return texts(jobs.map(({ trace }) => trace ?? null));
+}
+
+/** Usually no job has a reaction, and nothing is sent. */
+function reactionsOf(jobs: readonly NewJob[]): string | null {
+  if (jobs.every(({ onDead }) => onDead === undefined)) return null;
+  return texts(jobs.map(({ onDead }) => (onDead === undefined ? null : JSON.stringify(onDead))));
 }
 
 function windowsOf(jobs: readonly NewJob[]): string | null {

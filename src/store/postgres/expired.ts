@@ -11,7 +11,7 @@ const EXPIRED = `
   SELECT (job).id, (job).runs, (job).partition, (job).job_type, (job).due_at, (job).seq, (job).attempts, (job).crashes,
     (job).available_at, (job).first_started_at, (job).previous_delay_ms, (job).enqueued_at, (job).payload, error,
     (job).worker, (job).claimed_at, (job).lease_ends_at, (job).cancel_requested, (job).alone,
-    (job).spent_at, (job).spent_count, (job).limits, (job).trace, store_now
+    (job).spent_at, (job).spent_count, (job).limits, (job).trace, (job).given_back, (job).deferred_since, (job).snoozes, store_now
   FROM @.now_ms() AS store_now LEFT JOIN LATERAL @.expired($1, $2, $3) ON true`;
 /** A search that takes longer has waited: an absence of this length may have cost a lease (connection/absence.ts). */
 const QUICK_MS = 1_000;
@@ -40,6 +40,9 @@ type ExpiredRow = [
   spentCount: number,
   limits: string | null,
   trace: string | null,
+  givenBack: number,
+  deferredSince: number | null,
+  snoozes: number,
   storeNow: number,
 ];
 /** The only row when no lease has expired. */
@@ -106,6 +109,9 @@ async function findExpired(session: Session, limit: number): Promise<ClaimedJob[
       spent,
       limits,
       trace: row[22],
+      givenBack: row[23],
+      deferredSince: row[24],
+      snoozes: row[25],
     };
     return [claimedJob(job, home, held.jobType, holding)];
   });

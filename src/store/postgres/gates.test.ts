@@ -2,7 +2,7 @@ import { describe, expect, inject, it } from 'vitest';
 import { movableTime, newSchema, runSql } from '../../../test/support/postgres-schema.ts';
 import { Two } from '../../../test/support/two-processes.ts';
 import { type Clock, systemClock } from '../../clock.ts';
-import { claim, claimRequest, enqueueOne, MINUTE, newJobs, quota, timeOf } from '../conformance/builders.ts';
+import { claim, claimRequest, enqueueOne, MINUTE, newJobs, pruneWith, quota, timeOf } from '../conformance/builders.ts';
 import { claimGated, completed, gateOf, report, runsOf, trip } from '../conformance/gate-builders.ts';
 import type { Store } from '../store.ts';
 import { PostgresStore } from './store.ts';
@@ -131,7 +131,7 @@ describe('a partition that is made while its gate is written', () => {
     await two.other.changeGate(smtp, 'unpin', 'ann');
     await two.advance(60 * MINUTE);
     const never = { completedMs: null, deadMs: null, cancelledMs: null };
-    const open = await two.begin(/forget_gates/, (store) => store.prune(never, 1));
+    const open = await two.begin(/forget_gates/, (store) => pruneWith(store, never, 1));
     await two.commitWhenBlocked(open, enqueue);
     await open.answer;
     expect(await two.other.gates({ limit: 1 })).toEqual([]);

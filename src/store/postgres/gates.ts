@@ -20,8 +20,19 @@ import {
   parentGate,
   parentsToCount,
 } from '../gates.ts';
-import type { GateAnswer, GateFilter, GateKind, GateOrder, GateRef, StoredGate, WorkerReport } from '../store.ts';
+import { orderRow } from '../orders.ts';
+import type {
+  GateAnswer,
+  GateFilter,
+  GateKind,
+  GateOrder,
+  GateRef,
+  Order,
+  StoredGate,
+  WorkerReport,
+} from '../store.ts';
 import { texts } from './connection/arrays.ts';
+import { orderValues, recordOrder } from './orders.ts';
 import type { Session } from './session.ts';
 import { FOR_GOOD } from './sql/shared.ts';
 
@@ -33,16 +44,22 @@ import { FOR_GOOD } from './sql/shared.ts';
 const READ = 'SELECT * FROM @.read_gates($1::text[], $2::text[])';
 const CHILDREN = 'SELECT * FROM @.children_of($1, $2)';
 const WRITE = 'SELECT @.write_gates($1::json)';
+const WRITE_BY_ORDER = `
+  WITH w AS MATERIALIZED (SELECT @.write_gates($1::json) AS written)
+  SELECT written, CASE WHEN written THEN ${recordOrder(2)} END FROM w`;
 const QUIET = 'SELECT * FROM @.quiet_gates($1, $2, $3, $4)';
 const FORGET = 'SELECT @.forget_gates($1::json, $2, $3)';
 const LIST = `
-  SELECT kind, name, state, @.now_ms(), CASE WHEN kind = 'resource' AND NOT $4 THEN (
-    SELECT count(*) FROM @.partitions p JOIN @.live w ON w.partition = p.id
-    WHERE p.resource <> '' AND p.resource = s.name AND left(p.resource, 40) = left(s.name, 40) AND w.worker IS NULL) END
+  SELECT kind, name, state, @.now_ms(), b.waiting, b.first_due_at
   FROM (
     SELECT * FROM @.gates WHERE ($1::text IS NULL OR kind = $1) AND ($2::text IS NULL OR name = $2)
     ORDER BY closed, heard_at DESC, kind, name LIMIT $3
-  ) s ORDER BY closed, heard_at DESC, kind, name`;
+  ) s
+  LEFT JOIN LATERAL (
+    SELECT count(*) AS waiting, min(w.due_at) AS first_due_at FROM @.partitions p JOIN @.live w ON w.partition = p.id
+    WHERE p.resource <> '' AND p.resource = s.name AND left(p.resource, 40) = left(s.name, 40) AND w.worker IS NULL
+  ) b ON s.kind = 'resource' AND NOT $4
+  ORDER BY closed, heard_at DESC, kind, name`;
 const HISTORY = 'SELECT event FROM @.gate_history WHERE kind = $1 AND name = $2 ORDER BY id DESC LIMIT $3';
 
 /** So many gates, and rows of history, are looked at when jobs are pruned. */
@@ -126,16 +143,24 @@ export function gateColumns({ gate, state, events }: GateWrite, version: number,
   };
 }
 
-async function write(session: Session, writes: readonly GateWrite[], { versions, now }: ReadGates): Promise<void> {
+async function write(
+  session: Session,
+  writes: readonly GateWrite[],
+  { versions, now }: ReadGates,
+  order?: Order,
+): Promise<void> {
   if (writes.length === 0) return;
   await writeGates(
     session,
     writes.map((one) => gateColumns(one, versions.get(gateKey(one.gate)) ?? 0, now)),
+    order,
   );
 }
 
-export async function writeGates(session: Session, rows: readonly GateColumns[]): Promise<void> {
-  const [row] = await session.db.query<[written: boolean]>(WRITE, [JSON.stringify(rows)]);
+export async function writeGates(session: Session, rows: readonly GateColumns[], order?: Order): Promise<void> {
+  const values = order === undefined ? [] : orderValues(orderRow(order, 'gate'));
+  const statement = order === undefined ? WRITE : WRITE_BY_ORDER;
+  const [row] = await session.db.query<[written: boolean]>(statement, [JSON.stringify(rows), ...values]);
   if (!(row as [boolean])[0]) throw new GateConflict();
   // Partitions may be admissible now that this process was not offered.
   if (rows.some(({ events }) => events.length > 0)) session.candidates.forget();
@@ -161,28 +186,41 @@ async function childrenOf({ db }: Session, parent: string, now: number): Promise
   return { active, opened };
 }
 
-export function changeGate(session: Session, gate: GateRef, order: GateOrder, operator: string): Promise<GateAnswer> {
+export function changeGate(
+  session: Session,
+  gate: GateRef,
+  change: GateOrder,
+  operator: string,
+  order?: Order,
+): Promise<GateAnswer> {
   const { clock } = session.db;
   return untilWritten(session, async () => {
     const found = await read(session, [gate]);
     const { now, states } = found;
     const before = states.get(gateKey(gate)) ?? null;
-    const { state, events } = applyOrder(gate, before, order, operator, now, () => clock.random());
-    await write(session, [{ gate, state, events }], found);
+    const { state, events } = applyOrder(gate, before, change, operator, now, () => clock.random());
+    await write(session, [{ gate, state, events }], found, order);
     return { gate, state, now, events };
   });
 }
 
-type ListRow = [kind: GateKind, name: string, state: string, now: number, waiting: number | null];
+type ListRow = [
+  kind: GateKind,
+  name: string,
+  state: string,
+  now: number,
+  waiting: number | null,
+  firstDueAt: number | null,
+];
 
 export async function gates(
   { db }: Session,
   { kind, name, limit, skipWaiting = false }: GateFilter,
 ): Promise<StoredGate[]> {
   const rows = await db.read<ListRow>(LIST, [kind ?? null, name ?? null, limit, skipWaiting]);
-  return rows.map(([rowKind, rowName, state, now, waiting]) => {
+  return rows.map(([rowKind, rowName, state, now, waiting, firstDueAt]) => {
     const gate = { kind: rowKind, name: rowName };
-    return { gate, state: stateOf(gate, state, now), now, waiting };
+    return { gate, state: stateOf(gate, state, now), now, waiting, firstDueAt };
   });
 }
 

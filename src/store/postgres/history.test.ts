@@ -9,6 +9,7 @@ import {
   discard,
   MINUTE,
   newJobs,
+  pruneWith,
   retryIn,
   settlement,
   startOne,
@@ -85,7 +86,7 @@ it('processes that add up at once, beside deletions, count each run once', async
     await two.advance(MINUTE);
     await Promise.all([
       discard(two.other, { ids: [id] }),
-      two.late.prune({ completedMs: 0, deadMs: null, cancelledMs: null }, 20),
+      pruneWith(two.late, { completedMs: 0, deadMs: null, cancelledMs: null }, 20),
     ]);
   }
   isOver = true;

@@ -10,6 +10,7 @@ import {
   complete,
   HOUR,
   newJobs,
+  pruneWith,
   retryIn,
   settlement,
   settleOne,
@@ -255,7 +256,7 @@ describe('a partition whose key has no room', () => {
     await runSql(url, `DELETE FROM ${schema}.live WHERE id = $1`, [job?.id]);
     await queue.advance(RECHECK_MS + 1_000);
     expect(await claimLimited(store)).toHaveLength(1);
-    await store.prune({ completedMs: null, deadMs: null, cancelledMs: null }, 100);
+    await pruneWith(store, { completedMs: null, deadMs: null, cancelledMs: null }, 100);
     expect(await count(schema, 'limit_slots')).toBe(1);
   });
 
@@ -367,7 +368,7 @@ describe('limited partitions', () => {
     }
     expect(await count(schema, 'limit_keys')).toBe(300);
     await queue.advance(HOUR);
-    await store.prune({ completedMs: null, deadMs: null, cancelledMs: null }, 100);
+    await pruneWith(store, { completedMs: null, deadMs: null, cancelledMs: null }, 100);
     for (const table of ['partitions', 'limit_partitions', 'limit_slots', 'limit_keys', 'limited_queues', 'live']) {
       expect([table, await count(schema, table)]).toEqual([table, 0]);
     }

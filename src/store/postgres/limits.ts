@@ -3,17 +3,20 @@ import { settingsFor } from '../../limit/limit.ts';
 import { permitted } from '../../limit/permit.ts';
 import { startsAt } from '../../limit/rate.ts';
 import { doubling, withRetries } from '../../retrying.ts';
+import { orderRow } from '../orders.ts';
 import type {
   LimitFilter,
   LimitInfo,
   LimitKeyFilter,
   LimitKeyInfo,
   LimitWrite,
+  Order,
   PermitAnswer,
   PermitRequest,
 } from '../store.ts';
 import { texts } from './connection/arrays.ts';
 import { LimitRooms, type SettingsRow, toRules, type UseRow } from './limit-rooms.ts';
+import { orderValues, recordOrder } from './orders.ts';
 import type { Partition } from './partitions.ts';
 import type { Session } from './session.ts';
 import { LANE } from './sql/shared.ts';
@@ -21,6 +24,12 @@ import { LANE } from './sql/shared.ts';
 const USES = 'SELECT *, @.now_ms() FROM @.read_uses($1::text[], $2::text[])';
 const TAKE = 'SELECT @.take_permit($1, $2, $3, $4, $5)';
 const WRITE = 'SELECT @.write_limit($1, $2, $3, $4, $5, $6)';
+/** An order in one transaction, however many rules it writes. */
+const WRITE_BY_ORDER = `
+  WITH w AS MATERIALIZED (
+    SELECT @.write_limit(g.l, g.k, g.c, g.r, g.m, g.t)
+    FROM json_to_recordset($1::json) AS g (l text, k text, c boolean, r text, m boolean, t boolean))
+  SELECT ${recordOrder(2, '0 * (SELECT count(*) FROM w)')}`;
 
 /** The jobs of a limit that run, and those that wait, by key: in limited partitions, and as suspects in ordinary ones. */
 const JOBS = `
@@ -103,16 +112,18 @@ export function permit(session: Session, { limit, key, cost }: PermitRequest): P
   });
 }
 
-/** True when something changed. */
-export async function writeLimits({ db }: Session, writes: readonly LimitWrite[]): Promise<boolean> {
-  let hasChanged = false;
-  for (const { limit, key, source, settings, merge = false } of writes) {
-    const rule = settings === null ? null : JSON.stringify(settings);
-    const hasTotal = settings !== null && 'total' in settings && settings.total !== null;
-    const [row] = await db.query<[boolean]>(WRITE, [limit, key, source === 'code', rule, merge, hasTotal]);
-    hasChanged ||= (row as [boolean])[0];
+export async function writeLimits({ db }: Session, writes: readonly LimitWrite[], order?: Order): Promise<void> {
+  const rules = writes.map(({ limit: l, key: k, source, settings, merge: m = false }) => {
+    const t = settings !== null && 'total' in settings && settings.total !== null;
+    return { l, k, c: source === 'code', r: settings === null ? null : JSON.stringify(settings), m, t };
+  });
+  if (order === undefined) {
+    for (const { l, k, c, r, m, t } of rules) await db.query(WRITE, [l, k, c, r, m, t]);
+    return;
   }
-  return hasChanged;
+  // Each takes a lock of its limit: in one order, so that no two wait for each other.
+  const inOrder = rules.toSorted((a, b) => (a.l < b.l ? -1 : Number(a.l > b.l)));
+  await db.query(WRITE_BY_ORDER, [JSON.stringify(inOrder), ...orderValues(orderRow(order, 'limit'))]);
 }
 
 type LimitRow = [

@@ -11,6 +11,7 @@ import {
   HOUR,
   jobOf,
   newJob,
+  pruneWith,
   settlement,
   settleOne,
   startOne,
@@ -146,10 +147,10 @@ describe('a throttled key', () => {
     await settleOne(two.other, await startOne(two.other, throttled()), complete);
     const retention = { completedMs: 1, deadMs: null, cancelledMs: null };
     await two.advance(HOUR / 2);
-    await two.other.prune(retention, 10);
+    await pruneWith(two.other, retention, 10);
     expect(await keys()).toBe(1);
     await two.advance(HOUR / 2);
-    expect((await two.other.prune(retention, 10)).isDone).toBe(true);
+    expect((await pruneWith(two.other, retention, 10)).isDone).toBe(true);
     expect(await keys()).toBe(0);
   });
 });

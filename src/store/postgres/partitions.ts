@@ -5,6 +5,7 @@ import type { Aside } from '../../retry/decision.ts';
 import { asideQueue, MARK } from '../aside.ts';
 import { LANE } from '../codes.ts';
 import { limitedQueue } from '../limited-queue.ts';
+import { lineIn } from '../turns.ts';
 import { parseUnder } from './asides.ts';
 import { plain, texts } from './connection/arrays.ts';
 import type { Database } from './connection/database.ts';
@@ -44,6 +45,11 @@ export function toPartition([id, text, lane, priority, resource, column]: Partit
     limits: limits.map((limit, index) => ({ limit, key: keyOf[index] as string })),
     under: aside === null && limits.length === 0 ? null : text,
   };
+}
+
+/** The line of a partition, among all that a process claims from: see ../turns.ts. */
+export function lineOf({ queue, under, lane, priority, name, resource }: PartitionIdentity): string {
+  return [under ?? queue, lane, priority, lineIn(lane, { name: name ?? '', resource })].join(' ');
 }
 
 /** Where a job of this name waits in a lane. In the retry and redrive lanes a failing name must not delay the others. */

@@ -13,6 +13,7 @@ import {
   giveBack,
   newJob,
   newJobs,
+  pruneWith,
   quota,
   redrive,
   retryIn,
@@ -378,7 +379,7 @@ describe('what PostgreSQL keeps beside the jobs', () => {
       runSql(
         url,
         functions.resolve(
-          `SELECT pg_stat_force_next_flush(), p.* FROM @.prune(${STATE.completed}::smallint, 0, ${keepMs}, 10) p`,
+          `SELECT pg_stat_force_next_flush(), p.* FROM @.prune(${STATE.completed}::smallint, ${keepMs}, 0, '00000000-0000-0000-0000-000000000000', '{}', true, 10, 10) p`,
           schema,
         ),
       );
@@ -641,11 +642,11 @@ describe('partitions', () => {
     await store.settle(claimed.filter((job) => job !== running).map((job) => settlement(job, complete)));
     const waiting = newJob({ resource: 'host-waiting', delayMs: 60_000 });
     await store.enqueue([waiting]);
-    for (let n = 0; n < 6; n++) await store.prune(KEEP_ALL, 10);
+    for (let n = 0; n < 6; n++) await pruneWith(store, KEEP_ALL, 10);
     expect(await count(schema)).toBe(2);
     await store.settle([settlement(running, complete)]);
     await store.cancel([waiting.id]);
-    for (let n = 0; n < 2; n++) await store.prune(KEEP_ALL, 10);
+    for (let n = 0; n < 2; n++) await pruneWith(store, KEEP_ALL, 10);
     expect(await count(schema)).toBe(0);
     expect(await runSql(url, `SELECT resource FROM ${schema}.partitions`)).toEqual([{ resource: '' }]);
     await expectSoundTables(url, schema);
@@ -657,7 +658,7 @@ describe('partitions', () => {
     const { store, close } = await openStill(schema);
     const resource = 'smtp';
     const pruneAll = async (): Promise<void> => {
-      await store.prune(KEEP_ALL, 10);
+      await pruneWith(store, KEEP_ALL, 10);
       expect(await count(schema)).toBe(0);
     };
     const start = async (): Promise<ClaimedJob> => {
@@ -723,7 +724,7 @@ describe('partitions', () => {
       const added = ['host-7', 'host-8', 'host-new'].map((resource) => newJob({ resource }));
       expect(await store.transactions.enqueue(client, added)).toHaveLength(3);
       // Neither pruning nor parking gets in between.
-      await store.prune(KEEP_ALL, 10);
+      await pruneWith(store, KEEP_ALL, 10);
       expect(await claimAll(store)).toEqual([]);
       await client.query('COMMIT');
       await client.end();
@@ -800,7 +801,7 @@ describe('totals', () => {
     await store.enqueue(Array.from({ length: 30 }, (_, n) => newJob({ policy: { ...base, deadlineMs: 1_000 + n } })));
     const { jobs } = await store.claim(claimRequest({ limit: 30, queues: [quota({ share: 30 })] }));
     await store.settle(jobs.map((job) => settlement(job, complete)));
-    await store.prune({ completedMs: null, deadMs: null, cancelledMs: null }, 10);
+    await pruneWith(store, { completedMs: null, deadMs: null, cancelledMs: null }, 10);
     expect(await runSql(url, `SELECT enqueued::int, completed::int FROM ${schema}.counts`)).toEqual([
       { enqueued: 30, completed: 30 },
     ]);

@@ -7,6 +7,9 @@ import type { StoredError } from '../../retry/outcome.ts';
 import { outcomeKinds } from '../../retry/outcome.ts';
 import { parseRunLog, type RunLog } from '../../run-log.ts';
 import { STATE } from '../codes.ts';
+import { parseData } from '../json.ts';
+import { JobPage, PAGE_BYTES, stopped } from '../page.ts';
+import type { JobList } from '../selection.ts';
 import type { QueueInfo, StatsRow, StoreStats } from '../store.ts';
 import { emptyTotals, type MutableTotals } from '../totals.ts';
 import { plain } from './connection/arrays.ts';
@@ -30,11 +33,14 @@ export const FINISHED_JOBS = `
 const ALL_JOBS = `${LIVE_JOBS} UNION ALL ${FINISHED_JOBS}`;
 
 /** Live and finished rows in one shape. A job is in exactly one of the two tables. */
-export const jobsOf = (tables: string): string => `
+export const jobsOf = (tables: string, more = ''): string => `
   SELECT id, job_type, queue, lane, priority, resource, state, runs, attempts, crashes, enqueued_at, due_at,
     first_started_at, finished_at, lease_ends_at, worker, dead_reason, cancel_requested, key, payload,
-    (SELECT error FROM @.errors e WHERE e.id = last_error), progress, @.now_ms(), to_json(tags)::text, result, limits, trace
+    (SELECT error FROM @.errors e WHERE e.id = last_error), progress, @.now_ms(), to_json(tags)::text, result, limits, trace${more}
   FROM (${tables}) s`;
+/** What a job adds to an answer. PostgreSQL knows it without reading the texts. */
+export const BYTES = 'octet_length(payload) + coalesce(octet_length(progress), 0) + coalesce(octet_length(result), 0)';
+const SIZES = `SELECT id, ${BYTES} FROM (${ALL_JOBS}) s WHERE id = ANY ($1::uuid[])`;
 const RUNS = `
   SELECT run, attempt, outcome, counted, worker, started_at, ended_at, next_due_at, decision,
     (SELECT e.error FROM @.errors e WHERE e.id = r.error)
@@ -85,18 +91,43 @@ export type JobRow = [
   trace: string | null,
 ];
 
-export async function get(session: Session, ids: readonly string[]): Promise<Job[]> {
-  const rows = await session.db.read<JobRow>(`${jobsOf(ALL_JOBS)} WHERE id = ANY ($1::uuid[])`, [
-    plain(ids.filter(isUuid)),
-  ]);
-  const byId = new Map((await toJobs(session, rows)).map((job) => [job.id, job]));
-  return ids.flatMap((id) => byId.get(id) ?? []);
+export async function get(session: Session, ids: readonly string[]): Promise<JobList> {
+  const known = ids.filter(isUuid);
+  const fitting = known.length <= 1 ? known : await thatFit(session, known);
+  const rows = await session.db.read<JobRow>(`${jobsOf(ALL_JOBS)} WHERE id = ANY ($1::uuid[])`, [plain(fitting)]);
+  const byId = new Map(rows.map((row) => [row[0], row]));
+  const jobs = await toJobs(
+    session,
+    fitting.map((id) => byId.get(id)).filter((row) => row !== undefined),
+  );
+  // Not the last of the jobs: those behind it may be gone.
+  if (fitting.length < known.length) jobs.stoppedAfter ??= fitting.at(-1) as string;
+  return jobs;
 }
 
-export async function toJobs({ jobTypes, workers }: Session, rows: readonly JobRow[]): Promise<Job[]> {
+/** Of these jobs, as many as one answer may carry by their bytes. */
+async function thatFit(session: Session, ids: readonly string[]): Promise<readonly string[]> {
+  const sizes = new Map(await session.db.read<[id: string, bytes: number]>(SIZES, [plain(ids)]));
+  let bytes = 0;
+  const end = ids.findIndex((id, index) => {
+    bytes += sizes.get(id) ?? 0;
+    return index > 0 && bytes > PAGE_BYTES && bytes > (sizes.get(id) ?? 0);
+  });
+  return end === -1 ? ids : ids.slice(0, end);
+}
+
+/** As many of these rows as one answer may carry by their values. */
+export async function toJobs({ jobTypes, workers }: Session, rows: readonly JobRow[]): Promise<JobList> {
   const typeOf = await jobTypes.load(rows.map((row) => row[1]));
   const nameOf = await workers.names(rows.flatMap((row) => row[15] ?? []));
-  return rows.map((row) => toJob(row, typeOf(row[1]), nameOf));
+  const page = new JobPage();
+  const jobs: JobList = [];
+  for (const row of rows) {
+    const [payload, progress, result] = [row[19], row[21], row[24]];
+    if (!page.takes(payload, progress, result)) return stopped(jobs);
+    jobs.push(toJob(row, typeOf(row[1]), nameOf));
+  }
+  return jobs;
 }
 
 function toJob(row: JobRow, { name, policy, version }: JobType, workerName: (id: number) => string): Job {
@@ -111,7 +142,7 @@ function toJob(row: JobRow, { name, policy, version }: JobType, workerName: (id:
     state: stateAt(states[state] as JobState, dueAt, now),
     lane: lanes[lane] as Lane,
     priority,
-    payload: JSON.parse(payload),
+    payload: parseData(payload),
     version,
     key,
     tags: parse<string[]>(tags) ?? [],
@@ -130,7 +161,7 @@ function toJob(row: JobRow, { name, policy, version }: JobType, workerName: (id:
     worker: worker === null ? null : workerName(worker),
     deadReason: deadReason === null ? null : (deadReasons[deadReason] as Job['deadReason']),
     lastError: parse<StoredError>(lastError),
-    progress: parse<unknown>(progress),
+    progress: parseData(progress),
     ...decodeResult(result),
     cancelRequested,
   };

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { newSchema, runSql } from '../../../test/support/postgres-schema.ts';
 import { defineJob, JobCancelledError, JobDeadError, Mulligan, Unrecoverable } from '../../index.ts';
-import { claimOne, complete, enqueueOne, newJob, settlement } from '../conformance/builders.ts';
+import { claimOne, complete, enqueueOne, newJob, pruneWith, settlement } from '../conformance/builders.ts';
 import { type PostgresOptions, PostgresStore } from './store.ts';
 
 /* Each store here is what a process has: they share nothing but the database. */
@@ -100,6 +100,19 @@ describe('jobs that another process ends', () => {
     await all.promise;
   });
 
+  it('are missed while the connection is cut, which is told once it is there again', async () => {
+    await using waiting = await store();
+    await using working = await store();
+    const missed = Promise.withResolvers<void>();
+    waiting.onJobs({ missed: () => missed.resolve() });
+    await listening(waiting, working);
+    await runSql(
+      url,
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND query = 'LISTEN mulligan_${schema}'`,
+    );
+    await missed.promise;
+  });
+
   it('stop when another process cancels them', async () => {
     await using working = await store();
     await using operating = await store();
@@ -115,7 +128,7 @@ describe('jobs that another process ends', () => {
     await using own = await store();
     await own.ended([await enqueueOne(own)], -1_000);
     expect(await waitsRows()).toBe(1);
-    await own.prune({ completedMs: null, deadMs: null, cancelledMs: null }, 10);
+    await pruneWith(own, { completedMs: null, deadMs: null, cancelledMs: null }, 10);
     expect(await waitsRows()).toBe(0);
     await emptied();
   });

@@ -1,5 +1,6 @@
 import { isTerminal, type JobState } from '../../job.ts';
 import { DEAD_REASON, STATE, WAITING } from '../codes.ts';
+import { PAGE_BYTES, stopped } from '../page.ts';
 import {
   isListedByEnd,
   type JobCount,
@@ -11,7 +12,7 @@ import {
   statesOf,
 } from '../selection.ts';
 import { plain } from './connection/arrays.ts';
-import { FINISHED_JOBS, get, type JobRow, jobsOf, LIVE_JOBS, toJobs } from './read.ts';
+import { BYTES, FINISHED_JOBS, get, type JobRow, jobsOf, LIVE_JOBS, toJobs } from './read.ts';
 import type { Session } from './session.ts';
 import { isUuid } from './uuid.ts';
 
@@ -144,8 +145,13 @@ export async function list(session: Session, filter: JobFilter): Promise<JobList
     return `SELECT * FROM (${each}) a ORDER BY ${order} LIMIT ${most}`;
   };
   if (message === undefined) {
-    const sql = `${jobsOf(rowsUpTo(where.bind(limit)))} ORDER BY ${order}`;
-    return toJobs(session, await session.db.read<JobRow>(sql, where.values));
+    const sql = `${jobsOf(inOnePage(rowsUpTo(where.bind(limit)), order), ', found')} ORDER BY ${order}`;
+    const rows = await session.db.read<[...JobRow, found: number]>(sql, where.values);
+    const jobs = await toJobs(
+      session,
+      rows.map((row) => row.slice(0, -1) as JobRow),
+    );
+    return rows.length < (rows[0]?.at(-1) as number) ? stopped(jobs) : jobs;
   }
   // Of the rows that are looked at, only what the search needs: whole rows would be sorted on disk.
   const looked = rowsUpTo(String(SCAN_ROWS), 'id, last_error, finished_at, seq');
@@ -157,10 +163,16 @@ export async function list(session: Session, filter: JobFilter): Promise<JobList
     session,
     ids.map(([id]) => id),
   );
-  if (ids.length === limit) return found;
+  if (ids.length === limit || found.stoppedAfter !== undefined) return found;
   const [last] = await session.db.read<[id: string]>(edge, before);
   if (last !== undefined) found.stoppedAfter = last[0];
   return found;
+}
+
+/** As many of these rows as one answer may carry by their bytes, and at least one. `found`: how many there are. */
+function inOnePage(rows: string, order: string): string {
+  const sums = `count(*) OVER () AS found, row_number() OVER w AS place, sum(${BYTES}) OVER w AS bytes`;
+  return `SELECT * FROM (SELECT r.*, ${sums} FROM (${rows}) r WINDOW w AS (ORDER BY ${order})) p WHERE place = 1 OR bytes <= ${PAGE_BYTES}`;
 }
 
 /** The first and the last id that begin like this; null when none can. */

@@ -1,3 +1,4 @@
+import { Turns } from '../turns.ts';
 import { Asides } from './asides.ts';
 import { Candidates } from './candidates.ts';
 import type { Database } from './connection/database.ts';
@@ -21,6 +22,8 @@ export class Session {
   readonly leases: Leases;
   readonly pruned: Pruned;
   readonly gatedPartitions: GatedPartitions;
+  /** Of lines. */
+  readonly turns: Turns = new Turns();
   /** The last gate that pruning has looked at: when it was heard of, kind and name. */
   prunedGate: [heardAt: number, kind: string, name: string] = [0, '', ''];
   /** The last search for expired leases, for the next one to wait for. */

@@ -5,19 +5,27 @@ import { asideAfter, type Decision } from '../../retry/decision.ts';
 import type { StoredError } from '../../retry/outcome.ts';
 import { DEAD_REASON, OUTCOME, STATE } from '../codes.ts';
 import { failureOf } from '../error-groups.ts';
-import type { SettleAnswer, Settlement } from '../store.ts';
+import { reactionTo } from '../reaction.ts';
+import type { Reaction, SettleAnswer, Settlement } from '../store.ts';
 import { plain, TextList, texts } from './connection/arrays.ts';
 import type { Runner } from './connection/database.ts';
+import { ENQUEUE_ARGUMENTS, enqueueWith } from './enqueue.ts';
 import type { HeldJob } from './leases.ts';
 import { keyedOf, type Partition, type PartitionIdentity, partitionIn } from './partitions.ts';
 import type { Session } from './session.ts';
 import { isUuid } from './uuid.ts';
 
-const SETTLE = `
-  SELECT * FROM @.settle($1, $2::uuid[], $3::int[], $4::int[], $5::smallint[], $6::smallint[], $7::boolean[], $8::bigint[],
-    $9::bigint[], $10::bigint[], $11::smallint[], $12::int[], $13::int[], $14::bigint[], $15::bigint[], $16::text[],
-    $17::text[], $18::bigint[], $19::bigint[], $20::int[], $21::bigint[], $22::int[], $23::text[], $24::text[], $25::text[], $26::uuid[],
-    $27::text[], $28::text[], $29::int[], $30::text[])`;
+const SETTLE_TYPES = [
+  ...['uuid', 'uuid[]', 'int[]', 'int[]', 'smallint[]', 'smallint[]', 'boolean[]', 'bigint[]', 'bigint[]', 'bigint[]'],
+  ...['smallint[]', 'int[]', 'int[]', 'bigint[]', 'bigint[]', 'text[]', 'text[]', 'bigint[]', 'bigint[]', 'int[]'],
+  ...['bigint[]', 'int[]', 'text[]', 'text[]', 'text[]', 'uuid[]', 'text[]', 'text[]', 'int[]', 'text[]'],
+];
+/** After so many other ones. */
+const settleArguments = (before: number): string =>
+  SETTLE_TYPES.map((type, index) => `$${before + index + 1}::${type}`).join(', ');
+const SETTLE = `SELECT * FROM @.settle(${settleArguments(0)})`;
+const BURY = `SELECT * FROM @.bury(${ENQUEUE_ARGUMENTS}, ${settleArguments(ENQUEUE_ARGUMENTS.split(',').length)})`;
+const REACTIONS = 'SELECT job, reaction FROM @.reactions WHERE job = ANY ($1::uuid[])';
 const COMPLETE = `
   SELECT * FROM @.complete($1, $2::uuid[], $3::int[], $4, $5, $6::bigint[], $7::bigint[], $8::bigint[], $9::text[], $10::text[],
     $11::uuid[], $12::text[], $13::text[], $14::int[], $15::text[])`;
@@ -40,7 +48,7 @@ const answers: readonly SettleAnswer[] = ['settled', 'cancelled', 'stale'];
 /** What became of settlements. */
 interface Result {
   readonly answers: SettleAnswer[];
-  /** Jobs behind limits may start now that could not before. */
+  /** Jobs may start now that could not before: behind limits, because they were to run now, or because they react to a death. */
   madeRoom: boolean;
 }
 
@@ -151,6 +159,50 @@ async function sendCompletions(
 }
 
 async function settleEach(session: Session, endings: readonly Ending[], result: Result, runner: Runner): Promise<void> {
+  const reactions = await reactionsOf(session, endings);
+  if (reactions.size === 0) return settleTogether(session, endings, result, runner);
+  await settleTogether(
+    session,
+    endings.filter(({ sent }) => !reactions.has(sent.id)),
+    result,
+    runner,
+  );
+  for (const ending of endings) {
+    const reaction = reactions.get(ending.sent.id);
+    if (reaction !== undefined) await bury(session, ending, reaction, result);
+  }
+}
+
+/** Of the jobs that die. */
+async function reactionsOf(session: Session, endings: readonly Ending[]): Promise<ReadonlyMap<string, Reaction>> {
+  const dying = endings.filter(({ sent: { decision } }) => decision.kind === 'dead').map(({ sent: { id } }) => id);
+  if (dying.length === 0) return new Map();
+  const rows = await session.db.query<[job: string, reaction: string]>(REACTIONS, [plain(dying)]);
+  return new Map(rows.map(([job, reaction]) => [job, JSON.parse(reaction) as Reaction]));
+}
+
+/** One by one: a settlement that is stale must not store its reaction. */
+async function bury(session: Session, { sent, index }: Ending, reaction: Reaction, result: Result): Promise<void> {
+  const effect = { sent, index, settled: settledBy(sent.decision, false, 0) };
+  const workerOf = await session.workers.find([sent.worker]);
+  const held = await findHeld(session, [effect]);
+  const values = settleValues(session, [effect], [null], held, workerOf);
+  const rows = await enqueueWith(session, [reactionTo(sent, reaction)], async (enqueued) => {
+    const answered = await session.db.query<[position: number, answer: number]>(BURY, [...enqueued, ...values]);
+    return answered.some(([position]) => position === 0) ? null : answered;
+  });
+  const [, answer = 0] = rows.find(([position]) => position > 0) ?? [];
+  result.answers[index] = answers[answer] as SettleAnswer;
+  // The reaction is due.
+  result.madeRoom ||= answer === 0;
+}
+
+async function settleTogether(
+  session: Session,
+  endings: readonly Ending[],
+  result: Result,
+  runner: Runner,
+): Promise<void> {
   if (endings.length === 0) return;
   const effects = endings.map((ending): Effect => ({ ...ending, settled: settledBy(ending.sent.decision, false, 0) }));
   // By position from 1, for those that were not simply applied.
@@ -165,7 +217,7 @@ async function settleEach(session: Session, endings: readonly Ending[], result: 
     if (!(error instanceof ConfigError) || endings.length === 1 || runner !== session.db) throw error;
     const middle = Math.ceil(endings.length / 2);
     const halves = [endings.slice(0, middle), endings.slice(middle)];
-    const settled = await Promise.allSettled(halves.map((half) => settleEach(session, half, result, runner)));
+    const settled = await Promise.allSettled(halves.map((half) => settleTogether(session, half, result, runner)));
     for (const half of settled) if (half.status === 'rejected') throw half.reason;
     return;
   }
@@ -193,19 +245,19 @@ async function send(
     const nextOf = new Map(indexes.map((index, position) => [index, interned[position] as Partition]));
     // One that is neither ending nor found is gone: the settlement is stale, wherever the job would wait.
     const partitions = effects.map(({ index }) => nextOf.get(index) ?? null);
-    const rows = await sendTo(session, effects, partitions, held, workerOf, runner);
+    const values = settleValues(session, effects, partitions, held, workerOf);
+    const rows = await runner.query<[position: number, answer: number]>(SETTLE, values);
     return rows.some(([position]) => position === 0) ? null : rows;
   });
 }
 
-function sendTo(
+function settleValues(
   session: Session,
   effects: readonly Effect[],
   partitions: readonly (Partition | null)[],
   held: ReadonlyMap<string, HeldJob>,
   workerOf: (worker: string) => number | null,
-  runner: Runner,
-): Promise<[position: number, answer: number][]> {
+): unknown[] {
   const errors = new TextList<StoredError>();
   const decisions = new TextList<Decision>();
   const fingerprints: (string | null)[] = [];
@@ -215,7 +267,7 @@ function sendTo(
     fingerprints[position - 1] ??= failureOf(sent);
     return position;
   };
-  return runner.query(SETTLE, [
+  return [
     session.identity,
     plain(effects.map(({ sent }) => sent.id)),
     plain(effects.map(({ sent }) => sent.run)),
@@ -240,7 +292,7 @@ function sendTo(
     ...leftOf(effects),
     ...limitsOf(effects, held),
     ...logsOf(effects),
-  ]);
+  ];
 }
 
 /** Results, and progress that is not stored. Usually there is none, and nothing is sent. */

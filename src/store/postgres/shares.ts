@@ -1,10 +1,19 @@
 import type { Lane } from '../../job.ts';
-import { fillQuotas, fillTurns } from '../fill.ts';
+import { fillLines, fillQuotas } from '../fill.ts';
 import type { ClaimRequest } from '../store.ts';
-import type { Partition } from './partitions.ts';
+import type { Turns } from '../turns.ts';
+import { plain } from './connection/arrays.ts';
+import { lineOf, type Partition } from './partitions.ts';
 
 /** How many jobs of a lane may be claimed. Any number where nothing is said. */
 export type Room = ReadonlyMap<string, number>;
+
+const MOST_INT = 2 ** 31 - 1;
+
+/** The cap on running retries of each queue, as SQL takes it: what no queue can reach is a cap that an `int` holds. */
+export function capsOf(queues: ClaimRequest['queues']): string {
+  return plain(queues.map(({ maxRetriesInFlight: cap }) => (cap === null ? null : Math.min(cap, MOST_INT))));
+}
 
 export function laneKey(queue: string, lane: Lane): string {
   return `${lane} ${queue}`;
@@ -12,13 +21,14 @@ export function laneKey(queue: string, lane: Lane): string {
 
 /**
  * Shares the places of a claim among partitions: `fillQuotas` among queues and lanes, then priority by priority,
- * `fillTurns` among the partitions of a priority, in their order. `take` is asked for a number of jobs, perhaps several
+ * `fillLines` among the partitions of a priority, by the turns of their lines and in their order. `take` is asked for a number of jobs, perhaps several
  * times, and answers how many the partition gives.
  */
 export function share<Candidate extends { readonly partition: Partition }>(
   request: ClaimRequest,
   candidates: Iterable<Candidate>,
   room: Room,
+  turns: Turns,
   take: (candidate: Candidate, count: number) => number,
 ): void {
   const lanes = new Map<string, Map<number, Candidate[]>>();
@@ -37,7 +47,8 @@ export function share<Candidate extends { readonly partition: Partition }>(
     const places = Math.min(count, left.get(key) ?? count);
     let taken = 0;
     for (const priority of [...priorities.keys()].sort((a, b) => a - b)) {
-      taken += fillTurns(priorities.get(priority) as Candidate[], places - taken, take);
+      const ofPriority = priorities.get(priority) as Candidate[];
+      taken += fillLines(ofPriority, places - taken, turns, ({ partition }) => lineOf(partition), take);
     }
     if (left.has(key)) left.set(key, (left.get(key) as number) - taken);
     return taken;

@@ -1,74 +1,30 @@
 import { type Clock, checkClock, systemClock } from '../../clock.ts';
 import { checkBoolean, readOptions } from '../../config.ts';
 import { ClosedError } from '../../errors.ts';
-import type { GateEvent } from '../../gate/index.ts';
-import type { Job, RunRecord } from '../../job.ts';
-import type { RunLog } from '../../run-log.ts';
+import { type Forwarding, forwarding } from '../forwarding.ts';
 import { isNewsToWorkers } from '../gates.ts';
 import { JobsListeners } from '../jobs-listeners.ts';
 import type {
   CancelAnswer,
   ChangeAnswer,
   ChangeRequest,
-  Claim,
-  ClaimedJob,
-  ClaimRequest,
-  EndedJob,
   Enqueued,
-  ErrorGroup,
-  ErrorGroupFilter,
-  ErrorHistoryRequest,
-  Fence,
-  ForecastRequest,
   GateAnswer,
   GatedClaim,
   GatedClaimRequest,
-  GateFilter,
-  GateOrder,
-  GateRef,
-  Heartbeat,
-  HeartbeatAnswer,
-  HistoryRequest,
-  HoldTarget,
-  JobCount,
-  JobFilter,
-  JobList,
-  JobSelection,
   JobsListener,
-  LedgerPage,
-  LedgerRequest,
-  LimitedClaim,
-  LimitedClaimRequest,
-  LimitFilter,
-  LimitInfo,
-  LimitKeyFilter,
-  LimitKeyInfo,
-  LimitWrite,
   NewJob,
-  Operation,
-  PermitAnswer,
-  PermitRequest,
+  Order,
   PruneAnswer,
-  QueueInfo,
-  RegisteredWorker,
-  Retention,
-  RolledUp,
-  ScheduleFilter,
-  Schedules,
   ScheduleWrite,
   ScheduleWritten,
   SettleAnswer,
   Settlement,
   Store,
-  StoredGate,
-  StoreErrorHistory,
-  StoreForecast,
-  StoreHistory,
-  StoreStats,
   Unsubscribe,
-  WorkerDescription,
   WorkerReport,
 } from '../store.ts';
+import { rowOf, type VerbName } from '../verbs.ts';
 import { change, operations } from './change.ts';
 import { claim } from './claim.ts';
 import { claimGated } from './claim-gated.ts';
@@ -88,8 +44,10 @@ import { heartbeat, remember } from './heartbeat.ts';
 import { history, rollUp } from './history.ts';
 import { ledger } from './ledger.ts';
 import { limitKeys, limits, permit, writeLimits } from './limits.ts';
-import { cancel, hold, prune, release } from './operate.ts';
+import { cancel, hold, release } from './operate.ts';
+import { prune } from './prune.ts';
 import { get, logs, queues, recall, runs, stats } from './read.ts';
+import { retention, writeRetention } from './retention.ts';
 import { schedules, writeSchedule } from './schedules.ts';
 import { migrate, refuseOutdated } from './schema/migrate.ts';
 import { count, list } from './select.ts';
@@ -135,8 +93,55 @@ const optionNames = [
 /** A job that fell due within this time lies where claims still read: `LAG_MS` in scan/in-flight.ts is longer. */
 const PRESENT_MS = 100;
 
+type ForwardedVerb = Exclude<
+  VerbName,
+  'enqueue' | 'claimGated' | 'report' | 'settle' | 'cancel' | 'change' | 'writeSchedule' | 'prune'
+>;
+/** The others wake workers by what they did, or tell listeners of jobs. */
+const forwarded: {
+  readonly [Name in ForwardedVerb]: (session: Session, ...args: Parameters<Store[Name]>) => ReturnType<Store[Name]>;
+} = {
+  claim,
+  claimLimited,
+  permit,
+  heartbeat,
+  expired,
+  remember,
+  recall,
+  get,
+  ended,
+  cancelRequested,
+  list,
+  count,
+  operations,
+  runs,
+  logs,
+  stats,
+  forecast,
+  history,
+  rollUp,
+  gates,
+  gateHistory,
+  limits,
+  limitKeys,
+  queues,
+  ledger,
+  errorGroups,
+  errorHistory,
+  schedules,
+  hold,
+  release,
+  changeGate,
+  writeLimits,
+  retention,
+  writeRetention,
+  register,
+  workers,
+};
+const Forwarded: Forwarding<ForwardedVerb> = forwarding(Object.keys(forwarded) as ForwardedVerb[]);
+
 /** A queue in a PostgreSQL schema, shared by any number of machines. */
-export class PostgresStore implements Store {
+export class PostgresStore extends Forwarded implements Store {
   readonly kind = 'postgres';
   readonly transactions: PostgresTransactions;
   readonly #jobs: JobsListeners = new JobsListeners();
@@ -168,6 +173,7 @@ export class PostgresStore implements Store {
   }
 
   private constructor(db: Database, wake: Wake, wakesInTransactions: boolean) {
+    super((verb, args) => this.#forward(verb, args));
     this.#db = db;
     this.#session = new Session(db);
     this.#wake = wake;
@@ -200,27 +206,15 @@ export class PostgresStore implements Store {
     else this.#wake.notifyOwn();
     return answers;
   }
-  claim(request: ClaimRequest): Promise<Claim> {
-    return this.#do(claim, request);
-  }
   async claimGated(request: GatedClaimRequest): Promise<GatedClaim> {
     const claimed = await this.#do(claimGated, request);
     if (claimed.events.length > 0) this.#wake.notify();
     return claimed;
   }
-  claimLimited(request: LimitedClaimRequest): Promise<LimitedClaim> {
-    return this.#do(claimLimited, request);
-  }
-  permit(request: PermitRequest): Promise<PermitAnswer> {
-    return this.#do(permit, request);
-  }
   async report(reports: readonly WorkerReport[]): Promise<GateAnswer[]> {
     const answers = await this.#do(report, reports);
     if (answers.some(isNewsToWorkers)) this.#wake.notify();
     return answers;
-  }
-  heartbeat(beats: readonly Heartbeat[]): Promise<HeartbeatAnswer[]> {
-    return this.#do(heartbeat, beats);
   }
   async settle(settlements: readonly Settlement[]): Promise<SettleAnswer[]> {
     const { answers, madeRoom } = await this.#do((session) => settle(session, settlements));
@@ -230,83 +224,9 @@ export class PostgresStore implements Store {
     if (atOnce.length > 0 || madeRoom) this.#wake.notify(atOnce.some(({ decision }) => decision.kind !== 'retry'));
     return answers;
   }
-  expired(limit: number): Promise<ClaimedJob[]> {
-    return this.#do(expired, limit);
-  }
-  remember(fence: Fence, key: string, value: string): Promise<boolean> {
-    return this.#do(remember, fence, key, value);
-  }
-  recall(jobId: string): Promise<ReadonlyMap<string, string>> {
-    return this.#do(recall, jobId);
-  }
 
-  get(ids: readonly string[]): Promise<Job[]> {
-    return this.#do(get, ids);
-  }
-  ended(ids: readonly string[], watchMs: number | null): Promise<EndedJob[]> {
-    return this.#do(ended, ids, watchMs);
-  }
-  cancelRequested(ids: readonly string[]): Promise<string[]> {
-    return this.#do(cancelRequested, ids);
-  }
-  list(filter: JobFilter): Promise<JobList> {
-    return this.#do(list, filter);
-  }
-  count(selection: JobSelection): Promise<JobCount> {
-    return this.#do(count, selection);
-  }
-  operations(limit: number): Promise<Operation[]> {
-    return this.#do(operations, limit);
-  }
-  runs(jobId: string): Promise<RunRecord[]> {
-    return this.#do(runs, jobId);
-  }
-  logs(jobId: string, limit: number): Promise<RunLog[]> {
-    return this.#do(logs, jobId, limit);
-  }
-  stats(): Promise<StoreStats> {
-    return this.#do(stats);
-  }
-  forecast(request: ForecastRequest): Promise<StoreForecast> {
-    return this.#do(forecast, request);
-  }
-  history(request: HistoryRequest): Promise<StoreHistory> {
-    return this.#do(history, request);
-  }
-  rollUp(): Promise<RolledUp> {
-    return this.#do(rollUp);
-  }
-  gates(filter: GateFilter): Promise<StoredGate[]> {
-    return this.#do(gates, filter);
-  }
-  gateHistory(gate: GateRef, limit: number): Promise<GateEvent[]> {
-    return this.#do(gateHistory, gate, limit);
-  }
-  limits(filter: LimitFilter): Promise<LimitInfo[]> {
-    return this.#do(limits, filter);
-  }
-  limitKeys(name: string, filter: LimitKeyFilter): Promise<LimitKeyInfo[]> {
-    return this.#do(limitKeys, name, filter);
-  }
-  queues(): Promise<QueueInfo[]> {
-    return this.#do(queues);
-  }
-  ledger(request: LedgerRequest): Promise<LedgerPage> {
-    return this.#do(ledger, request);
-  }
-  errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroup[]> {
-    return this.#do(errorGroups, filter);
-  }
-
-  errorHistory(request: ErrorHistoryRequest): Promise<StoreErrorHistory> {
-    return this.#do(errorHistory, request);
-  }
-  schedules(filter: ScheduleFilter): Promise<Schedules> {
-    return this.#do(schedules, filter);
-  }
-
-  async cancel(ids: readonly string[]): Promise<CancelAnswer[]> {
-    const answers = await this.#do(cancel, ids);
+  async cancel(ids: readonly string[], order?: Order): Promise<CancelAnswer[]> {
+    const answers = await this.#do(cancel, ids, order);
     this.#jobs.cancelled(answers);
     this.#wake.notifyCancelling(answers.filter(({ result }) => result === 'cancelling').map(({ id }) => id));
     return answers;
@@ -318,37 +238,16 @@ export class PostgresStore implements Store {
     if (answer.ids.length > 0 && request.action !== 'discard') this.#wake.notify();
     return answer;
   }
-  hold(target: HoldTarget, until: number | null): Promise<void> {
-    return this.#do(hold, target, until);
-  }
-  async release(target: HoldTarget): Promise<void> {
-    if (await this.#do(release, target)) this.#wake.notify();
-  }
-  async changeGate(gate: GateRef, order: GateOrder, operator: string): Promise<GateAnswer> {
-    const answer = await this.#do(changeGate, gate, order, operator);
-    this.#wake.notify();
-    return answer;
-  }
-  async writeLimits(writes: readonly LimitWrite[]): Promise<void> {
-    if (await this.#do(writeLimits, writes)) this.#wake.notify();
-  }
-  async writeSchedule(write: ScheduleWrite): Promise<ScheduleWritten> {
-    const answer = await this.#do(writeSchedule, write);
+  async writeSchedule(write: ScheduleWrite, order?: Order): Promise<ScheduleWritten> {
+    const answer = await this.#do(writeSchedule, write, order);
     // Without jobs, too: a worker sleeps until the next tick it knows of. Jobs are due at their ticks, which have passed.
     if (answer.written) this.#wake.notify(answer.jobs.length > 0);
     return answer;
   }
-  async prune(retention: Retention, limit: number): Promise<PruneAnswer> {
-    const { answer, moved } = await this.#do(prune, retention, limit);
+  async prune(limit: number, asideMs: number | null = null): Promise<PruneAnswer> {
+    const { answer, moved } = await this.#do(prune, limit, asideMs);
     if (moved > 0) this.#wake.notify(true);
     return answer;
-  }
-
-  register(id: string, worker: WorkerDescription | null): Promise<void> {
-    return this.#do(register, id, worker);
-  }
-  workers(): Promise<RegisteredWorker[]> {
-    return this.#do(workers);
   }
 
   onWork(listener: () => void): Unsubscribe {
@@ -370,6 +269,13 @@ export class PostgresStore implements Store {
     await Promise.allSettled(this.#underWay);
     await this.#wake.close();
     await this.#db.close();
+  }
+
+  async #forward(name: ForwardedVerb, args: readonly unknown[]): Promise<unknown> {
+    const verb = forwarded[name] as (session: Session, ...all: readonly unknown[]) => Promise<unknown>;
+    const answer = await this.#do((session) => verb(session, ...args));
+    if (rowOf(name).wakes === 'workers') this.#wake.notify();
+    return answer;
   }
 
   async #do<Args extends unknown[], Answer>(

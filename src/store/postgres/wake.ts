@@ -39,7 +39,7 @@ export class Wake {
   /** Called before the listeners when another process has put a job where claims of this one may have passed. */
   onPast: () => void = () => {};
   /** Told of jobs that other processes have ended or cancelled. */
-  onJobs: Pick<JobsListeners, 'ended' | 'cancelling'> | null = null;
+  onJobs: Pick<JobsListeners, 'ended' | 'cancelling' | 'missed'> | null = null;
   #listening: Listening | null = null;
   #closed = false;
 
@@ -66,7 +66,18 @@ export class Wake {
   /** From now on, other processes are heard. */
   listen(): void {
     if (this.#outbox === null || this.#closed) return;
-    this.#listening ??= new Listening(this.#db, channelOf(this.#db), (notification) => this.#heard(notification));
+    this.#listening ??= new Listening(
+      this.#db,
+      channelOf(this.#db),
+      (notification) => this.#heard(notification),
+      () => this.#resumed(),
+    );
+  }
+
+  /** Notifications may have been missed while the connection was broken. */
+  #resumed(): void {
+    this.notifyOwn();
+    this.onJobs?.missed();
   }
 
   #heard(notification: string): void {
@@ -190,17 +201,19 @@ class Listening {
   readonly #db: Database;
   readonly #channel: string;
   readonly #onNotification: (notification: string) => void;
+  readonly #onResumed: () => void;
   #client: ClientLike | null = null;
   #timer: Timer | null = null;
   readonly #pauses: Pauses;
   #hasBroken = false;
   #closed = false;
 
-  constructor(db: Database, channel: string, onNotification: (notification: string) => void) {
+  constructor(db: Database, channel: string, onNotification: (notification: string) => void, onResumed: () => void) {
     this.#db = db;
     this.#pauses = new Pauses(reconnects, () => db.clock.random());
     this.#channel = channel;
     this.#onNotification = onNotification;
+    this.#onResumed = onResumed;
     void this.#connect();
   }
 
@@ -223,8 +236,7 @@ class Listening {
       client.on('notification', ({ payload }) => this.#onNotification(payload ?? ''));
       await client.query(`LISTEN ${this.#channel}`);
       this.#pauses.reset();
-      // Notifications may have been missed since the last connection broke.
-      if (this.#hasBroken) this.#onNotification('');
+      if (this.#hasBroken) this.#onResumed();
       this.#checkLater(client);
     } catch {
       this.#reconnect();

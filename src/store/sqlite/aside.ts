@@ -41,9 +41,9 @@ export function readableAsides(session: Session, queue: number, reader: Reader):
 }
 
 /** Lets up to `limit` jobs that have waited aside for too long wait among all others. Answers whether there may be more. */
-export function leaveAside(session: Session, asideMs: number | undefined, limit: number): boolean {
+export function leaveAside(session: Session, asideMs: number | null, limit: number): boolean {
   session.sql(REMOVE_EMPTY).run();
-  if (asideMs === undefined) return false;
+  if (asideMs === null) return false;
   const rows = session.sql(OVERDUE).all(session.now - asideMs, limit) as unknown as WaitingRow[];
   for (const row of rows) moveBack(session, row);
   session.madeWork ||= rows.length > 0;

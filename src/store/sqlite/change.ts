@@ -1,3 +1,4 @@
+import type { JobState } from '../../job.ts';
 import {
   type ChangeAnswer,
   type ChangeRequest,
@@ -5,11 +6,11 @@ import {
   type SkipReason,
   sizeOfPart,
   stateAfterStop,
-  statesFor,
+  statesToChange,
 } from '../change.ts';
 import { LANE, STATE } from '../codes.ts';
 import { REDRIVEN } from '../error-groups.ts';
-import { type JobSelection, statesOf } from '../selection.ts';
+import type { JobSelection } from '../selection.ts';
 import { holderOf, KEY_AFTER_REDRIVE, type Keyed, wantsKeyAgain } from './keys.ts';
 import { cancelOne, moveError, remove, type StoredRow } from './operate.ts';
 import {
@@ -31,8 +32,10 @@ import type { Session } from './session.ts';
  *   tag              tags (tag, seq)
  *   redrive, discard jobs_finished, jobs_dead_error or jobs_dead_name: (finished_at, seq)
  *   error            of jobs that have not ended: jobs_error (fingerprint, seq)
- *   runNow, cancel   jobs_waiting: (partition, due_at, seq). For cancel, the running ones follow, by seq; then all again until
- *                    none is found, because a job may have moved behind the cursor meanwhile.
+ *   runNow           the running ones, by seq: any that stops running meanwhile is found among those that wait. Then
+ *                    jobs_waiting: (partition, due_at, seq)
+ *   cancel           jobs_waiting; then the running ones; then all again until none is found, because a job may have moved
+ *                    behind the cursor meanwhile
  */
 
 /** With `message`, one part looks at so many jobs at most. */
@@ -42,11 +45,13 @@ const REDRIVE = `
   UPDATE jobs SET state = ?5, lane = ${LANE.redrive}, queue = home_queue, partition = ?4,
     due_at = ?2, available_at = ?2, dead_reason = NULL, finished_at = NULL, held_key = ${KEY_AFTER_REDRIVE},
     attempts = CASE WHEN ?3 THEN 0 ELSE attempts END, crashes = CASE WHEN ?3 THEN 0 ELSE crashes END,
-    first_started_at = NULL,
+    given_back = 0, deferred_since = NULL, snoozes = 0, first_started_at = NULL,
     previous_delay_ms = CASE WHEN ?3 THEN NULL ELSE previous_delay_ms END,
     spent_at = CASE WHEN ?3 THEN NULL ELSE spent_at END, spent_count = CASE WHEN ?3 THEN NULL ELSE spent_count END,
     payload = coalesce(?6, payload)
   WHERE seq = ?1`;
+const RUN_AGAIN = `
+  UPDATE jobs SET run_now_at = CASE WHEN run_now_at >= claimed_at THEN min(run_now_at, ?2) ELSE ?2 END WHERE seq = ?1`;
 const RUN_NOW = 'UPDATE jobs SET due_at = ?2, available_at = min(available_at, ?2) WHERE seq = ?1';
 
 const COLUMNS = `
@@ -104,7 +109,7 @@ export function change(session: Session, request: ChangeRequest): ChangeAnswer {
     const why = apply(session, row, request, spread);
     if (why === null) ids.push(row.id);
     else skipped.push({ id: row.id, why });
-    if (row.state === STATE.running) cancelling++;
+    if (request.action === 'cancel' && row.state === STATE.running) cancelling++;
   }
   const isThrough = looked === rows.length;
   const after = isThrough ? next(operation.changed + ids.length) : cursor;
@@ -121,7 +126,7 @@ export function change(session: Session, request: ChangeRequest): ChangeAnswer {
 /** The next jobs that the operation concerns: they match now, and were there when it began. */
 function partOf(session: Session, operation: StoredOperation, most: number): Part {
   const { action, selection, startedAt, cursor } = operation;
-  const applicable = statesOf(selection).filter((state) => statesFor[action].includes(state));
+  const applicable = statesToChange(action, selection);
   const narrowed: JobSelection = { ...selection, state: applicable };
   const where = conditionsOf(withoutDriver(narrowed), action === 'cancel' ? startedAt : session.now);
   where.add('cancel_requested = 0');
@@ -137,7 +142,18 @@ function partOf(session: Session, operation: StoredOperation, most: number): Par
   if (selection.tag !== undefined) return byTag(read, where, selection.tag, cursor);
   if (action === 'redrive' || action === 'discard') return byEnd(read, where, cursor);
   if (selection.error !== undefined) return byError(read, where, cursor);
-  return byWaiting(read, where, cursor, action === 'cancel' && applicable.includes('running'));
+  const part = byWaiting(read, where, cursor, roundsOf(action, applicable));
+  const following = action === 'runNow' && part.rows.length < read.limit ? part.next(operation.changed) : null;
+  return following === null ? part : joined(part, partOf(session, { ...operation, cursor: following }, most));
+}
+
+/** The last of the running jobs, and the first of those that wait. */
+function joined(running: Part, waiting: Part): Part {
+  return {
+    rows: [...running.rows, ...waiting.rows],
+    cursorAfter: (row) => (row.state === STATE.running ? running : waiting).cursorAfter(row),
+    next: waiting.next,
+  };
 }
 
 /** The conditions that `partOf` itself looks jobs up by. */
@@ -209,22 +225,41 @@ function byError(read: Reader, where: Conditions, cursor: readonly number[] | nu
 const WAITING = 0;
 const RUNNING = 1;
 
+/** Which jobs come first, which then, and whether all of that is done again until none is found. */
+interface Rounds {
+  readonly phases: readonly number[];
+  readonly again: boolean;
+}
+
+function roundsOf(action: ChangeRequest['action'], states: readonly JobState[]): Rounds {
+  const waiting = states.some((state) => state !== 'running') ? [WAITING] : [];
+  const running = states.includes('running') ? [RUNNING] : [];
+  return action === 'cancel'
+    ? { phases: [WAITING, ...running], again: running.length > 0 }
+    : { phases: [...running, ...waiting], again: false };
+}
+
 /** The cursor: waiting or running, how many jobs were changed before this round, and the position. */
-function byWaiting(read: Reader, where: Conditions, cursor: readonly number[] | null, andRunning: boolean): Part {
-  const [phase = WAITING, base = 0, ...at] = cursor ?? [];
+function byWaiting(read: Reader, where: Conditions, cursor: readonly number[] | null, { phases, again }: Rounds): Part {
+  const [first = WAITING] = phases;
+  const [phase = first, base = 0, ...at] = cursor ?? [];
+  const following = phases[phases.indexOf(phase) + 1];
+  const afterwards = (changed: number): number[] | null => {
+    if (following !== undefined) return [following, base];
+    return again && changed > base ? [first, changed] : null;
+  };
   if (phase === RUNNING) {
     where.add(`state = ${STATE.running}`).add('+seq > ?', at[0] ?? -1);
     // The plus keeps SQLite from reading the whole table for its order: few jobs run at a time.
     const rows = read.rows(where, '+seq');
     const cursorAfter = (row: Row): number[] => [RUNNING, base, row.seq];
-    const again = (changed: number): number[] | null => (changed > base ? [WAITING, changed] : null);
-    return { rows, cursorAfter, next: (changed) => nextOf(read, rows, cursorAfter) ?? again(changed) };
+    return { rows, cursorAfter, next: (changed) => nextOf(read, rows, cursorAfter) ?? afterwards(changed) };
   }
   where.add('partition IS NOT NULL');
   if (at.length > 0) where.add('(partition, due_at, seq) > (?, ?, ?)', ...at);
   const cursorAfter = (row: Row): number[] => [WAITING, base, row.partition, row.due_at, row.seq];
   const rows = read.rows(where, 'partition, due_at, seq');
-  return { rows, cursorAfter, next: () => nextOf(read, rows, cursorAfter) ?? (andRunning ? [RUNNING, base] : null) };
+  return { rows, cursorAfter, next: (changed) => nextOf(read, rows, cursorAfter) ?? afterwards(changed) };
 }
 
 /** Null when there is nothing behind these rows. */
@@ -268,6 +303,7 @@ function apply(session: Session, row: Row, request: ChangeRequest, spread: Sprea
     case 'schedule':
     case 'gate':
     case 'reveal':
+    case 'retention':
       // They select no jobs.
       return null;
     case 'discard':
@@ -284,6 +320,10 @@ function apply(session: Session, row: Row, request: ChangeRequest, spread: Sprea
 }
 
 function runNow(session: Session, row: Row, dueAt: number): SkipReason | null {
+  if (row.state === STATE.running) {
+    session.sql(RUN_AGAIN).run(row.seq, dueAt);
+    return null;
+  }
   if (dueAt >= row.due_at) return 'due-sooner';
   session.sql(RUN_NOW).run(row.seq, dueAt);
   session.partitions.fallsDue(row.partition, dueAt);

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { defineJob } from '../../definition.ts';
 import { ClosedError, StoreUnavailableError } from '../../errors.ts';
 import { Mulligan } from '../../mulligan.ts';
-import { enqueueOne } from '../conformance/builders.ts';
+import { die, enqueueOne, settleOne, startOne, storedError } from '../conformance/builders.ts';
 import { SqliteStore } from './store.ts';
 
 const EVENTUALLY = { timeout: 20_000 };
@@ -158,5 +158,27 @@ describe('a store whose thread dies', () => {
     renameSync(`${path}.theirs`, path);
     await expect(enqueueOne(store)).rejects.toThrow(`${path} was replaced while in use`);
     await expect(store.list({ limit: 1 })).rejects.toThrow(StoreUnavailableError);
+  });
+});
+
+describe('an answer that cannot travel from the thread', () => {
+  // The thread has a larger stack than the one that it answers: of the first, the message cannot be read; of the second, not sent.
+  it.each([6_000, 100_000])('of %i levels rejects, and the thread goes on', async (levels) => {
+    const folder = mkdtempSync(join(tmpdir(), 'mulligan-'));
+    const path = join(folder, 'jobs.db');
+    const store = await SqliteStore.open({ path });
+    try {
+      const job = await startOne(store);
+      await settleOne(store, job, die(), { error: storedError('broken'), outcome: 'failed' });
+      using db = new DatabaseSync(path, { timeout: 10_000 });
+      // What only a hand in the file can have written.
+      db.prepare('UPDATE errors SET error = ?').run(`${'['.repeat(levels)}${']'.repeat(levels)}`);
+      await expect(store.get([job.id])).rejects.toThrow(StoreUnavailableError);
+      const other = await enqueueOne(store);
+      expect(await store.get([other])).toMatchObject([{ id: other, state: 'ready' }]);
+    } finally {
+      await store.close();
+      rmSync(folder, { recursive: true });
+    }
   });
 });

@@ -1,7 +1,8 @@
 import { type Clock, systemClock } from '../../clock.ts';
 import { ClosedError } from '../../errors.ts';
+import type { VerbName } from '../verbs.ts';
 import type { DatabaseThread } from './database-thread.ts';
-import { Engine, type VerbName } from './engine.ts';
+import { Engine } from './engine.ts';
 import { GroupCommit } from './group-commit.ts';
 import { openDatabase } from './open.ts';
 

@@ -1,10 +1,11 @@
-import { admitClaim, type ClaimAdmission, type GateState, pickProbe, workerKey } from '../../gate/index.ts';
+import { admitClaim, type ClaimAdmission, workerKey } from '../../gate/index.ts';
 import { type Lane, lanes } from '../../job.ts';
 import { LANE } from '../codes.ts';
-import { fillQuotas } from '../fill.ts';
+import { fillQuotas, fillTurns } from '../fill.ts';
 import { parentGate } from '../gates.ts';
+import { canRun, oneOf, PROBE_CANDIDATES } from '../probe-candidates.ts';
 import type { GatedClaim, GatedClaimRequest, GateRef } from '../store.ts';
-import { type ClaimedQueue, claimedQueues } from './claimed-queues.ts';
+import { type ClaimedQueue, claimedQueues, tierName } from './claimed-queues.ts';
 import { type GatedPartition, gatedOf } from './gated-partitions.ts';
 import { accessText, findGate, type GateRow, writeGate } from './gates.ts';
 import { type PackedJobs, type PackedRequest, packJobs, unpackRequest } from './packed-claim.ts';
@@ -17,12 +18,10 @@ import { TakenRows } from './taken-rows.ts';
  * the gate. What it reads is the partitions of one resource, and of each no more jobs than it has room for.
  */
 
-/** Of how many due jobs a probe is drawn. */
-const PROBE_CANDIDATES = 10;
 const COUNT_DUE = `
   SELECT count(*) AS n FROM (SELECT 1 FROM jobs WHERE partition = ? AND due_at <= ? LIMIT +?)`;
 const FIRST_DUE = `
-  SELECT id, seq, partition, due_at AS dueAt FROM jobs WHERE partition = ? AND due_at <= ?
+  SELECT id, seq, partition, due_at AS dueAt, name, policy FROM jobs WHERE partition = ? AND due_at <= ?
   ORDER BY due_at, seq LIMIT ${PROBE_CANDIDATES}`;
 
 export interface PackedGatedClaim extends Omit<GatedClaim, 'jobs'> {
@@ -37,8 +36,9 @@ export function claimGated(session: Session, request: PackedGatedRequest): Packe
   const asked = ask(session, unpackRequest(session, request));
   if (asked === null) return nothing(session, null);
   const { gate, row, parent, parentRow, admission, claiming } = asked;
-  if (admission.isProbe) claiming.probe(admission.state);
-  else claiming.take(admission);
+  const one = oneOf(admission, asked.candidates, asked.runnable, session.random);
+  if (one === null) claiming.take(admission);
+  else claiming.takeOne(one);
   if (isChanged(session, asked)) {
     writeGate(session, { gate, state: admission.state, events: admission.events }, row.access);
   }
@@ -53,8 +53,8 @@ export function claimGated(session: Session, request: PackedGatedRequest): Packe
 export function claimGatedNothing(session: Session, request: PackedGatedRequest): PackedGatedClaim | null {
   const asked = ask(session, unpackRequest(session, request));
   if (asked === null) return nothing(session, null);
-  const { isProbe, fresh, retry, nextAt } = asked.admission;
-  return isProbe || fresh + retry > 0 || isChanged(session, asked) ? null : nothing(session, nextAt);
+  const { isProbe, movesAside, fresh, retry, nextAt } = asked.admission;
+  return isProbe || movesAside || fresh + retry > 0 || isChanged(session, asked) ? null : nothing(session, nextAt);
 }
 
 function nothing(session: Session, nextAt: number | null): PackedGatedClaim {
@@ -68,6 +68,8 @@ interface Asked {
   readonly parentRow: GateRow | null;
   readonly admission: ClaimAdmission;
   readonly claiming: GatedClaiming;
+  readonly candidates: readonly Candidate[];
+  readonly runnable: readonly Candidate[];
 }
 
 /** Null when there is no such gate, or nothing is due behind it. */
@@ -80,14 +82,19 @@ function ask(session: Session, request: GatedClaimRequest): Asked | null {
   if (due.fresh + due.retry === 0) return null;
   const parent = parentGate(gate);
   const parentRow = parent && findGate(session, parent);
+  const candidates = row.state.phase === 'open' ? claiming.probeCandidates() : [];
+  const runnable = candidates.filter(({ name, policy }) =>
+    canRun(request, { name: session.strings.text(name), version: session.policy(policy).version }),
+  );
   const demand = {
     ...due,
+    canProbe: runnable.length > 0,
     worker: workerKey(request.worker),
     places: request.limit,
     keptForRetries: request.queues.reduce((sum, { retry }) => sum + retry, 0),
   };
   const admission = admitClaim(row.state, parentRow?.state ?? null, demand, session.now, session.random);
-  return { gate, row, parent, parentRow, admission, claiming };
+  return { gate, row, parent, parentRow, admission, claiming, candidates, runnable };
 }
 
 /** Also when only time has passed: what the partitions have copied may be another time then. */
@@ -103,6 +110,8 @@ interface Candidate {
   readonly seq: number;
   readonly partition: number;
   readonly dueAt: number;
+  readonly name: number;
+  readonly policy: number;
 }
 
 class GatedClaiming {
@@ -151,20 +160,19 @@ class GatedClaiming {
     });
   }
 
-  /** Takes one of the first due jobs. */
-  probe({ probes }: GateState): void {
-    const candidates = [...this.#queues.values()]
+  /** The jobs that are due first, of those that may start. */
+  probeCandidates(): Candidate[] {
+    return [...this.#queues.values()]
       .flatMap((queue) => gatedLanes.flatMap((lane) => (queue.room(lane) > 0 ? this.#in(queue, lane) : [])))
       .filter((partition) => this.#roomOf(partition, 1) > 0)
       .flatMap(({ id }) => this.#session.sql(FIRST_DUE).all(id, this.#session.now) as unknown as Candidate[])
       .sort((a, b) => a.dueAt - b.dueAt)
       .slice(0, PROBE_CANDIDATES);
-    const ids = candidates.map(({ id }) => id);
-    const picked = pickProbe(probes, ids, this.#session.random);
-    const probe = candidates.find(({ id }) => id === picked);
-    if (probe === undefined) return;
-    this.#taken.takeOne(probe.seq);
-    this.#session.partitions.leave(probe.partition);
+  }
+
+  takeOne({ seq, partition }: Candidate): void {
+    this.#taken.takeOne(seq);
+    this.#session.partitions.leave(partition);
   }
 
   #dueIn(queue: ClaimedQueue, lane: GatedLane): number {
@@ -184,15 +192,31 @@ class GatedClaiming {
     const partitions = this.#in(queue, lane);
     for (const priority of new Set(partitions.map((partition) => partition.priority))) {
       if (left <= 0 || this.#taken.isCutShort) break;
-      const ofPriority = partitions.filter((partition) => partition.priority === priority);
-      const { taken, read } = this.#taken.takeTurns(ofPriority, left, (partition, count) =>
-        this.#roomOf(partition, count),
+      const lines = Map.groupBy(
+        partitions.filter((partition) => partition.priority === priority),
+        ({ queue: id, line }) => tierName({ queue: id, lane, priority, line }),
       );
-      this.#session.partitions.servedGated(read, this.#turn);
-      this.#turn += read.length;
-      left -= taken;
+      const { turns } = this.#session;
+      left -= fillTurns(
+        turns.inOrder([...lines], ([name]) => name),
+        left,
+        ([name, ofLine], part) => {
+          const taken = this.#takeFrom(ofLine, part);
+          if (taken > 0) turns.served(name);
+          return taken;
+        },
+      );
     }
     return places - left;
+  }
+
+  #takeFrom(partitions: readonly GatedPartition[], places: number): number {
+    const { taken, read } = this.#taken.takeTurns(partitions, places, (partition, count) =>
+      this.#roomOf(partition, count),
+    );
+    this.#session.partitions.servedGated(read, this.#turn);
+    this.#turn += read.length;
+    return taken;
   }
 
   /** By priority, then the least recently served first. */

@@ -88,29 +88,27 @@ class LimitedClaiming {
 
   #takeLane(queue: ClaimedQueue, lane: Lane, count: number): number {
     const places = Math.min(count, queue.room(lane));
+    return queue.takeTurns(lane, places, (tier, part) => this.#takeFrom(queue, tier, part));
+  }
+
+  #takeFrom(queue: ClaimedQueue, tier: Tier, places: number): number {
+    const { partitions } = this.#session;
+    const roomOf = (partition: Partition, wanted: number): number => this.#roomOf(partition, tier.lane, wanted);
     let left = places;
-    for (const tiers of queue.tiersOf(lane)) {
-      // This ends because each round takes a job, or moves every partition that it looked at out of the admissible ones, or
-      // closes a tier. A rule that leaves a due job where it is must remember which partitions it has read.
-      while (left > 0 && !this.#taken.isCutShort && this.#withoutRoom < MOST_WITHOUT_ROOM) {
-        const open = tiers.filter((tier) => this.#isOpen(queue, tier));
-        const admissible = open.map((tier) => this.#session.partitions.admissible(tier, PARTITIONS_AT_ONCE));
-        if (admissible.every((partitions) => partitions.length === 0)) break;
-        const roomOf = (partition: Partition, wanted: number): number => this.#roomOf(partition, lane, wanted);
-        const { taken, read, withoutRoom } = this.#taken.takeTurns(admissible.flat(), left, roomOf);
-        for (const partition of withoutRoom) this.#letWait(partition, lane);
-        const served = read.filter((partition) => !this.#letWait(partition, lane));
-        for (const [index, tier] of open.entries()) {
-          const own = admissible[index] as Partition[];
-          this.#session.partitions.served(
-            tier,
-            served.filter((one) => own.includes(one)),
-          );
-        }
-        left -= taken;
-        // What a claim ahead leaves is still admissible.
-        if (taken === 0 && this.#request.ahead) break;
-      }
+    // This ends because each round takes a job, or moves every partition that it looked at out of the admissible ones, or
+    // closes the tier. A rule that leaves a due job where it is must remember which partitions it has read.
+    while (left > 0 && !this.#taken.isCutShort && this.#withoutRoom < MOST_WITHOUT_ROOM && this.#isOpen(queue, tier)) {
+      const admissible = partitions.admissible(tier, PARTITIONS_AT_ONCE);
+      if (admissible.length === 0) break;
+      const { taken, read, withoutRoom } = this.#taken.takeTurns(admissible, left, roomOf);
+      for (const partition of withoutRoom) this.#letWait(partition, tier.lane);
+      partitions.served(
+        tier,
+        read.filter((partition) => !this.#letWait(partition, tier.lane)),
+      );
+      left -= taken;
+      // What a claim ahead leaves is still admissible.
+      if (taken === 0 && this.#request.ahead) break;
     }
     return places - left;
   }

@@ -4,14 +4,14 @@ import { type Claim, type ClaimRequest, GATED_NAMED } from '../store.ts';
 import { type ClaimedQueue, claimedQueues } from './claimed-queues.ts';
 import type { GatedInQueue } from './gated-partitions.ts';
 import { type PackedJobs, type PackedRequest, packJobs, unpackRequest } from './packed-claim.ts';
-import type { Partition } from './partitions.ts';
+import type { Tier } from './partitions.ts';
 import { NEVER } from './restrictions.ts';
 import type { Session } from './session.ts';
 import { TakenRows } from './taken-rows.ts';
 
 /*
  * A claim asks each queue for its tiers, which tell whether anything may start. `fillQuotas` then says how many jobs of
- * which lane to take; a lane takes them tier by tier, and `fillTurns` shares them among the partitions of a tier. What a
+ * which lane to take; a lane takes them priority by priority, and `fillTurns` shares them among its tiers and, inside a tier, among the partitions. What a
  * claim reads is what it takes, and an index look-up per tier and partition that it takes from. Gated partitions are in
  * none of these reads; the claim names a few of their resources from an index of their own.
  */
@@ -81,21 +81,20 @@ class Claiming {
 
   #takeLane(queue: ClaimedQueue, lane: Lane, count: number): number {
     const places = Math.min(count, queue.room(lane));
+    return queue.takeTurns(lane, places, (tier, part) => this.#takeFrom(tier, part));
+  }
+
+  #takeFrom(tier: Tier, places: number): number {
+    const { partitions } = this.#session;
     let left = places;
-    for (const tiers of queue.tiersOf(lane)) {
-      // This ends because each round takes a job or moves every partition that it read out of the admissible ones. A rule
-      // that leaves a due job where it is must remember which partitions it has read.
-      while (left > 0 && !this.#taken.isCutShort) {
-        const admissible = tiers.map((tier) => this.#session.partitions.admissible(tier, PARTITIONS_AT_ONCE));
-        const partitions = admissible.length === 1 ? (admissible[0] as Partition[]) : admissible.flat();
-        if (partitions.length === 0) break;
-        const { taken, read } = this.#taken.takeTurns(partitions, left);
-        for (const [index, tier] of tiers.entries()) {
-          const own = admissible[index] as Partition[];
-          this.#session.partitions.served(tier, tiers.length === 1 ? read : read.filter((one) => own.includes(one)));
-        }
-        left -= taken;
-      }
+    // This ends because each round takes a job or moves every partition that it read out of the admissible ones. A rule
+    // that leaves a due job where it is must remember which partitions it has read.
+    while (left > 0 && !this.#taken.isCutShort) {
+      const admissible = partitions.admissible(tier, PARTITIONS_AT_ONCE);
+      if (admissible.length === 0) break;
+      const { taken, read } = this.#taken.takeTurns(admissible, left);
+      partitions.served(tier, read);
+      left -= taken;
     }
     return places - left;
   }

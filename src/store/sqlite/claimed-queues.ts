@@ -1,6 +1,7 @@
 import { isRetry, type Lane } from '../../job.ts';
 import type { Reader } from '../aside.ts';
 import { LANE, STATE } from '../codes.ts';
+import { fillTurns } from '../fill.ts';
 import type { ClaimRequest, QueueQuota } from '../store.ts';
 import { readableAsides } from './aside.ts';
 import { type GatedInQueue, gatedIn } from './gated-partitions.ts';
@@ -44,17 +45,22 @@ export class ClaimedQueue {
     return ids.flatMap((id) => this.#session.partitions.tiers(id, this.id as number));
   }
 
-  /** The admissible tiers of a lane, by priority: its own and those of jobs aside, which take turns to be first. */
-  tiersOf(lane: Lane): Tier[][] {
-    const tiers = this.tiers.filter((tier) => tier.lane === lane && this.isAdmissible(tier));
-    // The tiers of one queue are in order, and each has its own priority.
-    if ((this.#takesLimited ? this.limited : this.ids).length === 1) return tiers.map((tier) => [tier]);
-    const priorities = [...new Set(tiers.map(({ priority }) => priority))].sort((a, b) => a - b);
-    return priorities.map((priority) => {
-      const same = tiers.filter((tier) => tier.priority === priority);
-      const first = this.#session.asideTurn++ % same.length;
-      return [...same.slice(first), ...same.slice(0, first)];
-    });
+  /**
+   * Takes up to `places` jobs of a lane, priority by priority, by the turns of the admissible tiers: its own and those of jobs
+   * aside. `take` takes up to so many from one tier, and answers how many it took.
+   */
+  takeTurns(lane: Lane, places: number, take: (tier: Tier, count: number) => number): number {
+    const { turns } = this.#session;
+    const tiers = this.tiers.filter((tier) => tier.lane === lane && this.isAdmissible(tier)).sort(byPriority);
+    let left = places;
+    for (const ofPriority of Map.groupBy(tiers, ({ priority }) => priority).values()) {
+      left -= fillTurns(turns.inOrder(ofPriority, tierName), left, (tier, count) => {
+        const taken = take(tier, count);
+        if (taken > 0) turns.served(tierName(tier));
+        return taken;
+      });
+    }
+    return places - left;
   }
 
   gated(): GatedInQueue[] {
@@ -86,10 +92,20 @@ export class ClaimedQueue {
     return tiers.some((tier) => tier.lane === 'suspect' && this.isAdmissible(tier));
   }
 
-  /** Whether its first job may start now, told without reading rows. `mayTake`, `tiersOf` and `hasDueSuspect` all ask here. */
+  /** Whether its first job may start now, told without reading rows. `mayTake`, `takeTurns` and `hasDueSuspect` all ask here. */
   isAdmissible(tier: Tier): boolean {
     return tier.admissibleAt <= this.#session.now;
   }
+}
+
+/** And inside a priority, the one first whose first partition would come first in a tier of all. */
+function byPriority(a: Tier, b: Tier): number {
+  return a.priority - b.priority || a.admissibleAt - b.admissibleAt || a.turn - b.turn || a.first - b.first;
+}
+
+/** For its turn. */
+export function tierName({ queue, lane, priority, line }: Pick<Tier, 'queue' | 'lane' | 'priority' | 'line'>): string {
+  return `${queue} ${lane} ${priority} ${line}`;
 }
 
 /** By name, in the order of the request. */

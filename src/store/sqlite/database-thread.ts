@@ -9,7 +9,8 @@ import {
   StoreUnavailableError,
 } from '../../errors.ts';
 import { partsOf } from '../../parts.ts';
-import type { Call, VerbName } from './engine.ts';
+import type { VerbName } from '../verbs.ts';
+import type { Call } from './engine.ts';
 import type { Missing } from './open.ts';
 import { bytesOfCall, PART_BYTES } from './parts.ts';
 
@@ -84,6 +85,7 @@ export class DatabaseThread {
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
     });
     this.#thread.on('message', (message: FromThread) => this.#receive(message));
+    this.#thread.on('messageerror', (cause) => this.#answersLost(cause));
     let thrown: Error | null = null;
     this.#thread.on('error', (error) => {
       thrown = error;
@@ -161,11 +163,21 @@ export class DatabaseThread {
     this.#onAnswered();
   }
 
-  #died(end: StoreUnavailableError): void {
-    this.#end = end;
-    for (const pending of this.#pending.values()) pending.reject(end);
+  /** A message of the thread cannot be read, and so not whose answers it has: all that wait are told. The thread goes on. */
+  #answersLost(cause: unknown): void {
+    this.#rejectAll(new StoreUnavailableError('an answer of the database thread cannot be read', { cause }));
+    this.#thread.unref();
+  }
+
+  #rejectAll(error: StoreUnavailableError): void {
+    for (const pending of this.#pending.values()) pending.reject(error);
     this.#pending.clear();
     this.#onAnswered();
+  }
+
+  #died(end: StoreUnavailableError): void {
+    this.#end = end;
+    this.#rejectAll(end);
     this.#opened.reject(end);
     this.#ended.resolve();
   }

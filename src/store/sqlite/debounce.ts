@@ -23,6 +23,9 @@ const REPLACE = `
 const DELETE_TAGS = 'DELETE FROM tags WHERE seq = ? AND tag IN (SELECT value FROM json_each(?))';
 const ADD_TAGS = 'INSERT OR IGNORE INTO tags (tag, seq) SELECT value, ?1 FROM json_each(?2)';
 
+const DELETE_REACTION = 'DELETE FROM reactions WHERE job = ?';
+const ADD_REACTION = 'INSERT INTO reactions (job, reaction) VALUES (?, ?)';
+
 /** The waiting job that holds the key becomes the job that was sent now, under its old id. False when it was left alone. */
 export function replace(
   session: Session,
@@ -50,6 +53,8 @@ export function replace(
   session.sql(REPLACE).run(...where, policy, retryQueue, payload, tags, limits, job.trace ?? null);
   if (row.tags !== null) session.sql(DELETE_TAGS).run(row.seq, row.tags);
   if (tags !== null) session.sql(ADD_TAGS).run(row.seq, tags);
+  session.sql(DELETE_REACTION).run(row.seq);
+  if (job.onDead) session.sql(ADD_REACTION).run(row.seq, JSON.stringify(job.onDead));
   session.partitions.leave(row.partition);
   session.madeWork = true;
   return true;

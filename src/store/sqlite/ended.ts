@@ -2,6 +2,7 @@ import { states } from '../../job.ts';
 import type { DeadReason } from '../../retry/decision.ts';
 import type { StoredError } from '../../retry/outcome.ts';
 import { STATE } from '../codes.ts';
+import { JobPage } from '../page.ts';
 import type { EndedJob } from '../store.ts';
 import type { Session } from './session.ts';
 
@@ -20,10 +21,11 @@ interface EndRow {
 
 /** Other processes see the commit that ends a job, so there is nothing to watch. */
 export function ended(session: Session, ids: readonly string[]): EndedJob[] {
+  const page = new JobPage();
   return ids.flatMap((id): EndedJob[] => {
     const row = session.sql(END).get(id) as EndRow | undefined;
     if (row === undefined) return [{ id, state: 'not-found', result: null, deadReason: null, error: null }];
-    if (row.finished_at === null) return [];
+    if (row.finished_at === null || (row.result !== null && !page.takes(row.result))) return [];
     return [
       {
         id,

@@ -1,7 +1,15 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Clock } from '../../clock.ts';
 import type { MulliganError } from '../../errors.ts';
-import type { Store } from '../store.ts';
+import {
+  isRead,
+  type OftenIdleVerb,
+  type ReadVerb,
+  rowOf,
+  type VerbName,
+  type WriteVerb,
+  writeVerbs,
+} from '../verbs.ts';
 import { change } from './change.ts';
 import { claim, claimNothing } from './claim.ts';
 import { claimGated, claimGatedNothing } from './claim-gated.ts';
@@ -21,54 +29,23 @@ import { ledger } from './ledger.ts';
 import { permit, permitNothing, writeLimits } from './limit-orders.ts';
 import { logs } from './log.ts';
 import { recall, remember } from './memo.ts';
-import { cancel, hold, prune, release } from './operate.ts';
+import { cancel, hold, release } from './operate.ts';
 import { operations } from './operations.ts';
 import { Outage } from './outage.ts';
+import { prune } from './prune.ts';
 import { get, queues, runs, stats } from './read.ts';
 import { gateHistory, gates } from './read-gates.ts';
 import { limitKeys, limits } from './read-limits.ts';
+import { retention, writeRetention } from './retention.ts';
 import { schedules, writeSchedule } from './schedules.ts';
 import { count, list } from './select.ts';
 import { Session } from './session.ts';
 import { settle } from './settle.ts';
 import { register, workers } from './workers.ts';
 
-export type ReadName =
-  | 'get'
-  | 'list'
-  | 'runs'
-  | 'logs'
-  | 'recall'
-  | 'stats'
-  | 'forecast'
-  | 'history'
-  | 'queues'
-  | 'gates'
-  | 'gateHistory'
-  | 'limits'
-  | 'limitKeys'
-  | 'count'
-  | 'operations'
-  | 'schedules'
-  | 'workers'
-  | 'errorGroups'
-  | 'errorHistory'
-  | 'ledger'
-  | 'ended'
-  | 'cancelRequested';
-export type WriteName = Exclude<
-  keyof Store,
-  ReadName | 'kind' | 'pushes' | 'onWork' | 'onJobs' | 'close' | 'transactions'
->;
-export type VerbName = ReadName | WriteName;
-
 type Verb = (session: Session, ...args: never[]) => unknown;
 
-/**
- * In the order in which one transaction serves them: leases are extended before anything else, and what a
- * settlement frees can be claimed by the claim beside it.
- */
-const writes: Record<WriteName, Verb> = {
+const writes: Record<WriteVerb, Verb> = {
   heartbeat,
   report,
   settle,
@@ -81,6 +58,7 @@ const writes: Record<WriteName, Verb> = {
   release,
   changeGate,
   writeLimits,
+  writeRetention,
   permit,
   prune,
   rollUp,
@@ -90,7 +68,7 @@ const writes: Record<WriteName, Verb> = {
   claimLimited,
   claim,
 };
-const reads: Record<ReadName, Verb> = {
+const reads: Record<ReadVerb, Verb> = {
   get,
   list,
   count,
@@ -105,6 +83,7 @@ const reads: Record<ReadName, Verb> = {
   gateHistory,
   limits,
   limitKeys,
+  retention,
   operations,
   schedules,
   workers,
@@ -114,8 +93,8 @@ const reads: Record<ReadName, Verb> = {
   ended,
   cancelRequested,
 };
-/** What idle workers ask again and again must not compete for the write lock: these answer null when it takes a write. */
-const idle: Partial<Record<VerbName, Verb>> = {
+/** These answer null when it takes a write. */
+const idle: Record<OftenIdleVerb, Verb> = {
   claim: claimNothing,
   claimGated: claimGatedNothing,
   claimLimited: claimLimitedNothing,
@@ -124,11 +103,11 @@ const idle: Partial<Record<VerbName, Verb>> = {
   rollUp: rollUpNothing,
 };
 
-function isRead(verb: VerbName): verb is ReadName {
-  return verb in reads;
+function isOftenIdle(verb: VerbName): verb is OftenIdleVerb {
+  return verb in idle;
 }
 
-const rank = new Map<string, number>(Object.keys(writes).map((verb, index) => [verb, index]));
+const rank = new Map<VerbName, number>(writeVerbs.map((verb, index) => [verb, index]));
 
 export interface Call {
   readonly verb: VerbName;
@@ -182,7 +161,7 @@ export class Engine {
     this.#session.madeWork = false;
     try {
       // A write that is under way anyway may bring what an idle claim beside it waits for.
-      const isWriting = calls.some(({ verb }) => !isRead(verb) && !(verb in idle));
+      const isWriting = calls.some(({ verb }) => !isRead(verb) && !isOftenIdle(verb));
       const indexed = calls.map((call, index) => ({ call, index }));
       const reading = indexed.filter(({ call: { verb } }) => isRead(verb) || !isWriting);
       const writing = indexed.filter(({ call: { verb } }) => !isRead(verb) && isWriting);
@@ -229,7 +208,7 @@ export class Engine {
       this.#session.now = Math.floor(this.#clock.now());
       this.#session.checkIdentity();
       return calls.filter(({ call: { verb, args }, index }) => {
-        const result = this.#readOne((isRead(verb) ? reads[verb] : idle[verb]) as Verb, args);
+        const result = this.#readOne(isRead(verb) ? reads[verb] : idle[verb as OftenIdleVerb], args);
         if ('value' in result && result.value === null) return true;
         results[index] = result;
         return false;
@@ -274,8 +253,9 @@ export class Engine {
   }
 
   #perform({ verb, args }: Call): unknown {
-    const value = writes[verb as WriteName](this.#session, ...(args as never[]));
+    const value = writes[verb as WriteVerb](this.#session, ...(args as never[]));
     this.#session.endCall();
+    if (rowOf(verb).wakes === 'workers') this.#session.madeWork = true;
     return value;
   }
 

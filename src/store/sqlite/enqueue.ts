@@ -29,6 +29,7 @@ function insert(jobs: number, also: '' | ', limits, trace'): string {
 
 const ADD_TAGS = `
   INSERT OR IGNORE INTO tags (tag, seq) SELECT value, (SELECT seq FROM jobs WHERE id = ?) FROM json_each(?)`;
+const ADD_REACTION = 'INSERT INTO reactions (job, reaction) SELECT seq, ?2 FROM jobs WHERE id = ?1';
 const HAS_ID = 'SELECT 1 FROM jobs WHERE id = ?';
 
 export function enqueue(session: Session, ...[ids, joined, groups]: PackedNewJobs): PackedEnqueued {
@@ -46,19 +47,22 @@ export function enqueue(session: Session, ...[ids, joined, groups]: PackedNewJob
     const tags = shared.tags ? JSON.stringify(shared.tags) : null;
     const [partition, common] = commonValues(session, shared, queue, name);
     const limits = storedLimits(shared);
+    const reaction = shared.onDead ? JSON.stringify(shared.onDead) : null;
     const isMarked = limits !== null || shared.trace !== undefined;
     common.push(tags);
     if (isMarked) common.push(limits, shared.trace ?? null);
     let added = 0;
     for (const end = at + count; at < end; ) {
-      // Jobs with a key go one by one: each may find that another holds it. So do those with tags, which have rows of their own.
-      const together = shared.key === null && tags === null && end - at >= TOGETHER ? TOGETHER : 1;
+      // Jobs with a key go one by one: each may find that another holds it. So do those with tags or a reaction, which have rows of their own.
+      const isAlone = shared.key !== null || tags !== null || reaction !== null;
+      const together = !isAlone && end - at >= TOGETHER ? TOGETHER : 1;
       const values = [...common];
       for (let index = at; index < at + together; index++) values.push(ids[index] as string, payloads[index] as string);
       const isHeld = shared.key !== null && isHeldElsewhere(session, name, shared.key, shared.windowMs);
       const changes = isHeld ? 0 : session.sql(statementFor(together, isMarked)).run(...values).changes;
       added += Number(changes);
       if (tags !== null && changes > 0) session.sql(ADD_TAGS).run(ids[at] as string, tags);
+      if (reaction !== null && changes > 0) session.sql(ADD_REACTION).run(ids[at] as string, reaction);
       const holder = changes === 0 ? otherHolder(session, ids[at] as string, name, shared.key) : null;
       if (holder !== null) {
         const { debounce } = shared;

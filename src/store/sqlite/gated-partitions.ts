@@ -11,7 +11,7 @@ const NEXT = 'SELECT gated_at AS at FROM partitions WHERE queue = ? AND gated_at
 const WAITING = 'SELECT gated_at AS at, resource FROM partitions WHERE queue = ? AND gated_at <= ? ORDER BY gated_at';
 const OF_RESOURCE = `
   SELECT id, held_until AS heldUntil, gate_at AS gateAt, admissible_at AS admissibleAt, gated_at AS gatedAt,
-    limits, queue, lane, priority, turn
+    limits, queue, lane, priority, line, turn
   FROM partitions WHERE resource = ? AND gated_at IS NOT NULL ORDER BY priority, turn, id`;
 
 /** A resource of which a job may be asked for. */
@@ -55,6 +55,7 @@ export interface GatedPartition extends Partition {
   readonly queue: number;
   readonly lane: number;
   readonly priority: number;
+  readonly line: number;
   readonly turn: number;
 }
 

@@ -1,7 +1,17 @@
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
 import { type OpenedFile, withStore } from '../../../test/support/sqlite-file.ts';
-import { claim, idsOf, MINUTE, newJob, newJobs, only, retryIn, settlement } from '../conformance/builders.ts';
+import {
+  claim,
+  idsOf,
+  MINUTE,
+  newJob,
+  newJobs,
+  only,
+  pruneWith,
+  retryIn,
+  settlement,
+} from '../conformance/builders.ts';
 import {
   claimGated,
   enqueueBehind,
@@ -140,7 +150,7 @@ describe('forgetting gates', () => {
       await report(store, gateOf('quiet'), await runsOf(store, 1, refused));
       await clock.advance(60 * MINUTE);
       const retention = { completedMs: null, deadMs: null, cancelledMs: null };
-      for (let calls = 0; calls < 2; calls++) await store.prune(retention, 100);
+      for (let calls = 0; calls < 2; calls++) await pruneWith(store, retention, 100);
       const left = await store.gates({ limit: 2_000 });
       expect(left).toHaveLength(kept.length);
       expect(await store.gates({ name: 'quiet', limit: 1 })).toEqual([]);
@@ -156,7 +166,7 @@ describe('names of resources with a key', () => {
   /** Time passes meanwhile: of two processes that write, each leaves the other a gap. */
   const pruneAll = async ({ store, clock }: OpenedFile): Promise<void> => {
     for (let isDone = false; !isDone; ) {
-      const [answer] = await Promise.all([store.prune(retention, 500), clock.advance(MINUTE)]);
+      const [answer] = await Promise.all([pruneWith(store, retention, 500), clock.advance(MINUTE)]);
       isDone = answer.isDone;
     }
   };
@@ -187,7 +197,8 @@ describe('names of resources with a key', () => {
       await store.enqueue(flood);
       await store.changeGate(gateOf('hook/gate'), 'open', 'me');
       await store.hold({ resource: 'hook/hold' }, null);
-      await store.enqueue([newJob({ queue: 'hook/queue' })]);
+      // With a name that comes after all of theirs: the last one stays.
+      await store.enqueue([newJob({ queue: 'hook/queue', name: 'after' })]);
       await store.cancel(idsOf(flood));
       await pruneAll(opened);
       const texts = ['hook/gate', 'hook/hold', 'hook/queue'].map((text) => ({ text }));

@@ -20,7 +20,9 @@ import {
   parentOf,
   parentsToCount,
 } from '../gates.ts';
-import type { GateAnswer, GateOrder, GateRef, WorkerReport } from '../store.ts';
+import { orderRow } from '../orders.ts';
+import type { GateAnswer, GateOrder, GateRef, Order, WorkerReport } from '../store.ts';
+import { recordOrder } from './operations.ts';
 import type { Session } from './session.ts';
 
 /*
@@ -122,11 +124,17 @@ function countChildren(session: Session, reports: readonly WorkerReport[], state
   );
 }
 
-export function changeGate(session: Session, gate: GateRef, order: GateOrder, operator: string): GateAnswer {
+export function changeGate(
+  session: Session,
+  gate: GateRef,
+  change: GateOrder,
+  operator: string,
+  order?: Order,
+): GateAnswer {
   const { now, random } = session;
   const row = findGate(session, gate);
-  const { state, events } = applyOrder(gate, row?.state ?? null, order, operator, now, random);
+  const { state, events } = applyOrder(gate, row?.state ?? null, change, operator, now, random);
+  if (order) recordOrder(session, orderRow(order, 'gate'));
   writeGate(session, { gate, state, events }, row?.access ?? null);
-  session.madeWork = true;
   return { gate, state, now, events };
 }

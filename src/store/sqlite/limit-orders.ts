@@ -1,9 +1,11 @@
 import { type LimitKey, type LimitSettings, limitsText, type Rate, rulesAfter } from '../../limit/limit.ts';
 import { permitted } from '../../limit/permit.ts';
 import { afterChange } from '../../limit/rate.ts';
-import type { LimitWrite, PermitAnswer, PermitRequest } from '../store.ts';
+import { orderRow } from '../orders.ts';
+import type { LimitWrite, Order, PermitAnswer, PermitRequest } from '../store.ts';
 import { free, freeAll } from './limit-freed.ts';
 import { readNextStart, readRules, readSettings, writeNextStart } from './limit-rules.ts';
+import { recordOrder } from './operations.ts';
 import type { Session } from './session.ts';
 
 /* What is said of limits from outside of a claim: rules, and permits. */
@@ -12,7 +14,8 @@ const WRITE = 'INSERT OR REPLACE INTO limit_rules (name, is_key, key, code, oper
 const REMOVE = 'DELETE FROM limit_rules WHERE name = ? AND is_key = ? AND key = ?';
 const OWING = 'SELECT key FROM limit_rates WHERE name = ? AND next_start_at > ?';
 
-export function writeLimits(session: Session, writes: readonly LimitWrite[]): void {
+export function writeLimits(session: Session, writes: readonly LimitWrite[], order?: Order): void {
+  if (order) recordOrder(session, orderRow(order, 'limit'));
   for (const write of writes) {
     const { limit, key, source } = write;
     const before = readRules(session, limit, key);
@@ -27,7 +30,6 @@ export function writeLimits(session: Session, writes: readonly LimitWrite[]): vo
     if (key === null) freeAll(session, limit);
     else free(session, limitsText([{ limit, key }]));
   }
-  session.madeWork = true;
 }
 
 function isSameRate(before: Partial<LimitSettings> | null, after: Partial<LimitSettings> | null): boolean {

@@ -21,6 +21,7 @@ import {
   newJob,
   newJobs,
   only,
+  pruneWith,
   quota,
   redrive,
   retryIn,
@@ -264,7 +265,7 @@ async function happen(step: Step, { both, clock, known, running }: Happening): P
     case 'release':
       return each((store) => store.release({ queue: 'default' }));
     case 'prune':
-      return each((store) => store.prune({ completedMs: 0, deadMs: null, cancelledMs: 0 }, 1_000));
+      return each((store) => pruneWith(store, { completedMs: 0, deadMs: null, cancelledMs: 0 }, 1_000));
   }
 }
 
@@ -423,7 +424,7 @@ describe('a flood of keys', () => {
       await store.cancel(idsOf(jobs));
       await clock.advance(MINUTE);
       for (let isDone = false; !isDone; ) {
-        ({ isDone } = await store.prune({ completedMs: 0, deadMs: 0, cancelledMs: 0 }, 500));
+        ({ isDone } = await pruneWith(store, { completedMs: 0, deadMs: 0, cancelledMs: 0 }, 500));
       }
       expect(tables.map((table) => [table, count(path, table)])).toEqual(tables.map((table) => [table, 0]));
       expect(await store.limitKeys(SHOP, { limit: 10 })).toEqual([]);
@@ -440,7 +441,7 @@ describe('jobs aside behind limits', () => {
       await settleOne(store, job, { kind: 'release', delayMs: 0, rule: 'no-handler', aside });
       expect((await claimLimited(store)).jobs).toEqual([]);
       await clock.advance(HOUR);
-      await store.prune({ completedMs: null, deadMs: null, cancelledMs: null, asideMs: MINUTE }, 10);
+      await pruneWith(store, { completedMs: null, deadMs: null, cancelledMs: null, asideMs: MINUTE }, 10);
       expect((await claim(store)).jobs).toEqual([]);
       expect(idsOf((await claimLimited(store)).jobs)).toEqual([job.id]);
     }));

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
 import { withStore } from '../../../test/support/sqlite-file.ts';
-import { claimRequest, complete, HOUR, newJob, only, settleOne, startOne } from '../conformance/builders.ts';
+import { claimRequest, complete, HOUR, newJob, only, pruneWith, settleOne, startOne } from '../conformance/builders.ts';
 import type { NewJob } from '../store.ts';
 import { enqueueTables } from './enqueue-tables.ts';
 
@@ -25,10 +25,10 @@ describe('pruning', () => {
       const windows = (): number => rows(path, 'SELECT 1 FROM key_windows').length;
       await settleOne(store, await startOne(store, { key: 'k', keyLife: 'window', windowMs: HOUR }), complete);
       await clock.advance(HOUR / 2);
-      expect((await store.prune({ ...KEEP_ALL, completedMs: 1 }, 10)).jobs).toBe(1);
+      expect((await pruneWith(store, { ...KEEP_ALL, completedMs: 1 }, 10)).jobs).toBe(1);
       expect(windows()).toBe(1);
       await clock.advance(HOUR / 2);
-      await store.prune(KEEP_ALL, 10);
+      await pruneWith(store, KEEP_ALL, 10);
       expect(windows()).toBe(0);
     }));
 
@@ -36,10 +36,10 @@ describe('pruning', () => {
     withStore(async ({ store, path }) => {
       const lists = (): unknown[] => rows(path, 'SELECT name FROM limit_lists ORDER BY name');
       await store.enqueue([behindBoth(), newJob({ limits: [SHOP] })]);
-      await store.prune(KEEP_ALL, 10);
+      await pruneWith(store, KEEP_ALL, 10);
       expect(lists()).toEqual([{ name: 'shop' }, { name: 'tenant' }]);
       const { jobs } = await store.claimLimited(claimRequest());
-      await store.prune(KEEP_ALL, 10);
+      await pruneWith(store, KEEP_ALL, 10);
       expect([jobs.length, lists()]).toEqual([2, []]);
     }));
 });

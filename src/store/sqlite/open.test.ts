@@ -236,6 +236,21 @@ describe('a new file', () => {
     }
   });
 
+  it('can be read by its owner alone, with the files beside it; one that was there keeps its mode', async () => {
+    for (const [before, after] of [
+      [null, 0o600],
+      [0o640, 0o640],
+    ] as const) {
+      using folder = new Folder();
+      if (before !== null) writeFileSync(folder.file, '');
+      if (before !== null) chmodSync(folder.file, before);
+      const store = await SqliteStore.open({ path: folder.file });
+      const modes = readdirSync(folder.path).map((name) => [name, statSync(join(folder.path, name)).mode & 0o777]);
+      await store.close();
+      expect(modes).toEqual(['jobs.db', 'jobs.db-shm', 'jobs.db-wal'].map((name) => [name, after]));
+    }
+  });
+
   it('keeps its jobs when it is opened again', async () => {
     using folder = new Folder();
     const first = await SqliteStore.open({ path: folder.file });

@@ -1,4 +1,4 @@
-import { accessSync, constants, statSync } from 'node:fs';
+import { accessSync, closeSync, constants, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
@@ -18,6 +18,7 @@ export type Missing = 'create' | 'refuse';
 export async function openDatabase(path: string, clock: Clock, missing: Missing = 'create'): Promise<DatabaseSync> {
   refuseUnsafeSqlite(process.versions.sqlite);
   refuseUnwritable(path);
+  if (missing === 'create') createPrivate(path);
   let db: DatabaseSync;
   try {
     // No busy timeout: SQLite would sleep in it. A process that finds the file busy tries again (see group-commit.ts).
@@ -88,6 +89,21 @@ export function refuseUnsafeSqlite(version: string | undefined): void {
     `expected SQLite 3.51.3 or newer, as Node.js 22.22.3 and 24.15 bring it; this is Node.js ${process.versions.node} with ` +
       `SQLite ${version || 'none'}, which can corrupt a file that several processes write. Use a newer Node.js, for example the latest 24.`,
   );
+}
+
+/** Whoever may read the file on disk reads all payloads. */
+const OWNER_ONLY = 0o600;
+
+/**
+ * SQLite would create the file with what the umask leaves, 0644 mostly. It gives the files beside it the mode of the file. One that is
+ * there is not opened: to close it again would end the locks of all connections that this process has to it.
+ */
+function createPrivate(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', OWNER_ONLY));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw toStoreError(error, path);
+  }
 }
 
 function refuseUnwritable(path: string): void {

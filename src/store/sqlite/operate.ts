@@ -1,15 +1,12 @@
 import { isTerminal, type JobState, states } from '../../job.ts';
-import { OPERATIONS_KEPT_MS } from '../change.ts';
 import { STATE } from '../codes.ts';
 import type { Counts } from '../error-groups.ts';
-import type { CancelAnswer, HoldTarget, PruneAnswer, Retention } from '../store.ts';
-import { leaveAside } from './aside.ts';
-import { forgetGates } from './forget-gates.ts';
-import { forgetLimits } from './forget-limits.ts';
-import { forgetNames } from './forget-names.ts';
+import { cancelRow, holdRow } from '../orders.ts';
+import type { CancelAnswer, HoldTarget, Order } from '../store.ts';
 import { rollUpJob } from './history.ts';
-import { forgetWindows, KEY_AFTER_END } from './keys.ts';
+import { KEY_AFTER_END } from './keys.ts';
 import { leaveSlots } from './limit-slots.ts';
+import { recordOrder } from './operations.ts';
 import { NEVER } from './restrictions.ts';
 import type { Session } from './session.ts';
 
@@ -22,11 +19,6 @@ const DELETE_RUNS = 'DELETE FROM runs WHERE job = ? RETURNING error';
 const DELETE_MEMOS = 'DELETE FROM memos WHERE job = ?';
 const DELETE_JOB = 'DELETE FROM jobs WHERE seq = ? RETURNING tags';
 const DELETE_TAGS = 'DELETE FROM tags WHERE seq = ? AND tag IN (SELECT value FROM json_each(?))';
-const FINISHED_BEFORE = `
-  SELECT seq, home_queue, name, fingerprint FROM jobs WHERE state = ? AND finished_at <= ?
-  ORDER BY finished_at LIMIT ?`;
-const OLD_OPERATIONS = 'DELETE FROM operations WHERE updated_at <= ?';
-const ENDED_HOLDS = 'DELETE FROM holds WHERE until <= ?';
 
 export interface StoredRow {
   readonly seq: number;
@@ -46,8 +38,10 @@ export function moveError(session: Session, row: StoredRow, counts: Partial<Coun
   session.errorCounts.move({ homeQueue: row.home_queue, name: row.name }, row.fingerprint, counts);
 }
 
-export function cancel(session: Session, ids: readonly string[]): CancelAnswer[] {
-  return ids.map((id) => ({ id, result: cancelOne(session, id) }));
+export function cancel(session: Session, ids: readonly string[], order?: Order): CancelAnswer[] {
+  const answers = ids.map((id) => ({ id, result: cancelOne(session, id) }));
+  if (order) recordOrder(session, cancelRow(order, answers));
+  return answers;
 }
 
 export function cancelOne(session: Session, id: string): CancelAnswer['result'] {
@@ -78,38 +72,12 @@ export function remove(session: Session, row: StoredRow, state: JobState): void 
   if (state === 'dead') moveError(session, row, { dead: -1 });
 }
 
-export function prune(session: Session, retention: Retention, limit: number): PruneAnswer {
-  let pruned = 0;
-  const keptFor = [
-    ['completed', retention.completedMs],
-    ['dead', retention.deadMs],
-    ['cancelled', retention.cancelledMs],
-  ] as const;
-  for (const [state, ms] of keptFor) {
-    if (ms === null) continue;
-    const rows = session.sql(FINISHED_BEFORE).all(STATE[state], session.now - ms, limit - pruned);
-    for (const row of rows as unknown as StoredRow[]) remove(session, row, state);
-    pruned += rows.length;
-  }
-  session.sql(ENDED_HOLDS).run(session.now);
-  session.sql(OLD_OPERATIONS).run(session.now - OPERATIONS_KEPT_MS);
-  session.errorCounts.prune();
-  const hasMoreGates = forgetGates(session);
-  const hasMoreNames = forgetNames(session);
-  const hasMoreAside = leaveAside(session, retention.asideMs, limit);
-  const hasMoreLimits = forgetLimits(session);
-  const hasMoreWindows = forgetWindows(session, limit);
-  const hasMore = hasMoreGates || hasMoreNames || hasMoreAside || hasMoreLimits || hasMoreWindows;
-  return { jobs: pruned, isDone: pruned < limit && !hasMore };
-}
-
-export function hold(session: Session, target: HoldTarget, until: number | null): void {
+export function hold(session: Session, target: HoldTarget, until: number | null, order?: Order): void {
   session.partitions.hold(target, until ?? NEVER);
-  // It may end sooner than the one it replaces.
-  session.madeWork = true;
+  if (order) recordOrder(session, holdRow(order, 'pause', target));
 }
 
-export function release(session: Session, target: HoldTarget): void {
+export function release(session: Session, target: HoldTarget, order?: Order): void {
   session.partitions.hold(target, null);
-  session.madeWork = true;
+  if (order) recordOrder(session, holdRow(order, 'resume', target));
 }

@@ -1,4 +1,5 @@
 import { type ChangeRequest, isExhausted, type Operation, RESUMED_WITHIN_MS } from '../change.ts';
+import type { OrderRow } from '../orders.ts';
 import type { Session } from './session.ts';
 
 /* The rows of bulk actions: who ordered what, and how far it has come. */
@@ -17,6 +18,10 @@ const MOVE = `
   UPDATE operations SET cursor = ?2, changed = changed + ?3, skipped = skipped + ?4, canary = ?5, next_due_at = ?6, updated_at = ?7,
     options = coalesce(?8, options)
   WHERE id = ?1`;
+const RECORD = `
+  INSERT INTO operations (id, action, request, by, selection, state, started_at, updated_at, ended_at, changed, skipped, canary, note,
+    next_due_at)
+  VALUES (?1, ?2, ?1, ?3, ?4, 'done', ?5, ?5, ?5, ?6, 0, '[]', ?7, 0) ON CONFLICT (id) DO NOTHING`;
 const LIST = `SELECT ${COLUMNS} FROM operations ORDER BY seq DESC LIMIT ?`;
 
 /** An operation as the next part of it needs it. */
@@ -88,6 +93,11 @@ export function moveOperation(
 
 export function endOperation(session: Session, id: string, state: 'done' | 'stopped', note: string | null): void {
   session.sql(END).run(id, state, note, session.now);
+}
+
+/** An order that this transaction carries out. */
+export function recordOrder(session: Session, { id, action, by, selection, note, changed }: OrderRow): void {
+  session.sql(RECORD).run(id, action, by, JSON.stringify(selection), session.now, changed, note);
 }
 
 export function readOperation(session: Session, id: string): StoredOperation {

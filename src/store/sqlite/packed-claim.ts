@@ -99,9 +99,12 @@ export function unpackJobs(packed: PackedJobs, gateEpoch = 0): ClaimedJob[] {
   const errors = new Map([...packed.errors].map(([id, text]) => [id, parseFrozen<StoredError>(text)]));
   return packed.ids.map((id, index) => {
     const number = (column: NumberColumn): number => numbers[index * NUMBERS.length + AT[column]] as number;
+    const nullable = (column: NumberColumn): number | null => {
+      const value = number(column);
+      return Number.isNaN(value) ? null : value;
+    };
     const text = (column: NumberColumn): string => strings.get(number(column)) as string;
     const { policy, version } = policies.get(number('policy')) as StoredPolicy;
-    const previousDelayMs = number('previous_delay_ms');
     return {
       id,
       run: number('runs'),
@@ -117,6 +120,9 @@ export function unpackJobs(packed: PackedJobs, gateEpoch = 0): ClaimedJob[] {
       policy,
       attempts: number('attempts'),
       crashes: number('crashes'),
+      givenBack: number('given_back'),
+      deferredSince: nullable('deferred_since'),
+      snoozes: number('snoozes'),
       version,
       trace: packed.traces.get(index) ?? null,
       enqueuedAt: number('enqueued_at'),
@@ -125,7 +131,7 @@ export function unpackJobs(packed: PackedJobs, gateEpoch = 0): ClaimedJob[] {
       firstStartedAt: number('first_started_at'),
       claimedAt: number('claimed_at'),
       leaseEndsAt: number('lease_ends_at'),
-      previousDelayMs: Number.isNaN(previousDelayMs) ? null : previousDelayMs,
+      previousDelayMs: nullable('previous_delay_ms'),
       // Not a number for none.
       lastError: errors.get(number('last_error')) ?? null,
       cancelRequested: number('cancel_requested') === 1,

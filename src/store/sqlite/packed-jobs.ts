@@ -46,6 +46,7 @@ function shares(a: NewJob, b: SharedParts): boolean {
     a.trace === b.trace &&
     a.windowMs === b.windowMs &&
     a.debounce === b.debounce &&
+    a.onDead === b.onDead &&
     // Each of these looks at what those before it have stored.
     a.onLimit === undefined &&
     b.onLimit === undefined &&

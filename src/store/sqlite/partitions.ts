@@ -4,6 +4,7 @@ import { parseQueue } from '../aside.ts';
 import { LANE } from '../codes.ts';
 import { limitedQueue } from '../limited-queue.ts';
 import type { HoldTarget } from '../store.ts';
+import { rootOf } from '../turns.ts';
 import {
   heldUntil,
   NEVER,
@@ -33,9 +34,9 @@ import {
  * brought back when the key may have room (limit-waits.ts). Whatever else writes held_until may let it be read sooner than
  * that; the claim that reads it then lets it wait again.
  *
- * SQLite has one writer, so each of these is exact when its transaction ends. A tier is the partitions of one queue, lane
- * and priority. In the order of (admissible_at, turn), those of its partitions that are admissible come first, and of
- * those the least recently served.
+ * SQLite has one writer, so each of these is exact when its transaction ends. A tier is the partitions of one queue, lane,
+ * priority and line (../turns.ts). In the order of (admissible_at, turn), those of its partitions that are admissible come
+ * first, and of those the least recently served.
  */
 
 /** What the jobs of a partition have in common. All but the lane and the priority are numbers of interned strings. */
@@ -55,8 +56,12 @@ export interface Tier {
   readonly queue: number;
   readonly lane: Lane;
   readonly priority: number;
-  /** When its first partition becomes admissible. */
+  /** The number of the name that makes the line; 0 for fresh jobs without a resource. */
+  readonly line: number;
+  /** When its first partition becomes admissible, and what else says which is the first. */
   readonly admissibleAt: number;
+  readonly turn: number;
+  readonly first: number;
 }
 
 export interface Partition extends Restriction {
@@ -76,17 +81,18 @@ export interface Wait {
 
 const COLUMNS = `
   id, held_until AS heldUntil, gate_at AS gateAt, admissible_at AS admissibleAt, gated_at AS gatedAt, limits`;
-const IN_TIER = 'queue = ? AND lane = ? AND priority = ?';
-const FIND = `SELECT ${COLUMNS} FROM partitions WHERE ${IN_TIER} AND resource = ? AND name = ?`;
+const IN_TIER = 'queue = ? AND lane = ? AND priority = ? AND line = ?';
+const FIND = `SELECT ${COLUMNS} FROM partitions WHERE queue = ? AND lane = ? AND priority = ? AND resource = ? AND name = ?`;
 const ADD = `
-  INSERT INTO partitions (queue, lane, priority, resource, name, held_until, gate_at, admissible_at, gated_at, turn)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0) RETURNING ${COLUMNS}`;
+  INSERT INTO partitions (queue, lane, priority, resource, name, line, held_until, gate_at, admissible_at, gated_at, turn)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0) RETURNING ${COLUMNS}`;
 const FIND_LIMITED = `
-  SELECT ${COLUMNS} FROM partitions WHERE ${IN_TIER} AND resource = ? AND limited_name = ? AND limits = ?`;
+  SELECT ${COLUMNS} FROM partitions
+  WHERE queue = ? AND lane = ? AND priority = ? AND resource = ? AND limited_name = ? AND limits = ?`;
 const ADD_LIMITED = `
   INSERT INTO partitions (id, name, queue, lane, priority, resource, limited_name, limits,
-    held_until, gate_at, admissible_at, gated_at, turn)
-  SELECT next, -next, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0 FROM (SELECT coalesce(max(id), 0) + 1 AS next FROM partitions)
+    line, held_until, gate_at, admissible_at, gated_at, turn)
+  SELECT next, -next, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0 FROM (SELECT coalesce(max(id), 0) + 1 AS next FROM partitions)
   RETURNING ${COLUMNS}`;
 const ADD_LIMITED_QUEUE = 'INSERT OR IGNORE INTO limited_queues (queue, limited, is_aside) VALUES (?, ?, ?)';
 const ADD_LIST = 'INSERT OR IGNORE INTO limit_lists (name, key, limits) VALUES (?, ?, ?)';
@@ -102,11 +108,11 @@ const REMOVE = 'DELETE FROM partitions WHERE id = ?';
 const BY_ID = `SELECT ${COLUMNS} FROM partitions WHERE id = ?`;
 const FIRST_DUE = 'SELECT due_at FROM jobs WHERE partition = ? ORDER BY due_at LIMIT 1';
 
-/* Behind all partitions of the tier: with (lane, priority) alone, SQLite would walk over them. */
+/* Behind all partitions of the tier: with (lane, priority, line) alone, SQLite would walk over them. */
 const NEXT_TIER = `
-  SELECT lane, priority, admissible_at AS admissibleAt FROM partitions
-  WHERE queue = ? AND (lane, priority, admissible_at) > (?, ?, ${NEVER} + 1)
-  ORDER BY lane, priority, admissible_at LIMIT 1`;
+  SELECT lane, priority, line, admissible_at AS admissibleAt, turn, id AS first FROM partitions
+  WHERE queue = ? AND (lane, priority, line, admissible_at) > (?, ?, ?, ${NEVER} + 1)
+  ORDER BY lane, priority, line, admissible_at, turn LIMIT 1`;
 const NEXT_IN_TIER = `
   SELECT admissible_at AS at FROM partitions WHERE ${IN_TIER} AND admissible_at > ? ORDER BY admissible_at LIMIT 1`;
 const ADMISSIBLE = `
@@ -157,7 +163,7 @@ export class Partitions {
     if (!found) {
       const times = [heldUntil, gateAt, admissibleAt, gatedAt] as const;
       if (limits !== null) this.#listLimited(key.queue, queue, limits);
-      partition = this.#get(limits === null ? ADD : ADD_LIMITED, ...parts, ...times);
+      partition = this.#get(limits === null ? ADD : ADD_LIMITED, ...parts, name || this.#rootOf(resource), ...times);
     } else if (admissibleAt < found.admissibleAt) {
       this.#move(found.id, admissibleAt, 0);
       partition = { ...found, admissibleAt };
@@ -191,37 +197,37 @@ export class Partitions {
     else if (startsAt > this.#session.now && startsAt !== partition.admissibleAt) this.#move(id, startsAt, 0);
   }
 
-  /** The tiers of a queue in which jobs wait, by lane and priority. Those of jobs aside are held by the queue they were in. */
+  /** The tiers of a queue in which jobs wait, by lane, priority and line. Those of jobs aside are held by the queue they were in. */
   tiers(queue: number, heldBy: number = queue): Tier[] {
     const tiers: Tier[] = [];
     const queueHeldUntil = heldUntil(this.#session, 'queue', heldBy);
-    let [lane, priority] = [-1, 0];
+    let [lane, priority, line] = [-1, 0, 0];
     for (;;) {
-      const row = this.#session.sql(NEXT_TIER).get(queue, lane, priority);
+      const row = this.#session.sql(NEXT_TIER).get(queue, lane, priority, line);
       if (!row) return tiers;
-      const next = row as { lane: number; priority: number; admissibleAt: number };
-      [lane, priority] = [next.lane, next.priority];
+      const next = row as unknown as Omit<Tier, 'queue' | 'lane'> & { readonly lane: number };
+      ({ lane, priority, line } = next);
       const admissibleAt = Math.max(queueHeldUntil, next.admissibleAt);
-      tiers.push({ queue, lane: lanes[lane] as Lane, priority, admissibleAt });
+      tiers.push({ ...next, queue, lane: lanes[lane] as Lane, admissibleAt });
     }
   }
 
   /** When a further partition of the tier becomes admissible; NEVER when none does by itself. */
-  nextAdmissibleAt({ queue, lane, priority, admissibleAt }: Tier): number {
+  nextAdmissibleAt({ queue, lane, priority, line, admissibleAt }: Tier): number {
     const { now } = this.#session;
     if (admissibleAt > now) return admissibleAt;
-    const next = this.#session.sql(NEXT_IN_TIER).get(queue, LANE[lane], priority, now);
+    const next = this.#session.sql(NEXT_IN_TIER).get(queue, LANE[lane], priority, line, now);
     return (next as { at: number } | undefined)?.at ?? NEVER;
   }
 
   /** The least recently served first. */
-  admissible({ queue, lane, priority }: Tier, limit: number): Partition[] {
-    const rows = this.#session.sql(ADMISSIBLE).all(queue, LANE[lane], priority, this.#session.now, limit);
+  admissible({ queue, lane, priority, line }: Tier, limit: number): Partition[] {
+    const rows = this.#session.sql(ADMISSIBLE).all(queue, LANE[lane], priority, line, this.#session.now, limit);
     return rows as unknown as Partition[];
   }
 
   /** A claim has taken jobs from these partitions of a tier, in this order. */
-  served({ queue, lane, priority }: Tier, partitions: readonly Partition[]): void {
+  served({ queue, lane, priority, line }: Tier, partitions: readonly Partition[]): void {
     const { now } = this.#session;
     let last: { readonly id: number; readonly admissibleAt: number; readonly turn: number } | undefined;
     for (const partition of partitions) {
@@ -230,7 +236,9 @@ export class Partitions {
       if (startsAt === null) this.#session.sql(REMOVE).run(id);
       else if (startsAt > now) this.#move(id, startsAt, 0);
       else {
-        last ??= this.#session.sql(LAST_ADMISSIBLE).get(queue, LANE[lane], priority, now) as NonNullable<typeof last>;
+        last ??= this.#session.sql(LAST_ADMISSIBLE).get(queue, LANE[lane], priority, line, now) as NonNullable<
+          typeof last
+        >;
         if (last.id === id) continue;
         last = { ...last, id, turn: last.turn + 1 };
         this.#move(id, last.admissibleAt, last.turn);
@@ -298,6 +306,15 @@ export class Partitions {
     const admissible = startsAt > now ? startsAt : Math.min(admissibleAt, now);
     const gatedAt = gateAt === null ? null : Math.max(gateAt, dueAt);
     this.#session.sql(RESTRICT).run(id, heldUntil, gateAt, admissible, gatedAt, wait?.for ?? null);
+  }
+
+  /** The line of jobs that wait without their name. */
+  #rootOf(resource: number): number {
+    if (resource === 0) return 0;
+    const { strings } = this.#session;
+    const name = strings.text(resource);
+    const root = rootOf(name);
+    return root === name ? resource : strings.intern(root);
   }
 
   /** The queue under which jobs with these limits wait. */

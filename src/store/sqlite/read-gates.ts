@@ -4,13 +4,18 @@ import { parseState } from './gates.ts';
 import type { Session } from './session.ts';
 
 const HISTORY = 'SELECT event FROM gate_history WHERE kind = ? AND name = ? ORDER BY id DESC LIMIT ?';
-const WAITING = 'SELECT count(*) AS n FROM jobs WHERE partition IN (SELECT id FROM partitions WHERE resource = ?)';
+const WAITING = `
+  SELECT count(*) AS waiting, min(due_at) AS firstDueAt FROM jobs
+  WHERE partition IN (SELECT id FROM partitions WHERE resource = ?)`;
 
 interface ListedRow {
   readonly kind: GateKind;
   readonly name: number;
   readonly state: string;
 }
+
+type Behind = Pick<StoredGate, 'waiting' | 'firstDueAt'>;
+const notCounted: Behind = { waiting: null, firstDueAt: null };
 
 export function gates(session: Session, { kind, name, limit, skipWaiting = false }: GateFilter): StoredGate[] {
   const sql = `
@@ -23,8 +28,8 @@ export function gates(session: Session, { kind, name, limit, skipWaiting = false
   return rows.map((row) => {
     const gate: GateRef = { kind: row.kind, name: session.strings.text(row.name) };
     const isCounted = row.kind === 'resource' && !skipWaiting;
-    const waiting = isCounted ? (session.sql(WAITING).get(row.name) as { n: number }).n : null;
-    return { gate, state: parseState(gate, row.state, session.now), now: session.now, waiting };
+    const behind = isCounted ? (session.sql(WAITING).get(row.name) as unknown as Behind) : notCounted;
+    return { gate, state: parseState(gate, row.state, session.now), now: session.now, ...behind };
   });
 }
 

@@ -1,7 +1,9 @@
-import type { Job, JobState, RunRecord } from '../../job.ts';
+import type { JobState, RunRecord } from '../../job.ts';
 import { states } from '../../job.ts';
 import { parseQueue } from '../aside.ts';
 import { STATE } from '../codes.ts';
+import { JobPage, stopped } from '../page.ts';
+import type { JobList } from '../selection.ts';
 import type { QueueInfo, StatsRow, StoreStats } from '../store.ts';
 import { emptyTotals, type MutableTotals } from '../totals.ts';
 import { RUNS_OF_JOB } from './complete.ts';
@@ -25,11 +27,16 @@ const QUEUES = `
   SELECT queue AS id FROM tallies UNION SELECT queue FROM partitions UNION SELECT queue FROM asides UNION SELECT name FROM holds WHERE scope = 'queue'`;
 const PAUSED = "SELECT name AS id FROM holds WHERE scope = 'queue' AND until = ?";
 
-export function get(session: Session, ids: readonly string[]): Job[] {
-  return ids.flatMap((id) => {
+export function get(session: Session, ids: readonly string[]): JobList {
+  const page = new JobPage();
+  const jobs: JobList = [];
+  for (const id of ids) {
     const row = session.sql(GET).get(id) as JobRow | undefined;
-    return row ? [job(session, row)] : [];
-  });
+    if (row === undefined) continue;
+    if (!page.takes(row.payload, row.progress, row.result)) return stopped(jobs);
+    jobs.push(job(session, row));
+  }
+  return jobs;
 }
 
 export function runs(session: Session, jobId: string): RunRecord[] {

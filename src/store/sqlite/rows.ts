@@ -4,6 +4,7 @@ import { parseLimits } from '../../limit/limit.ts';
 import { decodeResult } from '../../result.ts';
 import type { DeadReason, Decision } from '../../retry/decision.ts';
 import type { OutcomeKind, StoredError } from '../../retry/outcome.ts';
+import { parseData } from '../json.ts';
 import type { Session } from './session.ts';
 
 /** From rows to the objects of the contract; running jobs travel in another form (see packed-claim.ts). */
@@ -52,7 +53,7 @@ export function job(session: Session, row: JobRow): Job {
     state: stateAt(state, row.due_at, session.now),
     lane: lanes[row.lane] as Job['lane'],
     priority: row.priority,
-    payload: JSON.parse(row.payload),
+    payload: parseData(row.payload),
     version,
     key: row.key,
     tags: parse<string[]>(row.tags) ?? [],
@@ -71,7 +72,7 @@ export function job(session: Session, row: JobRow): Job {
     worker: row.worker === null ? null : session.strings.text(row.worker),
     deadReason: row.dead_reason as DeadReason | null,
     lastError: parse<StoredError>(row.last_error),
-    progress: parse<unknown>(row.progress),
+    progress: parseData(row.progress),
     ...decodeResult(row.result),
     cancelRequested: row.cancel_requested === 1,
   };

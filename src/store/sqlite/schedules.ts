@@ -1,5 +1,7 @@
-import type { Schedule, ScheduleFilter, Schedules, ScheduleWrite } from '../store.ts';
+import { orderRow } from '../orders.ts';
+import type { Order, Schedule, ScheduleFilter, Schedules, ScheduleWrite } from '../store.ts';
 import { enqueue } from './enqueue.ts';
+import { recordOrder } from './operations.ts';
 import type { PackedEnqueued, PackedNewJobs } from './packed-jobs.ts';
 import type { Session } from './session.ts';
 
@@ -29,6 +31,7 @@ export function writeSchedule(
   session: Session,
   { name, from, to }: Omit<ScheduleWrite, 'jobs'>,
   jobs: PackedNewJobs,
+  order?: Order,
 ): PackedScheduleWritten {
   const row = session.sql(VERSION).get(name) as { version: string } | undefined;
   const version = row?.version ?? null;
@@ -36,6 +39,7 @@ export function writeSchedule(
   if (version !== from && version !== (to?.version ?? null)) return null;
   if (to === null) session.sql(REMOVE).run(name);
   else session.sql(WRITE).run(name, to.version, to.nextAt, JSON.stringify(to));
+  if (order) recordOrder(session, orderRow(order, 'schedule'));
   // A worker sleeps until the next tick it knows of.
   session.madeWork = true;
   return jobs[0].length === 0 ? [] : enqueue(session, ...jobs);

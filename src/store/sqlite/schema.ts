@@ -7,7 +7,9 @@ import { errorHistoryTables } from './error-history-tables.ts';
 import { historyTables } from './history-tables.ts';
 import { limitTables } from './limit-tables.ts';
 import { logTables } from './log-tables.ts';
+import { reactionsTables } from './reactions-tables.ts';
 import { resultsTables } from './results-tables.ts';
+import { retentionTables } from './retention-tables.ts';
 import { scheduleTables } from './schedules-tables.ts';
 import { selectTables } from './select-tables.ts';
 import { workersTables } from './workers-tables.ts';
@@ -35,6 +37,7 @@ import { workersTables } from './workers-tables.ts';
  *   error_counts error groups, as counters; error_samples what their first job threw. See error-counts.ts.
  *   history      runs by minute and hour, history_names and history_mark how far they are counted. See history-tables.ts.
  *   run_logs     the last lines that runs logged. See log-tables.ts.
+ *   retention    how long finished jobs are kept. See retention-tables.ts.
  *   error_history failures by kind of error, by five minutes and hour; error_series what is counted. See error-history-tables.ts.
  *
  * Codes are positions in the lists of codes.ts.
@@ -237,6 +240,30 @@ export const migrations: readonly string[] = [
   ALTER TABLE jobs ADD COLUMN run_started_at INTEGER;
   ALTER TABLE jobs ADD COLUMN run_ended_at INTEGER;
   `,
+  /*
+   * What a job remembers of runs that did not count: how many were deferred or released, when the first was deferred, and how
+   * many were snoozed in a row. A version without these leaves them as they are.
+   */
+  `
+  ALTER TABLE jobs ADD COLUMN given_back INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE jobs ADD COLUMN deferred_since INTEGER;
+  ALTER TABLE jobs ADD COLUMN snoozes INTEGER NOT NULL DEFAULT 0;
+  `,
+  /*
+   * Lines (../turns.ts). Partitions that are there already, and those of a version without lines, share the line of jobs
+   * without a resource unless a name makes theirs.
+   */
+  `
+  ALTER TABLE partitions ADD COLUMN line INTEGER NOT NULL DEFAULT 0; -- the job name, or else the name of the resource without its key; 0 for neither
+  UPDATE partitions SET line = coalesce(limited_name, name);
+  DROP INDEX partitions_admissible;
+  CREATE INDEX partitions_admissible ON partitions (queue, lane, priority, line, admissible_at, turn);
+  `,
+  // When a running job is to run again, as was said while it runs. A version without this lets it wait as its settlement says, and may leave
+  // the column as it is: so it counts only when it is not before the start of the run.
+  'ALTER TABLE jobs ADD COLUMN run_now_at INTEGER;',
+  reactionsTables,
+  retentionTables,
 ];
 
 /** Brings the file to the newest version. Call inside BEGIN IMMEDIATE: a second process then finds it done. */

@@ -1,5 +1,6 @@
 import { isTerminal, type JobState } from '../../job.ts';
 import { STATE } from '../codes.ts';
+import { JobPage, stopped } from '../page.ts';
 import {
   isListedByEnd,
   type JobCount,
@@ -107,8 +108,14 @@ export function list(session: Session, filter: JobFilter): JobList {
   const order = byEnd ? 'finished_at DESC, seq DESC' : isRunning ? '+seq DESC' : 'seq DESC';
   const from = `FROM jobs ${where.sql} ORDER BY ${order} LIMIT ?`;
   if (message !== undefined) return search(session, filter, message, `SELECT seq, id ${from}`, where.values);
-  const rows = session.db.prepare(`SELECT ${JOB_COLUMNS} ${from}`).all(...where.values, limit);
-  return (rows as unknown as JobRow[]).map((row) => job(session, row));
+  const page = new JobPage();
+  const found: JobList = [];
+  for (const one of session.db.prepare(`SELECT ${JOB_COLUMNS} ${from}`).iterate(...where.values, limit)) {
+    const row = one as unknown as JobRow;
+    if (!page.takes(row.payload, row.progress, row.result)) return stopped(found);
+    found.push(job(session, row));
+  }
+  return found;
 }
 
 /** Looks at SCAN_ROWS jobs, one after the other, until the page is full. */
@@ -122,12 +129,15 @@ function search(
   const found: JobList = [];
   const matches = session.sql(`SELECT ${HAS_MESSAGE} AS matches FROM jobs WHERE seq = ?`);
   const read = session.sql(`SELECT ${JOB_COLUMNS} FROM jobs WHERE seq = ?`);
+  const page = new JobPage();
   let seen = 0;
   for (const row of session.db.prepare(sql).iterate(...values, SCAN_ROWS)) {
     const { seq, id } = row as { seq: number; id: string };
     seen++;
     if ((matches.get(message, seq) as { matches: number }).matches === 1) {
-      found.push(job(session, read.get(seq) as unknown as JobRow));
+      const match = read.get(seq) as unknown as JobRow;
+      if (!page.takes(match.payload, match.progress, match.result)) return stopped(found);
+      found.push(job(session, match));
     }
     if (found.length === limit) return found;
     if (seen === SCAN_ROWS) found.stoppedAfter = id;

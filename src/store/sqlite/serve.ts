@@ -41,11 +41,29 @@ class Outbox {
     if (this.#isDue) return;
     this.#isDue = true;
     queueMicrotask(() => {
-      send({ kind: 'answers', answers: this.#answers, work: this.#work });
+      this.#send();
       this.#answers = [];
       this.#work = false;
       this.#isDue = false;
     });
+  }
+
+  /** An answer that cannot be copied to the other thread is told to its caller alone. */
+  #send(): void {
+    try {
+      send({ kind: 'answers', answers: this.#answers, work: this.#work });
+    } catch {
+      if (this.#work) send({ kind: 'answers', answers: [], work: true });
+      for (const answer of this.#answers) sendAlone(answer);
+    }
+  }
+}
+
+function sendAlone(answer: SentAnswer): void {
+  try {
+    send({ kind: 'answers', answers: [answer], work: false });
+  } catch (error) {
+    send({ kind: 'answers', answers: [{ id: answer.id, result: { error: sentError(error) } }], work: false });
   }
 }
 

@@ -1,8 +1,10 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Random } from '../../retry/jitter.ts';
 import type { KnownJobs } from '../aside.ts';
+import { PruneCursors } from '../retention.ts';
 import type { NewJob } from '../store.ts';
 import { formatPolicy, parsePolicy, type StoredPolicy } from '../stored-policy.ts';
+import { Turns } from '../turns.ts';
 import { ErrorCounts } from './error-counts.ts';
 import { Errors } from './errors.ts';
 import { InternedStrings } from './interned.ts';
@@ -10,6 +12,7 @@ import { LastText } from './last-text.ts';
 import { LimitTexts } from './limit-keys.ts';
 import type { Outage } from './outage.ts';
 import { Partitions } from './partitions.ts';
+import { type FinishedPlace, OLDEST_FINISHED } from './retention-tables.ts';
 import { RunningRows } from './running.ts';
 import { ADD_TALLY, Tally } from './tally.ts';
 
@@ -24,18 +27,19 @@ export class Session {
   readonly errorCounts: ErrorCounts;
   readonly outage: Outage;
   readonly random: Random;
+  /** Of tiers. */
+  readonly turns: Turns = new Turns();
   /** Store time of the transaction under way. */
   now = 0;
   /** The number of the last gate that was looked at for forgetting; 0 to begin with the first. */
   lastGateLookedAt = 0;
-  /** Which of the tiers of one priority comes first, when jobs aside have some of them. */
-  asideTurn = 0;
   /** The same of names. */
   lastNameLookedAt = 0;
   /** The last rate, and the last slot, that were looked at for forgetting. */
   lastRateLookedAt: readonly [name: string, key: string] = ['', ''];
   lastListLookedAt: readonly [name: string, key: string, limits: string] = ['', '', ''];
   lastSlotLookedAt: readonly [name: string, key: string, seq: number] = ['', '', 0];
+  readonly pruneCursors: PruneCursors<FinishedPlace> = new PruneCursors<FinishedPlace>(OLDEST_FINISHED);
   /** Set by a verb that made work claimable at once. */
   madeWork = false;
   readonly running: RunningRows = new RunningRows();
@@ -127,6 +131,7 @@ export class Session {
     this.partitions.forget();
     this.running.clear();
     this.strings.forget();
+    this.pruneCursors.keep([]);
     this.#policies.clear();
   }
 }

@@ -9,6 +9,7 @@ import { KEY_AFTER_END } from './keys.ts';
 import { settleSlots } from './limit-slots.ts';
 import { keepLog } from './log.ts';
 import { type PackedAnswers, type PackedSettlement, packAnswers, unpackSettlement } from './packed-settlements.ts';
+import { react } from './reactions.ts';
 import type { RunningRow } from './running.ts';
 import type { Session } from './session.ts';
 
@@ -25,7 +26,7 @@ const end = (also: string): string => `
   UPDATE jobs SET state = ?7, attempts = max(0, attempts - ?6), crashes = crashes + ?8, finished_at = ?9,
     dead_reason = ?10, last_error = coalesce(?11, last_error),
     held_key = ${KEY_AFTER_END},
-    worker = NULL, lease_ends_at = NULL, cancel_requested = 0,
+    worker = NULL, lease_ends_at = NULL, cancel_requested = 0, run_now_at = NULL,
     result = ?12, progress = coalesce(?13, progress)${also}
   WHERE ${FENCE}`;
 /* A job that is handed back at once keeps its due time, and so its place among those that wait. */
@@ -36,16 +37,20 @@ const wait = (also: string): string => `
     previous_delay_ms = coalesce(?12, previous_delay_ms),
     available_at = CASE ?13 WHEN 1 THEN ?9 ELSE available_at END,
     first_started_at = CASE WHEN ?13 = 0 AND first_started_at = claimed_at THEN NULL ELSE first_started_at END,
-    worker = NULL, lease_ends_at = NULL, progress = coalesce(?16, progress)${also}
+    given_back = given_back + (?17 IN ('released', 'deferred')),
+    deferred_since = CASE ?17 WHEN 'deferred' THEN coalesce(deferred_since, ?18) WHEN 'snoozed' THEN NULL ELSE deferred_since END,
+    snoozes = CASE ?17 WHEN 'released' THEN snoozes WHEN 'snoozed' THEN snoozes + 1 ELSE 0 END,
+    worker = NULL, lease_ends_at = NULL, run_now_at = NULL, progress = coalesce(?16, progress)${also}
   WHERE ${FENCE} AND cancel_requested = 0`;
 const END = end('');
 const END_FAILED = end(', fingerprint = ?14');
 const WAIT = wait('');
-const WAIT_FAILED = wait(', fingerprint = ?17');
+const WAIT_FAILED = wait(', fingerprint = ?19');
 const FIND = `
   SELECT seq, attempts AS attempt, name, home_queue AS homeQueue, retry_queue AS retryQueue, queue, lane, priority, resource,
     fingerprint, limits
   FROM jobs WHERE id = ?`;
+const RUN_NOW_AT = 'SELECT run_now_at AS at FROM jobs WHERE seq = ? AND run_now_at >= claimed_at';
 const SPENT = 'UPDATE jobs SET spent_at = ?2, spent_count = ?3 WHERE seq = ?1';
 const ALREADY = `
   SELECT 1 FROM runs WHERE job = ?1 AND run = ?2 AND worker = ?3 AND outcome = ?4
@@ -102,6 +107,7 @@ function settleOne(session: Session, settlement: Settlement): SettleAnswer {
   const { row, worker } = found;
   const ending = { ...found, error: settlement.error && session.errors.number(settlement.error) };
   let settled = settledBy(decision, false, session.now);
+  if (settled.dueAt !== null) settled = settledBy(decision, false, session.now, runNowAt(session, row.seq));
   let applied = writeJob(session, ending, settled);
   if (!applied && settled.dueAt !== null) {
     // Perhaps only because a cancel has come in meanwhile.
@@ -113,8 +119,14 @@ function settleOne(session: Session, settlement: Settlement): SettleAnswer {
   if (settlement.refund !== undefined) writeSpent(session, row.seq, settlement.refund);
   writeLedger(session, ending, settled);
   record(session, ending, settled);
+  if (settled.deadReason !== null) react(session, row.seq, settlement);
   session.madeWork ||= settled.dueAt !== null && settled.dueAt <= session.now;
   return settled.overruled ? 'cancelled' : 'settled';
+}
+
+/** When the job is to run again, as was said while this run was under way. */
+function runNowAt(session: Session, seq: number): number | null {
+  return (session.sql(RUN_NOW_AT).get(seq) as { at: number } | undefined)?.at ?? null;
 }
 
 /** What follows from a run that has ended, once its job is written. */
@@ -159,7 +171,7 @@ function writeJob(session: Session, { settlement, row, worker, error }: EndingWi
   const within = aside === null ? queue : enterAside(session, queue, row.name, aside);
   const partition = session.partitions.enter({ ...row, queue: within, lane }, dueAt);
   const values = [row.seq, id, run, worker, overBy, givenBack, state, crashes];
-  values.push(dueAt, partition, error, delayMs, ran, queue, lane, progress, ...failed);
+  values.push(dueAt, partition, error, delayMs, ran, queue, lane, progress, outcome, session.now, ...failed);
   const { changes } = session.sql(isNewKind ? WAIT_FAILED : WAIT).run(...values);
   if (changes !== 1) session.partitions.leave(partition);
   return changes === 1;

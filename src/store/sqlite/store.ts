@@ -1,10 +1,8 @@
 import { resolve } from 'node:path';
 import type { Clock } from '../../clock.ts';
 import { ClosedError } from '../../errors.ts';
-import type { GateEvent } from '../../gate/index.ts';
-import type { Job, RunRecord } from '../../job.ts';
 import { partsOf } from '../../parts.ts';
-import type { RunLog } from '../../run-log.ts';
+import { type Forwarding, forwarding } from '../forwarding.ts';
 import { JobsListeners } from '../jobs-listeners.ts';
 import { checkPayloads } from '../json.ts';
 import type {
@@ -14,68 +12,29 @@ import type {
   Claim,
   ClaimedJob,
   ClaimRequest,
-  EndedJob,
   Enqueued,
-  ErrorGroup,
-  ErrorGroupFilter,
-  ErrorHistoryRequest,
-  Fence,
-  ForecastRequest,
-  GateAnswer,
   GatedClaim,
   GatedClaimRequest,
-  GateFilter,
-  GateOrder,
-  GateRef,
   Heartbeat,
   HeartbeatAnswer,
-  HistoryRequest,
-  HoldTarget,
-  JobCount,
-  JobFilter,
-  JobList,
-  JobSelection,
   JobsListener,
-  LedgerPage,
-  LedgerRequest,
   LimitedClaim,
   LimitedClaimRequest,
-  LimitFilter,
-  LimitInfo,
-  LimitKeyFilter,
-  LimitKeyInfo,
-  LimitWrite,
   NewJob,
-  Operation,
-  PermitAnswer,
-  PermitRequest,
-  PruneAnswer,
-  QueueInfo,
-  RegisteredWorker,
-  Retention,
-  RolledUp,
-  ScheduleFilter,
-  Schedules,
+  Order,
   ScheduleWrite,
   ScheduleWritten,
   SettleAnswer,
   Settlement,
   Store,
-  StoredGate,
-  StoreErrorHistory,
-  StoreForecast,
-  StoreHistory,
-  StoreStats,
   Unsubscribe,
-  WorkerDescription,
-  WorkerReport,
 } from '../store.ts';
+import { isRead, type VerbName, verbNames } from '../verbs.ts';
 import { type Channel, DirectChannel, ThreadChannel } from './channel.ts';
 import type { PackedClaim } from './claim.ts';
 import type { PackedGatedClaim } from './claim-gated.ts';
 import type { PackedLimitedClaim } from './claim-limited.ts';
 import { DatabaseThread, type ThreadEntry } from './database-thread.ts';
-import type { ReadName, VerbName, WriteName } from './engine.ts';
 import { InPlace } from './in-place.ts';
 import { type PackedJobs, packRequest, unpackJobs } from './packed-claim.ts';
 import { type PackedEnqueued, packNewJobs, unpackEnqueued } from './packed-jobs.ts';
@@ -92,14 +51,30 @@ export interface SqliteOptions {
   readonly entry?: ThreadEntry;
 }
 
-type Args<V extends VerbName & keyof Store> = Parameters<Store[V]>;
-type Answer<V extends VerbName & keyof Store> = ReturnType<Store[V]>;
+/** Verbs whose arguments or answers travel to the thread in another form, or in parts, or that tell listeners of jobs. */
+const ownVerbs = [
+  'enqueue',
+  'claim',
+  'claimGated',
+  'claimLimited',
+  'heartbeat',
+  'settle',
+  'cancel',
+  'change',
+  'writeSchedule',
+  'expired',
+] as const;
+type OwnVerb = (typeof ownVerbs)[number];
+type ForwardedVerb = Exclude<VerbName, OwnVerb>;
+const Forwarded: Forwarding<ForwardedVerb> = forwarding(
+  verbNames.filter((name): name is ForwardedVerb => !(ownVerbs as readonly VerbName[]).includes(name)),
+);
 
 /**
  * A queue in a SQLite file. Writes go through one connection, and reads, which may take long, through another, so that
  * a heartbeat never waits for a read.
  */
-export class SqliteStore implements Store {
+export class SqliteStore extends Forwarded implements Store {
   readonly kind = 'sqlite';
   /** Of other processes only their commits are seen, which `onWork` tells. */
   readonly pushes = false;
@@ -143,6 +118,7 @@ export class SqliteStore implements Store {
   }
 
   private constructor(writer: Channel, reader: Channel, listeners: Set<() => void>) {
+    super((verb, args) => this.#call(verb, ...args));
     this.#writer = writer;
     this.#reader = reader;
     this.#listeners = listeners;
@@ -173,12 +149,6 @@ export class SqliteStore implements Store {
     const { jobs, ...answer } = (await this.#call('claimLimited', packRequest(request))) as PackedLimitedClaim;
     return { ...answer, jobs: unpackJobs(jobs) };
   }
-  permit(request: PermitRequest): Promise<PermitAnswer> {
-    return this.#write('permit', request);
-  }
-  report(reports: readonly WorkerReport[]): Promise<GateAnswer[]> {
-    return this.#write('report', reports);
-  }
   heartbeat(beats: readonly Heartbeat[]): Promise<HeartbeatAnswer[]> {
     const send = (part: readonly Heartbeat[]) => this.#writer.call('heartbeat', [part]) as Promise<HeartbeatAnswer[]>;
     return this.#inParts(beats, ({ progress }) => progress?.length ?? 0, send);
@@ -191,116 +161,23 @@ export class SqliteStore implements Store {
       return unpacked;
     });
   }
-  remember(fence: Fence, key: string, value: string): Promise<boolean> {
-    return this.#write('remember', fence, key, value);
-  }
-  async cancel(ids: readonly string[]): Promise<CancelAnswer[]> {
-    const answers = await this.#write('cancel', ids);
+  async cancel(ids: readonly string[], order?: Order): Promise<CancelAnswer[]> {
+    const answers = (await this.#call('cancel', ids, order)) as CancelAnswer[];
     this.#jobs.cancelled(answers);
     return answers;
   }
   async change(request: ChangeRequest): Promise<ChangeAnswer> {
-    const answer = await this.#write('change', request);
+    const answer = (await this.#call('change', request)) as ChangeAnswer;
     this.#jobs.changed(request, answer);
     return answer;
   }
-  hold(target: HoldTarget, until: number | null): Promise<void> {
-    return this.#write('hold', target, until);
-  }
-  release(target: HoldTarget): Promise<void> {
-    return this.#write('release', target);
-  }
-  changeGate(gate: GateRef, order: GateOrder, operator: string): Promise<GateAnswer> {
-    return this.#write('changeGate', gate, order, operator);
-  }
-  writeLimits(writes: readonly LimitWrite[]): Promise<void> {
-    return this.#write('writeLimits', writes);
-  }
-  prune(retention: Retention, limit: number): Promise<PruneAnswer> {
-    return this.#write('prune', retention, limit);
-  }
-  async writeSchedule({ jobs, ...write }: ScheduleWrite): Promise<ScheduleWritten> {
+  async writeSchedule({ jobs, ...write }: ScheduleWrite, order?: Order): Promise<ScheduleWritten> {
     checkPayloads(jobs);
-    const answer = (await this.#call('writeSchedule', write, packNewJobs(jobs))) as PackedScheduleWritten;
+    const answer = (await this.#call('writeSchedule', write, packNewJobs(jobs), order)) as PackedScheduleWritten;
     return answer === null ? { written: false, jobs: [] } : { written: true, jobs: unpackEnqueued(answer, jobs) };
-  }
-  register(id: string, worker: WorkerDescription | null): Promise<void> {
-    return this.#write('register', id, worker);
   }
   async expired(limit: number): Promise<ClaimedJob[]> {
     return unpackJobs((await this.#call('expired', limit)) as PackedJobs);
-  }
-
-  recall(jobId: string): Promise<ReadonlyMap<string, string>> {
-    return this.#read('recall', jobId);
-  }
-  get(ids: readonly string[]): Promise<Job[]> {
-    return this.#read('get', ids);
-  }
-  ended(ids: readonly string[], watchMs: number | null): Promise<EndedJob[]> {
-    return this.#read('ended', ids, watchMs);
-  }
-  cancelRequested(ids: readonly string[]): Promise<string[]> {
-    return this.#read('cancelRequested', ids);
-  }
-  list(filter: JobFilter): Promise<JobList> {
-    return this.#read('list', filter);
-  }
-  count(selection: JobSelection): Promise<JobCount> {
-    return this.#read('count', selection);
-  }
-  operations(limit: number): Promise<Operation[]> {
-    return this.#read('operations', limit);
-  }
-  runs(jobId: string): Promise<RunRecord[]> {
-    return this.#read('runs', jobId);
-  }
-  logs(jobId: string, limit: number): Promise<RunLog[]> {
-    return this.#read('logs', jobId, limit);
-  }
-  stats(): Promise<StoreStats> {
-    return this.#read('stats');
-  }
-  forecast(request: ForecastRequest): Promise<StoreForecast> {
-    return this.#read('forecast', request);
-  }
-  history(request: HistoryRequest): Promise<StoreHistory> {
-    return this.#read('history', request);
-  }
-  rollUp(): Promise<RolledUp> {
-    return this.#write('rollUp');
-  }
-  queues(): Promise<QueueInfo[]> {
-    return this.#read('queues');
-  }
-  ledger(request: LedgerRequest): Promise<LedgerPage> {
-    return this.#read('ledger', request);
-  }
-  errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroup[]> {
-    return this.#read('errorGroups', filter);
-  }
-
-  errorHistory(request: ErrorHistoryRequest): Promise<StoreErrorHistory> {
-    return this.#read('errorHistory', request);
-  }
-  schedules(filter: ScheduleFilter): Promise<Schedules> {
-    return this.#read('schedules', filter);
-  }
-  gates(filter: GateFilter): Promise<StoredGate[]> {
-    return this.#read('gates', filter);
-  }
-  gateHistory(gate: GateRef, limit: number): Promise<GateEvent[]> {
-    return this.#read('gateHistory', gate, limit);
-  }
-
-  limits(filter: LimitFilter): Promise<LimitInfo[]> {
-    return this.#read('limits', filter);
-  }
-  limitKeys(limit: string, filter: LimitKeyFilter): Promise<LimitKeyInfo[]> {
-    return this.#read('limitKeys', limit, filter);
-  }
-  workers(): Promise<RegisteredWorker[]> {
-    return this.#read('workers');
   }
 
   onWork(listener: () => void): Unsubscribe {
@@ -347,22 +224,9 @@ export class SqliteStore implements Store {
     for (const listener of this.#listeners) listener();
   }
 
-  #write<V extends WriteName>(verb: V, ...args: Args<V>): Answer<V> {
-    return this.#call(verb, ...args) as Answer<V>;
-  }
-
-  async #call(verb: WriteName, ...args: unknown[]): Promise<unknown> {
+  async #call(verb: VerbName, ...args: unknown[]): Promise<unknown> {
     if (this.#closed) throw closed();
-    return this.#writer.call(verb, args);
-  }
-
-  #read<V extends ReadName & keyof Store>(verb: V, ...args: Args<V>): Answer<V> {
-    return this.#callReader(verb, ...args) as Answer<V>;
-  }
-
-  async #callReader(verb: ReadName, ...args: unknown[]): Promise<unknown> {
-    if (this.#closed) throw closed();
-    return this.#reader.call(verb, args);
+    return (isRead(verb) ? this.#reader : this.#writer).call(verb, args);
   }
 }
 

@@ -44,6 +44,7 @@ const deadWords = {
   deadline: 'the next attempt would come after its deadline',
   poison: 'it took its process down too often',
   'no-handler': 'no worker knows it',
+  runs: 'it was run again too often without an attempt spent',
 } as const;
 
 function milliseconds(ms: number): string {

@@ -12,7 +12,7 @@ interface FiltersProps {
 }
 
 const states: readonly JobState[] = ['ready', 'running', 'retrying', 'scheduled', 'completed', 'dead', 'cancelled'];
-const reasons = ['exhausted', 'unrecoverable', 'deadline', 'poison', 'no-handler'];
+const reasons = ['exhausted', 'unrecoverable', 'deadline', 'poison', 'no-handler', 'runs'];
 const texts = [
   ['name', 'Job name'],
   ['queue', 'Queue'],

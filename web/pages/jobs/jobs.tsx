@@ -119,7 +119,7 @@ function concerns(action: BulkAction, state: string | undefined): boolean {
 }
 
 const applicable: Readonly<Record<BulkAction, readonly string[]>> = {
-  runNow: ['scheduled', 'retrying'],
+  runNow: ['scheduled', 'retrying', 'running'],
   redrive: ['dead'],
   discard: ['dead'],
   cancel: ['scheduled', 'ready', 'retrying', 'running'],

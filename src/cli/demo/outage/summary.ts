@@ -75,7 +75,7 @@ function verdict({ dead }: SideSummary): string[] {
   return [
     left,
     'Behind a gate, the jobs waited, spent no attempts on the outage, and started again at a rising rate.',
-    'With nothing set, the name of a job is a soft gate: an outage costs no attempts, but calls go on at the pace of the backoff.',
+    'With nothing set, the name of a job is a soft gate: an outage costs no attempts, but each job goes on calling, up to once a minute.',
     '',
   ];
 }

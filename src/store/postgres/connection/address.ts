@@ -1,6 +1,6 @@
 import { describe } from '../../../config.ts';
 import { ConfigError } from '../../../errors.ts';
-import { scrub } from '../../../untrusted/scrub.ts';
+import { scrubAddress } from '../../../untrusted/scrub.ts';
 
 /** Where the servers are: one URL per host, and how to name them all without a password. */
 export interface Address {
@@ -31,16 +31,15 @@ export function parseAddress(url: string): Address {
   for (const own of OWN_PARAMETERS) parameters.delete(own);
   const others = parameters.size > 0 ? `?${parameters}` : '';
   const urls = hosts.split(',').map((host) => `${scheme}${user}${host}${database}${others}`);
-  // An @ in the name of the database comes from a password with a slash in it: we would show the rest of it.
-  if (!urls.every((one) => URL.canParse(one)) || database.includes('@')) throw notAnAddress(url);
+  // An @ in the name of the database, or before any option, comes from a password with a slash or ? in it: we would show a part of it.
+  const isCut = database.includes('@') || /^[^=]*@/.test(query);
+  if (isCut || !urls.every((one) => URL.canParse(one))) throw notAnAddress(url);
   return { urls, name: `${scheme}${hosts}${database}`, schema };
 }
 
 function notAnAddress(url: string): ConfigError {
-  // It could not be taken apart, so everything before the last @ may be a password.
-  const shown = scrub(url.replace(/:\/\/.*@/s, '://***@'));
   return new ConfigError(
-    `expected a URL such as postgres://host:5432/database, with user:password@ before the host, got ${describe(shown)}. ` +
+    `expected a URL such as postgres://host:5432/database, with user:password@ before the host, got ${describe(scrubAddress(url))}. ` +
       'In user and password write / as %2F, ? as %3F, # as %23, @ as %40 and % as %25.',
   );
 }

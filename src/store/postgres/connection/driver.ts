@@ -48,7 +48,7 @@ export interface DriverClient {
 type Connected = (error?: Error) => void;
 
 interface PgStream {
-  on(event: string, listener: (chunk: Buffer) => void): unknown;
+  on(event: string, listener: (chunk: Uint8Array) => void): unknown;
   destroy(error: Error): void;
 }
 

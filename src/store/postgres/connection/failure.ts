@@ -157,7 +157,7 @@ export function toStoreError(error: unknown, where: string): unknown {
   }
   if (state === ABORTED) {
     return new ConfigError(
-      'enqueue: tx: expected a transaction that goes on, but a statement in it had failed before; nothing was enqueued. Roll it back and begin another.',
+      'tx: expected a transaction that goes on, but a statement in it had failed before; nothing was written. Roll it back and begin another.',
       { cause: error },
     );
   }

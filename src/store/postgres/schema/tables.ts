@@ -1,4 +1,4 @@
-import { partitionDigest, resourceStart } from '../sql/shared.ts';
+import { lineDigest, partitionDigest, resourceStart } from '../sql/shared.ts';
 import { asideTables } from './aside-tables.ts';
 import { enqueueTables } from './enqueue-tables.ts';
 import { errorGroupTables } from './error-group-tables.ts';
@@ -8,7 +8,9 @@ import { historyTables } from './history-tables.ts';
 import { identityTables } from './identity.ts';
 import { limitTables } from './limit-tables.ts';
 import { logTables } from './log-tables.ts';
+import { reactionsTables } from './reactions-tables.ts';
 import { resultsTables } from './results-tables.ts';
+import { retentionTables } from './retention-tables.ts';
 import { scheduleTables } from './schedules-tables.ts';
 import { selectTables } from './select-tables.ts';
 import { workersTables } from './workers-tables.ts';
@@ -40,6 +42,7 @@ import { workersTables } from './workers-tables.ts';
  *   job_types   what the jobs of one definition share: the queue they are enqueued in, name, policy and retry queue.
  *   workers     the ids of workers, stored once and pointed at.
  *   expiry      whether leases may be taken to have expired; see sql/expired.ts.
+ *   retention   how long finished jobs are kept, by job name; see retention-tables.ts.
  *   counts      totals as additions, each transaction its own row, so that no two of them ever wait for one another;
  *               pruning adds them up.
  *
@@ -272,4 +275,22 @@ export const migrations: readonly string[] = [
   historyTables,
   logTables,
   errorHistoryTables,
+  /*
+   * What a job remembers of runs that did not count: how many were deferred or released, when the first was deferred, and how
+   * many were snoozed in a row. A version without these leaves them as they are, and counts no job that is dead for its runs.
+   */
+  `
+  ALTER TABLE live ADD COLUMN given_back int NOT NULL DEFAULT 0, ADD COLUMN deferred_since bigint, ADD COLUMN snoozes int NOT NULL DEFAULT 0;
+  ALTER TABLE counts ADD COLUMN dead_runs bigint NOT NULL DEFAULT 0;`,
+  // Lines (../../turns.ts), as digests: 0 for fresh jobs without a resource.
+  `
+  ALTER TABLE partitions ADD COLUMN line bigint NOT NULL GENERATED ALWAYS AS (${lineDigest('lane', 'resource', 'name')}) STORED;
+  DROP INDEX partitions_admissible;
+  CREATE INDEX partitions_admissible ON partitions (queue, lane, priority, line, admissible_at);
+  `,
+  // When a running job is to run again, as was said while it runs. A version without this lets it wait as its settlement says, and may leave
+  // the column as it is: so it counts only when it is not before the start of the run.
+  'ALTER TABLE live ADD COLUMN run_now_at bigint;',
+  reactionsTables,
+  retentionTables,
 ];

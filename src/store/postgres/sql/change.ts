@@ -1,6 +1,17 @@
 import { OPERATIONS_KEPT_MS, RESUMED_WITHIN_MS } from '../../change.ts';
 import { STATE } from '../../codes.ts';
-import { BY_INDEX, HERE, isLimited, LANE, limitedUnder, lookUp, STARTED, WINDOW } from './shared.ts';
+import {
+  BY_INDEX,
+  CHECK_IDENTITY,
+  FOR_GOOD,
+  HERE,
+  isLimited,
+  LANE,
+  limitedUnder,
+  lookUp,
+  STARTED,
+  WINDOW,
+} from './shared.ts';
 
 /*
  * Bulk actions. The process selects the jobs of the next part and names them here; `change` takes each that is still as it
@@ -42,6 +53,18 @@ export const changeSql: string = `
     RETURN QUERY SELECT * FROM operations o WHERE o.id = p_id;
   END $$;
 
+  -- An order that this transaction carries out; nothing when p_id is null.
+  CREATE FUNCTION record_order(p_id uuid, p_action text, p_by text, p_selection text, p_note text, p_changed bigint)
+  RETURNS void LANGUAGE plpgsql ${HERE} AS $$
+  DECLARE store_now bigint := now_ms();
+  BEGIN
+    IF p_id IS NULL THEN RETURN; END IF;
+    INSERT INTO operations
+      (id, action, by, request, selection, state, started_at, updated_at, ended_at, changed, skipped, canary, note, next_due_at)
+    VALUES (p_id, p_action, p_by, p_id::text, p_selection, 'done', store_now, store_now, store_now, p_changed, 0, '{}', p_note, 0)
+    ON CONFLICT (id) DO NOTHING;
+  END $$;
+
   CREATE FUNCTION prune_operations() RETURNS void LANGUAGE plpgsql ${HERE} AS $$
   BEGIN
     DELETE FROM operations WHERE updated_at <= now_ms() - ${OPERATIONS_KEPT_MS};
@@ -54,8 +77,8 @@ export const changeSql: string = `
     store_now bigint := now_ms();
     holder uuid;
   BEGIN
-    IF NOT p_reset AND (job.attempts >= (job_type.policy::jsonb->>'maxAttempts')::int
-      OR job.crashes >= (job_type.policy::jsonb->>'maxCrashes')::int) THEN
+    IF NOT p_reset AND (job.attempts >= (job_type.policy::jsonb->>'maxAttempts')::bigint
+      OR job.crashes >= (job_type.policy::jsonb->>'maxCrashes')::bigint) THEN
       RETURN 'nothing-left';
     END IF;
     IF job.key IS NOT NULL AND job.key_life NOT IN (${STARTED}, ${WINDOW}) THEN
@@ -83,6 +106,78 @@ export const changeSql: string = `
       job.key, job.last_error, job.fingerprint, job.tags, job.limits, job.trace, job.progress, CASE WHEN NOT p_reset THEN job.spent_at END,
       CASE WHEN NOT p_reset THEN job.spent_count END, coalesce(p_payload, job.payload));
     RETURN NULL;
+  END $$;
+
+  -- The partitions in which these jobs wait, of those that may be parked.
+  CREATE FUNCTION crowded_homes(p_ids uuid[]) RETURNS bigint[] LANGUAGE plpgsql AS $$
+  BEGIN
+    RETURN ARRAY (
+      SELECT DISTINCT l.partition FROM ${GIVEN} JOIN live l ON ${lookUp('l.id', 'g.id')}
+        JOIN partitions p ON ${lookUp('p.id', 'l.partition')}
+      WHERE (p.resource <> '' OR ${isLimited('p.queue')}) AND l.worker IS NULL ORDER BY 1);
+  END $$;
+
+  -- Lets those of these jobs start now that have not started since p_since: a waiting one is due, of a running one the next wait ends.
+  -- Due times lie p_interval apart, from p_next on. Answers each job, whether it is due sooner than before, and when the next one would be due.
+  CREATE FUNCTION run_now(p_ids uuid[], p_since bigint, p_next double precision, p_interval double precision)
+  RETURNS TABLE (id uuid, is_taken boolean, next_due double precision) LANGUAGE plpgsql AS $$
+  #variable_conflict use_column
+  DECLARE
+    store_now bigint := now_ms();
+    due bigint;
+    one record;
+  BEGIN
+    next_due := p_next;
+    PERFORM 1 FROM ${GIVEN} JOIN live l ON ${lookUp('l.id', 'g.id')} ORDER BY l.id FOR UPDATE OF l;
+    FOR one IN
+      SELECT l.id, l.worker FROM ${GIVEN} JOIN live l ON ${lookUp('l.id', 'g.id')}
+      WHERE (l.worker IS NOT NULL OR l.due_at > store_now) AND NOT l.cancel_requested
+        AND (l.claimed_at IS NULL OR l.claimed_at <= p_since)
+      ORDER BY g.ord
+    LOOP
+      next_due := greatest(store_now, next_due);
+      due := CASE WHEN p_interval = 0 THEN store_now ELSE floor(next_due) END;
+      next_due := next_due + p_interval;
+      IF one.worker IS NULL THEN
+        UPDATE live l SET due_at = due, available_at = least(l.available_at, due) WHERE l.id = one.id AND due < l.due_at;
+      ELSE
+        UPDATE live l SET run_now_at = CASE WHEN l.run_now_at >= l.claimed_at THEN least(l.run_now_at, due) ELSE due END
+        WHERE l.id = one.id;
+      END IF;
+      id := one.id;
+      is_taken := FOUND;
+      RETURN NEXT;
+    END LOOP;
+  END $$;
+
+  /*
+   * In a caller's transaction: lets these jobs start now, and leaves a record of an operation that is done. Answers each of them, and first
+   * a row without a job, with the time; or that row alone, with the partitions to be admitted outside (is_admitted) before it is called
+   * again. p_notice is sent to all who listen, once this is committed.
+   */
+  CREATE FUNCTION run_now_inside(p_identity uuid, p_operation uuid, p_request text, p_by text, p_selection text, p_options text, p_ids uuid[],
+    p_admitted boolean, p_notice text)
+  RETURNS TABLE (job uuid, at bigint, parked text) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  #variable_conflict use_column
+  DECLARE
+    homes bigint[] := crowded_homes(p_ids);
+    taken uuid[];
+  BEGIN
+    ${CHECK_IDENTITY}
+    at := now_ms();
+    IF homes <> '{}' AND NOT is_admitted(homes, p_admitted) THEN
+      parked := homes::text;
+      RETURN NEXT;
+      RETURN;
+    END IF;
+    RETURN NEXT;
+    -- Also those that start before the commit: they cannot see what this transaction has written. Jobs that are due are locked until then.
+    taken := ARRAY (SELECT r.id FROM run_now(p_ids, ${FOR_GOOD}, 0, 0) r WHERE r.is_taken);
+    INSERT INTO operations
+      (id, action, by, request, selection, state, started_at, updated_at, ended_at, changed, skipped, canary, next_due_at, options)
+    VALUES (p_operation, 'runNow', p_by, p_request, p_selection, 'done', at, at, at, cardinality(taken), 0, '{}', 0, p_options);
+    IF p_notice IS NOT NULL THEN PERFORM pg_notify('mulligan_' || current_schema(), p_notice); END IF;
+    RETURN QUERY SELECT t.id, NULL::bigint, NULL::text FROM unnest(taken) AS t (id);
   END $$;
 
   /*
@@ -130,21 +225,10 @@ export const changeSql: string = `
       END LOOP;
 
     ELSIF p_action = 'runNow' THEN
-      PERFORM admit(ARRAY (
-        SELECT DISTINCT l.partition FROM ${GIVEN} JOIN live l ON ${lookUp('l.id', 'g.id')}
-          JOIN partitions p ON ${lookUp('p.id', 'l.partition')}
-        WHERE (p.resource <> '' OR ${isLimited('p.queue')}) AND l.worker IS NULL ORDER BY 1));
-      PERFORM 1 FROM ${GIVEN} JOIN live l ON ${lookUp('l.id', 'g.id')} ORDER BY l.id FOR UPDATE OF l;
-      FOR one IN
-        SELECT l.id, l.due_at FROM ${GIVEN} JOIN live l ON ${lookUp('l.id', 'g.id')}
-        WHERE l.worker IS NULL AND l.due_at > store_now AND (l.claimed_at IS NULL OR l.claimed_at <= operation.started_at)
-        ORDER BY g.ord
-      LOOP
-        next_due := greatest(store_now, next_due);
-        due := CASE WHEN p_interval = 0 THEN store_now ELSE floor(next_due) END;
-        next_due := next_due + p_interval;
-        UPDATE live SET due_at = due, available_at = least(available_at, due) WHERE live.id = one.id AND due < live.due_at;
-        IF FOUND THEN
+      PERFORM admit(crowded_homes(p_ids));
+      FOR one IN SELECT * FROM run_now(p_ids, operation.started_at, next_due, p_interval) LOOP
+        next_due := one.next_due;
+        IF one.is_taken THEN
           taken := taken || one.id;
         ELSE
           job_id := one.id;

@@ -1,3 +1,4 @@
+import { PROBE_CANDIDATES } from '../../probe-candidates.ts';
 import { holdUntil } from './gates.ts';
 import { LONGEST_PARKING_MS, SHORT_PARKING_MS } from './partitions.ts';
 import { BY_INDEX, CHECK_IDENTITY, FOR_GOOD, HERE, isOfResource, LANE, lookUp, queueOf } from './shared.ts';
@@ -11,9 +12,6 @@ const PARKED_FROM = 8;
 
 const firstDue = (partition: string): string => `
   SELECT w.due_at FROM live w WHERE w.partition = ${partition} AND w.worker IS NULL ORDER BY w.due_at LIMIT 1`;
-
-/** So many jobs are offered for a probe to be drawn from. */
-const PROBE_CANDIDATES = 10;
 
 export const claimGatedSql: string = `
   /*
@@ -66,7 +64,7 @@ export const claimGatedSql: string = `
   /*
    * The first call of a gated claim: the rows of the gate and of its parent; the gated partitions of the resource in these
    * queues that are not held, as JSON, each with the number of its due jobs (up to p_most); how many more retries of each
-   * queue may start, null for any number; and, when the gate is open, the jobs of which one may become the probe. p_known are
+   * queue may start, null for any number; and, when the gate is open, the jobs that are due first, of all and of each partition, of which one may become the probe. p_known are
    * partitions of which the caller knows that nothing waits up to p_from. p_read: see \`claim\`.
    */
   CREATE FUNCTION gated_demand(
@@ -98,27 +96,30 @@ export const claimGatedSql: string = `
         AND ${holdUntil('p')} <= store_now);
     IF is_open THEN
       probes := (
-        SELECT json_agg(json_build_array(c.id, c.partition)) FROM (
-          SELECT w.id, w.partition FROM json_array_elements(waiting::json) AS a (partition)
+        SELECT json_agg(json_build_array(c.id, c.partition, c.job_type) ORDER BY c.nth) FROM (
+          SELECT w.id, w.partition, w.job_type, w.nth_of_partition, row_number() OVER (ORDER BY w.due_at, w.seq) AS nth
+          FROM json_array_elements(waiting::json) AS a (partition)
           CROSS JOIN LATERAL (
-            SELECT w.id, w.partition, w.due_at, w.seq FROM live w
+            SELECT w.id, w.partition, w.job_type, w.due_at, w.seq, row_number() OVER (ORDER BY w.due_at, w.seq) AS nth_of_partition
+            FROM live w
             WHERE w.partition = (a.partition ->> 0)::bigint AND w.worker IS NULL AND w.due_at <= store_now
             ORDER BY w.due_at, w.seq LIMIT ${PROBE_CANDIDATES}) w
           WHERE (a.partition ->> 2)::int <> ${LANE.retry} OR room[array_position(p_queue, ${queueOf('a.partition ->> 1')})] IS DISTINCT FROM 0
-          ORDER BY w.due_at, w.seq LIMIT ${PROBE_CANDIDATES}
-        ) c);
+        ) c
+        -- The first ones may all wait for room under a full key, which is not known here.
+        WHERE c.nth <= ${PROBE_CANDIDATES} OR c.nth_of_partition = 1);
     END IF;
   END $$;
 
   /*
-   * The second call: takes p_want due jobs of each of these partitions, or the job p_probe of the only one, and writes the
+   * The second call: takes p_want due jobs of each of these partitions, or the job p_only of the only one, and writes the
    * gates that admitted them. \`done\` is false, and nothing is written, when a gate is not in the version that was read, or
    * when no job is left, or when a use (claim-limited.ts) is stale. The jobs are answered as by \`claim\`.
    */
   CREATE FUNCTION claim_gated(
     p_identity uuid, p_worker int, p_lease bigint, p_bytes bigint, p_queue text[], p_cap int[], p_gates json,
     p_partition bigint[], p_queue_of int[], p_lane smallint[], p_from_due bigint[], p_from_seq bigint[], p_want int[],
-    p_probe uuid, p_uses json, p_uses_of text[],
+    p_only uuid, p_uses json, p_uses_of text[],
     OUT store_now bigint, OUT snapshot text, OUT done boolean, ${TAKEN}
   ) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   #variable_conflict use_column
@@ -146,7 +147,7 @@ export const claimGatedSql: string = `
       ORDER BY g.ord OFFSET 0
     ) g
     CROSS JOIN LATERAL (
-      SELECT w.id, g.ord, w.payload_bytes ${DUE_JOBS} AND (p_probe IS NULL OR w.id = p_probe) ORDER BY w.due_at, w.seq
+      SELECT w.id, g.ord, w.payload_bytes ${DUE_JOBS} AND (p_only IS NULL OR w.id = p_only) ORDER BY w.due_at, w.seq
       LIMIT g.most FOR UPDATE SKIP LOCKED
     ) next;
     IF picked IS NULL THEN

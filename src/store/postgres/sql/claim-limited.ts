@@ -1,14 +1,12 @@
 import { APART } from './aside.ts';
 import { GIVEN_USES, holdersFor, RECHECK_MS, STEADY_HOLDERS, WOKEN_PER_PLACE } from './limits.ts';
-import { tiersOf } from './partitions.ts';
+import { OF_TIER, tiersOf } from './partitions.ts';
 import { BY_INDEX, CHECK_IDENTITY, FOR_GOOD, FULL, HERE, LANE, lookUp } from './shared.ts';
 import { BOUND_RETRIES, CUT_TO_BYTES, DUE_JOBS, LOCK_QUEUES, TAKEN, TAKING, takePicked } from './take.ts';
 
 /** Of each tier so many partitions are read whose time lies ahead, to know when the next job may start. */
 const READ_AHEAD = 3;
 
-/** The partitions p of the tier g. */
-const OF_TIER = 'p.queue = g.queue AND p.lane = g.lane AND p.priority = g.priority';
 const COLUMNS = 'p.id, p.queue, p.lane, p.priority, p.resource, p.name';
 
 /** A claim may read p: its time has come, or that of another look at its key. */
@@ -17,7 +15,7 @@ const MAY_READ = (p: string): string =>
 
 export const claimLimitedSql: string = `
   /*
-   * The first call of a limited claim. Of each queue in p_read, lane and priority it answers the first p_breadth partitions that
+   * The first call of a limited claim. Of each queue in p_read, lane, priority and line it answers the first p_breadth partitions that
    * are admissible, as JSON, each with when it was last served, the number of its due jobs, whether there are more that were not
    * counted, and when the next one falls due. Of each it counts up to p_limit, or
    * where it found p_breadth of them, up to p_enough; how much of their keys is

@@ -53,7 +53,7 @@ export const claimSql: string = `
    * p_queue_of is the position of a partition's queue in p_queue. p_trial: the queue gives a suspect and nothing else.
    * p_cap: maxRetriesInFlight. p_known are all partitions of these queues, as far as the caller knows; when it knows that
    * there are more it is null, and partitions that give a job, or have none, pass the turn on.
-   * Of those it is then offered p_breadth of each queue, lane and priority. p_read are the queues whose partitions the worker
+   * Of those it is then offered p_breadth of each queue, lane, priority and line. p_read are the queues whose partitions the worker
    * may read: p_queue, and those of jobs aside that it knows; p_limited are those of limited partitions. p_asides are the rows
    * of \`asides\` and \`limited_queues\` that the caller knows for p_queue.
    *

@@ -43,7 +43,7 @@ export const ENQUEUE_PARAMETERS: string = `
     p_identity uuid, p_id uuid[], p_job_type int[], p_counted int[], p_counter int[], p_partition bigint[], p_delay bigint[],
     p_due bigint[], p_key_life smallint[], p_name text[], p_key text[], p_payload text, p_tags text[], p_keyed bigint[], p_notice text,
     p_again boolean, p_admitted boolean, p_debounce bigint[], p_limits text[], p_window bigint[],
-    p_on_limit text[], p_trace text[]`;
+    p_on_limit text[], p_trace text[], p_on_dead text[]`;
 
 export const enqueueSql: string = `
   -- Gives a job its key, with p_window for so long. Taken when it has it now; else the job that holds it, or null when this
@@ -84,7 +84,7 @@ export const enqueueSql: string = `
   /*
    * Payloads are JSON, which has no line breaks, so they come joined by them. p_counter is the job type under which
    * those of p_counted are counted. p_name and p_key are null when no job has a key; p_delay, p_due and p_key_life are null
-   * when no job has a delay, a due time, or a key life other than \`finished\`; p_tags, array literals, when none has tags; p_limits when none has limits; p_trace when none has a trace. p_keyed are those of the partitions that
+   * when no job has a delay, a due time, or a key life other than \`finished\`; p_tags, array literals, when none has tags; p_limits when none has limits; p_trace when none has a trace; p_on_dead when none has a reaction. p_keyed are those of the partitions that
    * have a resource; p_admitted is null, except in a caller's transaction (is_admitted). Answers only the jobs whose key was
    * taken; or a row with the number 0, and has written nothing, when the partitions are to be looked up again. p_notice is
    * sent to all who listen, once this is committed. p_debounce are the longest waits of debounced jobs, p_window for how long keys
@@ -135,6 +135,11 @@ export const enqueueSql: string = `
             p_limits[keyed.ord], p_trace[keyed.ord], split_part(p_payload, E'\\n', keyed.ord::int));
           EXIT WHEN replaced IS NOT NULL;
         END LOOP;
+        IF replaced THEN
+          DELETE FROM reactions WHERE job = by_whom;
+          INSERT INTO reactions (job, reaction)
+          SELECT by_whom, p_on_dead[keyed.ord] WHERE p_on_dead[keyed.ord] IS NOT NULL ON CONFLICT DO NOTHING;
+        END IF;
         IF is_taken AND keyed.debounce IS NOT NULL THEN debounced := debounced || keyed.ord; END IF;
         CONTINUE WHEN by_whom IS NULL;
         refused := refused || keyed.ord;
@@ -188,6 +193,13 @@ export const enqueueSql: string = `
       INSERT INTO job_tags (tag, job)
       SELECT DISTINCT t.tag, g.id FROM unnest(p_id, p_tags) WITH ORDINALITY AS g (id, tags, ord), unnest(g.tags::text[]) AS t (tag)
       WHERE refused = '{}' OR NOT g.ord = ANY (refused)
+      ON CONFLICT DO NOTHING;
+    END IF;
+
+    IF p_on_dead IS NOT NULL THEN
+      INSERT INTO reactions (job, reaction)
+      SELECT g.id, g.reaction FROM unnest(p_id, p_on_dead) WITH ORDINALITY AS g (id, reaction, ord)
+      WHERE g.reaction IS NOT NULL AND (refused = '{}' OR NOT g.ord = ANY (refused))
       ON CONFLICT DO NOTHING;
     END IF;
 

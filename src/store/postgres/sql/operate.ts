@@ -45,6 +45,7 @@ export const operateSql: string = `
   DECLARE unused bigint[];
   BEGIN
     PERFORM roll_up_jobs(p_ids);
+    DELETE FROM reactions r USING unnest(p_ids) AS g (id) WHERE ${lookUp('r.job', 'g.id')};
     WITH gone AS (
       DELETE FROM finished f USING unnest(p_ids) AS g (id) WHERE ${lookUp('f.id', 'g.id')}
       RETURNING f.id, f.tags, f.job_type, f.state, f.fingerprint, CASE WHEN f.failed THEN f.last_error END AS error
@@ -78,18 +79,60 @@ export const operateSql: string = `
     DELETE FROM keys k USING unnest(p_ids) AS g (id) WHERE ${lookUp('k.job', 'g.id')} AND k.held_until IS NULL;
   END $$;
 
-  -- Up to p_limit jobs of a state that ended at or before this time, from the place where the last look ended.
-  CREATE FUNCTION prune(p_state smallint, p_from bigint, p_keep bigint, p_limit int, OUT pruned int, OUT until bigint)
+  -- What code says only becomes longer; null is for ever.
+  CREATE FUNCTION write_retention(p_name text, p_state smallint, p_is_code boolean, p_kept bigint, p_removes boolean)
+  RETURNS void LANGUAGE plpgsql ${HERE} AS $$
+  BEGIN
+    IF p_removes THEN
+      DELETE FROM retention WHERE name = p_name AND state = p_state AND is_code = p_is_code;
+    ELSE
+      INSERT INTO retention AS r (name, state, is_code, kept_ms) VALUES (p_name, p_state, p_is_code, p_kept)
+      ON CONFLICT (name, state, is_code) DO UPDATE SET kept_ms = CASE
+        WHEN NOT p_is_code THEN p_kept
+        WHEN r.kept_ms IS NULL OR p_kept IS NULL THEN NULL
+        ELSE greatest(r.kept_ms, p_kept) END;
+    END IF;
+  END $$;
+
+  -- Deletes up to p_limit jobs of a state that ended at or before this time and have one of these names, or none of them. It
+  -- looks at p_looked jobs behind the place where the last look ended.
+  CREATE FUNCTION prune(p_state smallint, p_keep bigint, p_from bigint, p_after uuid, p_names text[], p_others boolean, p_looked int,
+    p_limit int, OUT pruned int, OUT until bigint, OUT last uuid, OUT has_more boolean)
   LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   DECLARE
     oldest_kept bigint := now_ms() - p_keep;  -- known before the index is asked
+    types int[] := array(SELECT t.id FROM job_types t WHERE t.name = ANY (p_names));
+    seen int;
     chosen uuid[];
   BEGIN
-    SELECT array_agg(old.id), max(old.finished_at) INTO chosen, until FROM (
-      SELECT f.id, f.finished_at FROM finished f
-      WHERE f.state = p_state AND f.finished_at >= p_from AND f.finished_at <= oldest_kept
-      ORDER BY f.finished_at LIMIT p_limit FOR UPDATE SKIP LOCKED) old;
+    IF p_others AND cardinality(p_names) = 0 THEN
+      -- All of them: nothing is passed over, so nothing is read that is not deleted.
+      SELECT array_agg(old.id), max(old.finished_at) INTO chosen, until FROM (
+        SELECT f.id, f.finished_at FROM finished f
+        WHERE f.state = p_state AND f.finished_at >= p_from AND f.finished_at <= oldest_kept
+        ORDER BY f.finished_at LIMIT p_limit FOR UPDATE SKIP LOCKED) old;
+    ELSE
+      WITH looked AS MATERIALIZED (
+        SELECT f.id, f.finished_at, (f.job_type = ANY (types)) <> p_others AS fits,
+          row_number() OVER (ORDER BY f.finished_at, f.id) AS n
+        FROM finished f
+        WHERE f.state = p_state AND f.finished_at >= p_from AND (f.finished_at > p_from OR f.id > p_after)
+          AND f.finished_at <= oldest_kept
+        ORDER BY f.finished_at, f.id LIMIT p_looked
+      ), taken AS (
+        SELECT f.id, l.n FROM looked l JOIN finished f ON f.id = l.id
+        WHERE l.fits ORDER BY l.n LIMIT p_limit FOR UPDATE OF f SKIP LOCKED
+      ), ending AS (
+        SELECT CASE WHEN (SELECT count(*) FROM taken) < p_limit THEN (SELECT max(l.n) FROM looked l) ELSE (SELECT max(t.n) FROM taken t) END AS n
+      )
+      SELECT (SELECT count(*) FROM looked), (SELECT array_agg(t.id) FROM taken t), l.finished_at, l.id
+      INTO seen, chosen, until, last
+      FROM ending e LEFT JOIN looked l ON l.n = e.n;
+    END IF;
     pruned := coalesce(cardinality(chosen), 0);
+    has_more := coalesce(seen, 0) >= p_looked OR pruned >= p_limit;
+    until := coalesce(until, p_from);
+    last := coalesce(last, p_after);
     IF pruned > 0 THEN PERFORM forget(chosen); END IF;
   END $$;
 

@@ -19,7 +19,7 @@ import {
  * names are. Those with a resource may be many.
  */
 
-/** Of one queue, lane and priority, a claim is offered at most so many partitions with a resource, unless these are few. */
+/** Of one queue, lane, priority and line, a claim is offered at most so many partitions with a resource, unless these are few. */
 export const MOST_CANDIDATES = 64;
 /** A claim is offered all of them when there are no more than MOST_CANDIDATES and this many per queue. */
 const FEW_PER_QUEUE = 8;
@@ -39,18 +39,20 @@ export const SHORT_PARKING_MS = 1_000;
 const STRICT = `hashtext(current_schema()), hashtext('mulligan: strict transactions')`;
 const IS_STRICT = `current_setting('transaction_isolation') IN ('repeatable read', 'serializable')`;
 
-/** The queue, lane and priority of every such partition p of p_read, found without reading all of them. */
+/** The queue, lane, priority and line of every such partition p of p_read, found without reading all of them. */
 export const tiersOf = (condition: string): string => `
   tiers AS (
-    SELECT q.queue, g.lane, g.priority FROM unnest(p_read) AS q (queue) CROSS JOIN LATERAL (
-      SELECT p.lane, p.priority FROM partitions p WHERE p.queue = q.queue AND ${condition}
-      ORDER BY p.lane, p.priority LIMIT 1) g
+    SELECT q.queue, g.lane, g.priority, g.line FROM unnest(p_read) AS q (queue) CROSS JOIN LATERAL (
+      SELECT p.lane, p.priority, p.line FROM partitions p WHERE p.queue = q.queue AND ${condition}
+      ORDER BY p.lane, p.priority, p.line LIMIT 1) g
     UNION ALL
-    SELECT b.queue, g.lane, g.priority FROM tiers b CROSS JOIN LATERAL (
-      SELECT p.lane, p.priority FROM partitions p
-      WHERE p.queue = b.queue AND ${condition} AND (p.lane, p.priority) > (b.lane, b.priority)
-      ORDER BY p.lane, p.priority LIMIT 1) g
+    SELECT b.queue, g.lane, g.priority, g.line FROM tiers b CROSS JOIN LATERAL (
+      SELECT p.lane, p.priority, p.line FROM partitions p
+      WHERE p.queue = b.queue AND ${condition} AND (p.lane, p.priority, p.line) > (b.lane, b.priority, b.line)
+      ORDER BY p.lane, p.priority, p.line LIMIT 1) g
   )`;
+/** The partitions p of the tier g. */
+export const OF_TIER = 'p.queue = g.queue AND p.lane = g.lane AND p.priority = g.priority AND p.line = g.line';
 const TIERS = tiersOf("p.resource <> ''");
 
 /** For ordinary claims, or for the gated claims that a claim names. One whose key has no room stays parked, whatever is put into it. */
@@ -73,7 +75,7 @@ export const NEXT_ADMISSION: string = `
   SELECT min(greatest(c.admissible_at, first.due_at)) FROM tiers g
   CROSS JOIN LATERAL (
     SELECT p.id, p.admissible_at FROM partitions p
-    WHERE p.queue = g.queue AND p.lane = g.lane AND p.priority = g.priority AND p.resource <> ''
+    WHERE ${OF_TIER} AND p.resource <> ''
       AND p.admissible_at > store_now AND p.admissible_at < ${FOR_GOOD}
     ORDER BY p.admissible_at LIMIT 3) c
   CROSS JOIN LATERAL (
@@ -142,7 +144,7 @@ export const partitionsSql: string = `
   /*
    * The partitions that the next claim of these queues should read, as JSON: whether these are all, and then each of them.
    * When those with a resource are many (p_are_many: the caller knows that), the admissible ones are offered, of each
-   * queue, lane and priority the p_breadth least recently served.
+   * queue, lane, priority and line the p_breadth least recently served.
    */
   CREATE FUNCTION candidates(p_read text[], p_breadth int, p_are_many boolean) RETURNS text LANGUAGE plpgsql AS $$
   DECLARE
@@ -161,7 +163,7 @@ export const partitionsSql: string = `
       UNION ALL
       SELECT c.* FROM tiers g CROSS JOIN LATERAL (
         SELECT p.* FROM partitions p
-        WHERE p.queue = g.queue AND p.lane = g.lane AND p.priority = g.priority AND p.resource <> ''
+        WHERE ${OF_TIER} AND p.resource <> ''
           AND p.admissible_at <= store_now
         ORDER BY p.admissible_at LIMIT p_breadth) c
     ) SELECT json_build_array(false, ${asJson('offered c')}));

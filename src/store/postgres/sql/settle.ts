@@ -1,6 +1,7 @@
 import { STATE } from '../../codes.ts';
 import { addCounts, asStored, type EndedRun } from '../counts.ts';
 import { addErrorCounts } from '../error-counts.ts';
+import { ENQUEUE_PARAMETERS } from './enqueue.ts';
 import {
   BY_INDEX,
   CHECK_IDENTITY,
@@ -32,6 +33,10 @@ const RAN = `g.outcome <> ${OUTCOME.released}`;
 
 /** The note of the job: `refund` is null when the settlement leaves it as it is. */
 const noteOf = (column: string): string => `CASE WHEN g.refund IS NULL THEN l.${column} ELSE g.${column} END`;
+
+/** When the job is due again: sooner than the settlement says where it was to run now while it ran. */
+const NEXT_DUE = `CASE WHEN l.run_now_at >= l.claimed_at
+            THEN least(store_now + g.delay, greatest(store_now, l.run_now_at)) ELSE store_now + g.delay END`;
 
 /** Stores what these ended runs threw. */
 const storeErrors = (runs: string): string => `
@@ -143,6 +148,20 @@ const keepLogs = (condition: string): string => `
   SELECT p_id[g.at], p_run[g.at], g.log FROM unnest(p_logged, p_logs) AS g (at, log) WHERE ${condition}
   ON CONFLICT DO NOTHING;`;
 
+const SETTLE_PARAMETERS = `
+    p_identity uuid, p_id uuid[], p_run int[], p_worker int[], p_outcome smallint[], p_state smallint[], p_counted boolean[],
+    p_delay bigint[], p_partition bigint[], p_backoff bigint[], p_reason smallint[], p_error int[], p_decision int[],
+    p_started bigint[], p_ended bigint[], p_errors text[], p_decisions text[],
+    p_over bigint[], p_keyed bigint[], p_refund int[], p_spent_at bigint[], p_spent_count int[], p_fingerprints text[],
+    p_result text[], p_progress text[], p_limited uuid[], p_limit text[], p_key text[], p_logged int[], p_logs text[]`;
+/** Beside those of `enqueue`, some of which have the same names. */
+const BURY_PARAMETERS = SETTLE_PARAMETERS.replaceAll('p_', 's_');
+const namesOf = (parameters: string): string =>
+  parameters
+    .split(',')
+    .map((parameter) => parameter.trim().split(' ')[0])
+    .join(', ');
+
 export const settleSql: string = `
   -- Answers whether all of them were applied, and whether that lets jobs behind limits start. p_over are leases of which nothing is held any more. p_result and p_progress are
   -- null when no run has a result, or progress that is not stored. p_limited are those of the jobs that have limits,
@@ -167,14 +186,9 @@ export const settleSql: string = `
 
   -- Answers only what was not simply applied: 1 for a job that a cancel ended instead, 2 for a stale settlement. p_keyed are
   -- those of the partitions that have a resource. When one of these is gone, nothing is settled, and the answer is at 0.
-  -- p_limited, p_logged and p_logs: see \`complete\`; an answer at -1 says that some of theirs may start now.
+  -- p_limited, p_logged and p_logs: see \`complete\`; an answer at -1 says that jobs may start now that could not before.
   -- p_refund are attempts that are given back; null leaves the job's note (spent_at, spent_count) as it is.
-  CREATE FUNCTION settle(
-    p_identity uuid, p_id uuid[], p_run int[], p_worker int[], p_outcome smallint[], p_state smallint[], p_counted boolean[],
-    p_delay bigint[], p_partition bigint[], p_backoff bigint[], p_reason smallint[], p_error int[], p_decision int[],
-    p_started bigint[], p_ended bigint[], p_errors text[], p_decisions text[],
-    p_over bigint[], p_keyed bigint[], p_refund int[], p_spent_at bigint[], p_spent_count int[], p_fingerprints text[],
-    p_result text[], p_progress text[], p_limited uuid[], p_limit text[], p_key text[], p_logged int[], p_logs text[]
+  CREATE FUNCTION settle(${SETTLE_PARAMETERS}
   ) RETURNS TABLE (at bigint, answer int) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
   #variable_conflict use_column
   DECLARE
@@ -184,6 +198,7 @@ export const settleSql: string = `
     applied bigint[] := '{}';
     just_applied bigint[];
     cancelled bigint[] := '{}';
+    is_sooner boolean := false;
     late record;
   BEGIN
     ${CHECK_IDENTITY}
@@ -211,15 +226,18 @@ export const settleSql: string = `
           attempts = greatest(0, l.attempts - (NOT g.counted)::int - coalesce(g.refund, 0)),
           spent_at = ${noteOf('spent_at')}, spent_count = ${noteOf('spent_count')},
           crashes = CASE g.outcome WHEN ${OUTCOME.crashed} THEN l.crashes + 1 ELSE l.crashes END,
+          given_back = l.given_back + (g.outcome IN (${OUTCOME.released}, ${OUTCOME.deferred}))::int,
+          deferred_since = CASE g.outcome WHEN ${OUTCOME.deferred} THEN coalesce(l.deferred_since, store_now) WHEN ${OUTCOME.snoozed} THEN NULL ELSE l.deferred_since END,
+          snoozes = CASE g.outcome WHEN ${OUTCOME.released} THEN l.snoozes WHEN ${OUTCOME.snoozed} THEN l.snoozes + 1 ELSE 0 END,
           -- A job handed back for now keeps its place.
-          due_at = CASE g.state WHEN ${STATE.ready} THEN l.due_at ELSE store_now + g.delay END,
+          due_at = CASE g.state WHEN ${STATE.ready} THEN l.due_at ELSE ${NEXT_DUE} END,
           partition = g.partition,
           previous_delay_ms = coalesce(g.backoff, l.previous_delay_ms),
-          available_at = CASE WHEN ${RAN} THEN store_now + g.delay ELSE l.available_at END,
+          available_at = CASE WHEN ${RAN} THEN ${NEXT_DUE} ELSE l.available_at END,
           first_started_at = CASE WHEN ${RAN} OR l.first_started_at <> l.claimed_at THEN l.first_started_at END,
           last_error = coalesce(g.error, l.last_error), fingerprint = coalesce(g.failure, l.fingerprint),
           progress = coalesce(g.progress, l.progress),
-          worker = NULL, lease_ends_at = NULL
+          worker = NULL, lease_ends_at = NULL, run_now_at = NULL
         FROM (
           -- Read before it is written: the group that the job leaves. Nothing but its settlement changes that while it runs.
           SELECT g.*, b.fingerprint AS before, (SELECT p.lane FROM partitions p WHERE p.id = b.partition) AS lane_before
@@ -230,7 +248,8 @@ export const settleSql: string = `
           ORDER BY g.ord OFFSET 0
         ) g
         WHERE ${FENCE} AND ${BELIEVED} AND NOT l.cancel_requested
-        RETURNING g.ord, l.id, g.run, g.outcome, g.counted, g.worker, g.started, g.ended, store_now + g.delay AS next,
+        RETURNING g.ord, l.id, g.run, g.outcome, g.counted, g.worker, g.started, g.ended, g.delay,
+          CASE g.state WHEN ${STATE.ready} THEN store_now + g.delay ELSE l.due_at END AS next,
           g.decision, g.error, coalesce(g.refund, 0) AS refunded,
           l.attempts + (NOT g.counted)::int + coalesce(g.refund, 0) AS attempt,
           l.job_type, NULL::smallint AS dead_reason, l.state, g.failure, g.before, g.lane_before
@@ -251,7 +270,7 @@ export const settleSql: string = `
           attempt: '0',
         })}
       )
-      SELECT array_agg(put.ord) INTO just_applied FROM put;
+      SELECT array_agg(put.ord), coalesce(bool_or(put.next < store_now + put.delay), false) INTO just_applied, is_sooner FROM put;
       applied := applied || coalesce(just_applied, '{}');
     END IF;
 
@@ -274,13 +293,41 @@ export const settleSql: string = `
       ${keepLogs(isRecorded('p_id[g.at]', 'p_run[g.at]', 'p_worker[g.at]', 'p_outcome[g.at]'))}
     END IF;
     PERFORM tell_ended(p_id);
-    IF p_limited <> '{}' AND free_slots(p_limited, p_limit, p_key, ARRAY (
-      SELECT g.id FROM unnest(p_id, p_outcome) WITH ORDINALITY AS g (id, outcome, ord)
-      WHERE g.outcome = ${OUTCOME.released} AND g.ord = ANY (applied)))
-    THEN
+    IF p_limited <> '{}' THEN
+      is_sooner := free_slots(p_limited, p_limit, p_key, ARRAY (
+        SELECT g.id FROM unnest(p_id, p_outcome) WITH ORDINALITY AS g (id, outcome, ord)
+        WHERE g.outcome = ${OUTCOME.released} AND g.ord = ANY (applied))) OR is_sooner;
+    END IF;
+    IF is_sooner THEN
       at := -1;
       answer := 0;
       RETURN NEXT;
     END IF;
+  END $$;
+
+  /*
+   * Settles one run, by which its job dies, and stores the job that reacts to it: both or neither. The partition of that job is admitted
+   * first, so that it is still there when the run is settled. Answers what \`settle\` answers; or 0 at 0, and has written nothing, when the
+   * partition is to be looked up again.
+   */
+  CREATE FUNCTION bury(${ENQUEUE_PARAMETERS}, ${BURY_PARAMETERS}
+  ) RETURNS TABLE (at bigint, answer int) LANGUAGE plpgsql ${HERE} ${BY_INDEX} AS $$
+  DECLARE
+    one record;
+    is_stale boolean := false;
+  BEGIN
+    IF p_keyed <> '{}' AND NOT admit(p_keyed) THEN
+      at := 0;
+      answer := 0;
+      RETURN NEXT;
+      RETURN;
+    END IF;
+    FOR one IN SELECT * FROM settle(${namesOf(BURY_PARAMETERS)}) LOOP
+      at := one.at;
+      answer := one.answer;
+      is_stale := is_stale OR answer = 2;
+      RETURN NEXT;
+    END LOOP;
+    IF NOT is_stale THEN PERFORM enqueue(${namesOf(ENQUEUE_PARAMETERS)}); END IF;
   END $$;
 `;

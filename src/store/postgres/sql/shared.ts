@@ -1,7 +1,7 @@
-import { KEY_LIFE } from '../../codes.ts';
+import { KEY_LIFE, LANE, OUTCOME } from '../../codes.ts';
 import { IDENTITY } from '../schema/identity.ts';
 
-export { LANE, OUTCOME } from '../../codes.ts';
+export { LANE, OUTCOME };
 export const STARTED: number = KEY_LIFE.started;
 export const WINDOW: number = KEY_LIFE.window;
 /** The lives of a key that the end of the job does not end. */
@@ -40,6 +40,14 @@ export const FOR_GOOD: number = Number.MAX_SAFE_INTEGER;
 export const partitionDigest = (of: string): string =>
   `md5(length(${of}queue)::text || ' ' || ${of}queue || ' ' || ${of}lane::text || ' ' || ${of}priority::text || ' ' ||
     length(${of}resource)::text || ' ' || ${of}resource || ' ' || ${of}name)::uuid`;
+
+/**
+ * The line of a partition (../../turns.ts) as a number, which is a short index entry: of the job name in the lanes where names
+ * wait apart, else of the resource without its key.
+ */
+export const lineDigest = (lane: string, resource: string, name: string): string => `
+  CASE WHEN ${lane} IN (${LANE.retry}, ${LANE.redrive}) THEN hashtextextended(split_part(${name}, E'\\x01', 1), 0)
+    WHEN ${resource} = '' THEN 0 ELSE hashtextextended(split_part(${resource}, '/', 1), 0) END`;
 
 /** As much of a resource as an index entry can hold. */
 export const resourceStart = (resource: string): string => `left(${resource}, 40)`;

@@ -69,7 +69,7 @@ export const takePicked = (behind = 'true'): string => `
           first_started_at = coalesce(live.first_started_at, store_now)
         FROM unnest(picked, picked_of) WITH ORDINALITY AS g (id, given, ord) WHERE ${lookUp('live.id', 'g.id')}
         RETURNING live.id, live.runs, live.partition, live.job_type, live.due_at, live.seq, live.attempts, live.crashes,
-          live.available_at, live.first_started_at, live.previous_delay_ms, live.enqueued_at, live.last_error,
+          live.available_at, live.first_started_at, live.previous_delay_ms, live.given_back, live.deferred_since, live.snoozes, live.enqueued_at, live.last_error,
           live.spent_at, live.spent_count, live.limits, live.trace, live.payload, p_queue_of[g.given] AS queue_of, p_lane[g.given] AS lane, g.ord
       ), leased AS (
         INSERT INTO leases (queue, lane, check_at, lease_ms, jobs)
@@ -78,7 +78,7 @@ export const takePicked = (behind = 'true'): string => `
         RETURNING id, queue, lane
       )
       SELECT array_agg(t.id), array_agg(ARRAY[t.runs, t.partition, t.job_type, t.due_at, t.seq, t.attempts, t.crashes,
-          t.available_at, t.first_started_at, t.enqueued_at, t.previous_delay_ms, t.last_error]),
+          t.available_at, t.first_started_at, t.enqueued_at, t.previous_delay_ms, t.given_back, t.deferred_since, t.snoozes, t.last_error]),
         string_agg(t.payload, E'\\n'), array_agg(t.last_error) FILTER (WHERE t.last_error IS NOT NULL), array_agg(t.runs),
         array_agg(ARRAY[t.ord, t.spent_at, t.spent_count]) FILTER (WHERE t.spent_at IS NOT NULL),
         json_agg(json_build_array(t.ord, t.limits)) FILTER (WHERE t.limits IS NOT NULL AND ${behind}),

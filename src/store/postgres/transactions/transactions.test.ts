@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import knex from 'knex';
@@ -6,7 +7,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { newSchema, runSql } from '../../../../test/support/postgres-schema.ts';
 import { type AnyJobDefinition, ConfigError, defineJob, type JobContext, Mulligan } from '../../../index.ts';
-import { newJob } from '../../conformance/builders.ts';
+import { claimRequest, newJob, quota } from '../../conformance/builders.ts';
 import type { TransactionClient } from '../../store.ts';
 import { drizzleTx, knexTx, kyselyTx, PostgresStore, prismaTx } from '../index.ts';
 
@@ -48,6 +49,121 @@ async function inTransaction<Result>(work: (client: pg.PoolClient) => Promise<Re
     client.release();
   }
 }
+
+describe('a job that is to run now, as a transaction says', () => {
+  it('runs once the transaction is committed, also one that it has enqueued itself, and the order is on record', async () => {
+    await using mulligan = await open();
+    const later = await mulligan.enqueue('ordered', 1, { delay: '1h' });
+    const result = await inTransaction(async (tx) => {
+      const own = await mulligan.enqueue('ordered', 2, { tx, delay: '1h' });
+      const answer = await mulligan.jobs.runNow({ ids: [later.id, own.id, 'unknown'], tx, by: 'ann' });
+      expect(await mulligan.jobs.get(later.id)).toMatchObject({ state: 'scheduled' });
+      return { ...answer, own };
+    });
+    expect(result.ids.toSorted()).toEqual([later.id, result.own.id].toSorted());
+    expect(result).toMatchObject({ count: 2, others: [{ id: 'unknown', state: 'not-found' }], stopped: null });
+    for (const { id } of [later, result.own]) expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'ready' });
+    const operations = await mulligan.audit.list();
+    expect(operations.find(({ id }) => id === result.operation?.id)).toEqual(result.operation);
+    expect(result.operation).toMatchObject({ action: 'runNow', by: 'ann', state: 'done', changed: 2 });
+  });
+
+  it('stays as it was when the transaction is rolled back, and nothing is on record', async () => {
+    await using mulligan = await open();
+    const { id } = await mulligan.enqueue('not ordered', 1, { delay: '1h' });
+    const rolledBack = inTransaction(async (tx) => {
+      await mulligan.jobs.runNow({ ids: [id], tx, by: 'nobody' });
+      throw new Error('changed my mind');
+    });
+    await expect(rolledBack).rejects.toThrow('changed my mind');
+    expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'scheduled' });
+    expect((await mulligan.audit.list()).filter(({ by }) => by === 'nobody')).toEqual([]);
+  });
+
+  it.each([
+    ['while the job runs', 'running'],
+    ['before the job starts', 'ready'],
+  ])('is not slept through, whose run cannot see what the transaction has written: %s', async (_, when) => {
+    const run = Promise.withResolvers<void>();
+    const started = Promise.withResolvers<void>();
+    const waiting = defineJob<string>({
+      name: `waits for a row ${when}`,
+      queue: `approvals ${when}`,
+      resource: false,
+      async run(text, { snooze }) {
+        const { rowCount } = await pool.query(`SELECT FROM ${schema}.effects WHERE text = $1`, [text]);
+        started.resolve();
+        if (rowCount === 0) {
+          await run.promise;
+          snooze('1h');
+        }
+      },
+    });
+    await using mulligan = await open([waiting]);
+    const enqueued = await mulligan.enqueue(waiting, when);
+    if (when === 'running') {
+      mulligan.work({ queues: [waiting.queue] });
+      await started.promise;
+    }
+    await inTransaction(async (tx) => {
+      await tx.query(`INSERT INTO ${schema}.effects VALUES ($1)`, [when]);
+      await mulligan.jobs.runNow({ ids: [enqueued.id], tx });
+      run.resolve();
+      if (when !== 'ready') return;
+      const worker = mulligan.work({ queues: [waiting.queue] });
+      await worker.whenIdle();
+    });
+    expect(await mulligan.result(enqueued)).toBeUndefined();
+    await pool.query(`DELETE FROM ${schema}.effects WHERE text = $1`, [when]);
+  });
+
+  it('behind a resource is found although its partition is left alone, also by a strict transaction', async () => {
+    const store = await PostgresStore.open({ pool, schema });
+    const resources = Array.from({ length: 100 }, (_, index) => `many/${index}`);
+    const jobs = resources.map((resource) => newJob({ queue: 'parked', resource, delayMs: 3_600_000 }));
+    await store.enqueue(jobs);
+    const parkAll = async (): Promise<string[]> => {
+      const found: string[] = [];
+      for (let claims = 0; claims < 5; claims++) {
+        const { jobs: claimed } = await store.claim(claimRequest({ queues: [quota({ queue: 'parked' })] }));
+        found.push(...claimed.map(({ id }) => id));
+      }
+      return found;
+    };
+    for (const [index, begin] of ['BEGIN', 'BEGIN ISOLATION LEVEL REPEATABLE READ'].entries()) {
+      expect(await parkAll()).toEqual([]);
+      const { id } = jobs[index] as { id: string };
+      await using client = await connected();
+      await client.query(begin);
+      const order = { id: randomUUID(), order: id, by: 'test', ids: [id] };
+      expect(await store.transactions.runNow(client, order)).toMatchObject({ ids: [id] });
+      await client.query('COMMIT');
+      expect(await parkAll()).toEqual([id]);
+    }
+    await store.close();
+  });
+
+  it('needs ids, a client in a transaction, and a store that shares its database', async () => {
+    await using mulligan = await open();
+    await using memory = await Mulligan.open('memory:', { log: () => {} });
+    const { id } = await mulligan.enqueue('refused', 1, { delay: '1h' });
+    await inTransaction(async (tx) => {
+      await expect(mulligan.jobs.runNow({ name: 'refused', tx })).rejects.toThrow(
+        'jobs.runNow: tx: expected ids, and none of the other options but by, got name. Without tx, it takes any selection.',
+      );
+      await expect(mulligan.jobs.runNow({ ids: [id], rate: '5/s', tx })).rejects.toThrow(/expected ids, and none/);
+      await expect(memory.jobs.runNow({ ids: [id], tx })).rejects.toThrow(
+        'jobs.runNow: tx needs a store that shares its database with you: open a postgres:// one.',
+      );
+    });
+    await expect(mulligan.jobs.runNow({ ids: [id], tx: pool })).rejects.toThrow(
+      'jobs.runNow: tx: expected a client inside a transaction, got an object of class BoundPool. That is a pool.',
+    );
+    await using client = await connected();
+    await expect(mulligan.jobs.runNow({ ids: [id], tx: client })).rejects.toThrow(/so it would be done at once/);
+    expect(await mulligan.jobs.get(id)).toMatchObject({ state: 'scheduled' });
+  });
+});
 
 describe('a job enqueued in a transaction', () => {
   it('is there once the transaction is committed, and not before', async () => {
@@ -288,7 +404,7 @@ describe('a job enqueued in a transaction', () => {
     expect(refusal).toBeInstanceOf(ConfigError);
     expect(refusal).toHaveProperty(
       'message',
-      expect.stringMatching(/failed before; nothing was enqueued\. Roll it back/),
+      expect.stringMatching(/failed before; nothing was written\. Roll it back/),
     );
     expect(await mulligan.jobs.list({ name: 'too late' })).toEqual([]);
   });

@@ -3,7 +3,16 @@ import { ConfigError } from '../../../errors.ts';
 import { doubling, type RetryingOptions, steady, withRetries } from '../../../retrying.ts';
 import { causeChain, read } from '../../../untrusted/thrown.ts';
 import { OUTCOME } from '../../codes.ts';
-import type { Enqueued, NewJob, Settlement, TransactionClient, Transactions } from '../../store.ts';
+import type {
+  ChangeAnswer,
+  Enqueued,
+  NewJob,
+  RunNowInside,
+  Settlement,
+  TransactionClient,
+  Transactions,
+} from '../../store.ts';
+import { RUN_NOW_INSIDE, runNowInside } from '../change.ts';
 import { codeOf } from '../connection/connection-error.ts';
 import { BEGIN_MARKED } from '../connection/database.ts';
 import { isAway, isConflict, isPassing, isReadOnly, isReplaced, toStoreError } from '../connection/failure.ts';
@@ -53,7 +62,7 @@ export class PostgresTransactions implements Transactions {
   /** Called when the tables are other ones: too late for this transaction, but the next one finds them. */
   readonly #onReplaced: () => Promise<void>;
   readonly #hooks: TransactionHooks;
-  readonly #enqueues: OneAtATime = new OneAtATime();
+  readonly #calls: OneAtATime = new OneAtATime();
 
   constructor(session: () => Session, onReplaced: () => Promise<void>, hooks: TransactionHooks) {
     this.#current = session;
@@ -64,26 +73,41 @@ export class PostgresTransactions implements Transactions {
   async enqueue(client: TransactionClient, jobs: readonly NewJob[]): Promise<Enqueued[]> {
     const session = this.#current();
     const notification = this.#hooks.takeNotification();
-    const send = (values: unknown[]): Promise<Taken[]> => this.#send(session, client, values);
+    const send = async (values: unknown[]): Promise<Taken[]> =>
+      takenOf(await this.#send('enqueue', session, client, ENQUEUE, values));
     const answers: Enqueued[] = [];
     for (const some of apartByKey(jobs)) {
-      const taken = await this.#enqueues.run(client, () => enqueueInside(session, some, notification, send));
+      const taken = await this.#calls.run(client, () => enqueueInside(session, some, notification, send));
       answers.push(...enqueued(some, taken));
     }
     return answers;
   }
 
-  async #send({ db }: Session, client: TransactionClient, values: unknown[]): Promise<Taken[]> {
+  async runNow(client: TransactionClient, order: RunNowInside): Promise<ChangeAnswer> {
+    const session = this.#current();
+    const notification = this.#hooks.takeNotification();
+    const send = (values: unknown[]): Promise<Row[]> =>
+      this.#send('jobs.runNow', session, client, RUN_NOW_INSIDE, values);
+    return this.#calls.run(client, () => runNowInside(session, order, notification, send));
+  }
+
+  async #send(
+    what: string,
+    { db }: Session,
+    client: TransactionClient,
+    sql: string,
+    values: unknown[],
+  ): Promise<Row[]> {
     let answer: unknown;
     try {
-      if (await isOutside(client)) throw outside(client);
-      answer = await client.query(db.text(ENQUEUE), values);
+      if (await isOutside(client)) throw outside(client, what);
+      answer = await client.query(db.text(sql), values);
     } catch (error) {
       const refusal = fromServer(error);
       if (isReplaced(refusal)) await this.#onReplaced();
-      throw toCallersError(refusal, db.hosts.name);
+      throw toCallersError(refusal, db.hosts.name, what);
     }
-    return takenOf(answer);
+    return rowsOf(answer, what);
   }
 
   /** In a transaction of a strict isolation, a heartbeat meanwhile is a conflict: then all of it is done again. */
@@ -164,16 +188,16 @@ async function isOutside(client: TransactionClient): Promise<boolean> {
   return isIdle();
 }
 
-function outside(client: TransactionClient): ConfigError {
-  const hint = 'That one is in none, so the job would be stored at once, whatever you do next. Send BEGIN first.';
-  return unexpected('enqueue: tx', 'a client inside a transaction', client, hint);
+function outside(client: TransactionClient, what: string): ConfigError {
+  const hint = 'That one is in none, so it would be done at once, whatever you do next. Send BEGIN first.';
+  return unexpected(`${what}: tx`, 'a client inside a transaction', client, hint);
 }
 
 /** In a caller's transaction, some refusals of the server concern the caller. */
-function toCallersError(error: unknown, where: string): unknown {
+function toCallersError(error: unknown, where: string, what: string): unknown {
   if (!isReadOnly(error)) return toStoreError(error, where);
   return new ConfigError(
-    'enqueue: tx: expected a transaction that may write, but this one is read-only (BEGIN READ ONLY, default_transaction_read_only, or a connection to a standby); nothing was enqueued.',
+    `${what}: tx: expected a transaction that may write, but this one is read-only (BEGIN READ ONLY, default_transaction_read_only, or a connection to a standby); nothing was written.`,
     { cause: error },
   );
 }
@@ -183,16 +207,16 @@ function fromServer(error: unknown): unknown {
   return causeChain(error).find((one) => /^[0-9A-Z]{5}$/.test(codeOf(one))) ?? error;
 }
 
-/** The caller's client decides what a row and a number are. */
-function takenOf(answer: unknown): Taken[] {
+type Row = Readonly<Record<string, unknown>>;
+
+function rowsOf(answer: unknown, what: string): Row[] {
   const rows = read(answer, 'rows');
-  if (!isList(rows)) {
-    const hint = 'Roll the transaction back, and give an adapter of mulligan/postgres, or a client that answers so.';
-    throw unexpected('enqueue: tx', 'query(text, values) to answer { rows }, a list', answer, hint);
-  }
-  return (rows as readonly { ord: unknown; holder: string; replaced: unknown }[]).map(({ ord, holder, replaced }) => [
-    Number(ord),
-    holder,
-    replaced === true,
-  ]);
+  if (isList(rows)) return rows as Row[];
+  const hint = 'Roll the transaction back, and give an adapter of mulligan/postgres, or a client that answers so.';
+  throw unexpected(`${what}: tx`, 'query(text, values) to answer { rows }, a list', answer, hint);
+}
+
+/** The caller's client decides what a number is. */
+function takenOf(rows: readonly Row[]): Taken[] {
+  return rows.map(({ ord, holder, replaced }) => [Number(ord), String(holder), replaced === true]);
 }
