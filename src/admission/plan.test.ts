@@ -378,12 +378,12 @@ describe('behind a gate', () => {
     expect(wanted(model.planned({ free: 9 }))).toEqual({ 1: 9 });
   });
 
-  test('a probe goes to no worker that cannot run it, and its slot stays free', () => {
+  test('a probe goes to no worker that cannot run it: that one moves a job aside, and the slot stays free', () => {
     const model = behind(new Gate().trip().wait(2_000));
     for (const knows of [new Map<string, number>(), new Map([['job', 0]])]) {
       const plan = model.planned({ free: 9 }, { knows });
-      expect(wanted(plan)).toEqual({});
-      expect(plan.probes).toEqual([]);
+      expect(wanted(plan)).toEqual({ 0: 1 });
+      expect([plan.probes, plan.asides]).toEqual([[], [{ gate: 'smtp', job: '0-20', partition: 0 }]]);
       expect(plan.guards.gates.every(({ state }) => state === null)).toBe(true);
     }
     expect(wanted(model.planned({ free: 9 }, { knows: new Map([['job', 2]]) }))).toEqual({ 0: 1 });
@@ -442,7 +442,10 @@ test('of the keys of a parent one probe starts in a plan, as its rate lets it', 
     ...line,
     partitions: line.partitions.map((one) => ({ ...one, gate: index === 0 ? 'webhook/x' : 'webhook/y' })),
   }));
-  const parents = new Map([['webhook', { state: closedGate(child.now), version: 7 }]]);
+  const asked = closedGate(child.now);
+  // Nine others have just begun.
+  const busy = { ...asked, children: { ...asked.children, probesTat: child.now + 900 } };
+  const parents = new Map([['webhook', { state: busy, version: 7 }]]);
   const plan = planClaim({ ...offer, lines, gates, parents }, model.request({ free: 9 }), {}, () => 0, steady);
   expect(wanted(plan)).toEqual({ 0: 1 });
   expect(plan.guards.gates.map(({ kind, name, version, state }) => [kind, name, version, state !== null])).toEqual([

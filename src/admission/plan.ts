@@ -44,6 +44,8 @@ export interface Plan {
   /** Who gets places that stay empty, in this order: places in `wants`. */
   readonly spill: readonly number[];
   readonly probes: readonly Probe[];
+  /** Jobs that the worker cannot run, and moves aside so that the gate gets a probe from those behind them. */
+  readonly asides: readonly Probe[];
   readonly guards: {
     readonly caps: readonly CapGuard[];
     readonly uses: readonly UseGuard[];
@@ -81,6 +83,7 @@ export function planClaim(
   const walk = new Walk(lines, request.queues, shares, lanes);
   const wanted = new Set<Planned>();
   const probes: Probe[] = [];
+  const asides: Probe[] = [];
   const refusals: Refused[] = [];
   const owed: Flow[] = [];
   while (rooms.places > 0) {
@@ -97,9 +100,9 @@ export function planClaim(
     wanted.add(item);
     item.want += grant.places;
     if (grant.isHot) item.hot += grant.places;
-    if (grant.probe !== null && item.partition.gate !== null) {
-      probes.push({ gate: item.partition.gate, job: grant.probe, partition: item.partition.id });
-    }
+    const { id: partition, gate } = item.partition;
+    if (gate !== null && grant.probe !== null) probes.push({ gate, job: grant.probe, partition });
+    if (gate !== null && grant.aside !== null) asides.push({ gate, job: grant.aside, partition });
     walk.served(choice, grant.places);
   }
   const busy = [...walk.flows(), ...owed];
@@ -111,6 +114,7 @@ export function planClaim(
     wants: order.map((item) => wantOf(item, mostOf.get(item) ?? item.want)),
     spill: spilling.map(({ item }) => order.indexOf(item)),
     probes,
+    asides,
     guards: { caps: rooms.caps(), uses: rooms.uses(), gates: rooms.gates() },
     parks: refusals.flatMap(parkOf),
     busy,

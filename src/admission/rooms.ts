@@ -47,6 +47,8 @@ export interface Grant {
   readonly isHot: boolean;
   /** The id of the job, when it is a probe. */
   readonly probe: string | null;
+  /** The id of a job that the worker cannot run, and takes to move it aside. */
+  readonly aside: string | null;
 }
 
 interface OpenGate {
@@ -120,11 +122,24 @@ export class Rooms {
     if (isHot && this.#hot <= 0) return { by: 'places' };
     const places = Math.min(room, isHot ? 1 : cool);
     const probe = gate?.room.isProbe && flow.lane !== 'suspect' ? this.#draw(partition, gate) : null;
-    if (probe === undefined) return { by: 'unknown job' };
+    if (probe === undefined) return this.#moveAside(partition);
     this.#charge(flow, partition, gate, cap, places);
     if (isHot) this.#hot -= places;
     this.#given.set(partition, given + places);
-    return { places, isHot, probe };
+    return { places, isHot, probe, aside: null };
+  }
+
+  /**
+   * The worker can run none of the jobs that are due first. It takes one of them to move it aside, because they hide the jobs
+   * behind them; that is no probe, and costs the gate nothing.
+   */
+  #moveAside(partition: OfferedPartition): Grant | Refusal {
+    const [first] = partition.candidates ?? [];
+    if (first === undefined || this.#given.has(partition)) return { by: 'unknown job' };
+    this.#given.set(partition, 1);
+    this.#places--;
+    this.#hot--;
+    return { places: 1, isHot: true, probe: null, aside: first.id };
   }
 
   /** How many more jobs a partition may give when others have less than was planned; hot ones never do. */

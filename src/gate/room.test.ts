@@ -63,7 +63,7 @@ describe('the room behind a gate', () => {
     for (const due of [0, 1, 4, 6, 50]) {
       test(`${name} and what is charged are those of one claim: ${due} fresh jobs due`, () => {
         const { state, now } = make();
-        const demand = { worker: WORKER, places: 20, keptForRetries: 0, fresh: due, retry: 0 };
+        const demand = { worker: WORKER, places: 20, keptForRetries: 0, fresh: due, retry: 0, canProbe: true };
         const claim = admitClaim(state, null, demand, now, steady);
         const room = gateRoom(state, null, WORKER, now, steady);
         const fresh = Math.min(room.starts, due, 20);
@@ -116,7 +116,9 @@ describe('the room behind a gate', () => {
   test('of a key is that of its parent too: one that finds no probe left is put off', () => {
     const child = new Gate(closedGate(new Gate().now, { keyed: true })).trip().wait(2_000);
     const { state, now } = child;
-    const parent = closedGate(now);
+    const asked = closedGate(now);
+    // Nine others have just begun.
+    const parent = { ...asked, children: { ...asked.children, probesTat: now + 900 } };
     const room = gateRoom(state, parent, WORKER, now, steady);
     expect(room).toMatchObject({ starts: 1, isProbe: true });
     const charge = admitted(room, { fresh: 1, retries: 0, isMoreDue: true }, now);

@@ -8,7 +8,7 @@ import { RAMP_BURST_MS } from './constants.ts';
 import type { GateEvent } from './event.ts';
 import { passTime } from './gate.ts';
 import { admitChildProbe, childProbeAt } from './parent.ts';
-import { postpone, probeAt, startProbe } from './probe.ts';
+import { longestInterval, postpone, probeAt, startProbe } from './probe.ts';
 import { chargeTokens, peakRate, tokensOf } from './rate.ts';
 import type { GateState } from './state.ts';
 import { workerAllowance } from './workers.ts';
@@ -57,7 +57,7 @@ export function gateRoom(
     if (own > now) return { ...common, ...shut(own) };
     // The probes of all keys of a parent keep to a rate. One that finds no room waits as if it had failed.
     if (parent !== null && admitChildProbe(parent, now) === null) {
-      const postponed = { ...state, probes: postpone(state.probes, now, random) };
+      const postponed = { ...state, probes: postpone(state.probes, longestInterval(state, now), now, random) };
       const at = Math.max(probeAt(postponed.probes, worker), childProbeAt(parent, now));
       return { ...common, ...shut(at), state: postponed };
     }
