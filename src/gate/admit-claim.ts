@@ -61,7 +61,7 @@ export function admitClaim(
 }
 
 /** What failed with all other keys of its parent need not be probed key by key once the outage of the parent is over. */
-function recoverWithParent(passed: Transition, parent: GateState | null, now: number): Transition {
+export function recoverWithParent(passed: Transition, parent: GateState | null, now: number): Transition {
   const { state } = passed;
   const outage = parent?.phase === 'closed' ? parent.covered.at(-1) : undefined;
   const isOpen = state.phase === 'open' && state.pin === null;

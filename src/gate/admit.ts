@@ -89,7 +89,7 @@ function startsAt(
   return Math.max(from, funded, allowed, state.ramp === null ? from : tokensInRamp(state.ramp, now));
 }
 
-function tokensInRamp({ tat, limit }: Ramp, now: number): number {
+export function tokensInRamp({ tat, limit }: Ramp, now: number): number {
   const batch = Math.max(1, Math.floor((limit * RAMP_BATCH_MS) / 1_000));
   return tokensAt(tat, limit, RAMP_BURST_MS, batch, now);
 }
