@@ -3,7 +3,7 @@ import { partsOf } from '../parts.ts';
 import { LOST_AFTER_MS, type RegisteredWorker, SEEN_EVERY_MS, type Store } from '../store/store.ts';
 import { type ClaimFacts, RemoteWorker } from './remote-worker.ts';
 import type { Principal } from './security/scopes.ts';
-import { checkOwner } from './worker-owners.ts';
+import { checkOwner, type WorkerRegistry } from './worker-owners.ts';
 
 /*
  * Workers that speak HTTP do not register. The server does it for them: at their first claim, and then as often as others do,
@@ -17,8 +17,6 @@ import { checkOwner } from './worker-owners.ts';
 const MOST_WORKERS = 1_000;
 /** Stores commit concurrent calls together. */
 const AT_ONCE = 50;
-
-export type WorkerRegistry = Pick<Store, 'register' | 'workers'>;
 
 export class RemoteWorkers {
   readonly #store: WorkerRegistry;

@@ -1,6 +1,5 @@
-import type { RegisteredWorker, WorkerDescription } from '../store/store.ts';
+import type { RegisteredWorker, Store, WorkerDescription } from '../store/store.ts';
 import { ProblemError } from './problem.ts';
-import type { WorkerRegistry } from './remote-workers.ts';
 import { isAllowed, type Principal } from './security/scopes.ts';
 
 /** So many owners are remembered, to ask the store once per worker and not with each sign of life. */
@@ -9,6 +8,8 @@ const MOST_REMEMBERED = 10_000;
 const MOST_WORKERS = 1_000;
 /** Of a worker that reaches the store by itself. */
 const NO_TOKEN = '';
+
+export type WorkerRegistry = Pick<Store, 'register' | 'workers'>;
 
 /** Throws when a worker is that of another token. One without a token may be taken off the list by any that may work. */
 export function checkOwner(token: string | undefined, principal: Principal): void {
