@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../clock.ts';
 import { partsOf } from '../parts.ts';
-import { LOST_AFTER_MS, type RegisteredWorker, SEEN_EVERY_MS, type Store } from '../store/store.ts';
+import { LOST_AFTER_MS, type RegisteredWorker, SEEN_EVERY_MS } from '../store/store.ts';
 import { type ClaimFacts, RemoteWorker } from './remote-worker.ts';
 import type { Principal } from './security/scopes.ts';
 import { checkOwner, type WorkerRegistry } from './worker-owners.ts';
