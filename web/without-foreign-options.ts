@@ -1,4 +1,4 @@
-/* What the pages have in the place of src/foreign-options.ts: nobody writes options of another queue there. */
+/* What the pages have in the place of src/foreign-options.ts: options of another queue are not written there. */
 
 export function ourNameFor(): null {
   return null;

@@ -15,7 +15,7 @@ export interface CapGuard {
   readonly keepsOneForSuspect: boolean;
 }
 
-/** `running` is null where nobody has counted: then the whole cap is planned with, and taking leaves out what is too much. */
+/** `running` is null that are not counted: then the whole cap is planned with, and taking leaves out what is too much. */
 export function retryRoom(
   { maxRetriesInFlight: cap }: PlannedQueue,
   running: RunningRetries | null,

@@ -142,7 +142,7 @@ export const ASKED_KEPT_MS: number = 10 * MINUTE_MS;
 /** So often a job may be asked to wait by itself before that counts: a quota that is shared asks the same job twice by chance. */
 export const ASKED_UNCOUNTED = 3;
 
-/** While fewer than this part of the window ask to be left alone, whoever asks waits alone. */
+/** While fewer than this part of the window ask to be left alone, a job that asks waits alone. */
 export const ASKED_SHARE = 0.1;
 /** So many in a row are no longer few, whatever the window says: at a tenth, chance makes such a row once in 100,000 asks. */
 export const ASKED_IN_A_ROW = 5;

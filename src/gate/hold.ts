@@ -25,7 +25,7 @@ export function holdUntil(until: number, { retryAfterMs }: Pick<GateReport, 'ret
 }
 
 /**
- * Whether what a run was told concerns its job alone. It does while others are answered and few ask, whoever they are: a part
+ * Whether what a run was told concerns its job alone. It does while others are answered and few ask, whichever jobs they are: a part
  * of the inputs has a quota of its own. So does a job that is asked to wait again although others were answered since. If such
  * a job held all others each time, it would starve them.
  */

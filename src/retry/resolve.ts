@@ -43,7 +43,7 @@ export function resolvePolicy({ job, definition, queue, hardCap }: PolicySources
   return { policy: roomy({ ...asked, maxAttempts: hardCap }), capped: { asked: asked.maxAttempts, hardCap } };
 }
 
-/** Whoever asks for many attempts gets as many runs. */
+/** A policy of many attempts has as many runs. */
 function roomy(policy: RetryPolicy): RetryPolicy {
   return { ...policy, maxRuns: Math.max(policy.maxRuns, policy.maxAttempts) };
 }

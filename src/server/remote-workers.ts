@@ -3,18 +3,16 @@ import { partsOf } from '../parts.ts';
 import { LOST_AFTER_MS, type RegisteredWorker, SEEN_EVERY_MS } from '../store/store.ts';
 import { type ClaimFacts, RemoteWorker } from './remote-worker.ts';
 import type { Principal } from './security/scopes.ts';
-import { checkOwner, type WorkerRegistry } from './worker-owners.ts';
+import { checkOwner, MOST_WORKERS, type WorkerRegistry } from './worker-owners.ts';
 
 /*
  * Workers that speak HTTP do not register. The server does it for them: at their first claim, and then as often as others do,
  * while they claim, wait for jobs, renew leases or settle. Requests only leave a mark here, so none of them waits for a write.
  *
- * The names come from clients. So there are at most `MOST_WORKERS` of them, here and in the store; one that a worker of another
+ * The names come from clients. So there are at most `MOST_WORKERS` of them, in all servers of a store (but for those that admit workers at the same instant); one that a worker of another
  * kind has is not taken over; when there is no room, those that were lost make it, and a worker that finds none is not listed.
  */
 
-/** Of all servers of a store, but for those that admit workers at the same instant. */
-const MOST_WORKERS = 1_000;
 /** Stores commit concurrent calls together. */
 const AT_ONCE = 50;
 

@@ -216,7 +216,7 @@ function isTick(before: Schedule | undefined, { to, jobs }: ScheduleWrite, now: 
   });
 }
 
-/** A schedule whose time zone this system does not know ticks elsewhere; here an operator can set it anew. */
+/** A schedule whose time zone this system does not know ticks elsewhere; here an operator can set it again. */
 function readableTick(...given: Parameters<typeof tickOf>): Tick | null {
   try {
     return tickOf(...given);

@@ -4,8 +4,8 @@ import { isAllowed, type Principal } from './security/scopes.ts';
 
 /** So many owners are remembered, to ask the store once per worker and not with each sign of life. */
 const MOST_REMEMBERED = 10_000;
-/** Of one token: lists of workers are read whole. */
-const MOST_WORKERS = 1_000;
+/** Of one token, and of all that speak HTTP: lists of workers are read whole. */
+export const MOST_WORKERS = 1_000;
 /** Of a worker that reaches the store by itself. */
 const NO_TOKEN = '';
 

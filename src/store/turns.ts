@@ -24,7 +24,7 @@ export function rootOf(resource: string): string {
   return parentOf(resource) ?? resource;
 }
 
-/** A process that has served more lines than this lets them begin anew. */
+/** A process that has served more lines than this lets them begin again. */
 const MOST_LINES = 10_000;
 
 /** Which lines were served last. A line that has not been served comes first. */

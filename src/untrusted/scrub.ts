@@ -124,7 +124,7 @@ function withPlainNames(text: string): string {
   });
 }
 
-/** An address that somebody typed, perhaps wrongly: whatever is before its last @ may be a password. */
+/** An address that a person typed, perhaps wrongly: whatever is before its last @ may be a password. */
 export function scrubAddress(address: string): string {
   return scrub(address.replace(/^([a-z][a-z\d+.-]*:)?(\/*).*@/is, `$1$2${SECRET}@`));
 }

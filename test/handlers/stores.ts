@@ -6,7 +6,7 @@ import { Mulligan } from '../../src/index.ts';
 import { serve } from '../../src/server/index.ts';
 import { TestDatabase } from '../support/postgres-database.ts';
 
-/** A queue that is empty, and where it is. Whoever opened it disposes of it. */
+/** A queue that is empty, and where it is. The test that opened it disposes of it. */
 export interface Place extends AsyncDisposable {
   readonly url: string;
 }

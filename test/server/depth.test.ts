@@ -5,7 +5,7 @@ import { enqueueOne, newJob } from '../../src/store/conformance/builders.ts';
 import { TestDatabase } from '../support/postgres-database.ts';
 import { claimOne, type Served, served, temporaryFolder } from './served.ts';
 
-/* JSON inside of JSON: what is nested too deeply is refused, and where it is stored already, it stops nobody else. */
+/* JSON inside of JSON: what is nested too deeply is refused, and where it is stored already, it stops no other job. */
 
 const deep = (levels: number): string => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 

@@ -181,7 +181,7 @@ const probes: StoreCase[] = cases('claimGated', {
       await trip(store, resource);
       const probe = await claimProbe(harness, resource, { knows: older });
       assert.deepEqual([probe.id, probe.gateEpoch > 0], [known[0]?.id, true]);
-      // Whoever says nothing of what it knows may get any.
+      // A worker that says nothing of what it knows may get any.
       await report(store, gateOf(resource), [runOf(probe, completed)]);
       assert.ok((await claimProbe(harness, resource)).gateEpoch > 0);
     }

@@ -91,7 +91,7 @@ export function refuseUnsafeSqlite(version: string | undefined): void {
   );
 }
 
-/** Whoever may read the file on disk reads all payloads. */
+/** A user who may read the file reads all payloads. */
 const OWNER_ONLY = 0o600;
 
 /**
